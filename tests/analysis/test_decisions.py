@@ -84,7 +84,7 @@ def settled() -> Reconciliation:
 def decided(*rows: tuple[str, ...]) -> pd.DataFrame:
     """Rows of break, verdict and perhaps partner."""
     made = [(*each, "")[:3] for each in rows]
-    return pd.DataFrame([(*each, "Ada", "2026-02-01", "seen") for each in made], columns=HEADER.split(","))
+    return pd.DataFrame([(*each, "Acct", "2026-02-01", "seen") for each in made], columns=HEADER.split(","))
 
 
 def everything(found: dict[str, str]) -> pd.DataFrame:
@@ -136,7 +136,7 @@ class TestApplied:
     def test_they_stand_beside_the_breaks_of_both_sides(self):
         found, result = ids(plain()), settled()
         shown = result.breaks.set_index("key")
-        assert shown.loc["A", OF_DECISIONS].to_list() == ["match", found["B"], "Ada", "2026-02-01", "seen"]
+        assert shown.loc["A", OF_DECISIONS].to_list() == ["match", found["B"], "Acct", "2026-02-01", "seen"]
         assert shown.loc["B", "partner"] == found["A"]
         assert [result.is_decided, plain().is_decided, result.is_clean] == [True, False, False]
         assert set(result.decisions["state"]) == {"applied"}
@@ -191,7 +191,7 @@ class TestApplied:
         found = ids(plain())
         result = ran(decisions=decided((found["A"], "match", f"{found['B']}; {found['FEE']}")))
         assert f"{min(found[key] for key in ('A', 'B', 'FEE'))} matched with another amount" in result.sign_off
-        assert "Ada: 3 matched" in result.sign_off
+        assert "Acct: 3 matched" in result.sign_off
 
 
 def line(*cells: str) -> str:
@@ -206,17 +206,17 @@ class TestFile:
             ("break,verdict,partner,who,when\n", "no column 'why'"),
             (f"{HEADER},verdikt\n", "a column 'verdikt', which no decisions have"),
             (f"{HEADER},why\n", "'why' twice"),
-            (f"{HEADER}\n{ONE},accepted,,Ada,2026-02-01,x\n", "in line 2 the verdict is accepted; there are match"),
+            (f"{HEADER}\n{ONE},accepted,,Acct,2026-02-01,x\n", "in line 2 the verdict is accepted; there are match"),
             (f"{HEADER}\n\n{ONE},accept,,,2026-02-01,x\n", "in line 3 `who` is empty"),
-            (f"{HEADER}\n{ONE},accept,,Ada,2026-02-01,\n", "in line 2 `why` is empty"),
-            (f"{HEADER}\n{ONE},accept,,Ada,soon,x\n", "in line 2 'soon' is no moment"),
-            (f"{HEADER}\n{ONE},accept,,Ada,31/02/2026,x\n", "in line 2 '31/02/2026' is no moment"),
-            (f"{HEADER}\n{ONE},accept,,Ada,03/02/2026,x\n", "may be 2026-02-03 or 2026-03-02"),
+            (f"{HEADER}\n{ONE},accept,,Acct,2026-02-01,\n", "in line 2 `why` is empty"),
+            (f"{HEADER}\n{ONE},accept,,Acct,soon,x\n", "in line 2 'soon' is no moment"),
+            (f"{HEADER}\n{ONE},accept,,Acct,31/02/2026,x\n", "in line 2 '31/02/2026' is no moment"),
+            (f"{HEADER}\n{ONE},accept,,Acct,03/02/2026,x\n", "may be 2026-02-03 or 2026-03-02"),
             (f"{HEADER}\n{ONE},accept,,A,31/01/2026,x\n{TWO},accept,,A,01/31/2026,x\n", "the day first in one row"),
-            (f"{HEADER}\n{ONE},match,,Ada,2026-02-01,x\n", "in line 2 a match names no partner; of a break that has"),
-            (f"{HEADER}\n{ONE},accept,{TWO},Ada,2026-02-01,x\n", "only a match has a partner"),
-            (f"{HEADER}\n{ONE},match,{ONE},Ada,2026-02-01,x\n", "its own partner"),
-            (f"{HEADER}\nK0100,accept,,Ada,2026-02-01,x\n", "'k0100'] is no id of a break"),
+            (f"{HEADER}\n{ONE},match,,Acct,2026-02-01,x\n", "in line 2 a match names no partner; of a break that has"),
+            (f"{HEADER}\n{ONE},accept,{TWO},Acct,2026-02-01,x\n", "only a match has a partner"),
+            (f"{HEADER}\n{ONE},match,{ONE},Acct,2026-02-01,x\n", "its own partner"),
+            (f"{HEADER}\nK0100,accept,,Acct,2026-02-01,x\n", "'k0100'] is no id of a break"),
             (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x\n{ONE},ignore,,B,2026-02-01,x\n",
              "is decided twice, as accept in line 2 and as ignore in line 3"),
             (f"{HEADER}\n{ONE},match,{TWO},A,2026-02-01,x\n{TWO},ignore,,B,2026-02-01,x\n", "is decided twice"),
@@ -311,8 +311,8 @@ class TestRules:
     def test_a_person_goes_before_a_rule(self, tmp_path: Path):
         result = self.run(tmp_path, RULES, decisions=decided((ids(plain())["FEE"], "ignore")))
         shown = result.breaks.set_index("key").loc["FEE"]
-        assert (shown["rule"], shown["verdict"], shown["who"]) == ("monthly fee", "ignore", "Ada")
-        assert "Ada: 1 ignored; the rule 'small change': 1 tolerated" in result.sign_off
+        assert (shown["rule"], shown["verdict"], shown["who"]) == ("monthly fee", "ignore", "Acct")
+        assert "Acct: 1 ignored; the rule 'small change': 1 tolerated" in result.sign_off
 
     @pytest.mark.parametrize(
         ("text", "why"),
@@ -363,9 +363,9 @@ class TestCommand:
         done = self.run(tmp_path, *options, "--carry-to", "kept")
         *_, sign_off, _, last = done.output.splitlines()
         assert done.exit_code == 0
-        assert last == "Nothing is open: 5 breaks are decided by Ada (5)."
+        assert last == "Nothing is open: 5 breaks are decided by Acct (5)."
         assert sign_off.startswith(
-            "Decided by Ada: 3 accepted, 2 matched; last on 2026-02-01. SHA-256 of ledger.parquet "
+            "Decided by Acct: 3 accepted, 2 matched; last on 2026-02-01. SHA-256 of ledger.parquet "
         )
         assert all(f"{name} " in sign_off for name in ("mtn.csv", "decisions.csv", "rules.toml"))
         assert "not a file" not in sign_off
@@ -378,7 +378,7 @@ class TestCommand:
         later = [row("LATER", 5, day=25, status="failed")]
         second = self.run(tmp_path, "--carry-forward", "kept", theirs=later)
         assert second.exit_code == 0, second.output
-        assert "decided by Ada (5)." in second.output.splitlines()[-1]
+        assert "decided by Acct (5)." in second.output.splitlines()[-1]
         (tmp_path / "kept" / "decisions.parquet").unlink()
         assert self.run(tmp_path, "--carry-forward", "kept", theirs=later).exit_code == 1
 
@@ -399,8 +399,8 @@ class TestTable:
     def test_a_script_and_the_form_write_the_same_file_and_keep_what_others_wrote(self, tmp_path: Path):
         result, path = plain(), tmp_path / "decisions.csv"
         found = ids(result)
-        result.decide(path, who="Ada").decide(found["A"], "match", partner=found["B"], why="one payment")
-        mine = result.decide(path, who="Ben")
+        result.decide(path, who="Acct").decide(found["A"], "match", partner=found["B"], why="one payment")
+        mine = result.decide(path, who="Audit")
         form = mine.form()
         (part, _, button), said, rows = form.children[0].children, form.children[1], form.children[2]
         for name in part.options:
@@ -412,18 +412,18 @@ class TestTable:
         assert said.value == f"3 written to {path}."
         again = ran(decisions=path)
         assert again.is_decided
-        assert "Ada: 2 matched; Ben: 3 accepted" in again.sign_off
+        assert "Acct: 2 matched; Audit: 3 accepted" in again.sign_off
         assert "'=agreed" in path.read_text("utf-8-sig")
         assert set(again.breaks["why"]) == {"one payment", "=agreed"}
-        for table in (mine, again.decide(tmp_path / "other.csv", who="Ben")):
-            with pytest.raises(ReconcileRefused, match="Ada has decided"):
+        for table in (mine, again.decide(tmp_path / "other.csv", who="Audit")):
+            with pytest.raises(ReconcileRefused, match="Acct has decided"):
                 table.decide(found["A"], "ignore", why="no")
         mine.decide(found["A"], "ignore", why="no", replace=True)
-        assert set(files.read(path, DECIDED)["who"]) == {"Ben"}
+        assert set(files.read(path, DECIDED)["who"]) == {"Audit"}
 
     def test_it_offers_partners_and_refuses_what_the_file_would_not_take(self, tmp_path: Path):
         result, path = plain(), tmp_path / "decisions.csv"
-        found, table = ids(result), result.decide(path, who="Ada")
+        found, table = ids(result), result.decide(path, who="Acct")
         assert table.partners_of(found["A"]) == [found["B"]]
         hinted = DecisionTable(
             result.breaks, path, suggestions=pd.DataFrame({"breaks": [f"{found['L']}; {found['A']}"]})

@@ -235,7 +235,7 @@ def test_the_name_of_the_only_customer_is_no_part_of_the_layout(cell: str, party
     heads = "Receipt No.,Completion Time,Paid In,Withdrawn,Balance,Other Party Info"
     rows = [
         f"T{day},2026-10-{day} 09:00:00,USD 5.00,,{5 * place}.00,{cell.format('260961234567', name)}"
-        for place, (day, name) in enumerate(((29, "JANE B"), (30, "JANE B"), (31, "JOHN")), start=1)
+        for place, (day, name) in enumerate(((29, "CLIENT B"), (30, "CLIENT B"), (31, "CLIENT")), start=1)
     ]
     path = tmp_path / "one.csv"
     path.write_text("\n".join([heads, *rows[:2]]), "utf-8")

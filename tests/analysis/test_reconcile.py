@@ -597,8 +597,8 @@ class TestCarryForward:
 
 NUMBERS = "0961234567, +260 96 123 4567, 254712345678, +44 7700 900123, FRI:254712345678/MSISDN"
 MASKED_NUMBERS = "096••••567, +260 96••••567, 254••••678, +44••••123, FRI:254••••678/MSISDN"
-SAID = {"description": f"Grace for order 20260105123456 by {NUMBERS}", "words": "Paid / TS"}
-KEPT_OF_IT = (f"Grace for order 20260105123456 by {MASKED_NUMBERS}", "Paid / TS")
+SAID = {"description": f"CUSTOMER for order 20260105123456 by {NUMBERS}", "words": "Paid / TS"}
+KEPT_OF_IT = (f"CUSTOMER for order 20260105123456 by {MASKED_NUMBERS}", "Paid / TS")
 
 
 class TestNarratives:

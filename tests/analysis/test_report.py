@@ -309,24 +309,24 @@ class TestPage:
         assert "x" * 601 not in written
 
     def test_a_break_has_gross_fee_and_net_of_both_sides_its_narrative_its_age_and_what_is_decided(self):
-        said = {"description": "Paid by Grace", "words": "Paid / TS", "since_date": FIRST, "id": "b2"}
+        said = {"description": "Paid by CUSTOMER", "words": "Paid / TS", "since_date": FIRST, "id": "b2"}
         ledger = {"ledger_amount_minor": 10_001, "ledger_fee_minor": 100, "ledger_minor": 9_901}
         statement = {"statement_amount_minor": 9_001, "statement_fee_minor": 200, "statement_minor": -8_801}
-        decided = {"verdict": "write_off", "who": "Mary", "why": "as agreed"}
+        decided = {"verdict": "write_off", "who": "Accounts", "why": "as agreed"}
         both = a_break("amount_mismatch", 7, **said, **decided) | ledger | statement
         result = reconciled(breaks=[both, a_break("timing", 5)])
         outline = Outline(page.page(result))
         cells, texts = outline.text_of("td"), outline.text_of("p")
         assert cells[cells.index("100.01") :][:7] == ["100.01", "1.00", "99.01", "90.01", "2.00", "-88.01", "+0.07"]
-        assert "\u201cPaid by Grace\u201d · Paid / TS" in texts
-        assert "write off by Mary: as agreed" in outline.text_of("strong")
+        assert "\u201cPaid by CUSTOMER\u201d · Paid / TS" in texts
+        assert "write off by Accounts: as agreed" in outline.text_of("strong")
         assert [each for each in outline.text_of("span") if "new" in each or "since" in each] == [
             "carried since 2026-01-05", "new",
         ]  # fmt: skip
         (first, second) = (row for row in outline.all("tr") if "data-code" in row)
         assert first == {
             "data-code": "amount_mismatch", "data-id": "b2", "data-account": MTN, "data-key": "1000000001",
-            "data-verdict": "write_off", "data-partner": "", "data-who": "Mary", "data-when": "",
+            "data-verdict": "write_off", "data-partner": "", "data-who": "Accounts", "data-when": "",
             "data-why": "as agreed", "data-since": "carried",
         }  # fmt: skip
         assert (second["data-since"], second["data-verdict"]) == ("new", "")
@@ -358,7 +358,7 @@ class TestPage:
 
 class TestOverview:
     def test_text_and_page_of_a_notebook_say_the_same_by_what_to_do_and_what_waits_comes_last(self):
-        told = {"description": "Paid by Grace\n<b>for</b> order 7", "statement_amount_minor": 4_600}
+        told = {"description": "Paid by CUSTOMER\n<b>for</b> order 7", "statement_amount_minor": 4_600}
         result = reconciled(
             breaks=[a_break("timing", 5), *(a_break("missing_in_ledger", -place, **told) for place in range(9))]
         )
@@ -376,21 +376,23 @@ class TestOverview:
             BREAK_CODES["timing"].settlement,
         ]
         assert "missing_in_ledger: 9 breaks, ZMW -0.36 net, the oldest 1 day old, the largest 3 of them" in lines
-        assert sum("Paid by Grace <b>for</b> order 7" in line for line in lines) == 3
+        assert sum("Paid by CUSTOMER <b>for</b> order 7" in line for line in lines) == 3
         assert "46.00" in shown
         result.sign_off, result.suggestions = "Signed off by nobody.", [1, 2]
         assert "Signed off" not in overview.text(result)
         assert "2 suggestions to look at" in overview.html(result)
 
     def test_what_is_decided_says_by_whom(self):
-        decided = {"verdict": "accept", "who": "Mary"}
+        decided = {"verdict": "accept", "who": "Accounts"}
         breaks = [a_break("timing", 5), a_break("fee_mismatch", 5, **decided), a_break("fee_mismatch", 4)]
         advice = BREAK_CODES["fee_mismatch"].settlement
-        assert f"To do: 1 of 2 decided by Mary. For the others: {advice}" in overview.text(reconciled(breaks=breaks))
+        assert f"To do: 1 of 2 decided by Accounts. For the others: {advice}" in overview.text(
+            reconciled(breaks=breaks)
+        )
         result = reconciled(breaks=breaks[:2])
-        result.sign_off = "Signed off by Mary."
-        assert "To do: 1 of 1 decided by Mary\n" in overview.text(result)
-        assert "Signed off by Mary." in overview.text(result)
+        result.sign_off = "Signed off by Accounts."
+        assert "To do: 1 of 1 decided by Accounts\n" in overview.text(result)
+        assert "Signed off by Accounts." in overview.text(result)
 
     def test_what_cannot_be_read_has_neither_key_nor_currency_nor_date(self):
         nothing = dict.fromkeys(("key", "currency", "business_date", "age_days", "bucket", "ledger_minor", "entry"))
@@ -485,23 +487,23 @@ class TestWorkbook:
         self, opened: Callable[..., Opened]
     ):
         decided = [
-            a_break("fee_mismatch", 7, verdict="accept", who="Mary", why="=as agreed"),
+            a_break("fee_mismatch", 7, verdict="accept", who="Accounts", why="=as agreed"),
             a_break("fee_mismatch", -9),
         ]
         result = reconciled(breaks=[a_break("timing", 1_000), *decided])
-        result.sign_off = "Signed off by Mary."
+        result.sign_off = "Signed off by Accounts."
         book = opened(result)
         sheet = book.active
         cells = [[each for each in row if each is not None] for row in sheet.iter_rows(values_only=True)]
         assert sheet.title == "cover"
         assert [row[0] for row in cells[:5]] == [
-            "Reconciliation: mtn.csv, <bank>.csv", headline(result), *proofs(result), "Signed off by Mary.",
+            "Reconciliation: mtn.csv, <bank>.csv", headline(result), *proofs(result), "Signed off by Accounts.",
         ]  # fmt: skip
         assert [MTN, "fee_mismatch", -0.02, "ZMW", "█"] in cells
         assert [MTN, "timing", 10, "ZMW", "█" * 20] in cells
         advice = {code: BREAK_CODES[code].settlement for code in ("fee_mismatch", "timing")}
         assert cells[-2:] == [
-            [advice["fee_mismatch"], "fee_mismatch", -0.02, "ZMW", 0.07, -0.09, 2, 1, 1, "Mary"],
+            [advice["fee_mismatch"], "fee_mismatch", -0.02, "ZMW", 0.07, -0.09, 2, 1, 1, "Accounts"],
             [advice["timing"], "timing", 10, "ZMW", 10, 0, 1, 1, 0, ""],
         ]  # fmt: skip
         for sheet in book:
@@ -518,7 +520,7 @@ class TestWorkbook:
     def test_the_breaks_are_read_and_filled_in_on_a_page_and_the_rest_is_folded_away(
         self, opened: Callable[..., Opened]
     ):
-        sheet = opened(reconciled(breaks=[a_break("timing", 1, who="Mary", why="=1", since_date=FIRST)]))["breaks"]
+        sheet = opened(reconciled(breaks=[a_break("timing", 1, who="Accounts", why="=1", since_date=FIRST)]))["breaks"]
         columns = columns_of(sheet)
         headings = {cell.value: cell for cell in sheet[1]}
         shown = [name for name, cell in headings.items() if not columns[cell.column].hidden]
@@ -532,7 +534,7 @@ class TestWorkbook:
         assert sum(columns[headings[name].column].width for name in shown) < 260
         assert "proposal" not in headings
         row = {name: sheet.cell(2, cell.column) for name, cell in headings.items()}
-        assert (row["owner"].value, row["comment"].value, row["comment"].quotePrefix) == ("Mary", "=1", True)
+        assert (row["owner"].value, row["comment"].value, row["comment"].quotePrefix) == ("Accounts", "=1", True)
         assert row["carried since"].value.date() == FIRST
         assert row["reason"].alignment.wrap_text
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KEY = 'the "key", =1'
 BREAKS = [
-    a_break("timing", 5, key="1", description="Grace for order 7", account="bank:settlement"),
+    a_break("timing", 5, key="1", description="CUSTOMER for order 7", account="bank:settlement"),
     a_break("fee_mismatch", 4, key=KEY, id="b2", since_date=a_break("timing", 1)["business_date"]),
     a_break("fee_mismatch", 3, key="=3", id="b3", verdict="ignore", who="John", when="2026-01-01T00:00:00Z", why="old"),
 ]
@@ -65,7 +65,7 @@ def test_what_is_decided_is_downloaded_with_what_was_decided_before(shown: "Page
     row.get_by_placeholder("why").fill('said "so",\nand =1')
     shown.locator("#download").click()
     assert shown.locator("#decided").inner_text() == "Say who decides."
-    shown.get_by_label("who decides").fill("=Mary")
+    shown.get_by_label("who decides").fill("=Accounts")
     with shown.expect_download() as download:
         shown.locator("#download").click()
     download.value.save_as(tmp_path / "decisions.csv")
@@ -79,7 +79,7 @@ def test_what_is_decided_is_downloaded_with_what_was_decided_before(shown: "Page
         "b2",
         "match",
         "b9",
-        "'=Mary",
+        "'=Accounts",
         'said "so", and =1',
         BREAKS[1]["account"],
         KEY,

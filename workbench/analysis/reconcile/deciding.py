@@ -61,7 +61,7 @@ class DecisionTable:
         Raises ReconcileRefused: no such break or verdict, somebody or a reason is missing, or another person has
         decided; ReportRefused: the file cannot be written.
 
-        >>> result.decide("decisions.csv", who="Ada").decide("bq4x7m2k5n3a", "accept", why="seen")  # doctest: +SKIP
+        >>> result.decide("decisions.csv", who="Desk").decide("bq4x7m2k5n3a", "accept", why="seen")  # doctest: +SKIP
         """
         names = [breaks] if isinstance(breaks, str) else list(breaks)
         given = {"verdict": verdict, "partner": partner or None, "who": who or self.who, "why": why}
