@@ -788,19 +788,3 @@ def test_all_that_is_proposed_is_taken_by_the_service_and_the_next_run_finds_it_
     left = run()
     assert set(left["code"]) <= WITHOUT_ENTRY
     assert sorted(left["key"].fillna("")) == sorted(found.loc[found["proposal"].isna(), "key"].fillna(""))
-
-
-def test_a_second_export_in_another_order_has_the_same_breaks():
-    ours = [movement("k", 80), movement("m", 10)]
-    theirs = [
-        movement("k", 100),
-        movement("k", 70),
-        movement("m", 12, fee_minor=1),
-        movement("m", 12),
-        movement("m", 9),
-    ]
-    found = [reconcile(ledger_of(*ours), statement_of(*rows, opening=None), engine=QUICK).breaks
-             for rows in (theirs, theirs[::-1])]  # fmt: skip
-    told = [sorted(zip(each["id"], each["code"], each["variance_minor"], strict=True)) for each in found]
-    assert told[0] == told[1]
-    assert {code for _, code, _ in told[0]} == {"amount_mismatch", "duplicate_in_statement"}

@@ -17,11 +17,8 @@ from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.rules import FLAG, GROUP, NUMBER, PREFIX, ROW, STATEMENT, WORD, Frame, Shape
 from workbench.analysis.shapes import COMPLETED
 
-_TIES = ["fresh", "order", "amount", "fee", "direction", "status", "source", "no", "entry"]
-"""What tells which of several rows is the first: one that was reported before, then what they say.
-
-Where they stand tells it last, of rows that say the same: a second export may have them in another order.
-"""
+_TIES = ["fresh", "order", "source", "no", "entry", "amount", "fee", "direction", "status"]
+"""What tells which of several rows is the first: one that was reported before; the order of the input never does."""
 SPECIAL: Shape = {
     **ROW, "pair": WORD, "told_again": FLAG, "agrees": FLAG,
     **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), NUMBER),
