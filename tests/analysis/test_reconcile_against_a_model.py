@@ -443,6 +443,8 @@ class TestAgainstTheModel:
     @given(engine=ENGINES, case=cases())
     def test_what_is_open_is_the_same_when_nothing_is_new(self, engine: str, case: Case):
         key = {"phone_key": b"the book's own key, of 32 bytes."}
+        # A row that moved nothing may find another partner then, where one key is written in two ways.
+        case = tuple([{**row, "key": row["key"] and bare(row["key"])} for row in side] for side in case)
         first = reconcile(*frames(*case), engine=engine, **key)
         carried = first.carry_forward
         again = reconcile(frames(*case)[0], nothing_new(first), carry_forward=carried, engine=engine, **key)

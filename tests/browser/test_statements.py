@@ -20,7 +20,7 @@ shop = LAYOUTS["zanaco"].__class__(
     name="shop", dates=("%d/%m/%Y %H:%M",), accounts={{"MTN wallet": "operator:mtn:float", "Bank": "bank:settlement"}},
     columns={{"moment": "Paid at", "account": "Where", "key": "Reference", "amount": "Amount", "fee": "Fee"}},
 )
-ours = read_ledger(fixture("books.csv"), layout=shop)
+ours = read_ledger(fixture("books/books.csv"), layout=shop)
 bank = read_statement(fixture("statements/zanaco.csv"))
 """
 DECIDE = 'result = reconcile(ours, [bank]); result.decide("decisions.csv", who="Zoë")'
