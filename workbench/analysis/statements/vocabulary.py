@@ -9,7 +9,7 @@ from workbench.analysis.statements.layouts import heading_key
 HEADINGS: Final[Mapping[str, str]] = {
     "key": "transaction id, transaction ref, transaction reference, receipt no, receipt number, id, txn id, trans id, "
     "financial transaction id, reference number, reference no, reference, cheque ref, ref, ref no, bank reference, "
-    "cheque no, cheque number, trace id, journal no",
+    "cheque no, cheque number, chq no, chq number, chq ref, trace id, journal no",
     "moment": "transaction date, txn date, trans date, completion time, date time, date and time, booked at, "
     "transaction date time, posting date, booking date, date, entry date, transaction time, value date, timestamp, "
     "created at, initiation time, day",
