@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import re
+from collections.abc import Callable
 from contextlib import chdir
 from datetime import UTC, date, datetime
 from functools import cache, partial
@@ -9,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
@@ -21,7 +25,7 @@ from workbench.analysis.breaks import VERDICTS
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.deciding import DecisionTable
-from workbench.analysis.reconcile.decisions import decisions_in, ruled, rules_in
+from workbench.analysis.reconcile.decisions import Rule, decisions_in, ruled, rules_in
 from workbench.analysis.shapes import BREAK, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW, Columns
 from workbench.cli import app
 from workbench.errors import ReconcileRefused
@@ -170,7 +174,10 @@ class TestApplied:
         later = following()
         is_open = later.breaks["verdict"].isna()
         assert later.breaks.loc[is_open, "key"].to_list() == ["NEW"]
+        assert later.is_decided, "what the next days may bring is not open"
         assert len(following(decisions=later.decisions).decisions) == len(later.decisions), "they may be given back"
+        both = following(decisions=decided((ids(first)["K"], "match", ids(first)["L"]))).decisions
+        assert len(both) == len(later.decisions) - 1, "what was said of either is replaced"
         back = following(decisions=decided((ids(first)["B"], "open"))).breaks
         assert set(back.loc[back["verdict"].isna(), "key"]) == {"A", "B", "NEW"}
 
@@ -191,47 +198,92 @@ class TestApplied:
         found = ids(plain())
         result = ran(decisions=decided((found["A"], "match", f"{found['B']}; {found['FEE']}")))
         assert f"{min(found[key] for key in ('A', 'B', 'FEE'))} matched with another amount" in result.sign_off
-        assert "Acct: 3 matched" in result.sign_off
+        assert "Acct (3 matched)" in result.sign_off
+
+    def test_a_match_of_which_one_row_is_gone_is_stale(self):
+        found = ids(plain())
+        gone = decided((found["FEE"], "match", found["B"])).assign(account=ACCOUNT, key="FEE")
+        result = ran(theirs=[each for each in THEIRS if each["key"] != "FEE"], decisions=gone)
+        assert result.decisions["state"].to_list() == ["stale"]
+        assert result.breaks["verdict"].isna().all()
+
+
+def fill(path: Path, said: dict[str, tuple[str, ...]], mark: str, encoding: str) -> None:
+    """As a person does in a spreadsheet, and saves it: by id, what stands under verdict, partner, owner and comment."""
+    wanted = [("verdict",), ("partner",), ("who", "owner"), ("why", "comment")]
+    if path.suffix == ".xlsx":
+        book = openpyxl.load_workbook(path)
+        header, *cells = book["breaks"].iter_rows()
+        places = {str(cell.value): cell.column - 1 for cell in header}
+        for each in cells:
+            for names, value in zip(wanted, said.get(each[places["id"]].value, ()), strict=False):
+                each[next(places[name] for name in names if name in places)].value = value or None
+        book.save(path)
+        return
+    text = path.read_bytes().decode(encoding if b"\0" in path.read_bytes() else "utf-8-sig", "replace")
+    rows = list(csv.reader(text.splitlines(), delimiter=max(",;\t", key=text.partition("\n")[0].count)))
+    for each in rows:
+        for names, value in zip(wanted, said.get(each[rows[0].index("id")], ()), strict=False):
+            each[next(rows[0].index(name) for name in names if name in rows[0])] = value
+    with path.open("w", encoding=encoding, newline="", errors="replace") as file:
+        csv.writer(file, delimiter=mark).writerows(rows)
 
 
 def line(*cells: str) -> str:
     return ",".join([*cells, "", "", "", "", "", ""][:6])
 
 
-class TestFile:
-    @pytest.mark.parametrize(
-        ("text", "why"),
-        [
-            ("", "is empty"),
-            ("break,verdict,partner,who,when\n", "no column 'why'"),
-            (f"{HEADER},verdikt\n", "a column 'verdikt', which no decisions have"),
-            (f"{HEADER},why\n", "'why' twice"),
-            (f"{HEADER}\n{ONE},accepted,,Acct,2026-02-01,x\n", "in line 2 the verdict is accepted; there are match"),
-            (f"{HEADER}\n\n{ONE},accept,,,2026-02-01,x\n", "in line 3 `who` is empty"),
-            (f"{HEADER}\n{ONE},accept,,Acct,2026-02-01,\n", "in line 2 `why` is empty"),
-            (f"{HEADER}\n{ONE},accept,,Acct,soon,x\n", "in line 2 'soon' is no moment"),
-            (f"{HEADER}\n{ONE},accept,,Acct,31/02/2026,x\n", "in line 2 '31/02/2026' is no moment"),
-            (f"{HEADER}\n{ONE},accept,,Acct,03/02/2026,x\n", "may be 2026-02-03 or 2026-03-02"),
-            (f"{HEADER}\n{ONE},accept,,A,31/01/2026,x\n{TWO},accept,,A,01/31/2026,x\n", "the day first in one row"),
-            (f"{HEADER}\n{ONE},match,,Acct,2026-02-01,x\n", "in line 2 a match names no partner; of a break that has"),
-            (f"{HEADER}\n{ONE},accept,{TWO},Acct,2026-02-01,x\n", "only a match has a partner"),
-            (f"{HEADER}\n{ONE},match,{ONE},Acct,2026-02-01,x\n", "its own partner"),
-            (f"{HEADER}\nK0100,accept,,Acct,2026-02-01,x\n", "'k0100'] is no id of a break"),
-            (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x\n{ONE},ignore,,B,2026-02-01,x\n",
-             "is decided twice, as accept in line 2 and as ignore in line 3"),
-            (f"{HEADER}\n{ONE},match,{TWO},A,2026-02-01,x\n{TWO},ignore,,B,2026-02-01,x\n", "is decided twice"),
-            (f"{HEADER}\n{ONE},match,{TWO},A,2026-02-01,x\n{TWO},match,{THREE},B,2026-02-01,x\n", "is decided twice"),
-            (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x,and more\n", "a cell more than there are columns: 'and more'"),
-            (f'{HEADER}\n{ONE},accept,,A,2026-02-01,"open\n', "unexpected end of data"),
-        ],
-    )  # fmt: skip
-    def test_what_cannot_be_used_is_refused_with_its_line(self, tmp_path: Path, text: str, why: str):
-        path = tmp_path / "decisions.csv"
-        path.write_text(text, "utf-8")
-        with pytest.raises(ReconcileRefused) as refused:
-            decisions_in(path)
-        assert why in str(refused.value)
+NO_DECISIONS = [
+    ("", "is empty"),
+    ("break,verdict,partner,who,when\n", "no column 'why'"),
+    (f"{HEADER},verdikt\n", "a column 'verdikt', which no decisions have"),
+    (f"{HEADER},why\n", "'why' twice"),
+    (f"{HEADER}\n{ONE},accepted,,Acct,2026-02-01,x\n", "in line 2 the verdict is accepted; there are match"),
+    (f"{HEADER}\n\n{ONE},accept,,,2026-02-01,x\n", "in line 3 `who` is empty"),
+    (f"{HEADER}\n{ONE},accept,,Acct,2026-02-01,\n", "in line 2 `why` is empty"),
+    (f"{HEADER}\n{ONE},accept,,Acct,soon,x\n", "in line 2 'soon' is no moment"),
+    (f"{HEADER}\n{ONE},accept,,Acct,31/02/2026,x\n", "in line 2 '31/02/2026' is no moment"),
+    (f"{HEADER}\n{ONE},accept,,Acct,03/02/2026,x\n", "may be 2026-02-03 or 2026-03-02"),
+    (f"{HEADER}\n{ONE},accept,,A,31/01/2026,x\n{TWO},accept,,A,01/31/2026,x\n", "the day first in one row"),
+    (f"{HEADER}\n{ONE},match,,Acct,2026-02-01,x\n", "in line 2 a match names no partner; of a break that has"),
+    (f"{HEADER}\n{ONE},accept,{TWO},Acct,2026-02-01,x\n", "only a match has a partner"),
+    (f"{HEADER}\n{ONE},match,{ONE},Acct,2026-02-01,x\n", "its own partner"),
+    (f"{HEADER}\nK0100,accept,,Acct,2026-02-01,x\n", "'k0100' is no id of a break"),
+    (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x\n{ONE},ignore,,B,2026-02-01,x\n",
+     "is decided twice, as accept in line 2 and as ignore in line 3"),
+    (f"{HEADER}\n{ONE},match,{TWO},A,2026-02-01,x\n{TWO},ignore,,B,2026-02-01,x\n", "is decided twice"),
+    (f"{HEADER}\n{ONE},match,{TWO},A,2026-02-01,x\n{TWO},match,{THREE},B,2026-02-01,x\n", "is decided twice"),
+    (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x,and more\n", "a cell more than there are columns: 'and more'"),
+    (f'{HEADER}\n{ONE},accept,,A,2026-02-01,"open\n', "unexpected end of data"),
+]  # fmt: skip
+NO_RULES = [
+    ("[[rule]]\nexpcted = true", "has expcted, which no rule has"),
+    ("[[rules]]\nexpected = true", "it has rules"),
+    ("[rule]\nexpected = true", "no table of several"),
+    ("[[rule]]\nexpected = true", "it fits every break"),
+    ('[[rule]]\ncode = "timing"', "neither a kind"),
+    ('[[rule]]\ncode = "time"\nkind = "x"', "there is no code 'time'"),
+    ('[[rule]]\naccount = "*"\nexpected = true\ntolerated = true', "not both"),
+    ("[[rule]]\namount_minor = [5, 1]\nexpected = true", "the least and the most"),
+    ("[[rule]]\namount_minor = [0.5, 1]\nexpected = true", "amount_minor: Expected `int`"),
+    ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is no regular expression"),
+    ('[[rule]]\nname="a"\naccount="x"\nkind="x"\n[[rule]]\nname="a"\naccount="x"\nkind="x"', "several rules called a"),
+    ("[[rule]", "cannot be read"),
+]  # fmt: skip
 
+
+@pytest.mark.parametrize(
+    ("read", "text", "why"),
+    [*((decisions_in, *each) for each in NO_DECISIONS), *((rules_in, *each) for each in NO_RULES)],
+)
+def test_what_cannot_be_used_is_refused_by_name(tmp_path: Path, read: Callable[[Path], object], text: str, why: str):
+    (tmp_path / "given").write_text(text, "utf-8")
+    with pytest.raises(ReconcileRefused) as refused:
+        read(tmp_path / "given")
+    assert why in str(refused.value)
+
+
+class TestFile:
     @pytest.mark.parametrize(
         ("mark", "when", "encoding"),
         [(",", "2026-01-31", "utf-8"), (";", "31.01.2026", "cp1252"), ("\t", "31/01/2026", "utf-16"),
@@ -247,6 +299,44 @@ class TestFile:
         (found,), _ = decisions_in(path)
         shown = [ONE, "accept", None, "Zoë", "2026-01-31", "096••••567", "0961234567"]
         assert [found[name] for name in rows[0]] == shown, "a number in a comment is masked, and a key is none"
+
+    def test_a_match_may_be_said_of_either_break(self):
+        rows, _ = decisions_in(pd.concat([decided((ONE, "match", TWO)), decided((TWO, "match", ONE))]))
+        assert len(rows) == 1
+
+    @pytest.mark.parametrize("when", ["03.02.2026", "2026-02-03 00:00:00"])
+    def test_of_a_date_with_dots_the_day_is_first_and_of_a_workbooks_midnight_it_is_all(self, when: str):
+        rows, _ = decisions_in(decided((ONE, "accept")).assign(when=when))
+        assert rows[0]["when"] == "2026-02-03"
+
+    def test_all_that_is_to_be_mended_is_said_at_once_and_bounded(self, tmp_path: Path):
+        path = tmp_path / "decisions.csv"
+        rows = [f"{ONE},maybe,,,2026-02-01,x", f"{TWO},accept,,A,2026-02-01,x", f"{TWO},ignore,,A,soon,x"]
+        path.write_text("\n".join([HEADER, *rows]), "utf-8")
+        with pytest.raises(ReconcileRefused) as refused:
+            decisions_in(path)
+        head, *told = str(refused.value).splitlines()
+        assert head == "decisions.csv cannot be used:"
+        assert [each.split(";")[0] for each in told] == [
+            "- in line 2 the verdict is maybe", "- in line 2 `who` is empty",
+            "- in line 4 'soon' is no moment, such as 2026-01-31 or 2026-01-31T08:00:00Z",
+            f"- {TWO} is decided twice, as accept in line 3 and as ignore in line 4",
+        ]  # fmt: skip
+        path.write_text("\n".join([HEADER, *[f"{ONE},accept,,,2026-02-01,x"] * 50]), "utf-8")
+        with pytest.raises(ReconcileRefused, match="- and 30 more") as refused:
+            decisions_in(path)
+        assert len(str(refused.value).splitlines()) == 22
+
+    def test_the_other_days_of_a_table_tell_which_of_day_and_month_is_first(self, tmp_path: Path):
+        path = tmp_path / "breaks.csv"
+        for days, when in (("31/12/2025", "2026-02-03"), ("12/31/2025", "2026-03-02"), ("01/02/2026", None)):
+            text = f"id,business date,verdict,owner,when,comment\n{ONE},{days},ignore,A,03/02/26,x\n"
+            path.write_text(text, "utf-8")
+            if when:
+                assert decisions_in(path)[0][0]["when"] == when
+            else:
+                with pytest.raises(ReconcileRefused, match="may be 2026-02-03 or 2026-03-02"):
+                    decisions_in(path)
 
 
 RULES = """
@@ -308,38 +398,15 @@ class TestRules:
             path.write_text("\n".join(["[[rule]]", "expected = true", *lines]), "utf-8")
             assert (ruled(plain().breaks, rules_in(path)[0])["rule"] == "rule 1").sum() == many
 
+    def test_what_moves_nothing_goes_neither_way(self):
+        still = plain().breaks.assign(statement_minor=0)
+        assert not any(Rule("r", direction=way, expected=True).fits(still).any() for way in ("in", "out"))
+
     def test_a_person_goes_before_a_rule(self, tmp_path: Path):
         result = self.run(tmp_path, RULES, decisions=decided((ids(plain())["FEE"], "ignore")))
         shown = result.breaks.set_index("key").loc["FEE"]
         assert (shown["rule"], shown["verdict"], shown["who"]) == ("monthly fee", "ignore", "Acct")
-        assert "Acct: 1 ignored; the rule 'small change': 1 tolerated" in result.sign_off
-
-    @pytest.mark.parametrize(
-        ("text", "why"),
-        [
-            ("[[rule]]\nexpcted = true", "has expcted, which no rule has"),
-            ("[[rules]]\nexpected = true", "it has rules"),
-            ("[rule]\nexpected = true", "no table of several"),
-            ("[[rule]]\nexpected = true", "it fits every break"),
-            ('[[rule]]\ncode = "timing"', "neither a kind"),
-            ('[[rule]]\ncode = "time"\nkind = "x"', "there is no code 'time'"),
-            ('[[rule]]\naccount = "*"\nexpected = true\ntolerated = true', "not both"),
-            ("[[rule]]\namount_minor = [5, 1]\nexpected = true", "the least and the most"),
-            ("[[rule]]\namount_minor = [0.5, 1]\nexpected = true", "amount_minor: Expected `int`"),
-            ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is no regular expression"),
-            (
-                '[[rule]]\nname="a"\naccount="x"\nkind="x"\n[[rule]]\nname="a"\naccount="x"\nkind="x"',
-                "several rules called a",
-            ),
-            ("[[rule]", "cannot be read"),
-        ],
-    )
-    def test_what_is_no_rule_is_refused_by_name(self, tmp_path: Path, text: str, why: str):
-        path = tmp_path / "rules.toml"
-        path.write_text(text, "utf-8")
-        with pytest.raises(ReconcileRefused) as refused:
-            rules_in(path)
-        assert why in str(refused.value)
+        assert "Acct (1 ignored) and the rule 'small change' (1 tolerated)" in result.sign_off
 
 
 class TestCommand:
@@ -363,24 +430,66 @@ class TestCommand:
         done = self.run(tmp_path, *options, "--carry-to", "kept")
         *_, sign_off, _, last = done.output.splitlines()
         assert done.exit_code == 0
-        assert last == "Nothing is open: 5 breaks are decided by Acct (5)."
+        assert last == "Nothing is open: 5 breaks are decided by Acct."
         assert sign_off.startswith(
-            "Decided by Acct: 3 accepted, 2 matched; last on 2026-02-01. SHA-256 of ledger.parquet "
+            "Decided by Acct (3 accepted, 2 matched); last on 2026-02-01. SHA-256 of ledger.parquet "
         )
         assert all(f"{name} " in sign_off for name in ("mtn.csv", "decisions.csv", "rules.toml"))
         assert "not a file" not in sign_off
         assert "Nothing to settle, and 5 breaks are decided." in done.output
         changed = self.run(tmp_path, *options, theirs=[row("B", 501), *THEIRS[1:]])
         assert changed.exit_code == 1
-        assert f"1 decision is stale, since what is open is not what it was: {found['A']}" in changed.output
+        assert (
+            f"1 decision is stale, since what is open is not what it was: {found['A']}. Decide again" in changed.output
+        )
         assert "Nothing is open" not in changed.output
         # The next period has neither the decisions nor the rules, and an older folder has no decisions.
         later = [row("LATER", 5, day=25, status="failed")]
         second = self.run(tmp_path, "--carry-forward", "kept", theirs=later)
         assert second.exit_code == 0, second.output
-        assert "decided by Acct (5)." in second.output.splitlines()[-1]
+        assert "decided by Acct." in second.output.splitlines()[-1]
         (tmp_path / "kept" / "decisions.parquet").unlink()
         assert self.run(tmp_path, "--carry-forward", "kept", theirs=later).exit_code == 1
+
+    @pytest.mark.parametrize(
+        ("name", "options", "mark", "encoding"),
+        [
+            ("breaks.csv", (), ",", "utf-8"),
+            ("breaks.csv", (), ";", "cp1252"),
+            ("breaks.csv", ("--excel",), "\t", "utf-16"),
+            ("breaks.csv", ("--excel=de-DE",), ";", "utf-8-sig"),
+            ("breaks.xlsx", (), "", ""),
+        ],
+    )
+    def test_a_table_of_breaks_that_is_filled_in_is_decisions(
+        self, tmp_path: Path, name: str, options: tuple[str, ...], mark: str, encoding: str
+    ):
+        (tmp_path / "rules.toml").write_text(RULES.replace("[30, 40]", "[30, 31]"), "utf-8")
+        self.run(tmp_path, "--out", name, *options, "--rules", "rules.toml")
+        found = ids(plain())
+        said = {"A": ("MATCH", found["B"]), "L": ("write-off", ""), "FEE": (" Write Off", "")}
+        fill(tmp_path / name, {found[key]: (*each, "Zoë", "seen") for key, each in said.items()}, mark, encoding)
+        os.utime(tmp_path / name, (saved := moment(30, 0).timestamp(), saved))
+        given = ("--decisions", name, "--rules", "rules.toml")
+        done = self.run(tmp_path, *given, "--out", "again.csv")
+        assert done.exit_code == 0, done.output
+        *_, sign_off, _, last = done.output.splitlines()
+        assert last == "Nothing is open: 5 breaks are decided, 4 by Zoë and 1 by the rule 'small change'."
+        assert "Zoë (2 matched, 2 written off)" in sign_off
+        assert "last on 2026-01-30" in sign_off, "the day on which it was saved"
+        again = self.run(tmp_path, "--decisions", "again.csv").output
+        assert "Zoë (2 matched, 2 written off); last on 2026-01-30" in again, "what it writes can be given back"
+        fill(tmp_path / name, {found["K"]: ("acept", "", "", "")}, mark or ",", encoding)
+        refused = self.run(tmp_path, *given)
+        assert refused.exit_code == 2
+        assert f"the verdict is acept; there are {', '.join(VERDICTS)}, open" in refused.output
+        assert ("`owner` is empty" if name.endswith("x") or "=" in str(options) else "`who` is empty") in refused.output
+
+    def test_a_frame_of_breaks_is_decisions_too(self):
+        breaks = plain().breaks.copy()
+        for name, text in (("verdict", "ignore"), ("who", "Acct"), ("when", "2026-02-01"), ("why", "seen")):
+            breaks.loc[breaks["key"] == "K", name] = text
+        assert "Decided by Acct (1 ignored)" in ran(decisions=breaks).sign_off
 
     def test_what_is_no_path_is_refused(self):
         for more in ({"decisions": []}, {"rules": {}}):
@@ -412,7 +521,7 @@ class TestTable:
         assert said.value == f"3 written to {path}."
         again = ran(decisions=path)
         assert again.is_decided
-        assert "Acct: 2 matched; Audit: 3 accepted" in again.sign_off
+        assert "Acct (2 matched) and Audit (3 accepted)" in again.sign_off
         assert "'=agreed" in path.read_text("utf-8-sig")
         assert set(again.breaks["why"]) == {"one payment", "=agreed"}
         for table in (mine, again.decide(tmp_path / "other.csv", who="Audit")):
@@ -421,14 +530,39 @@ class TestTable:
         mine.decide(found["A"], "ignore", why="no", replace=True)
         assert set(files.read(path, DECIDED)["who"]) == {"Audit"}
 
+    def test_a_match_of_three_stays_and_is_taken_back_from_any_of_its_breaks(self, tmp_path: Path):
+        result, path = plain(), tmp_path / "decisions.csv"
+        found, table = ids(result), result.decide(path, who="Acct")
+        table.decide(found["A"], "match", partner=f"{found['B']}; {found['FEE']}", why="in parts")
+        before = path.read_bytes()
+        for shown in (table, ran(decisions=path).decide(path, who="Audit")):
+            form = shown.form()
+            part, _, button = form.children[0].children
+            for name in part.options:
+                part.value = name
+            button.click()
+            assert (form.children[1].value, path.read_bytes()) == (f"0 written to {path}.", before)
+        with pytest.raises(ReconcileRefused, match="Acct has decided"):
+            result.decide(path, who="Audit").decide(found["FEE"], "accept", why="a charge")
+        table.decide(found["FEE"], "accept", why="a charge")
+        assert [(each["break"], each["verdict"]) for each in decisions_in(path)[0]] == [(found["FEE"], "accept")]
+        form = table.form()
+        verdict, _, why = form.children[2].children[1].children[1:]
+        verdict.value, why.value = "ignore", ""
+        form.children[0].children[2].click()
+        assert re.search("Not written.*b[a-z2-7]{11}.*`why` is empty", form.children[1].value)
+
     def test_it_offers_partners_and_refuses_what_the_file_would_not_take(self, tmp_path: Path):
         result, path = plain(), tmp_path / "decisions.csv"
         found, table = ids(result), result.decide(path, who="Acct")
-        assert table.partners_of(found["A"]) == [found["B"]]
+        known = table.partners_of(*found.values())
+        assert {key: known[name] for key, name in found.items()} == {
+            "A": [found["B"]], "B": [found["A"]], "K": [], "L": [], "FEE": [],
+        }  # fmt: skip
         hinted = DecisionTable(
             result.breaks, path, suggestions=pd.DataFrame({"breaks": [f"{found['L']}; {found['A']}"]})
         )
-        assert hinted.partners_of(found["A"]) == [found["L"], found["B"]]
+        assert hinted.partners_of(found["A"])[found["A"]] == [found["L"], found["B"]]
         assert found["FEE"] in repr(table)
         for name, verdict, why, reason in (
             (ONE, "accept", "x", "no break"), (found["A"], "match", "x", "no partner"),
@@ -436,6 +570,8 @@ class TestTable:
         ):  # fmt: skip
             with pytest.raises(ReconcileRefused, match=reason):
                 table.decide(name, verdict, why=why)
+        with pytest.raises(ReconcileRefused, match="kept in a"):
+            result.decide(tmp_path / "breaks.xlsx")
         assert not path.exists()
 
 

@@ -145,7 +145,9 @@ def good_files(folder: Path) -> tuple[Path, Path]:
 def refused(folder: Path) -> Iterator[Run]:
     """Every file that cannot be used, in the place of one that can."""
     ledger, statement = good_files(folder)
-    for number, (content, words) in enumerate(REFUSED):
+    for number, (content, told) in enumerate(REFUSED):
+        # What is said of Python to call is said of options on the command line.
+        words = "name it with --layout" if "replace(LAYOUTS" in told else told
         path = written(folder / f"s{number}" / "statement.csv", content)
         yield Run(f"a statement: {words}", ledger, [path], 2, words)
     for number, (name, (content, words)) in enumerate(LEDGERS.items()):

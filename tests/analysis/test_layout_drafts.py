@@ -5,6 +5,7 @@ import io
 import re
 import tomllib
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import openpyxl
@@ -103,9 +104,15 @@ class TestProofs:
         draft = drafted(tmp_path, text + "10/31/2026,A3,z,,5.00,15.00\n")
         assert lines_of(draft, "dates") == ["dates = [\"%m/%d/%Y\"]  # line 4 '10/31/2026' can only be month first"]
         rows = "10/03/2026,A1,x,,5.00,5.00\n11/02/2026,A2,y,,5.00,10.00\n12/04/2026,A3,z,,5.00,15.00\n"
-        assert [line.partition("reads ")[2] for line in lines_of(drafted(tmp_path, PLAIN + rows), "reads")] == [
-            "2026-02-11 to 2026-04-12", "2026-10-03 to 2026-12-04: choose this, only so the rows are in order",
-        ]  # fmt: skip
+        assert lines_of(drafted(tmp_path, PLAIN + rows), "dates") == [
+            "dates = [\"%m/%d/%Y\"]  # only so the rows are in order, line 3 '11/02/2026' too"
+        ]
+        for above, proof in (
+            ("Statement period 01/10/2026 - 31/10/2026", "can only be day first"),
+            ("From,04/09/2026,To,05/10/2026", "only so the rows are in the period of line 1, '04/09/2026'"),
+            ("Printed on 2026-11-01", "choose this, day first is usual here"),
+        ):
+            assert proof in "".join(lines_of(drafted(tmp_path, f"{above}\n{text}"), "dates")), above
 
     def test_words_are_counted_and_what_is_not_known_is_left_open(self, tmp_path: Path):
         rows = [f"2026-10-{day:02},K{day},{word},5.00" for day, word in enumerate(["OK", "OK", "Zebra", "TF"], 10)]
@@ -148,6 +155,53 @@ class TestProofs:
         assert "makes_keys" not in draft.declared
         assert draft.check().is_sound
 
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("A,B,C,D\n13/02/2026,x-1,5.00,\n14/02/2026,x-2,,2.00\n15/02/2026,x-3,1.00,\n",
+             "# ? each row fills one of 'C' and 'D'; which of them goes out, nothing proves"),
+            ("Date,Ref,Amount,Balance\n13/02/2026,R1,-9.00,20.00\n14/02/2026,R2,5.00,15.00\n15/02/2026,R3,-7.00,22.00\n",
+             "# ? the balance falls where this is above zero, which no layout says: turn its signs round in the file"),
+            ("Date,Ref,Debit,Credit,Balance\n13/02/2026,R1,9.00,,9.00\n14/02/2026,R2,,5.00,4.00\n15/02/2026,R3,7.00,,11.00\n",
+             'credit = "Debit"'),
+            ("Tag;Aus;Ein;Stand;DC\n13/02/2026;;9,00;50,00;DR\n14/02/2026;;5,00;45,00;DR\n15/02/2026;7,00;;52,00;DR\n",
+             'balance = "Stand"  # 50,00 DR in line 2 + 5,00 = 45,00 DR in line 3, and so in 2 of 2 rows'),
+            ("Date,,Amount\n13/02/2026,x,-5.00\n",
+             "# ? column 2 has no heading, so that it cannot be read: give it one"),
+            ("Date,Ref,Amount\n29-Apr-2026,x,5.00\n30-Apr-2026,y,5.00\n04-Mai-2026,z,-5.00\nTotal,,5.00\n",
+             "# ? 1 of 4 days are not read, such as line 4 '04-Mai-2026': a month has its English name, or a number"),
+            ("Date,Ref,Amount\n04-Mai-2026,z,-5.00\n",
+             "# ? no known format reads '04-Mai-2026': a month has its English name, or a number"),
+        ],
+    )  # fmt: skip
+    def test_what_the_cells_prove_goes_before_headings_and_what_they_do_not_is_said(
+        self, text: str, said: str, tmp_path: Path
+    ):
+        assert said in drafted(tmp_path, text).toml.splitlines()
+
+    def test_a_new_word_for_what_is_brought_forward_and_the_name_of_the_account_are_proposed(self, tmp_path: Path):
+        rows = "2026-10-13,,Vindo de tras 9,,,5.00\n2026-10-14,A1,x,,5.00,10.00\n2026-10-15,A2,y,1.00,,9.00\n"
+        draft = drafted(tmp_path, f"Conta n. 1,Ab\nAccount No: 4400012345678\nIBAN,0971234567\n{PLAIN}{rows}")
+        assert lines_of(draft, "openings") == ['openings = ["Vindo de tras"]  # line 5 has a balance and no amount']
+        assert draft.check().is_sound
+        assert lines_of(draft, "account =")[0].endswith("; the file calls it ••••••••••678 (line 2, 'Account No')")
+        assert "71234567" not in draft.toml
+        draft = drafted(tmp_path, f"{PLAIN}{rows}2026-10-16,,Total,1.00,5.00,\n")
+        assert lines_of(draft, "a total") == ["# ? line 5 begins as a total does and has a day: it is read as a row"]
+
+    def test_days_that_a_spreadsheet_turned_round_are_doubted_and_its_midnights_are_no_times(self, tmp_path: Path):
+        book = openpyxl.Workbook()
+        book.active.append(["Date", "Reference", "Amount"])
+        book.active.append([datetime(2026, 1, 2), "A1", 5])  # noqa: DTZ001  as a sheet has it
+        book.active.append(["13/02/2026", "A2", 5])
+        book.save(tmp_path / "turned.xlsx")
+        assert (
+            "1 days are the sheet's own and 1 are text" in lines_of(draft_layout(tmp_path / "turned.xlsx"), "# ? ")[2]
+        )
+        draft = drafted(tmp_path, "Date,Reference,Amount\n2026-02-01 00:00:00,A1,5.00\n2026-02-02 00:00:00,A2,-5.00\n")
+        assert draft.declared["dates"] == ["%Y-%m-%d 00:00:00"]
+        assert draft.statement().rows["occurred_at"].isna().all()
+
     def test_columns_are_told_by_their_cells_where_no_heading_is_known(self, tmp_path: Path):
         rows = "31.10.2026;1 500,00;0961234567;A-1\n30.10.2026;-20,50;0971234567;A-2\n"
         draft = drafted(tmp_path, "Tag;Betrag;Kunde;Beleg\n" + rows)
@@ -166,6 +220,9 @@ class TestSafety:
         assert "\x1b" not in draft.toml
         assert "amounts are not read, such as line 2" in draft.toml
         assert masked("\x1b[2J 0961234567") == "␛[2J 096••••567"
+        account, short = "DE44 5001 0517 5407 3249 31", "2026-10-13 08:00 SW2610130001 PAID IN 2026"
+        assert masked(f"{account}, {account.replace(' ', '')}") == "DE•• •••• •••• •••• •••9 31, DE•••••••••••••••••931"
+        assert [masked(each) for each in ("4111-1111-1111-1111", short)] == ["••••-••••-••••-•111", short]
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
     def test_any_text_is_written_so_that_toml_reads_the_same(self, text: str):

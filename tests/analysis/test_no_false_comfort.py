@@ -89,12 +89,19 @@ PERIODS: dict[str, tuple[Case, Row]] = {
         (ledger_of(A), [statement_of({**A, "problem": "Amount is odd"}, opening=None)]),
         {"holds": False, "note": f"mtn.csv has no row that can be read {NOTHING_PROVEN}"},
     ),
+    "a row that cannot be used closes nothing": (
+        (ledger_of(A), [statement_of(A, {**movement("odd", 1, day=20), "problem": "Amount is odd"})]), {"closes": 5},
+    ),
     "balances without rows prove that nothing moved": (
         (ledger_of(), [without_rows(500)]), {"holds": True, "note": EXACT, "statement_minor": 500},
     ),
     "a balance in few rows": (
         (ledger_of(A, B), [file_of(statement_of(A, B, movement("c", 1), movement("d", 1)), followed=1)]),
         {"holds": True, "note": "the running balance of a balance in few rows.csv was followed in 1 of 4 rows"},
+    ),
+    "a balance in half of the rows that have one before them": (
+        (ledger_of(A, B, movement("c", 1)), [file_of(statement_of(A, B, movement("c", 1)), followed=1)]),
+        {"holds": True, "note": EXACT},
     ),
 }  # fmt: skip
 
@@ -143,11 +150,13 @@ def test_the_clock_of_a_sandbox_bounds_its_ledger(shop: Shop):
     assert later.carry_forward.closed["closing_date"].tolist() == [date(2062, 1, 5)]
 
 
+@pytest.mark.thorough
 def test_a_last_day_long_after_all_others_is_said():
     near, late = movement("near", 3, day=9), movement("late", 7, day=60)
     years = [dated("old", 1, 2025), dated("older", 2, 2024), dated("new", 4, 2026)]
     for rows, more, says in (
-        ([A, near, FAR], {}, "operator:mtn:float closes on 2062-01-05, by 1 of 3 rows of mtn.csv"),
+        ([A, near, FAR, {**FAR, "key": "other"}], {}, "operator:mtn:float closes on 2062-01-05, by 2 of 4 rows"),
+        ([A, near, FAR], {}, None),
         ([A, near, late], {}, "operator:mtn:float closes on 2026-03-01, by 1 of 3 rows of mtn.csv"),
         ([A, near], {}, None),
         (years, {}, None),
@@ -156,8 +165,29 @@ def test_a_last_day_long_after_all_others_is_said():
         ([A, near, FAR], {"as_of": TODAY}, None),
     ):
         result = reconcile(ledger_of(*rows), file_of(statement_of(*rows)), engine=QUICK, **more)
+        assert result.proof["holds"].all()
         assert [note[: len(says or note)] for note in result.notes] == ([says] if says else [])
         assert all(note in result._repr_html_() for note in result.notes)
+
+
+def test_a_lone_row_of_a_year_mistyped_closes_nothing_though_nobody_says_what_day_it_is():
+    near = movement("near", 3, day=9)
+    for rows, closes, found in (
+        ([A, near, FAR], near, [("far", "invalid_row")]),
+        ([A, near, FAR, {**FAR, "key": "too"}], FAR, [("far", "timing"), ("too", "timing")]),
+        ([A, near, movement("next", 7, day=9 + 366)], movement("next", 7, day=9 + 366), [("next", "timing")]),
+        (
+            [dated("old", 1, 2020), dated("mid", 2, 2023), dated("next", 4, 2025)],
+            dated("next", 4, 2025),
+            [("a", "timing"), ("mid", "missing_in_ledger"), ("next", "timing"), ("old", "missing_in_ledger")],
+        ),
+        ([A, FAR], FAR, [("far", "timing")]),
+    ):
+        told = file_of(statement_of(*rows), period=(rows[0]["business_date"], rows[-1]["business_date"]))
+        result = reconcile(ledger_of(A, near), told, engine=QUICK)
+        assert result.carry_forward.closed["closing_date"].tolist() == [closes["business_date"]]
+        assert [each for each in codes(result.breaks) if each[0] != "near"] == found
+        assert result.proof["holds"].all()
 
 
 @pytest.mark.parametrize("wrong", ["2026-01-31", datetime(2026, 1, 31, tzinfo=UTC), 20_000])

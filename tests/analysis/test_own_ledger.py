@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -32,7 +32,7 @@ from workbench.analysis import database, files
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import reconcile
 from workbench.analysis.shapes import LEDGER_MOVEMENT
-from workbench.analysis.statements import Layout, ledger_columns, read_ledger, read_statement
+from workbench.analysis.statements import Layout, ledger_columns, own_ledger, read_ledger, read_statement
 from workbench.analysis.statements.own_ledger import LEDGER, SMALLEST
 from workbench.cli import app
 from workbench.errors import StatementRefused
@@ -188,6 +188,23 @@ def test_in_books_a_debit_comes_in_and_the_balance_goes_on_from_what_is_told(
     assert rows["kind"].tolist()[2] == "payout_paid"
 
 
+@pytest.mark.parametrize("balances", [True, False])
+@pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
+def test_the_opening_row_of_an_account_is_its_opening_balance_and_no_movement(
+    step: int, tmp_path: Path, *, balances: bool
+):
+    names = {"account": "Account", "key": "Key", "moment": "Date", "amount": "Amount", "description": "Details"}
+    columns = {**names, "balance": "Balance"} if balances else names
+    layout = Layout(name="books", dates=("%Y-%m-%d",), columns=columns, openings=("Opening balance", "Balance b/f"))
+    told = [("bank:a,,2026-01-01", "1000.00", "Opening balance"), ("bank:b,,2026-01-01", "-10.00", "Balance b/f")]
+    begins = [f"{begin},,{text},{tells}" if balances else f"{begin},{tells},{text}" for begin, tells, text in told]
+    moves = ["bank:a,k1,2026-01-02,50.00,Sale", "bank:b,k2,2026-01-03,-5.00,Charge"]
+    lines = [*begins, *(f"{line}," if balances else line for line in moves)][::step]
+    rows = read_ledger(csv_of(tmp_path, "\n".join([",".join(columns.values()), *lines])), layout=layout, currency="ZMW")
+    found = rows.rows.sort_values("key")[["account", "key", "amount_minor", "balance_minor"]]
+    assert found.to_numpy().tolist() == [["bank:a", "k1", 5_000, 105_000], ["bank:b", "k2", 500, -1_500]]
+
+
 MOVES = st.lists(
     st.tuples(
         st.sampled_from(["operator:mtn:float", "bank:settlement"]), st.integers(1, 10**12), st.integers(0, 10**6),
@@ -245,6 +262,59 @@ def test_every_row_that_cannot_be_read_is_counted_under_its_reason(tmp_path: Pat
         "statuses = {Paid = 'completed'}",
     ):
         assert expected in text, expected
+
+
+WHOLE = [
+    dict(zip(LEDGER_MOVEMENT, cells.split(","), strict=True))
+    for cells in (
+        "till:7,K1,SW-1,2026-10-30T08:15:00+02:00,2026-10-31,in,15000,375,ZMW,completed,+26096••••567,J1,1,x,b c,,y,9",
+        "till:7,K2,,2026-10-30 06:20:00.250Z,2026-10-30,out,500,0,ZMW,failed,,JE-2,-2,,,,,",
+        "bank,K1,,2026-10-31 06:20Z,2026-10-31,in,700,0,USD,pending,0961234567,JE-3,3,,Café,,,",
+    )
+]
+ODD = {
+    "account": ("",),
+    "key": ("", "7.7E+11", "#REF!", " K9 ", "0x1F", "A,B", 'a "b"', "K" * 40_000),
+    "occurred_at": ("", "2026-10-30", "2026-10-30 08:15:00", "9999-12-31T23:59:59Z"),
+    "business_date": ("30/10/2026",),
+    "direction": ("IN", "CR"),
+    "amount_minor": ("0", "150.00", "0x1F", "K500", "9" * 14),
+    "fee_minor": ("", "-1"),
+    "currency": ("zmw", "Kwacha"),
+    "status": ("", "Paid"),
+    "phone": ("0961 234 567", "Shop"),
+    "number": ("", "9" * 19),
+    "payment": ("=1+1", "Müller & Söhne", "\u2028"),
+    "balance_minor": ("", "9" * 14),
+}
+"""Cells of a first row that are read with care, or are none."""
+
+
+def read_or_refused(folder: Path, text: str) -> pd.DataFrame | str:
+    folder.mkdir(exist_ok=True)
+    try:
+        return read_ledger(csv_of(folder, text)).rows.drop(columns="phone_hash")
+    except StatementRefused as refused:
+        return re.sub("line [0-9]+", "line", str(refused))
+
+
+def lines_of(rows: Sequence[Mapping[str, str]], **more: str) -> str:
+    return pd.DataFrame([{**row, **more} for row in rows]).to_csv(index=False)
+
+
+def test_a_whole_ledger_in_csv_is_read_at_once_as_it_is_cell_by_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    odd = [[{**WHOLE[0], name: text}, *WHOLE[1:]] for name, texts in ODD.items() for text in texts]
+    # With a column that is not read, no file is whole.
+    cases = [(lines_of(rows), lines_of(rows, note="")) for rows in [WHOLE, *odd]]
+    cases += [tuple(text.replace("K2", key) for text in cases[0]) for key in ('"K2"x', '"K2', 'K"2', '"K,2"', '"K2"')]
+    for texts in cases:
+        whole, by_cells = (read_or_refused(tmp_path / name, text) for name, text in zip("ab", texts, strict=True))
+        if isinstance(whole, str) or isinstance(by_cells, str):
+            assert whole == by_cells, texts[0]
+        else:
+            pd.testing.assert_frame_equal(whole, by_cells, obj=texts[0])
+    monkeypatch.setattr(own_ledger, "read_rows", None)
+    assert len(read_or_refused(tmp_path / "a", cases[0][0])) == len(WHOLE)
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
@@ -521,6 +591,8 @@ def test_the_command_says_what_is_wrong_with_a_ledger_and_reads_one_in_a_layout_
         ([books, statement, "--ledger-layout", layout], 0, "Nothing to settle"),
         (["--ledger", books, statement, "--ledger-layout", layout], 0, "Nothing to settle"),
         ([books, statement], 2, "does not have the columns of a ledger"),
+        ([books, statement, "--ledger-layout", "mtn"], 2, "names the ledger's own headings"),
+        ([books, csv_of(tmp_path, SMALLEST, "own.csv"), "--ledger-layout", layout], 2, "columns of a ledger: it comes"),
         ([statement, statement], 2, "The ledger comes first, and the statements after it"),
         (["--ledger", books], 2, "STATEMENT...'"),
         ([books], 2, "STATEMENT...'"),

@@ -120,6 +120,7 @@ def test_a_planted_break_that_is_no_answer_would_be_seen(month: Month, tmp_path:
     assert not other.result.proof["holds"].all()
 
 
+@pytest.mark.thorough
 def test_so_many_are_planted_as_were_asked_for_and_each_decoy_where_there_are_rows_for_it(tmp_path: Path):
     traffic = Traffic(late_per_100k=0, unknown_per_100k=0, mean_minor=80_000)
     breaks = {"amount_mismatch": 5, "ambiguous": 2, "late_success": 3}
@@ -128,6 +129,7 @@ def test_so_many_are_planted_as_were_asked_for_and_each_decoy_where_there_are_ro
     assert Counter(each.why for each in made.decoys) == {kind.says: 2 for kind in DECOYS.values()}
 
 
+@pytest.mark.thorough
 def test_what_comes_with_the_traffic_is_answered_or_a_decoy(tmp_path: Path):
     traffic = Traffic(late_per_100k=3_000, unknown_per_100k=8_000, again_per_100k=20_000)
     made = simulated(tmp_path, payments=400, breaks={"all": 0}, traffic=traffic)
@@ -332,7 +334,8 @@ def test_both_doors_tell_the_same_month(tmp_path: Path, serving: "Serving"):
     assert in_process == served != []
 
 
-NEEDED = [("charge_amount_unit", "major"), ("client_secret_on_confirm", "always"), ("failure_triggers", "header")]
+NEEDED = [("charge_amount_unit", "major"), ("charge_wait", "interactive"), ("charge_wait", "accepted"),
+          ("client_secret_on_confirm", "always"), ("failure_triggers", "header")]  # fmt: skip
 
 
 def test_a_clock_that_runs_and_a_register_that_no_traffic_fits_are_refused(served_bench: Workbench):
@@ -348,6 +351,8 @@ OTHERS = [
     {"prompt_timeout_s": 60, "pin_attempts": 1, "intent_fields": "minimal", "success_status": "201_created"},
     {"error_format": "envelope", "amount_bounds": "1_to_20000", "required_fields": "with_reference",
      "currency_case": "strict"},
+    {"clearing": "immediate", "payouts": "daily", "fee_on_refund": "returned", "late_success": "succeeds",
+     "charge_states": "expired", "currencies": "iso4217"},
 ]  # fmt: skip
 
 

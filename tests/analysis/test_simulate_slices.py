@@ -145,6 +145,7 @@ def test_it_equals_single_calls_in_all_but_the_calls(tmp_path: Path, from_within
     assert {"charge", "entry", "event", "screen", "kept_response"} <= {name for name in tables if tables[name]}
 
 
+@pytest.mark.thorough
 def test_however_slices_fall_and_though_each_is_sent_twice(
     tmp_path: Path, from_within: tuple[Tables, Simulation], monkeypatch: pytest.MonkeyPatch
 ):
@@ -209,6 +210,7 @@ def made_served(serving: "Serving", store: Path, how: signal.Signals | None = No
     return tables_in(store)
 
 
+@pytest.mark.thorough
 def test_a_month_whose_server_ends_in_the_midst_goes_on(serving: "Serving", tmp_path: Path):
     whole = made_served(serving, tmp_path / "whole.db")
     assert len(whole["charge"]) == PAYMENTS

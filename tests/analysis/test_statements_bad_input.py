@@ -157,6 +157,7 @@ REFUSED: list[tuple[str | bytes, str]] = [
     (f"{HEADER}\n{GOOD}".replace(",", ";"), "For mtn it has ';' between its cells and not ','"),
     (f"{HEADER}\n{GOOD}".replace(",", "|"), "replace(LAYOUTS['mtn'], delimiter='|')"),
     (",".join(LEDGER_MOVEMENT), "the columns of a ledger: it comes first"),
+    ("Account,Key,Occurred_at,Amount", "the columns of a ledger: it comes first"),
     (f"{HEADER},Secret", "For mtn it has besides Secret"),
     (f"{HEADER},FEE\n", "more than once"),
     (f"{GOOD}\n{HEADER}\n{GOOD}", "has a row above its header, in line 1"),

@@ -140,6 +140,7 @@ class TestStrayCells:
             assert said.startswith(f"{path.name} is too large for a grid: "), where
             assert all(each in said for each in (place, "16,777,216", "Delete", ".csv")), where
 
+    @pytest.mark.thorough
     def test_the_command_ends_with_2_and_says_what_to_do(self, book: Book, command: str):
         began = os.times()
         done = subprocess.run(  # noqa: S603  our own command
@@ -152,6 +153,7 @@ class TestStrayCells:
         # What the process has worked: another that keeps the machine busy is no reason to fail.
         assert sum(os.times()[2:4]) - sum(began[2:4]) < LIMIT_S / 4
 
+    @pytest.mark.thorough
     def test_several_sheets_are_counted_together(self, book: Book):
         wide = sheet(far(f"J{FAR}"), f'<row r="1">{cell("A1")}</row>')
         # Each alone is within the bound: the second one is made, the third one is not.
@@ -199,6 +201,7 @@ ENTITIES = '<!DOCTYPE worksheet [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a
 
 
 class TestBombs:
+    @pytest.mark.thorough
     def test_what_unpacks_to_far_more_than_the_file_is_not_unpacked_though_its_size_lies(self, book: Book):
         large = sheet(ROWS, " " * (1 << 27))
         plain = book(sheet(ROWS), parts={TEXTS: b" " * (1 << 27)}, name="plain.xlsx")

@@ -5,15 +5,19 @@ statement's with `s_`. An amount as text brings with it whether it is gross, or 
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from workbench.analysis.frames import day_number, day_of
-from workbench.analysis.shapes import COMPLETED, DIRECTIONS, STATUSES
+from workbench.analysis.frames import day_number, day_of, python_rows
+from workbench.analysis.shapes import COMPLETED, DIRECTIONS, MADE, STATUSES
 from workbench.domain.masking import mask
 from workbench.domain.moments import DAY_MS, rfc3339
 from workbench.domain.money import money_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 INVALID: Final = "invalid_row"
 DUPLICATE: Final = {"ledger": "duplicate_in_ledger", "statement": "duplicate_in_statement"}
@@ -35,6 +39,8 @@ VERDICTS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """What a person may decide about a break, and how it is told. A match names the breaks that are the other part."""
 
+_PARTNERS: Final = 10
+"""So many breaks with the opposite amount are offered as the other part of one."""
 BUCKETS: Final = {"0–1": 1, "2–3": 3, "4–7": 7, "8–30": 30, "31+": None}  # noqa: RUF001  an en dash, as in print
 """The name of each age and the days to which it reaches."""
 ROUNDING_MINOR: Final = 50
@@ -56,9 +62,39 @@ def bucket_of(age_days: int) -> str:
     return next(name for name, last in BUCKETS.items() if last is None or age_days <= last)
 
 
+def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterable[str]) -> dict[str, list[str]]:
+    """The ids of breaks that may be the other part of each that is named, best first; of one that has both sides, none.
+
+    They are `suggested` (ids with `; ` between them), or have the opposite amount.
+    """
+    mine = breaks[breaks["id"].isin(list(names)) & (breaks["side"] != "both")]
+    found: dict[str, list[str]] = {name: [] for (name,) in python_rows(mine, "id")}
+    for group in suggested:
+        ids = group.split("; ")
+        for name in found.keys() & ids:
+            found[name] += sorted({*ids} - {name})
+    opposite: dict[tuple[str, int], list[str]] = defaultdict(list)
+    others = breaks[(breaks["side"] != "both") & breaks["variance_minor"].isin(-mine["variance_minor"])]
+    for name, currency, minor in python_rows(others[others["variance_minor"] != 0], "id", "currency", "variance_minor"):
+        opposite[currency, minor].append(name)
+    for name, currency, minor in python_rows(mine[mine["variance_minor"].notna()], "id", "currency", "variance_minor"):
+        found[name] += opposite[currency, -minor][:_PARTNERS]
+    return {name: list(dict.fromkeys(ids)) for name, ids in found.items()}
+
+
 def reason_of(pair: Pair) -> str:
     """Why it is a break, with the figures."""
-    return BREAK_CODES[pair["code"]].reason.format_map(_Facts(pair))
+    text = BREAK_CODES[pair["code"]].reason.format_map(_Facts(pair))
+    return text.replace(_KEYLESS, _KEYLESS.capitalize(), 1) if text.startswith(_KEYLESS) else text
+
+
+def settlement_of(code: str, account: str = "") -> str:
+    """What a person does about a break, and whom to ask, as far as the account's name tells."""
+    whom = next((who for prefix, who in _WHOM.items() if account.startswith(prefix)), "the operator or the bank")
+    return BREAK_CODES[code].settlement.format(whom=whom)
+
+
+_WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 
 def proposal_of(pair: Pair, members: Sequence[Pair]) -> str | None:
@@ -87,8 +123,16 @@ class _Facts:
         return _day(value) if field == "day" else _or(value)
 
 
+def has_key(key: str | None) -> bool:
+    """Whether a row's key is its own: the one that is made where it has none says nothing to a person."""
+    return key is not None and not key.startswith(MADE)
+
+
 def _or(value: object) -> str:
-    return "a row without a key" if value is None else str(value)
+    return str(value) if has_key(None if value is None else str(value)) else _KEYLESS
+
+
+_KEYLESS: Final = "a row without a key"
 
 
 def _day(days: int | None) -> str:
@@ -255,7 +299,8 @@ class BreakCode(NamedTuple):
     """What there is to say of the breaks of one code.
 
     `meaning` tells a reader of a report what the code says. `reason`, a template over the facts of a break, why this
-    one is one, and `settlement` what a person does about it. `propose` gives the entries for that, if any would do.
+    one is one, and `settlement` what a person does about it: `settlement_of` says whom to ask. `propose` gives the
+    entries for that, if any would do.
     """
 
     meaning: str
@@ -279,7 +324,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     DUPLICATE["statement"]: BreakCode(
         "The statement has a key again, the same way, and the ledger does not; each further row is a break.",
         "{key} stands more than once on the statement; this further row moves {statement}, and no entry answers it.",
-        "Ask the operator whether the money moved twice. If it did, book it as unknown money under the same reference.",
+        "Ask {whom} whether the money moved twice. If it did, book it as unknown money under the same reference.",
         _book,
     ),
     AMBIGUOUS: BreakCode(
@@ -290,7 +335,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     "currency_mismatch": BreakCode(
         "One key, two currencies.",
         "{key} is in {l_currency} in the ledger and in {s_currency} on the statement.",
-        "Ask the operator for a corrected statement.",
+        "Ask {whom} for a corrected statement.",
     ),
     "status_mismatch": BreakCode(
         "One side has it completed, the other has not.",
@@ -300,7 +345,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     ),
     "direction_mismatch": BreakCode(
         "One side has it coming in, the other going out.",
-        "{key} goes {l_direction} in the ledger ({ledger}) and {s_direction} on the statement ({statement}).",
+        "The ledger has {key} going {l_direction} ({ledger}), the statement has it going {s_direction} ({statement}).",
         "Reverse the entry and book the movement as the statement has it.",
         lambda pair, _: [*_reverse(pair), *_book(pair)],
     ),
@@ -308,14 +353,14 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "One key, two amounts.",
         "{key} is {l_amount} in the ledger and {s_amount} on the statement: {amount_off} apart; "
         "with fees of {l_fee} and {s_fee} that is {ledger} and {statement}.",
-        "Ask the operator which is right; if the statement is, book the difference.",
+        "Ask {whom} which is right; if the statement is, book the difference.",
         _book_difference,
     ),
     "fee_mismatch": BreakCode(
         "One key and one amount, two fees.",
         "The fee of {key} is {l_fee} in the ledger and {s_fee} on the statement: {fee_off} apart, "
         "which leaves {ledger} and {statement}.",
-        "Check it against the operator's tariff; if the statement is right, book the difference as fee.",
+        "Check it against the tariff of {whom}; if the statement is right, book the difference as fee.",
         _book_difference,
     ),
     "date_mismatch": BreakCode(
@@ -345,7 +390,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     MISSING["ledger"]: BreakCode(
         "The ledger has it, the statement does not, and it is past the cut-off.",
         "The ledger moves {ledger} on {day} ({l_key}); the statement does not have it.",
-        "Ask the operator; if the money never moved, reverse the entry.",
+        "Ask {whom}; if the money never moved, reverse the entry.",
         _follow_statement,
     ),
     MISSING["statement"]: BreakCode(

@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from workbench.domain.masking import mask
 from workbench.errors import StatementRefused
+from workbench.extras import how_to_install
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]+://")
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
 DRIVERS: Final = {POSTGRESQL: POSTGRESQL, "postgres": POSTGRESQL, SQLITE: SQLITE}
 """How an address begins, before `://` → the driver."""
-EXTRA: Final = "pip install 'mobile-money-workbench[sql]'"
+EXTRA: Final = how_to_install("sql")
 _ROWS_AT_ONCE: Final = str(1 << 24)
 """SQLite's columns have no type: the driver goes by the rows that it reads first, and is to see all of them."""
 _PATIENCE_S: Final = 10

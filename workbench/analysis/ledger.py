@@ -14,7 +14,7 @@ import pyarrow as pa
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from workbench.analysis.frames import frame, table, typed
+from workbench.analysis.frames import frame, of_sandbox, table, typed
 from workbench.analysis.shapes import ACCOUNTS, ENTRIES, LEDGER_MOVEMENT, POSTINGS, TRIAL_BALANCE, Columns
 from workbench.control import SandboxControl
 from workbench.domain import wire
@@ -172,7 +172,7 @@ class Ledger:
         it was recorded. No rows for an account of the chart that was never posted to.
         Raises LedgerRefused: there is no such account.
         """
-        return typed(self.movements(account), LEDGER_MOVEMENT)
+        return of_sandbox(typed(self.movements(account), LEDGER_MOVEMENT))
 
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
         """The rows of `statement_of` for some accounts, page by page, as Arrow tables: for a file, or another engine.
@@ -232,7 +232,8 @@ def verified(control: SandboxControl) -> wire.LedgerVerified:
 
 
 def _whole(pages: Iterable[Iterable[msgspec.Struct]], columns: Columns) -> pd.DataFrame:
-    return typed((table(map(asdict, page), columns) for page in pages), columns)
+    made = typed((table(map(asdict, page), columns) for page in pages), columns)
+    return of_sandbox(made) if "currency" in columns else made
 
 
 def _moment(bound: Instant) -> str:

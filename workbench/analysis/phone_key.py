@@ -26,11 +26,16 @@ OF: Final = ":"
 """Parts the id of the key from the hash: only hashes under one key can be compared."""
 
 
-class PhoneKey:
-    """A secret that is never shown. `id` tells two keys apart."""
+_MADE: Final[set[Path]] = set()
+"""The files that this process has made: a name that was mistyped is to be seen."""
 
-    def __init__(self, secret: bytes) -> None:
+
+class PhoneKey:
+    """A secret that is never shown. `id` tells two keys apart, `made` is the file of a new one."""
+
+    def __init__(self, secret: bytes, path: Path | None = None) -> None:
         self._secret = secret
+        self.made = path if path and path.resolve() in _MADE else None
         self.id = hmac.digest(secret, b"the id of this key", "sha256")[:4].hex()
 
     def hash_of(self, text: str) -> str | None:
@@ -58,7 +63,8 @@ def key_from(given: str | Path | bytes | None) -> PhoneKey:
         with suppress(FileExistsError):  # made by another run since it was looked for
             if not path.exists():
                 _make(path)
-        return PhoneKey(_long_enough(_read(path), str(path)))
+                _MADE.add(path.resolve())
+        return PhoneKey(_long_enough(_read(path), str(path)), path)
     except OSError as error:
         raise PhoneKeyRefused(f"{path} cannot be used as a key: {error.strerror or error}.") from None
 
@@ -71,6 +77,17 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
                 f"The key {key} would lie in {folder}, with what is carried forward.",
                 hint="Who has both can try out every number: keep the key elsewhere.",
             )
+
+
+def refuse_another(key: Path, hashes: Iterable[object]) -> None:
+    """Raises PhoneKeyRefused: there is no such file, and a new key would tell none of the numbers hashed before."""
+    known = [text for text in map(str, hashes) if OF in text]
+    if known and not key.exists():
+        of = " and ".join(sorted({text.partition(OF)[0] for text in known}))
+        raise PhoneKeyRefused(
+            f"There is no key {key}, and {len(known):,} numbers brought forward are hashed under the key {of}.",
+            hint="Is its name mistyped? If it is lost, a run without what is brought forward makes another.",
+        )
 
 
 @cache

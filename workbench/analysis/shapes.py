@@ -57,6 +57,9 @@ STATEMENT_ROW: Columns = {
 two numbers apart that look alike masked.
 """
 
+MADE: Final = "made-"
+"""How a key begins that was made, because the file has none."""
+
 PAYMENTS: Columns = _columns(
     "id status amount_minor currency provider phone failure_code latest_charge description cancellation_reason "
     "canceled_at created_at business_date"
@@ -74,6 +77,12 @@ REFUNDS: Columns = _columns(
 )
 
 PAYOUTS: Columns = _columns("id status amount_minor currency destination failure_code created_at business_date")
+
+SUSPENSE: Columns = _columns(
+    "id status amount_minor currency charge payment_intent phone operator_reference since_at business_date settled_at "
+    "settled_by"
+)
+"""Money that came after its attempt had failed: it waits, or was credited to the merchant or returned by an entry."""
 
 EVENTS: Columns = _columns("id type object object_id status request created_at business_date")
 """What has happened; `object_id` and `status` are of the object as it was then, `request` caused it."""

@@ -1,4 +1,4 @@
-"""What a merchant did and what came of it, as DataFrames: payments, charges, refunds, payouts, events, deliveries."""
+"""What a merchant did and what came of it, as DataFrames: payments, charges, refunds, payouts, late money, events."""
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -8,20 +8,19 @@ from typing import Any, TypeVar
 import pandas as pd
 from msgspec import UnsetType
 
-from workbench.analysis.frames import table, typed
-from workbench.analysis.shapes import CHARGES, DELIVERIES, EVENTS, PAYMENTS, PAYOUTS, REFUNDS, Columns
+from workbench.analysis.frames import of_sandbox, table, typed
+from workbench.analysis.shapes import CHARGES, DELIVERIES, EVENTS, PAYMENTS, PAYOUTS, REFUNDS, SUSPENSE, Columns
 from workbench.client import PaymentsClient
 from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.domain.moments import business_date, milliseconds_in, moment
-from workbench.domain.money import CURRENCIES, money_from_major
+from workbench.domain.money import ISO_4217, money_from_major
 from workbench.errors import UnexpectedResponse
 
 T = TypeVar("T")
 Row = dict[str, Any]
+Minor = Callable[[Decimal | int, str], int]
 _PAGE = 1000
-_MINOR_OF = {"minor": 1, "major": 100}
-"""What one unit of a charge's whole amount is worth, by the register's `charge_amount_unit`."""
 
 
 class Tables:
@@ -46,19 +45,24 @@ class Tables:
     @property
     def charges(self) -> pd.DataFrame:
         """Each attempt to move money, those of intents too."""
-        unit = self._unit_minor()
-        return _frame(self._client.charges.each(), lambda each: _charge(each, unit), CHARGES)
+        minor = self._whole_minor()
+        return _frame(self._client.charges.each(), lambda each: _charge(each, minor), CHARGES)
 
     @property
     def refunds(self) -> pd.DataFrame:
         """Money given back, in one piece or several."""
-        unit = self._unit_minor()
-        return _frame(self._client.refunds.each(), lambda each: _refund(each, unit), REFUNDS)
+        minor = self._whole_minor()
+        return _frame(self._client.refunds.each(), lambda each: _refund(each, minor), REFUNDS)
 
     @property
     def payouts(self) -> pd.DataFrame:
         """Cleared money sent to the bank."""
         return _frame(self._client.payouts.each(), _payout, PAYOUTS)
+
+    @property
+    def suspense(self) -> pd.DataFrame:
+        """Money that came late: what waits in suspense, and what became of the rest."""
+        return _frame(self._control.suspense()[::-1], _late, SUSPENSE)
 
     @property
     def events(self) -> pd.DataFrame:
@@ -71,10 +75,11 @@ class Tables:
         return _frame(self._client.deliveries.each(), _delivery, DELIVERIES)
 
     def __repr__(self) -> str:
-        return "Tables(payments, charges, refunds, payouts, events, deliveries)"
+        return "Tables(payments, charges, refunds, payouts, suspense, events, deliveries)"
 
-    def _unit_minor(self) -> int:
-        return _MINOR_OF[self._control.in_force()["charge_amount_unit"]]
+    def _whole_minor(self) -> Minor:
+        """How an amount that charges tell becomes minor units: as it is, or out of major units."""
+        return _minor if self._control.in_force()["charge_amount_unit"] == "major" else lambda amount, _: int(amount)
 
 
 def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
@@ -87,7 +92,8 @@ def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) ->
     rest = iter(found)
     pages = iter(lambda: tuple(islice(rest, _PAGE)), ())
     # A list begins with the newest.
-    return typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
+    made = typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
+    return of_sandbox(made) if "currency" in columns else made
 
 
 def _payment(each: wire.PaymentIntent) -> Row:
@@ -108,24 +114,33 @@ def _payment(each: wire.PaymentIntent) -> Row:
     }
 
 
-def _charge(each: wire.Charge, unit_minor: int) -> Row:
+def _charge(each: wire.Charge, minor: Minor) -> Row:
     return {
-        "amount_minor": each.amount * unit_minor,
-        "refunded_minor": each.amount_refunded * unit_minor,
+        "amount_minor": minor(each.amount, each.currency),
+        "refunded_minor": minor(each.amount_refunded, each.currency) if each.amount_refunded else 0,
         "currency": each.currency.upper(),
         **_created(each.created),
     }
 
 
-def _refund(each: wire.Refund, unit_minor: int) -> Row:
+def _refund(each: wire.Refund, minor: Minor) -> Row:
     # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
     of_intent = each.currency.isupper()
-    amount_minor = _minor(each.amount, each.currency) if of_intent else int(each.amount) * unit_minor
+    amount_minor = (_minor if of_intent else minor)(each.amount, each.currency)
     return {"amount_minor": amount_minor, "currency": each.currency.upper(), **_created(each.created)}
 
 
 def _payout(each: wire.Payout) -> Row:
     return {"amount_minor": _minor(each.amount, each.currency), **_created(each.created)}
+
+
+def _late(each: wire.Suspense) -> Row:
+    return {
+        "amount_minor": _minor(each.amount, each.currency),
+        "since_at": _at(each.since),
+        "business_date": business_date(each.since * 1000),
+        "settled_at": _at(each.settled_at),
+    }
 
 
 def _event(each: wire.Event) -> Row:
@@ -164,5 +179,5 @@ def _set(value: T | UnsetType) -> T | None:
     return None if isinstance(value, UnsetType) else value
 
 
-def _minor(amount: Decimal, currency: str) -> int:
-    return money_from_major(amount, CURRENCIES[currency]).amount_minor
+def _minor(amount: Decimal | int, currency: str) -> int:
+    return money_from_major(Decimal(amount), ISO_4217[currency.upper()]).amount_minor

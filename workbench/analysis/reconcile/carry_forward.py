@@ -108,8 +108,9 @@ class CarryForward:
         """What is lost on the way, in a sentence; empty where nothing is."""
         if not self.unkeyed:
             return ""
-        text = f"Of open rows {self.unkeyed:,} are carried forward without a hash of the customer's number, as no key"
-        return f"{text} was given: in a later run they do not pair by it. {GIVE_THE_KEY}"
+        rows = "open row is" if self.unkeyed == 1 else "open rows are"
+        text = f"{self.unkeyed:,} {rows} carried forward without a hash of the customer's number, because no key was"
+        return f"{text} given: a later run does not pair by it. {GIVE_THE_KEY}"
 
     def _table(self) -> Table:
         counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
@@ -184,7 +185,7 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
     found = engine.rows(told, {"source": WORD, "rows": NUMBER, "first": NUMBER})
     if found:
         text = "; ".join(
-            f"{row['source']} in {row['rows']} lines, the first of them {row['first']}"
+            f"{row['source']}, {row['rows']} line{'s' * (row['rows'] > 1)} from line {row['first']}"
             for row in sorted(found, key=lambda row: row["source"] or "")
         )
         raise ReconcileRefused(

@@ -1,18 +1,17 @@
 """Rules 1 to 5, in the order of the facts, over the rows of both sides: every row lands in exactly one class."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import Engine, arrow_schema
-from workbench.analysis.reconcile.inputs import effect
+from workbench.analysis.reconcile.engines import HERE, Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
     GROUP,
     LEDGER,
@@ -30,22 +29,24 @@ from workbench.analysis.reconcile.rules import (
     Shape,
     Tolerance,
 )
-from workbench.analysis.reconcile.within import SPECIAL, nearest, respelt, settled, special_of
+from workbench.analysis.reconcile.within import FEW, SPECIAL, few_special_of, nearest, respelt, settled, special_of
 from workbench.analysis.shapes import COMPLETED
 
 Both = TypeVar("Both", nw.LazyFrame[Any], nw.DataFrame[Any])
 
 NARROW: Mapping[str, tuple[str, ...]] = {
     LEDGER: ("key", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "phone_hash",
-             "entry", "kind", "refers", "state"),
+             "entry", "kind", "refers", "state", "signed"),
     STATEMENT: ("key", "source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone",
-                "phone_hash", "kind", "refers"),
+                "phone_hash", "kind", "refers", "signed"),
 }  # fmt: skip
 """What goes through the great join."""
-_ON = [*GROUP, "pair"]
-_MARK: Shape = {"account": NUMBER, "g": WORD, "batches": NUMBER}
+_ON = (*GROUP, "pair")
+_PAIRED = (*ROW, "pair")
+_MARK: Shape = {"account": NUMBER, "g": WORD, "rows": NUMBER, "batches": NUMBER}
+_INSIDE: Shape = {**ROW, "rows": NUMBER, "batches": NUMBER}
 COMPARED: Shape = {"account": NUMBER, "g": WORD, "pair": WORD, "code": WORD} | {
-    f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in (*NARROW[side], "signed")
+    f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
 """What is said of two rows that were compared, or of one that had no other."""
 
@@ -55,8 +56,8 @@ class Classified:
     """What the rules made of the rows.
 
     `compared` has every pair that the engine compared, and `special` the rows of the special groups. Here are `left`,
-    those that were compared of what was left of special groups, `opened`, every pair that has a code, and `members`,
-    the rows of special groups that are open as such. `bad` has the rows that cannot be used, of sides that have any.
+    those that were compared here, `opened`, every pair that has a code, and `members`, the rows of special groups that
+    are open as such. `bad` has the rows that cannot be used, of sides that have any.
     """
 
     compared: Frame
@@ -68,8 +69,7 @@ class Classified:
 
     def agreed(self, engine: Engine) -> Frame:
         """Every pair that agrees, if only within the tolerance."""
-        kinds = {name: TEXT if COMPARED[name] is WORD else WHOLE for name in COMPARED if not name.endswith("_signed")}
-        both = nw.concat([each.select(*kinds) for each in (self.compared, engine.arrow(self.left, kinds))])
+        both = nw.concat([self.compared, engine.shaped(self.left, COMPARED)])
         return both.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED))
 
 
@@ -90,76 +90,114 @@ def classify(
     good = {side: each.filter(~nw.col("bad")) if bad[side] else each for side, each in rows.items()}
     marked = engine.keep(_marked(engine, good.values(), carried=carried))
     everything = nw.concat(list(good.values()))
-    special = special_of(engine, everything.join(marked, on=GROUP, how="inner"), overlaps=overlaps)
-    plain = {side: _narrow(each.join(marked, on=GROUP, how="anti"), side, nw.lit("")) for side, each in good.items()}
-    compared = _compared({side: nw.concat([plain[side], _alike(special, side)]) for side in SIDES}, tolerance)
-    opened, members = _opened(engine, compared), _members(engine, special)
-    is_broken = pc.not_equal(opened["code"], TOLERATED)
-    # What did not move is no break, unless it was part of one.
-    moves = pc.or_(pc.equal(members["status"], COMPLETED), pc.greater(members["batches"], 0))
-    counts = pc.or_(moves, pc.is_valid(members["was"]))
-    names = respelt(pa.concat_tables([opened.filter(is_broken).select(GROUP), members.filter(counts).select(GROUP)]))
+    plain = {side: each.join(marked, on=GROUP, how="anti") for side, each in good.items()}
+    great = _compared(plain, tolerance, GROUP, pair=nw.lit(""))
+    # Most pairs agree: all columns are read of the others alone, and of special groups.
+    none = {"rows": nw.lit(0), "batches": nw.lit(0)}
+    differing = engine.keep(engine.conform(great.filter(~nw.col("code").is_null()), _MARK, **none))
+    inside = everything.join(nw.concat([marked, differing]), on=GROUP, how="inner")
+    few = not overlaps and _rows_at_most(engine, marked) <= FEW
+    runs = HERE if few else engine
+    inside = runs.shaped(engine.table(inside, _INSIDE), _INSIDE) if few else engine.keep(inside)
+    several, single = (inside.filter(each) for each in (nw.col("rows") > 0, nw.col("rows") == 0))
+    special = few_special_of(several) if few else special_of(engine, several, overlaps=overlaps)
+    paired = single.with_columns(pair=nw.lit("")).select(*_PAIRED)
+    near = _compared(_by_side(nw.concat([paired, _alike(special)])), tolerance)
+    compared = great.filter(nw.col("code").is_null())
+    members = _members(runs, special, tolerance)
+    if few:
+        opened, special = arrow_schema(COMPARED).empty_table(), engine.shaped(runs.collect(special), SPECIAL)
+        members = members._replace(left=pa.concat_tables([members.left, runs.table(near, COMPARED)]))
+    else:
+        opened, compared = _opened(engine, near), nw.concat([compared, near])
+    broken = [each.select(GROUP) for each in (_differing(opened), _differing(members.left), members.further)]
+    names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
         here = engine.keep(engine.arrow(names, {"account": WHOLE, "g": TEXT, "name": TEXT}))
         named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
         named = named.with_columns(batches=nw.col("batch").count().over(*GROUP))
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
-        pairs = _compared({side: _alike(again, side) for side in SIDES}, tolerance)
-        more = _opened(engine, pairs), _members(engine, again)
+        pairs = _compared(_by_side(_alike(again)), tolerance)
+        more = _opened(engine, pairs), *_members(engine, again, tolerance)
         compared, special = (
             nw.concat([each.join(here, on=GROUP, how="anti"), other])
             for each, other in ((compared, pairs), (special, again))
         )
-        opened, members = (
+        opened, left, further = (
             pa.concat_tables([each.join(names, GROUP, join_type="left anti"), other])
-            for each, other in zip((opened, members), more, strict=True)
+            for each, other in zip((opened, *members), more, strict=True)
         )
-    batched = pc.greater(members["batches"], 0)
-    both, further = nearest(members.filter(pc.invert(batched)))
-    left = _coded(nw.from_native(both), tolerance).to_native().select(list(COMPARED)).cast(arrow_schema(COMPARED))
+        members = _Members(left, further)
+    left, further = members
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
-    members = pa.concat_tables([members.filter(batched), further])
-    return Classified(compared, special, left, opened, members, [rows[s].filter(nw.col("bad")) for s in rows if bad[s]])
+    return Classified(compared, special, left, opened, further, [rows[s].filter(nw.col("bad")) for s in rows if bad[s]])
+
+
+def _known(engine: Engine, rows: Frame) -> list[pa.Table]:
+    """The groups of nothing but open rows of an earlier run, which did not agree then, and do not by being fewer."""
+    opened = rows.filter(~nw.col("was").is_null() & ~settled()).group_by(*GROUP).agg(opened=nw.len())
+    counted = rows.group_by(*GROUP).agg(rows=nw.len()).join(opened, on=GROUP, how="inner")
+    shape = {name: ROW[name] for name in GROUP}
+    return [engine.table(counted.filter(nw.col("rows") == nw.col("opened")), shape)]
 
 
 def _marked(engine: Engine, rows: Iterable[Frame], *, carried: bool) -> Frame:
     """The groups that have several rows on a side, or a batch, or what an earlier run knew to be told again.
 
-    Of each it is known how many of its rows have a batch.
+    Of each it is known how many of its rows have a batch, and of the sides that mark it how many there are.
     """
     was = nw.col("was")
     known = settled() | reduce(or_, [(was == code).fill_null(value=False) for code in codes.DUPLICATE.values()])
     known |= ~was.is_null() & (nw.col("status") != COMPLETED)
-    marks = [engine.conform(side.filter(known), _MARK, batches=nw.lit(0)) for side in rows] if carried else []
+    made = {"rows": nw.lit(1), "batches": nw.lit(0)}
+    marks = [engine.conform(side.filter(known), _MARK, **made) for side in rows] if carried else []
     for side in rows:
         # Each side by itself: over both the great aggregation takes a third longer.
         counted = side.group_by(*GROUP).agg(rows=nw.len(), batches=nw.col("batch").count())
         marks.append(engine.conform(counted.filter((nw.col("rows") > 1) | (nw.col("batches") > 0)), _MARK))
-    return nw.concat(marks).group_by(*GROUP).agg(batches=nw.col("batches").sum())
+    sums = {name: nw.col(name).sum() for name in ("rows", "batches")}
+    return engine.conform(nw.concat(marks).group_by(*GROUP).agg(**sums), _MARK)
 
 
-def _alike(special: Frame, side: str) -> Frame:
+def _rows_at_most(engine: Engine, marked: Frame) -> int:
+    """How many rows the groups may have, if none is carried: a side that does not mark a group has one, or none."""
+    sums = engine.rows(marked.select(rows=nw.col("rows").sum(), groups=nw.len()), {"rows": NUMBER, "groups": NUMBER})
+    return sum(each or 0 for each in sums[0].values())
+
+
+def _alike(special: Frame) -> Frame:
     """What of special groups has a row that is alike on the other side."""
-    return _narrow(special.filter((nw.col("pair") != "") & (nw.col("side") == side)), side, nw.col("pair"))
+    return special.filter(nw.col("pair") != "").select(*_PAIRED)
 
 
-def _narrow(rows: Frame, side: str, pair: nw.Expr) -> Frame:
-    """What goes through the great join."""
-    prefix = PREFIX[side]
-    return rows.select(
-        *(nw.col(name).alias(f"{prefix}{name}") for name in (*GROUP, *NARROW[side])), pair.alias(f"{prefix}pair")
-    )
+def _by_side(rows: Frame) -> Mapping[str, Frame]:
+    return {side: rows.filter(nw.col("side") == side) for side in SIDES}
 
 
-def _members(engine: Engine, special: Frame) -> pa.Table:
-    """What of special groups is left: no row of the other side is alike, and no sums agree."""
+class _Members(NamedTuple):
+    """What of special groups has no like on the other side and adds up to nothing: what is compared, and the rest."""
+
+    left: pa.Table
+    further: pa.Table
+    """Duplicates, and the rows of groups with a batch."""
+
+
+def _members(engine: Engine, special: Frame, tolerance: Tolerance) -> _Members:
     is_done = nw.col("told_again") | nw.col("agrees") | (nw.col("pair") != "")
-    return engine.table(special.filter(~is_done), SPECIAL)
+    rows = engine.table(special.filter(~is_done), SPECIAL)
+    batched = pc.greater(rows["batches"], 0)
+    both, further = nearest(rows.filter(pc.invert(batched)))
+    left = _coded(nw.from_native(both), tolerance).to_native().select(list(COMPARED)).cast(arrow_schema(COMPARED))
+    return _Members(left, pa.concat_tables([rows.filter(batched), further]))
+
+
+def _differing(pairs: pa.Table) -> pa.Table:
+    """The pairs with a code that is a break's."""
+    return pairs.filter(pc.not_equal(pairs["code"], TOLERATED))
 
 
 def _opened(engine: Engine, compared: Frame) -> pa.Table:
-    effects = {f"{prefix}signed": effect_of(side) for side, prefix in PREFIX.items()}
-    return engine.table(compared.filter(~nw.col("code").is_null()), COMPARED, **effects)
+    return engine.table(compared.filter(~nw.col("code").is_null()), COMPARED)
 
 
 LINE = ["account", "source", "no", "g", "signed"]
@@ -169,18 +207,22 @@ LINE = ["account", "source", "no", "g", "signed"]
 def settled_lines(engine: Engine, classified: Classified) -> Frame:
     """The lines that agree with the ledger, or stand twice: the columns LINE, and how many `lines` each is."""
     agreed = classified.agreed(engine).filter(both_sides())
-    pairs = agreed.select("account", source="s_source", no="s_no", g="s_key", signed=effect_of(STATEMENT))
+    pairs = agreed.select("account", source="s_source", no="s_no", g="s_key", signed="s_signed")
     groups = classified.special.filter((nw.col("side") == STATEMENT) & (nw.col("agrees") | nw.col("told_again")))
     named = groups.with_columns(g=nw.coalesce("batch", "key"))
     return nw.concat([each.select(*LINE) for each in (pairs, named)]).group_by(*LINE).agg(lines=nw.len())
 
 
-def _compared(rows: Mapping[str, Frame], tolerance: Tolerance) -> Frame:
+def _compared(rows: Mapping[str, Frame], tolerance: Tolerance, on: Sequence[str] = _ON, **more: nw.Expr) -> Frame:
     """Rules 4 and 5: one row and one row, of both sides."""
-    ours, theirs = ([f"{prefix}{name}" for name in _ON] for prefix in PREFIX.values())
-    joined = rows[LEDGER].join(rows[STATEMENT], left_on=ours, right_on=theirs, how="full")
-    named = {name: nw.coalesce(*both) for name, *both in zip(_ON, ours, theirs, strict=True)}
-    return _coded(joined, tolerance, **named)
+    sides = [
+        rows[side].select(*(nw.col(name).alias(f"{prefix}{name}") for name in (*on, *NARROW[side])))
+        for side, prefix in PREFIX.items()
+    ]
+    ours, theirs = ([f"{prefix}{name}" for name in on] for prefix in PREFIX.values())
+    joined = sides[0].join(sides[1], left_on=ours, right_on=theirs, how="full")
+    named = {name: nw.coalesce(*both) for name, *both in zip(on, ours, theirs, strict=True)}
+    return _coded(joined, tolerance, **named, **more).select(*COMPARED)
 
 
 def _coded(joined: Both, tolerance: Tolerance, **more: nw.Expr) -> Both:
@@ -196,7 +238,7 @@ def _coded(joined: Both, tolerance: Tolerance, **more: nw.Expr) -> Both:
         codes.LATE_SUCCESS: nw.col("l_state") == "in_suspense",
     }
     if tolerance.amount_minor or tolerance.fee_minor:
-        fields[TOLERATED] = effect_of(LEDGER) != effect_of(STATEMENT)
+        fields[TOLERATED] = nw.col("l_signed") != nw.col("s_signed")
     both = both_sides()
     code = nw.when(~both & nw.coalesce(*moves.values())).then(nw.lit(ONE_SIDED))
     for name, differs in fields.items():
@@ -206,9 +248,4 @@ def _coded(joined: Both, tolerance: Tolerance, **more: nw.Expr) -> Both:
 
 def both_sides() -> nw.Expr:
     """True for a pair that has a row on each side."""
-    return ~nw.col("l_no").is_null() & ~nw.col("s_no").is_null()
-
-
-def effect_of(side: str) -> nw.Expr:
-    """What the row of this side of a pair does to its account."""
-    return effect(lambda name: nw.col(f"{PREFIX[side]}{name}"))
+    return ~nw.col("l_amount").is_null() & ~nw.col("s_amount").is_null()

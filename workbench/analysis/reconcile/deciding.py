@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from workbench.analysis.breaks import BREAK_CODES, TIMING, VERDICTS
+from workbench.analysis import files
+from workbench.analysis.breaks import TIMING, VERDICTS, partners_of
 from workbench.analysis.frames import python_rows
 from workbench.analysis.reconcile.decisions import WITHDRAWN, Row, decisions_in, ids_of, write_decisions
+from workbench.analysis.report.captions import key_text
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused, WorkbenchError
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 _MOST: Final = 1_000
 """So many breaks are shown to decide in, those that move most of each code first."""
 _AT_ONCE: Final = 20
-_FEW: Final = 10
+_VERDICTS: Final = (*VERDICTS, WITHDRAWN)
 _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
 
@@ -42,13 +44,15 @@ class DecisionTable:
     def __init__(
         self, breaks: pd.DataFrame, path: Path, who: str = "", suggestions: pd.DataFrame | None = None
     ) -> None:
+        if path.suffix.lower() != files.CSV:
+            raise ReconcileRefused(f"Decisions are kept in a .csv file, and {path.name} is none.")
         self.path = path
         self.who = who
         # What a rule decides needs nobody, and what may still follow waits.
         mine = breaks[(breaks["code"] != TIMING) & (breaks["verdict"].isna() | breaks["who"].notna())]
         order = mine.assign(moves=mine["variance_minor"].abs()).sort_values(["code", "moves"], ascending=[True, False])
         self._breaks = mine.loc[order.index]
-        self._suggested = [] if suggestions is None else [set(ids.split("; ")) for ids in suggestions["breaks"]]
+        self._suggested = [] if suggestions is None else list(suggestions["breaks"])
         self._in_file()
 
     def decide(
@@ -82,7 +86,8 @@ class DecisionTable:
                 raise ReconcileRefused(text, hint="With replace=True your decision takes its place.")
             new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **each, "when": now}
         # They are read as they will be from the file: what it would not take is not written.
-        rows, _ = decisions_in(pd.DataFrame([*(self._in_file() | new).values()], columns=list(DECIDED)))
+        kept = [row for row in self._in_file() if new.keys().isdisjoint(ids_of(row))]
+        rows, _ = decisions_in(pd.DataFrame([*kept, *new.values()], columns=list(DECIDED)))
         write_decisions(self.path, rows)
 
     def decided(self) -> dict[str, Row]:
@@ -92,27 +97,25 @@ class DecisionTable:
         known = [
             dict(zip(DECIDED, each, strict=True)) for each in python_rows(shown, *(names.get(n, n) for n in DECIDED))
         ]
-        return {str(row["break"]): row for row in known} | self._in_file()
+        told = [
+            {**row, "break": each, "partner": "; ".join(other for other in ids_of(row) if other != each) or None}
+            for row in self._in_file() for each in ids_of(row)
+        ]  # fmt: skip
+        return {str(row["break"]): row for row in [*known, *told]}
 
-    def _in_file(self) -> dict[str, Row]:
-        rows = decisions_in(self.path)[0] if self.path.exists() else []
-        return {row["break"] or "": row for row in rows}
+    def _in_file(self) -> list[Row]:
+        return decisions_in(self.path)[0] if self.path.exists() else []
 
-    def partners_of(self, name: str) -> list[str]:
-        """The ids of breaks that may be the other part of one: suggested, or with the opposite amount; best first."""
-        rows = self._breaks[self._breaks["side"] != "both"]
-        mine = self._breaks[self._breaks["id"] == name]
-        same = rows["currency"].isin(mine["currency"]) & rows["variance_minor"].isin(-mine["variance_minor"])
-        suggested = sorted(set().union(*(group for group in self._suggested if name in group)) - {name})
-        opposite = rows.loc[same & (rows["variance_minor"] != 0), "id"].head(_FEW)
-        return list(dict.fromkeys([*suggested, *opposite]))
+    def partners_of(self, *names: str) -> dict[str, list[str]]:
+        """For each of these breaks the ids of those that may be its other part, best first."""
+        return {name: [] for name in names} | partners_of(self._breaks, self._suggested, names)
 
     def _table(self) -> Table:
         decided, rows = self.decided(), []
-        names = ("id", "code", "account", "key", "variance_minor", "currency")
-        for name, code, account, key, minor, currency in python_rows(self._breaks.head(_AT_ONCE), *names):
+        names = ("id", "settlement", "account", "key", "variance_minor", "currency")
+        for name, to_do, account, key, minor, currency in python_rows(self._breaks.head(_AT_ONCE), *names):
             said = decided.get(name, {}).get("verdict") or ""
-            rows.append((name, BREAK_CODES[code].settlement, account, key or "", money_text(minor, currency), said))
+            rows.append((name, to_do, account, key_text(key), money_text(minor, currency), said))
         many = len(self._breaks)
         first = f", the first {_AT_ONCE}" if many > _AT_ONCE else ""
         return table(f"{many:,} break{'' if many == 1 else 's'} to decide about{first}", _HEADINGS, rows)
@@ -139,7 +142,7 @@ class _Form:
         self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
         self._parts = dict(_parts(breaks))
         self._called = {
-            name: f"{name} {key or 'no key'}, {money_text(minor, currency)}"
+            name: f"{name} {key_text(key)}, {money_text(minor, currency)}"
             for name, key, minor, currency in python_rows(breaks, "id", "key", "variance_minor", "currency")
         }
         self._controls: dict[str, Any] = {}
@@ -166,12 +169,14 @@ class _Form:
 
     def _opened(self, breaks: pd.DataFrame) -> list[Any]:
         made = [self._widgets.HTML(f"<b>{escape(breaks['settlement'].iloc[0])}</b>")]
+        partners = self._decisions.partners_of(*breaks["id"])
         for row in breaks.to_dict("records"):
             before = self._decided.get(row["id"]) or {}
-            labelled, opposite = {"description_width": "initial"}, self._decisions.partners_of(row["id"])
+            labelled, opposite = {"description_width": "initial"}, partners[row["id"]]
+            verdicts = [each for each in _VERDICTS if opposite or each in {before.get("verdict"), *_VERDICTS[1:]}]
             controls = {
                 "verdict": self._widgets.Dropdown(
-                    options=[(_UNDECIDED, ""), *((each.replace("_", " "), each) for each in (*VERDICTS, WITHDRAWN))],
+                    options=[(_UNDECIDED, ""), *((each.replace("_", " "), each) for each in verdicts)],
                     value=before.get("verdict") or "", description="verdict", style=labelled, layout={"width": "13em"},
                 ),
                 "partner": self._widgets.Combobox(
@@ -190,9 +195,9 @@ class _Form:
         return made
 
     def _write(self) -> None:
+        ids = {text: name for name, text in self._called.items()}
         chosen = {
-            # Behind a partner's id stands what it is called.
-            name: {of: each.value.partition(" ")[0] if of == "partner" else each.value for of, each in controls.items()}
+            name: {of: ids.get(each.value, each.value) for of, each in controls.items()}
             for name, controls in self._controls.items()
         }
         before = {
@@ -202,7 +207,7 @@ class _Form:
         try:
             self._decisions.write([{"break": name, **each, "who": self._who.value} for name, each in changed.items()])
         except WorkbenchError as error:
-            self._said.value = f"<b>Not written.</b> {escape(str(error))}"
+            self._said.value = "<b>Not written.</b> " + "<br>".join(escape(str(error)).splitlines())
             return
         self._decided = {**self._decided, **{name: {**each} for name, each in changed.items()}}
         self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."

@@ -3,18 +3,18 @@
 A decision never changes what a break amounts to, nor the proof; it says who takes the break for settled, and why.
 """
 
-import csv
 import hashlib
-import io
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn, get_type_hints
+from typing import Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 import pandas as pd
@@ -22,23 +22,42 @@ import pandas as pd
 from workbench.analysis import files
 from workbench.analysis.breaks import CODES, TIMING, VERDICTS, as_kind
 from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.report.captions import heading
+from workbench.analysis.report.totals import listed
 from workbench.analysis.report.workbook import begins_as_formula
-from workbench.analysis.shapes import DECIDED, DECISION, DIRECTIONS
+from workbench.analysis.shapes import BREAK, DECIDED, DECISION, DIRECTIONS
+from workbench.analysis.statements.cells import Cell, text_of
+from workbench.analysis.statements.dialect import Line, cell_rows_of
+from workbench.analysis.statements.layouts import Layout
 from workbench.domain.masking import mask
-from workbench.errors import ReconcileRefused
+from workbench.errors import ReconcileRefused, StatementRefused
 
 Row = dict[str, str | None]
 """A row of DECIDED; an empty cell is None."""
 WITHDRAWN: Final = "open"
 """The verdict that takes an earlier one back, which may have been carried forward."""
+EXPECTED, TOLERATED = "expected", "tolerated"
+"""The verdicts of rules."""
 APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
 _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
+_MAY_LACK: Final = ("partner", "when")
+"""What a table of breaks need not have."""
+_CALLED: Final = {heading(name): name for name in BREAK} | {"id": "break"}
+"""Heading of an output → the column, which is accepted by its own name too."""
+_MOST: Final = 20
+"""So many problems of a file are told at once."""
 _FEW: Final = 5
 """So many of what may be long are shown."""
 _ID: Final = re.compile("b[a-z2-7]{11}")
-_DELIMITERS: Final = ",;\t"
-_MARKS: Final = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-_BY_SPREADSHEET: Final = re.compile(r"([0-9]{1,2})([/.-])([0-9]{1,2})\2([0-9]{4})(?:[ ,]+([0-9]{1,2})(:[0-9:]{2,5}))?")
+_BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
+_ANY: Final = [
+    Layout(name="decisions", columns={"key": "key", "moment": "moment", "amount": "amount"}, dates=("%Y-%m-%d",),
+           delimiter=mark, encoding="cp1252") for mark in ",;\t"
+]  # fmt: skip
+"""By these a file is cut; what is no UTF-8 a spreadsheet has saved in the code page of western Europe."""
+_BY_SPREADSHEET: Final = re.compile(
+    r"([0-9]{1,2})([/.-])([0-9]{1,2})\2(?:20)?([0-9]{2})(?:[ ,]+([0-9]{1,2})(:[0-9:]{2,5}))?"
+)
 _CUT_BY_SPREADSHEET: Final = re.compile("[0-9][.,][0-9]+[eE][+][0-9]+")
 """A key of digits as a spreadsheet saves it: it names nothing any more."""
 
@@ -99,7 +118,7 @@ class Rule:
     @property
     def verdict(self) -> str | None:
         """What stands in a break's `verdict`; None where the rule decides nothing."""
-        return "expected" if self.expected else "tolerated" if self.tolerated else None
+        return EXPECTED if self.expected else TOLERATED if self.tolerated else None
 
     def fits(self, breaks: pd.DataFrame) -> pd.Series:
         """Whether each break has what the rule names."""
@@ -184,20 +203,25 @@ def ruled(breaks: pd.DataFrame, rules: Sequence[Rule]) -> pd.DataFrame:
 
 
 def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
-    """The decisions in a CSV file, or in a DataFrame, in the shape DECIDED.
+    """The decisions in a .csv or .xlsx file, or in a DataFrame, in the shape DECIDED; or breaks with their verdicts.
 
-    A file as a spreadsheet saves it again is read too: with a mark, semicolons or tabs, and days as it writes them.
-    Raises ReconcileRefused: the file cannot be read, has an unknown column, or a row that cannot be used.
+    A file as a spreadsheet saves it again is read too: with a mark, semicolons or tabs, and days as it writes them. Of
+    a table of breaks, under the headings of any output, the rows with a person's verdict count; where `when` is left
+    empty it is the day on which the file was saved.
+    Raises ReconcileRefused: the file cannot be read, has an unknown column, or rows that cannot be used: each is named.
     """
     if isinstance(given, pd.DataFrame):
         # Those of an earlier result have a state, which is found anew.
         texts = given.drop(columns="state", errors="ignore").astype("string").fillna("")
-        lines = [(number, list(cells)) for number, cells in enumerate(texts.itertuples(index=False), start=1)]
-        rows = _decisions("The decisions", "row", [str(each) for each in texts.columns], lines)
+        lines = iter([(0, list(texts.columns)), *enumerate(map(list, texts.itertuples(index=False)), start=1)])
+        rows = _decisions("The decisions", "row", lines)
         return rows, Input("decisions", "pandas DataFrame", None, len(rows))
     path, content = _content(given, "decisions")
-    header, *lines = _lines(path.name, content)
-    rows = _decisions(path.name, "line", header[1], lines)
+    saved = datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
+    try:
+        rows = [row for lines in _tables(path) for row in _decisions(path.name, "line", lines, saved)]
+    except StatementRefused as wrong:
+        raise ReconcileRefused(wrong.message, hint=wrong.hint) from None
     return rows, Input("decisions", path.name, hashlib.sha256(content).hexdigest(), len(rows))
 
 
@@ -212,70 +236,66 @@ def _content(given: object, what: str) -> tuple[Path, bytes]:
         raise ReconcileRefused(f"The {what} cannot be read: {why}.") from None
 
 
-def _lines(name: str, content: bytes) -> list[tuple[int, list[str]]]:
-    """The rows that have anything in them, each with the number of its first line."""
-    encoding = _MARKS.get(content[:2], "utf-8-sig")
-    try:
-        # What is no UTF-8 a spreadsheet has saved in the code page of western Europe.
-        text = content.decode(encoding) if _is_text(content, encoding) else content.decode("cp1252")
-        head = text.lstrip().partition("\n")[0]
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(_DELIMITERS, key=head.count), strict=True)
-        rows, begins = [], 1
-        for cells in reader:
-            if any(map(str.strip, cells)):
-                rows.append((begins, cells))
-            begins = reader.line_num + 1
-    except (UnicodeError, csv.Error) as error:
-        why = "it is a workbook" if content.startswith(b"PK") else str(error)
-        raise ReconcileRefused(f"{name} cannot be read: {why}.", hint="Save it as CSV in UTF-8.") from None
-    if not rows:
+def _tables(path: Path) -> list[Iterator[Line]]:
+    """The CSV file, or the sheets of a workbook, that have decisions; else what is most like it, to say what lacks."""
+    heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
+    ways = cell_rows_of(path, _ANY)
+    for way in ways:
+        with suppress(StatementRefused):  # by another mark it may be cut
+            heads += [({*map(_column, cells)}, way.lines) for _, cells in islice(way.lines(), 1)]
+    decided = [lines() for names, lines in heads if {"break", "verdict"} <= names]
+    most = max((names for names, _ in heads), key=len, default=set())
+    return decided or [lines() for names, lines in heads if names == most][:1] or [ways[0].lines()]
+
+
+def _column(heading: Cell) -> str:
+    """The column of DECIDED or BREAK under a heading; else the heading."""
+    text = " ".join(text_of(heading).split()).casefold()
+    return _CALLED.get(text, text)
+
+
+def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
+    """`saved` is the day that a decision in a table of breaks has where it names none."""
+    header = [text_of(each).strip() for each in next(lines, (0, []))[1]]
+    while header and not header[-1]:
+        header.pop()  # a spreadsheet's own
+    if not header:
         raise ReconcileRefused(f"{name} is empty.", hint=f"Its first line is {','.join(_REQUIRED)}.")
-    return rows
-
-
-def _is_text(content: bytes, encoding: str) -> bool:
-    try:
-        content.decode(encoding)
-    except UnicodeError:
-        return False
-    return True
-
-
-def _decisions(name: str, unit: str, header: Sequence[str], lines: Sequence[tuple[int, Sequence[str]]]) -> list[Row]:
-    columns = [each.strip().casefold() for each in header]
-    while columns and not columns[-1]:
-        columns.pop()  # a spreadsheet's own
-    unknown = [each for each in columns if each not in DECIDED]
-    missing = [each for each in _REQUIRED if each not in columns]
-    twice = [each for each, times in Counter(columns).items() if times > 1]
-    for found, text in (
-        (unknown, "a column {}, which no decisions have"),
-        (missing, "no column {}"),
-        (twice, "{} twice"),
-    ):
-        if found:
-            hint = f"The columns are {', '.join(DECIDED)}; the last three may be left out."
-            raise ReconcileRefused(f"{name} has {text.format(', '.join(map(repr, found)))}.", hint=hint)
-    rows, places = [], []
+    columns, is_of_breaks = [_column(each) for each in header], "id" in map(str.casefold, header)
+    times, may_have = Counter(columns), columns if is_of_breaks else list(DECIDED)
+    may_lack = _MAY_LACK if is_of_breaks else ()
+    wrong = {
+        "a column {}, which no decisions have": [each for each in columns if each not in may_have],
+        "no column {}": [each for each in _REQUIRED if each not in (*columns, *may_lack)],
+        "{} twice": [each for each in DECIDED if times[each] > 1],
+    }
+    if found := [text.format(", ".join(map(repr, names))) for text, names in wrong.items() if names]:
+        hint = f"The columns are {', '.join(DECIDED)}; the last three may be left out."
+        raise ReconcileRefused(f"{name} has {', and '.join(found)}.", hint=hint)
+    called = dict(zip(columns, header, strict=True))
+    rows: dict[str, Row] = {}
+    problems: list[str] = []
+    days: set[str] = set()
     for line, cells in lines:
-        if extra := [each for each in cells[len(columns) :] if each.strip()]:
-            _refuse(name, f"{unit} {line} has a cell more than there are columns: {extra[0]!r}")
-        row: Row = dict.fromkeys(DECIDED) | {
-            column: _plain(column, cell) or None for column, cell in zip(columns, cells, strict=False)
-        }
-        row |= {each: (row[each] or "").lower() or None for each in ("break", "verdict", "partner")}
-        if problem := _problem(row):
-            _refuse(name, f"in {unit} {line} {problem}")
-        rows.append(row)
-        places.append(f"{unit} {line}")
-    for row, when in zip(rows, _moments(name, places, [row["when"] or "" for row in rows]), strict=True):
-        row["when"] = when
-    _refuse_contradictions(name, places, rows)
-    return list({row["break"]: row for row in rows}.values())
-
-
-def _refuse(name: str, why: str) -> NoReturn:
-    raise ReconcileRefused(f"{name} cannot be used: {why}.")
+        place, texts = f"{unit} {line}", dict(zip(columns, map(text_of, cells), strict=False))
+        verdict = _BETWEEN_WORDS.sub("_", texts.get("verdict", "").strip().casefold())
+        if is_of_breaks:
+            days |= {texts.get(each, "") for each in ("business_date", "since_date")}
+            if verdict in {"", EXPECTED, TOLERATED}:
+                continue
+        elif extra := [text_of(each) for each in cells[len(columns) :] if text_of(each).strip()]:
+            problems.append(f"in {place} there is a cell more than there are columns: {extra[0]!r}")
+        row: Row = {each: _plain(each, texts.get(each, "")) or None for each in DECIDED}
+        row |= {each: (row[each] or "").lower() or None for each in ("break", "partner")}
+        place += f" ({row['break']})" if unit == "row" else ""  # a table of the notebook shows no numbers
+        rows[place] = row = row | {"verdict": verdict or None, "when": row["when"] or (saved if is_of_breaks else None)}
+        problems += [f"in {place} {text}" for text in _problems(row, called)]
+    problems += [*_at_odds(rows)]
+    if problems := problems or _dated(rows, days):
+        more = [f"and {len(problems) - _MOST:,} more"] if len(problems) > _MOST else []
+        text = "".join(f"\n- {each}" for each in [*problems[:_MOST], *more]) if problems[1:] else f" {problems[0]}."
+        raise ReconcileRefused(f"{name} cannot be used:{text}")
+    return list({frozenset(ids_of(row)): row for row in rows.values()}.values())
 
 
 def _plain(column: str, cell: str) -> str:
@@ -285,20 +305,21 @@ def _plain(column: str, cell: str) -> str:
     return mask(text) if column in {"who", "why"} else text
 
 
-def _problem(row: Row) -> str | None:
-    """The first reason why a row cannot be used."""
-    known = (*VERDICTS, WITHDRAWN)
-    ids, is_match = ids_of(row), row["verdict"] == "match"
+def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
+    """Every reason why a row cannot be used, and what to write instead; its columns as the file calls them."""
+    known, ids, when = (*VERDICTS, WITHDRAWN), ids_of(row), row["when"]
     odd = [each for each in ids if not _ID.fullmatch(each)]
+    is_match = row["verdict"] == "match"
     found = {
-        f"{odd[:1]!r} is no id of a break: those are `b` and eleven letters or digits": bool(odd),
+        f"{(odd or [''])[0]!r} is no id of a break: those are `b` and eleven letters or digits": bool(odd),
         f"the verdict is {row['verdict'] or 'missing'}; there are {', '.join(known)}": row["verdict"] not in known,
         "a match names no partner; of a break that has both rows say accept": is_match and len(ids) == 1,
         "only a match has a partner": not is_match and len(ids) > 1,
         "a break is its own partner": len(ids) > len(set(ids)),
-        **{f"`{name}` is empty": not row[name] for name in ("who", "when", "why")},
+        **{f"`{called.get(name, name)}` is empty": not row[name] for name in ("who", "when", "why")},
+        f"{when!r} is no moment, such as 2026-01-31 or 2026-01-31T08:00:00Z": when and not any(_orders(when)),
     }
-    return next((text for text, holds in found.items() if holds), None)
+    return [text for text, holds in found.items() if holds]
 
 
 def ids_of(row: Mapping[str, Any]) -> list[str]:
@@ -306,45 +327,51 @@ def ids_of(row: Mapping[str, Any]) -> list[str]:
     return [row["break"] or "", *filter(None, re.split(r"[;,\s]+", row["partner"] or ""))]
 
 
-def _moments(name: str, places: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Each text as ISO 8601 has it. One order of day and month holds for the whole file, and none is guessed."""
-    orders = [[_moment(text, day_first=each) for text in texts] for each in (True, False)]
-    for place, text, *both in zip(places, texts, *orders, strict=True):
-        if both == [None, None]:
-            _refuse(name, f"in {place} {text!r} is no moment, such as 2026-01-31 or 2026-01-31T08:00:00Z")
-    whole = [order for order in orders if None not in order]
-    if not whole:
-        _refuse(name, "`when` has the day first in one row, and the month in another")
-    if len(whole) > 1 and whole[0] != whole[1]:
-        at = next(at for at, both in enumerate(zip(*whole, strict=True)) if both[0] != both[1])
-        _refuse(
-            name, f"in {places[at]} {texts[at]!r} may be {whole[0][at]} or {whole[1][at]}: write it as one of these"
-        )
-    return [str(each) for each in whole[0]]
+def _orders(text: str) -> list[str | None]:
+    """A moment as ISO 8601 has it, if the day is before the month, and if the month is."""
+    return [_moment(text, day_first=each) for each in (True, False)]
+
+
+def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
+    """Set `when` to ISO 8601; or why not. One order of day and month holds for a file, and none is guessed.
+
+    `days` are others of the file, by which the order may be known.
+    """
+    given = {place: (row["when"] or "", _orders(row["when"] or "")) for place, row in rows.items()}
+    others = [both for both in map(_orders, days) if any(both)]
+    orders = [of for of in (0, 1) if all(both[of] for both in [*others, *(both for _, both in given.values())])]
+    if not orders:
+        return ["`when` has the day first in one row, and the month in another"]
+    for place, (text, both) in given.items():
+        if len(orders) > 1 and both[0] != both[1]:
+            return [f"in {place} {text!r} may be {both[0]} or {both[1]}: write it as one of these"]
+        rows[place]["when"] = both[orders[0]]
+    return []
 
 
 def _moment(text: str, *, day_first: bool) -> str | None:
     if found := _BY_SPREADSHEET.fullmatch(text):
         first, mark, second, year, hour, rest = found.groups()
         day, month = (first, second) if day_first or mark == "." else (second, first)
-        text = f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{rest}" if hour else "")
+        text = f"20{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{rest}" if hour else "")
     try:
-        at = datetime.fromisoformat(text)
+        # A day in a workbook is its midnight; in South Africa days are written 2026/01/31.
+        at = datetime.fromisoformat(text.removesuffix(" 00:00:00").replace("/", "-"))
     except ValueError:
         return None
-    is_day = len(text) <= len("2026-01-31")
+    is_day = len(text.removesuffix(" 00:00:00")) <= len("2026-01-31")
     return at.date().isoformat() if is_day else at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _refuse_contradictions(name: str, places: Sequence[str], rows: Sequence[Row]) -> None:
+def _at_odds(rows: Mapping[str, Row]) -> Iterator[str]:
+    """The breaks about which two rows say two things."""
     seen: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
-    for place, row in zip(places, rows, strict=True):
+    for place, row in rows.items():
         said = (row["verdict"], sorted(ids_of(row)) if row["verdict"] == "match" else [])
         for each in ids_of(row):
             before, other = seen.setdefault(each, (place, said))
             if other != said:
-                what = f"as {other[0]} in {before} and as {said[0]} in {place}"
-                _refuse(name, f"{each} is decided twice, {what}")
+                yield f"{each} is decided twice, as {other[0]} in {before} and as {said[0]} in {place}"
 
 
 def applied(
@@ -430,17 +457,20 @@ def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
 def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame) -> str:
     """Who decided what, when last, what is stale, and the hashes of what it stands on."""
     said = [
-        f"{who}: {', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))}"
+        f"{who} ({', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))})"
         for who, counts in by_whom(breaks).items()
     ]
     states = Counter(decisions["state"])
-    parts = [f"Decided by {'; '.join(said)}" if said else "Nobody has decided anything"]
+    parts = [f"Decided by {listed(said)}" if said else "Nobody has decided anything"]
     if states[APPLIED]:
         parts.append(f"last on {max(decisions.loc[decisions['state'] == APPLIED, 'when'], key=_instant)}")
     parts += [f"{states[STALE]:,} stale"] if states[STALE] else []
     parts += _apart(breaks, decisions)
-    hashes = [f"{name} {(sha or 'not a file')[:12]}" for name, sha in python_rows(inputs, "name", "sha256")]
-    return f"{'; '.join(parts)}. SHA-256 of {', '.join(hashes)}."
+    files_ = [f"{name} {sha[:12]}" for name, sha in python_rows(inputs, "name", "sha256") if sha]
+    others = inputs.loc[inputs["sha256"].isna(), "name"].tolist()
+    hashes = [f"SHA-256 of {listed(files_)}."] if files_ else []
+    hashes += [f"Not from a file, and without a hash: {listed(others)}."] if others else []
+    return " ".join([f"{'; '.join(parts)}.", *hashes])
 
 
 def stale_words(decisions: pd.DataFrame) -> str:
@@ -449,7 +479,8 @@ def stale_words(decisions: pd.DataFrame) -> str:
     shown = ["/".join(each).rstrip("/") for each in stale.head(_FEW).to_numpy()]
     more = ", …" if len(stale) > _FEW else ""
     text = f"{len(stale):,} {'decision is' if len(stale) == 1 else 'decisions are'} stale, since what is open is not "
-    return f"{text}what it was: {', '.join(shown)}{more}" if shown else ""
+    text += f"what it was: {', '.join(shown)}{more}. Decide again about what is still open"
+    return text if shown else ""
 
 
 def closing_words(breaks: pd.DataFrame) -> str:
@@ -457,9 +488,10 @@ def closing_words(breaks: pd.DataFrame) -> str:
     deciders = {who: counts.total() for who, counts in by_whom(breaks).items()}
     if not deciders:
         return ""
-    *names, last = [f"{who} ({number:,})" for who, number in deciders.items()]
     text = "1 break is" if sum(deciders.values()) == 1 else f"{sum(deciders.values()):,} breaks are"
-    return f"Nothing is open: {text} decided by {', '.join(names) + ' and ' if names else ''}{last}."
+    if len(deciders) == 1:
+        return f"Nothing is open: {text} decided by {listed(list(deciders))}."
+    return f"Nothing is open: {text} decided, {listed([f'{number:,} by {who}' for who, number in deciders.items()])}."
 
 
 def _instant(when: str) -> datetime:

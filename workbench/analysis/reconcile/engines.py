@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from workbench.analysis.reconcile.rules import DATE, INSTANT, NUMBER, TEXT, WHOLE, Frame, Kinds, Shape
 
 DUCKDB, POLARS, PANDAS, SPARK = "duckdb", "polars", "pandas", "spark"
+_FEW_BYTES = 8_000_000
 _ARROW = {nw.Int64: pa.int64(), nw.String: pa.string(), nw.Boolean: pa.bool_()}
 
 
@@ -55,6 +56,11 @@ class Engine(ABC):
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
         """An Arrow table."""
 
+    def shaped(self, table: pa.Table, shape: Shape) -> Frame:
+        """An Arrow table in this shape."""
+        found = self.arrow(table, {name: TEXT if kind is nw.String else WHOLE for name, kind in shape.items()})
+        return self.conform(found, shape, **{name: nw.col(name) == 1 for name in shape if shape[name] is nw.Boolean})
+
     @abstractmethod
     def collect(self, frame: Frame) -> pa.Table:
         """The rows, here."""
@@ -70,6 +76,10 @@ class Engine(ABC):
 
     def named(self, frame: Frame) -> Frame:
         """The same rows; what they are made of is told to the engine once, however often they are used."""
+        return frame
+
+    def loaded(self, frame: Frame) -> Frame:
+        """The rows of a side, which are used often; kept where the tables are so small that this costs less."""
         return frame
 
     def keep(self, frame: Frame) -> Frame:
@@ -107,16 +117,20 @@ class _DuckDB(Engine):
             }
         )
         self._named = 0
+        self._loaded_bytes = 0
 
     def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
+        self._loaded_bytes += sum(path.stat().st_size for path in paths)
         return self._read(self._connection.read_parquet([str(path) for path in paths]), kinds)
 
     def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  a relation; annotated as its protocol is
         # A relation belongs to its own connection: it is streamed into a table of this one.
+        self._loaded_bytes += _FEW_BYTES
         chosen = native.select(*kinds)
         return self.keep(self._read(self._connection.from_arrow(chosen.to_arrow_reader()), kinds))
 
     def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
+        self._loaded_bytes += table.nbytes
         return self._read(self._connection.from_arrow(table.select(list(kinds))), kinds)
 
     def _read(self, relation: duckdb.DuckDBPyRelation, kinds: Kinds) -> Frame:
@@ -126,6 +140,10 @@ class _DuckDB(Engine):
         name = self._name()
         nw.to_native(frame).create_view(name)
         return _lazy(self._connection.view(name))
+
+    def loaded(self, frame: Frame) -> Frame:
+        # Each step is bound down to the files: of few rows that takes longer than the rows.
+        return self.keep(frame) if self._loaded_bytes < _FEW_BYTES else self.named(frame)
 
     def keep(self, frame: Frame) -> Frame:
         name = self._name()
@@ -165,6 +183,20 @@ class _Pandas(Engine):
 
     def collect(self, frame: Frame) -> pa.Table:
         return pa.Table.from_pandas(nw.to_native(frame), preserve_index=False)
+
+
+class _Here(_Pandas):
+    """Arrow's own tables: where rows are few, the text of a query takes any other engine longer than they do."""
+
+    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
+        return _lazy(_plain(table, kinds))
+
+    def typed(self, frame: Frame, shape: Shape) -> Frame:
+        return Engine.typed(self, frame, shape)
+
+    def collect(self, frame: Frame) -> pa.Table:
+        table: pa.Table = nw.to_native(frame)
+        return table
 
 
 class _Polars(Engine):
@@ -244,6 +276,8 @@ class _Spark(Engine):
 
 
 ENGINES: Mapping[str, Callable[..., Engine]] = {DUCKDB: _DuckDB, PANDAS: _Pandas, POLARS: _Polars, SPARK: _Spark}
+
+HERE = _Here()
 
 
 def _lazy(native: Any) -> Frame:  # noqa: ANN401  any engine's table

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import reduce
+from functools import cached_property, reduce
 from glob import glob, has_magic
 from operator import or_
 from pathlib import Path
@@ -37,6 +37,7 @@ from workbench.analysis.reconcile.rules import (
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
 from workbench.domain.moments import DAY_MS
 from workbench.errors import ReconcileRefused
+from workbench.extras import how_to_install
 
 PATHS, ARROW = "paths", "arrow"
 
@@ -100,8 +101,9 @@ class Source:
                 made = engine.arrow(self.arrow(there), there)
         except (pa.ArrowException, OSError) as problem:
             raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
-        absent = {name: nothing("account") for name in kinds if name not in there}
-        return made.with_columns(**absent).select(*kinds) if absent else made
+        if len(there) == len(kinds):
+            return made
+        return made.select(**{name: nw.col(name) if name in there else nothing("account") for name in kinds})
 
     def _check(self, kinds: Kinds, schema: Mapping[str, Any]) -> None:
         """Raises ReconcileRefused naming every column that is missing or of another type."""
@@ -125,17 +127,22 @@ class Source:
         """Column → type, without reading rows where that can be helped."""
         native = self.given
         if self.kind == PATHS:
-            try:
-                native = pq.read_schema(self.given[0]).empty_table()
-            except (pa.ArrowException, OSError) as problem:
-                why = "cannot be read" if isinstance(problem, PermissionError) else "is no Parquet file"
-                raise ReconcileRefused(f"{self.given[0].name} {why}: {problem}.", hint=self.side.file_from) from problem
+            return self._of_files
         if self.kind == PANDAS:
             here = self.given[[name for name in kinds if name in self.given.columns]]
             # The type of a column tells what is in it, but for `object`.
             is_typed = all(str(kind) != "object" for kind in here.dtypes)
             native = self._from_pandas(here.head(0) if is_typed else here)
         return dict(nw.from_native(native).collect_schema())
+
+    @cached_property
+    def _of_files(self) -> Mapping[str, Any]:
+        """Column → type, as the first of the files says it."""
+        try:
+            return dict(nw.from_native(pq.read_schema(self.given[0]).empty_table()).collect_schema())
+        except (pa.ArrowException, OSError) as problem:
+            why = "cannot be read" if isinstance(problem, PermissionError) else "is no Parquet file"
+            raise ReconcileRefused(f"{self.given[0].name} {why}: {problem}.", hint=self.side.file_from) from problem
 
     def has_text(self, name: str) -> bool:
         """Whether there is a column of this name that holds text."""
@@ -192,6 +199,7 @@ class LedgerFile(Protocol):
     rows: pd.DataFrame
     accounts: tuple[str, ...]
     tells_numbers: bool
+    account_names: Mapping[str, str]
 
 
 @runtime_checkable
@@ -276,7 +284,7 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
     of["day"] = nw.when(nw.col("business_date").is_between(DAYS[0], DAYS[1])).then(nw.col("business_date"))
     of |= {name: nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")}
     of |= {name: nothing("account") for name in ("source", "entry", "state", "problem") if name not in of}
-    made = engine.conform(
+    return engine.conform(
         frame,
         LOADED,
         **of,
@@ -287,7 +295,6 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
         bad=unreadable(lambda name: of.get(name, nw.col(name))),
         signed=nw.when(~_too_large(of.__getitem__)).then(effect(lambda name: of.get(name, nw.col(name)))).otherwise(0),
     )
-    return engine.named(made)
 
 
 def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
@@ -368,7 +375,7 @@ class Inputs:
         try:
             return ENGINES[SPARK](sparks[0].sparkSession) if name == SPARK and sparks else ENGINES[name]()
         except ImportError as problem:
-            hint = "pip install 'mobile-money-workbench[spark]'" if name == SPARK else f"pip install {name}"
+            hint = how_to_install(SPARK) if name == SPARK else f"pip install {name}"
             raise ReconcileRefused(f"{name} is not installed.", hint=hint) from problem
 
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 
+from workbench.analysis.breaks import has_key
 from workbench.analysis.frames import day_number
 from workbench.analysis.phone_key import OF, PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, CarryForward
 from workbench.analysis.reconcile.inputs import Inputs, StatementFile
+from workbench.analysis.reconcile.rules import LEDGER, STATEMENT
 
+_FEW = 5
 _FAR = 31
 """So many days without a row before the last are many, if all the rows before are of fewer."""
 
@@ -39,7 +42,7 @@ def _unopened(inputs: Inputs, carried: CarryForward | None, closing: Mapping[str
     if books is None or carried is not None:
         return
     told = books.rows.loc[books.rows["balance_minor"].notna(), "account"].unique()
-    if silent := sorted({*closing}.difference(told)):
+    if silent := sorted(books.account_names.get(each, each) for each in {*closing}.difference(told)):
         yield (
             f"{books.name} tells no balance of {' and '.join(silent)}: it is taken to open as the statement does, so "
             "that the proof is of what moved. A column balance, or balance_minor, lets the openings be compared."
@@ -52,22 +55,33 @@ def _unnumbered(inputs: Inputs, carried: CarryForward | None) -> Iterator[str]:
     if books is None or books.tells_numbers or carried is None:
         return
     last = dict(zip(carried.closed["account"], carried.closed["closing_date"], strict=True))
-    days = zip(books.rows["account"], books.rows["business_date"], strict=True)
-    if many := sum(account in last and day <= last[account] for account, day in days):
-        rows = f"{many:,} {'row' if many == 1 else 'rows'}"
+    waits = {side: set(zip(mine["account"], mine["key"], strict=True)) for side, mine in carried.rows.groupby("side")}
+    asked = waits.get(STATEMENT, set()) - waits.get(LEDGER, set())
+    rows = zip(*(books.rows[name] for name in ("account", "key", "business_date")), strict=True)
+    taken = [(account, key) for account, key, day in rows if account in last and day <= last[account]]
+    if many := len(taken):
+        text = f"{books.name} has {many:,} {'row' if many == 1 else 'rows'} dated up to the last close, which are taken"
+        late, said = sorted({key for account, key in taken if has_key(key) and (account, key) in asked}), ""
+        if late:
+            named = f"{', '.join(late[:_FEW])}{', …' if len(late) > _FEW else ''}"
+            said = f" {'An open break has the key' if len(late) == 1 else 'Open breaks have the keys'} {named}."
         yield (
-            f"{books.name} has {rows} dated up to the last close, which are taken as read then, though some may have "
-            "been booked since. Declare a column that counts the bookings as number, and those are read."
+            f"{text} as read then, though some may have been booked since.{said} Declare a column that "
+            "counts the bookings as number, and those are read."
         )
 
 
 def _phones(carried: CarryForward | None, key: PhoneKey, unsure: int) -> Iterator[str]:
-    """Of customers' numbers that could not be compared."""
+    """Of a key that is new, and of customers' numbers that could not be compared."""
+    if key.made:
+        yield f"{key.made} was not there, and is a new key for customers' numbers: give it in every later run."
     hashes: list[str] = [] if carried is None else carried.rows["phone_hash"].dropna().tolist()
     other = sum(bool(each) and not each.startswith(key.id + OF) for each in hashes)
     if other:
-        text = f"Of rows brought forward {other:,} have the customer's number hashed under another key than this run's"
-        yield f"{text}, and do not pair by it. {GIVE_THE_KEY}"
+        rows = "row brought forward has" if other == 1 else "rows brought forward have"
+        text = f"{other:,} {rows} the customer's number hashed under another key than this run's"
+        yield f"{text}, and nothing is paired by it. {GIVE_THE_KEY}"
     elif unsure:
-        text = f"Of open rows {unsure:,} may have a partner by the masked number, and do not pair: one of the two was"
+        rows = f"{unsure:,} open row{'s' if unsure > 1 else ''}"
+        text = f"{rows} may have a partner by the masked number, and nothing is paired by it: one of the two was"
         yield f"{text} carried forward without a hash of the number, or read under another key. {GIVE_THE_KEY}"

@@ -42,7 +42,7 @@ from workbench.analysis.reconcile.rules import (
     Shape,
     Tolerance,
 )
-from workbench.analysis.reconcile.within import firsts
+from workbench.analysis.reconcile.within import alike, firsts
 from workbench.analysis.shapes import BREAK
 from workbench.domain.masking import mask
 from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international, mask_column
@@ -156,15 +156,10 @@ def _alone(rows: pa.Table, code: Mapping[str, str], **more: Any) -> pa.Table:  #
 
 
 def _compared(found: pa.Table) -> pa.Table:
-    made = _columns(found)
-    there = {prefix: pc.is_valid(found[f"{prefix}no"]) for prefix in PREFIX.values()}
-    for prefix, is_there in there.items():
-        # What did not go through the join follows from what did.
-        made[f"{prefix}signed"] = pc.if_else(is_there, found[f"{prefix}signed"], None)
-    rows = pc.add(*(pc.cast(each, pa.int64()) for each in there.values()))
+    rows = pc.add(*(pc.cast(pc.is_valid(found[f"{prefix}no"]), pa.int64()) for prefix in PREFIX.values()))
     # What is booked goes under a key that somebody has written.
-    made["g"] = pc.coalesce(*(found[f"{prefix}key"] for prefix in PREFIX.values()))
-    return _pairs(len(found), **made, rows=rows, grouped=False)
+    g = pc.coalesce(*(found[f"{prefix}key"] for prefix in PREFIX.values()))
+    return _pairs(len(found), **{**_columns(found), "g": g}, rows=rows, grouped=False)
 
 
 def _groups(members: pa.Table) -> pa.Table:
@@ -202,13 +197,18 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
     named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
     if not len(named):
         return waiting
-    there = ledger.join(engine.arrow(named, {"account": WHOLE, "key": TEXT}), on=["account", "key"], how="semi")
-    shape = {"account": NUMBER, "key": WORD, "reversed_entry": WORD, "reversed_signed": NUMBER}
-    counted = there.group_by("account", "key").agg(
-        reversed_entry=nw.col("entry").min(), reversed_signed=nw.col("signed").max()
-    )
+    shape = {"account": NUMBER, "asks": WORD, "reversed_entry": WORD, "reversed_signed": NUMBER}
+    agreed = {"reversed_entry": nw.col("entry").min(), "reversed_signed": nw.col("signed").max()}
+    found = []
+    # Most are written as in the ledger: only for the others is every key of it made bare.
+    for spelt in (nw.col("key"), alike(nw.col("key"))):
+        if len(named):
+            asked = engine.arrow(named, {"account": WHOLE, "key": TEXT}).select("account", asks="key", spelt=spelt)
+            there = ledger.with_columns(spelt=spelt).join(asked, on=["account", "spelt"], how="inner")
+            found.append(engine.table(there.group_by("account", "asks").agg(**agreed), shape))
+            named = named.join(found[-1], ["account", "key"], ["account", "asks"], join_type="left anti")
     plain = waiting.drop_columns(["reversed_entry", "reversed_signed"]).append_column("asks", asks)
-    return plain.join(engine.table(counted, shape), ["account", "asks"], ["account", "key"]).select(list(_PAIR))
+    return plain.join(pa.concat_tables(found), ["account", "asks"]).select(list(_PAIR))
 
 
 def _hashed(rows: pa.Table, key: PhoneKey, prefix: str) -> pa.Table:
@@ -440,7 +440,10 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
         "bucket": mapped(age, codes.bucket_of),
         "phone": mapped(pc.coalesce(theirs, pairs["l_phone"]), lambda phone: mask_column(phone) or None),
         "rows": pairs["rows"],
-        "settlement": mapped(pairs["code"], lambda code: codes.BREAK_CODES[code].settlement),
+        "settlement": mapped(
+            pc.binary_join_element_wise(pairs["code"], pairs["account"], _PART),
+            lambda both: codes.settlement_of(*both.split(_PART, 1)),
+        ),
     }
 
 

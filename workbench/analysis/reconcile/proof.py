@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 
 from workbench.analysis.breaks import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, python_rows, schema_of, typed
-from workbench.analysis.reconcile.classify import Classified, both_sides, effect_of
+from workbench.analysis.reconcile.classify import Classified, both_sides
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import StatementFile, nothing
 from workbench.analysis.reconcile.rules import (
+    ANY_DAY,
     LEDGER,
     MATCH_RULES,
     NUMBER,
@@ -141,7 +142,7 @@ def books(
     for (account, name), lines in groups.items():
         file = reported.get(name)
         opening, closing = ends.get((account, name), (None, None))
-        first_day, last_day = _days(lines, file, as_of)
+        first_day, last_day = _days(lines, file, limit_of(file, as_of))
         found.append(
             Book(
                 account=account,
@@ -175,6 +176,27 @@ def period_of(file: StatementFile | None) -> tuple[int | None, int | None]:
     days = (file.period if file else None) or (None, None)
     first, last = (None if day is None else day_number(day) for day in days)
     return first, last
+
+
+_YEAR = 366
+_ENOUGH = 3
+"""Of two rows either may be the odd one."""
+
+
+def limit_of(file: StatementFile | None, as_of: int) -> int:
+    """The last day by which a file may close books: `as_of`, or what comes before a lone row of a mistyped year.
+
+    Such a row is over a year later than all others, and by more than these are apart. Who says `as_of` is believed.
+    """
+    if file is None or as_of < ANY_DAY:
+        return as_of
+    told = file.rows.loc[file.rows["problem"].isna(), "business_date"].dropna()
+    days = sorted(map(day_number, told.unique()))
+    if len(told) < _ENOUGH or len(days) == 1 or period_of(file)[1] not in {None, days[-1]}:
+        return as_of
+    first, before, last = days[0], *days[-2:]
+    is_lone = int((told == told.max()).sum()) == 1
+    return before if is_lone and last - before > max(_YEAR, before - first) else as_of
 
 
 def _days(lines: Totals, file: StatementFile | None, as_of: int) -> tuple[int | None, int | None]:
@@ -257,7 +279,10 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
             in_ledger = sorted({line["account"] for line in ledger} - {None})
             raise ReconcileRefused(
                 f"The ledger has no row of {book.account}, of which {book.source} is a statement.",
-                hint=f"It has {', '.join(in_ledger) or 'no row at all'}.",
+                hint=f"It has {', '.join(in_ledger)}. If the statement is of one of these, name it: --account, or "
+                "account='…' to read_statement or in its layout."
+                if in_ledger
+                else "It has no row at all.",
                 account=book.account,
             )
         if currencies and book.currencies and not set(book.currencies) & set(currencies):
@@ -303,7 +328,7 @@ def _agreed_pairs(engine: Engine, agreed: Frame) -> list[Frame]:
     return [
         engine.conform(
             agreed.filter(~nw.col(f"{prefix}no").is_null()), _AGREED, **shared, **own[side],
-            side=nw.lit(side), key=nw.col(f"{prefix}key"), currency=nw.col(f"{prefix}currency"), signed=effect_of(side),
+            side=nw.lit(side), **{name: nw.col(f"{prefix}{name}") for name in ("key", "currency", "signed")},
         )
         for side, prefix in PREFIX.items()
     ]  # fmt: skip

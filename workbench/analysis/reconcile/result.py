@@ -1,6 +1,6 @@
 """What a reconciliation found: frames with declared columns, and how it shows itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -12,6 +12,7 @@ import pandas as pd
 from workbench.analysis.breaks import TIMING, TOLD_AGAIN
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import is_open, sign_off
+from workbench.analysis.reconcile.proof import ageing_of
 from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.closing import Closing
 
@@ -33,10 +34,6 @@ class Reconciliation(Closing):
     """BREAK: what does not agree, with the reason in words and the entries that would settle it."""
     decisions: pd.DataFrame
     """DECISION: what people have decided, given or carried forward, and what became of it."""
-    summary: pd.DataFrame
-    """SUMMARY: rows and value by account, day and code."""
-    ageing: pd.DataFrame
-    """AGEING: the breaks by how old they are."""
     proof: pd.DataFrame
     """PROOF: ledger closing less statement closing, explained, an account a row."""
     carry_forward: CarryForward
@@ -49,9 +46,22 @@ class Reconciliation(Closing):
     """What ran the rules."""
     notes: tuple[str, ...]
     """What could not be compared, in sentences."""
+    account_names: Mapping[str, str]
+    """Account → what one's own books call it, where their layout says that; people are shown this name."""
+    _summary: Callable[[], pd.DataFrame] = field(repr=False)
     _matches: Callable[[], pd.DataFrame] = field(repr=False)
     _inputs: Callable[[], pd.DataFrame] = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """SUMMARY: rows and value by account, day and code; worked out when it is first asked for."""
+        return self._summary()
+
+    @cached_property
+    def ageing(self) -> pd.DataFrame:
+        """AGEING: the breaks by how old they are; worked out when it is first asked for."""
+        return ageing_of(self.breaks)
 
     @cached_property
     def matches(self) -> pd.DataFrame:
@@ -108,7 +118,9 @@ class Reconciliation(Closing):
         return Figures(self)
 
     def to_excel(self, path: Path | str, *, moment: datetime | None = None) -> None:
-        """Write a workbook: a cover, breaks, summary, matches, ageing, proof and inputs, amounts as numbers in kwacha.
+        """Write a workbook: a cover, breaks, suggestions if there are any, summary, matches, ageing, proof and inputs.
+
+        Amounts are numbers in major units.
 
         The same results are the same bytes; `moment`, if given, is noted as when it was made.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis.breaks import MATCHED
 from workbench.analysis.frames import day_number, frame
-from workbench.analysis.phone_key import PhoneKey, key_from
+from workbench.analysis.phone_key import PhoneKey, key_from, refuse_another
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
@@ -35,10 +35,10 @@ from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, ope
 from workbench.analysis.reconcile.proof import (
     Read,
     Totals,
-    ageing_of,
     books,
     check_accounts,
     known,
+    limit_of,
     matches_of,
     of_account,
     period_of,
@@ -95,17 +95,20 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     if `skip_settled`. `engine` is `duckdb` (which is used when nothing is said,
     but for Spark's tables), `polars`, `pandas` or `spark`.
 
-    `decisions` is what people have decided about breaks, as `decisions.csv` or a frame (DECIDED), beside what an
-    earlier run has carried forward, and `rules` a TOML file of rules of your own. Neither changes a figure.
+    `decisions` is what people have decided about breaks, as `decisions.csv`, a file or a frame of breaks with
+    verdicts, or a frame (DECIDED), beside what an earlier run has carried forward, and `rules` a TOML file of rules of
+    your own. Neither changes a figure.
     `as_of` is the day on which the books are looked at; of `bench.ledger` it is the day of the sandbox's clock. A
     row of a later day does not move the closing date. If the other side has no partner for it, it is an invalid row;
-    so is a line of a day outside of the period that its file tells.
+    so is a line of a day outside of the period that its file tells, and without `as_of` the one line of a file that is
+    over a year later than all others, as a mistyped year is.
 
     `phone_key` is the book's key, or the file that holds it, which is made where it is missing: under it customers'
     numbers are hashed, so that those carried forward can be compared, though they are masked. Give the same in each
     period; without it numbers are compared within one run.
 
-    Raises ReconcileRefused: what is given cannot be compared, with the reason. Raises PhoneKeyRefused: that is no key.
+    Raises ReconcileRefused: what is given cannot be compared, with the reason. Raises PhoneKeyRefused: that is no key,
+    or it would be made though numbers carried forward are hashed under another.
 
     >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
     """
@@ -121,6 +124,8 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     told, *told_in = ([],) if decisions is None else decisions_in(decisions)
     own, *own_in = ((),) if rules is None else rules_in(rules)
     decided = _Decided(told, own, [*told_in, *own_in])
+    if carry_forward is not None and isinstance(phone_key, str | Path):
+        refuse_another(Path(phone_key), carry_forward.rows["phone_hash"])
     key = key_from(phone_key)
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)
@@ -185,7 +190,7 @@ class _Run:
     def _read(self) -> Read:
         given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
         statement = given.with_columns(**where(self.inputs))
-        theirs = rows_of(self.engine, statement, STATEMENT)
+        theirs = self.engine.loaded(rows_of(self.engine, statement, STATEMENT))
         new = totals(self.engine, theirs)
         if nameless := sorted({str(line["source"]) for line in new if line["account"] is None}):
             raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not say of which account they are.")
@@ -194,7 +199,7 @@ class _Run:
             raise ReconcileRefused("The statement has no rows, so that it is of no account.")
         accounts = sorted({book.account for book in found})
         ledger = self.inputs.ledger.load(self.engine, LEDGER_READ)
-        ours = rows_of(self.engine, ledger, LEDGER)
+        ours = self.engine.loaded(rows_of(self.engine, ledger, LEDGER))
         every = totals(self.engine, ours)
         check_accounts(every, found)
         counted = [line for line in every if line["account"] in accounts]
@@ -257,6 +262,7 @@ class _Run:
         for name, file in self.inputs.reported.items():
             first, last = period_of(file)
             if first is not None and last is not None:
+                last = min(last, limit_of(file, self.as_of))
                 periods[name] = (-ANY_DAY if name in known else first - slack, last + slack)
         return Bounds(periods, self.as_of)
 
@@ -281,18 +287,25 @@ class _Run:
             for name in sorted(closing)
         ]
         before = frame([], DECISION) if self.carried is None else self.carried.decisions
-        shown, decisions = applied(ruled(breaks, self.decided.rules), self.decided.decisions, before, closing)
+        books = self.inputs.ledger.read_from
+        names = books.account_names if books else {}
+        # A table that was filled in has the accounts as people are shown them.
+        accounts = {name: account for account, name in names.items()}
+        told = [
+            {**row, "account": accounts.get(row["account"] or "", row["account"])} for row in self.decided.decisions
+        ]
+        shown, decisions = applied(ruled(breaks, self.decided.rules), told, before, closing)
         return Reconciliation(
             breaks=shown,
             decisions=decisions,
-            summary=summary_of(read.totals, again, rows, breaks),
-            ageing=ageing_of(breaks),
             proof=frame(lines, PROOF),
             carry_forward=self._carry(read, closing, rows, lines, decisions),
             told_again=sum(line["rows"] for line in again),
             notes=notes_of(self.inputs, self.carried, closing, self.key, found.unsure),
+            account_names=names,
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
+            _summary=partial(summary_of, read.totals, again, rows, breaks),
             _matches=partial(matches_of, self.engine, classified, read.accounts),
             _inputs=partial(_inputs, self.inputs, read, self.carried, self.decided),
             _close=self.engine.close,

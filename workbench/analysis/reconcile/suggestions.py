@@ -194,11 +194,12 @@ def _sums(opened: Sequence[_Open]) -> tuple[list[Proposal], str]:
         if len(fitting) == 1:
             moved, name = money_text(each.moved, each.currency), each.key or each.name
             rows = [part.key or part.name for part in fitting[0][:_NAMED]] + ["…"][: len(fitting[0]) > _NAMED]
-            why = f"{moved} of {name} is the sum of {len(fitting[0])} rows of the other side ({', '.join(rows)})"
+            why = f"{name} moves {moved}, the sum of {len(fitting[0])} rows of the other side ({', '.join(rows)})"
             found.append((SUM, (each, *fitting[0]), f"{why}, and of no other {how} within {WITHIN_DAYS} days."))
     for both in days.values():
         found += _days_that_agree(both)
-    why = f"For {left_out:,} rows no sum was searched: {_TARGETS_AT_MOST:,}, the greatest, are the most."
+    many = f"{left_out:,} row{'s' if left_out > 1 else ''}"
+    why = f"For {many} no sum was searched: at most {_TARGETS_AT_MOST:,} are, the greatest first."
     return found, why if left_out else ""
 
 

@@ -7,21 +7,37 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
+from typing import Final
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.rules import FLAG, GROUP, NUMBER, PREFIX, ROW, STATEMENT, WORD, Frame, Shape
+from workbench.analysis.reconcile.engines import HERE, Engine, arrow_schema
+from workbench.analysis.reconcile.rules import (
+    FLAG,
+    GROUP,
+    NUMBER,
+    PREFIX,
+    ROW,
+    STATEMENT,
+    WORD,
+    Frame,
+    Shape,
+)
 from workbench.analysis.shapes import COMPLETED
 
-_TIES = ["fresh", "order", "source", "no", "entry", "amount", "fee", "direction", "status"]
-"""What tells which of several rows is the first: one that was reported before; the order of the input never does."""
+_TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status", "currency", "kind", "refers", "state",
+         "ends", "source", "no", "entry"]  # fmt: skip
+"""What tells which of several rows is the first: one that was reported before, then what they say.
+
+Where they stand tells it last, of rows that say the same: another export may have them in another order. `ends` is
+what of a customer's number is seen when it is masked too, as it is in rows that are carried forward.
+"""
 SPECIAL: Shape = {
     **ROW, "pair": WORD, "told_again": FLAG, "agrees": FLAG,
-    **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), NUMBER),
+    "ends": WORD, **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), NUMBER),
 }  # fmt: skip
 """A row of a special group, with what it came to in it.
 
@@ -30,6 +46,8 @@ and `told_again` those that count once and stand twice. `stands` is how many row
 way are paired, and `moved` how many of its group moved at all. `n`, `l_n`, `l_sum` and `s_sum` are how many rows of
 both sides and of the ledger are left of its group, and what they move.
 """
+FEW: Final = 2_000
+"""So many rows of special groups are gone through here: their windows take an engine longer than they take Python."""
 _ALIKE = ("direction", "amount", "fee", "currency")
 """In what two rows of one key that moved are one movement."""
 _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
@@ -40,8 +58,8 @@ _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
 )
 """In what the rows that are left are alike, one after another: they differ in a field then, and are compared.
 
-The first flag says that only what moved is, and the second that only the first rows are, and of those groups alone in
-which no row has its like.
+The first flag says that only what moved is, and the second that only the first rows are: what moved and is no
+duplicate, and what did not move where no row of its group has its like.
 """
 
 
@@ -53,13 +71,15 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     found = rows.with_columns(
         one=nw.lit(1),
         source=nw.col("source").fill_null(""),
+        ends=nw.col("phone").str.tail(3),
         # Of the ledger an open row may be read again, after the closing date, beside a duplicate that was carried.
         fresh=nw.when(_is_new() & (nw.col("side") == STATEMENT)).then(1).otherwise(0),
         pair=nw.lit(""),
         told_again=nw.lit(value=False),
-        **_adding((nw.col("status") == COMPLETED) | (nw.col("batches") > 0)),
     )
     found = _told_again(found) if overlaps else found
+    moves = (nw.col("status") == COMPLETED) | (nw.col("batches") > 0)
+    found = found.with_columns(**_adding(moves & ~nw.col("told_again")))
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
         found = _paired(found, by)
     left = nw.col("l_left") + nw.col("s_left")
@@ -79,6 +99,65 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     return engine.keep(engine.conform(summed, SPECIAL, agrees=(left > 0) & several & is_one))
 
 
+def few_special_of(rows: Frame) -> Frame:
+    """The same of few rows of this run alone, which are here, and of which no line stands twice."""
+    here = HERE.collect(rows)
+    here = here.set_column(here.column_names.index("source"), "source", here["source"].fill_null(""))
+    here = here.append_column("ends", pc.utf8_slice_codeunits(here["phone"], -3))
+    here = here.append_column("fresh", pc.equal(here["side"], STATEMENT).cast(pa.int64()))
+    made = {**dict(zip(here.column_names, here.columns, strict=True)), **_worked_out(here)}
+    return HERE.shaped(pa.table({name: made[name] for name in SPECIAL}), SPECIAL)
+
+
+def _worked_out(rows: pa.Table) -> dict[str, pa.Array]:
+    """The columns that SPECIAL has besides, but for those by which rows are sorted."""
+    of = {name: rows[name].to_pylist() for name in {*GROUP, "side", "key", *_ALIKE, "status", "signed", "batches"}}
+    groups = list(zip(*(of[name] for name in GROUP), strict=True))
+    adds = [each == COMPLETED or many > 0 for each, many in zip(of["status"], of["batches"], strict=True)]
+    left, pairs = [*adds], [""] * len(adds)
+    alike: defaultdict[tuple[object, ...], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    values = list(zip(*(of[name] for name in _ALIKE), strict=True))
+    for place in range(len(adds)):
+        if adds[place] and not of["batches"][place]:
+            alike[groups[place], values[place]][of["side"][place] == STATEMENT].append(place)
+    # Few rows have their like on their own side: only these are sorted.
+    several = [places for sides in alike.values() if all(sides) for places in sides if len(places) > 1]
+    tied = pa.array(chain(*several), pa.int64())
+    rank = {place: nth for nth, place in enumerate(tied.take(_order(rows.take(tied))).to_pylist())}
+    for sides in alike.values():
+        met = min(map(len, sides))
+        for places in sides if met else ():
+            for nth, place in enumerate(sorted(places, key=lambda place: rank.get(place, 0))[:met], start=1):
+                pairs[place], left[place] = " ".join(map(str, (*values[place], nth))), False
+    ways = list(zip(groups, *(of[name] for name in ("side", "direction", "key")), strict=True))
+    stands = Counter(way for way, added, stays in zip(ways, adds, left, strict=True) if added and not stays)
+    moved = Counter(group for group, added in zip(groups, adds, strict=True) if added)
+    sums: dict[str, Counter[object]] = {name: Counter() for name in ("l_n", "s_n", "l_sum", "s_sum")}
+    currencies = defaultdict(set)
+    for place in (place for place, stays in enumerate(left) if stays):
+        prefix, group = PREFIX[of["side"][place]], groups[place]
+        sums[f"{prefix}n"][group] += 1
+        sums[f"{prefix}sum"][group] += of["signed"][place]
+        currencies[group].add(of["currency"][place])
+    agree = {
+        group: len(currencies[group]) == 1
+        and sums["l_sum"][group] == sums["s_sum"][group]
+        and (batches > 0 or (sums["l_n"][group], sums["s_n"][group]) not in {(1, 0), (0, 1), (1, 1)})
+        for group, batches in zip(groups, of["batches"], strict=True)
+    }
+    made = {
+        "pair": pairs,
+        "told_again": [False] * len(pairs),
+        "agrees": [stays and agree[group] for group, stays in zip(groups, left, strict=True)],
+        "n": [sums["l_n"][group] + sums["s_n"][group] for group in groups],
+        **{name: [sums[name][group] for group in groups] for name in ("l_n", "l_sum", "s_sum")},
+        "stands": [stands[way] for way in ways],
+        "moved": [moved[group] for group in groups],
+    }
+    schema = arrow_schema(SPECIAL)
+    return {name: pa.array(values, schema.field(name).type) for name, values in made.items()}
+
+
 def _adding(adds: nw.Expr) -> dict[str, nw.Expr]:
     """1 for a row that `adds` to its group, and nothing else; of those of a side that are `left`, too."""
     of_side = {f"{prefix}left": adds & (nw.col("side") == side) for side, prefix in PREFIX.items()}
@@ -96,7 +175,9 @@ def _told_again(rows: Frame) -> Frame:
     copies = files.with_columns(copy=nw.col("one").cum_sum().over(*line, "fresh", "file", order_by=_TIES))
     occurrences = copies.with_columns(occurrence=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
     again = ((nw.col("side") == STATEMENT) & (nw.col("occurrence") > 1)) | settled()
-    return occurrences.with_columns(told_again=again, **_adding((nw.col("adds") > 0) & ~again))
+    named = nw.when(~nw.col("batch").is_null() & ~nw.col("told_again")).then(1).otherwise(0)
+    marked = occurrences.with_columns(told_again=again).with_columns(named=named)
+    return marked.with_columns(batches=nw.col("named").sum().over(*GROUP))
 
 
 def _paired(rows: Frame, by: tuple[str, ...]) -> Frame:
@@ -116,11 +197,15 @@ def _paired(rows: Frame, by: tuple[str, ...]) -> Frame:
 
 def firsts(members: pa.Table) -> pa.ChunkedArray:
     """True for the first row of each side of each group, in an order that the order of the input never changes."""
-    keys = [*GROUP, "side"]
-    order = pc.sort_indices(members, [(name, "ascending", "at_start") for name in _TIES])
+    keys, order = [*GROUP, "side"], _order(members)
     ordered = members.select(keys).take(order).append_column("at", order)
     first = ordered.group_by(keys, use_threads=False).aggregate([("at", "first")])["at_first"]
     return pc.is_in(pa.array(range(len(members)), order.type), first)
+
+
+def _order(rows: pa.Table) -> pa.Array:
+    """The places of rows as the engines sort them."""
+    return pc.sort_indices(rows, [(name, "ascending", "at_start") for name in _TIES])
 
 
 def settled() -> nw.Expr:
@@ -145,9 +230,18 @@ def respelt(groups: pa.Table) -> pa.Table:
     return named.join(several, ["account", "name"], join_type="left semi")
 
 
+_UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]"
+"""White space, in characters of which each engine knows a class."""
+
+
+def alike(key: nw.Expr) -> nw.Expr:
+    """What keys have in common that one run takes for one: see _bare."""
+    return key.str.replace_all(_UNSEEN, "").str.to_lowercase().str.replace_all("^0+", "")
+
+
 def _bare(key: str) -> str:
     """A key without what never parts a pair: white space, case and leading zeros."""
-    written = re.sub(r"[\s\u200b-\u200d\u2060\ufeff]", "", key).casefold()
+    written = re.sub(_UNSEEN, "", key).casefold()
     return written.lstrip("0") or written[:1]
 
 
@@ -158,20 +252,21 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
     the way of another row of its key and its side, and has no partner. What goes the other way, a refund or a charge,
     is a movement of its own; so is what writes its key in another way.
     """
-    ordered = left.sort_by([(name, "ascending") for name in _TIES])
+    ordered = left.take(_order(left))
     rows = ordered.select(
         [*GROUP, "side", "key", "direction", "amount", "status", "was", "stands", "moved"]
     ).to_pylist()
     moves = [row["status"] == COMPLETED for row in rows]
     groups = [tuple(row[name] for name in GROUP) for row in rows]
     free, met = sorted(range(len(rows)), key=lambda place: not moves[place]), []
-    # First to first only where nothing of the group has its like, now or in an earlier run.
+    # What did not move is paired first to first only where nothing of the group has its like.
     moved = Counter(group for group, each in zip(groups, moves, strict=True) if each)
     alone = {group for group, row in zip(groups, rows, strict=True) if row["moved"] == moved[group]}
+    stands = Counter[tuple[object, ...]]()
     for by, only_moved, only_firsts in _NEAREST:
         alike: defaultdict[tuple[object, ...], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for place in free:
-            is_first = groups[place] in alone and rows[place]["was"] not in codes.DUPLICATE.values()
+            is_first = groups[place] in alone or (moves[place] and not _is_further(rows[place], stands))
             if (moves[place] or not only_moved) and (is_first or not only_firsts):
                 of = (*groups[place], *(rows[place][name] for name in by))
                 alike[of][rows[place]["side"] == STATEMENT].append(place)
@@ -181,16 +276,21 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
         taken = set(chain(*found))
         free = [place for place in free if place not in taken]
         alone -= {groups[place] for place in taken}
-    stands = Counter(_way(rows[place]) for both in met for place in both)
+        stands.update(_way(rows[place]) for place in taken)
     further, single = [], []
     for place in sorted(free):
         row = rows[place]
-        if moves[place] and (row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values()):
+        if moves[place] and _is_further(row, stands):
             further.append(place)
         else:
             single.append((None, place) if row["side"] == STATEMENT else (place, None))
         stands[_way(row)] += 1
     return _side_by_side(ordered, [*met, *single]), ordered.take(pa.array(further, pa.int64()))
+
+
+def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
+    """Whether another row of its key and its side goes the same way and stands, or did in an earlier run."""
+    return bool(row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values())
 
 
 def _way(row: dict[str, object]) -> tuple[object, ...]:

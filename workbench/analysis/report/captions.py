@@ -1,18 +1,21 @@
 """A reconciliation in short, for a terminal and the page: the headline, the proof as sentences, and small tables."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
-from workbench.analysis.breaks import BREAK_CODES, INVALID, TIMING, TOLD_AGAIN
+from workbench.analysis.breaks import BREAK_CODES, CODES, INVALID, TIMING, TOLD_AGAIN, has_key
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
-from workbench.analysis.shapes import NOTHING_PROVEN, WORKED_OUT
+from workbench.analysis.shapes import EXACT, NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
 from workbench.render import Column, Table, percent, table
+from workbench.visible import visible
 
 _FEW = 5
 _REASON = 200
@@ -89,7 +92,7 @@ def headline(result: Reconciled) -> str:
     to_settle = len(codes) - waiting
     text = f"{counted(to_settle, 'break')} to settle" if to_settle else "Nothing to settle"
     if waiting:
-        text += f", and {counted(waiting, 'movement')} within the cut-off that may still follow"
+        text += f", {'' if decided else 'and '}{counted(waiting, 'movement')} within the cut-off that may still follow"
     if decided:
         text += f", and {counted(decided, 'break is', 'breaks are')} decided"
     if again := sum(
@@ -97,6 +100,13 @@ def headline(result: Reconciled) -> str:
     ):
         text += f". {counted(again, 'line')} told again by files that overlap, or settled before, counted once"
     return " ".join([*unreadable(result), *blank, f"{text}.", _proof_in_short(result)])
+
+
+def shortfalls(result: Reconciled) -> list[str]:
+    """Why the proof does not hold: for each such account what does not add up, and by how much."""
+    names = [str(each) for each in result.proof.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in python_rows(result.proof, *names)]
+    return [_proof(row) for row in rows if not row["holds"] and not (row["note"] or "").endswith(NOTHING_PROVEN)]
 
 
 def _proof_in_short(result: Reconciled) -> str:
@@ -130,28 +140,19 @@ def _proof(row: Mapping[str, Any]) -> str:
         f"{currency} {major_text(row[side], currency)}" for side in ("ledger_minor", "statement_minor")
     )
     text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
-    parts = [f"{what} {major_text(row[name], currency, signed=True)}" for name, what in _PARTS if row[name]]
-    explained = " and ".join(parts) or "no break"
+    parts = [f"{what} ({major_text(row[name], currency, signed=True)})" for name, what in _PARTS if row[name]]
+    explained = totals.listed(parts)
     difference = major_text(row["difference_minor"], currency, signed=True)
     if row["unexplained_minor"]:
         rest = major_text(row["unexplained_minor"], currency, signed=True)
-        text += f" Of the difference of {difference}, {explained} explain a part; {rest} stays unexplained"
+        text += f" The difference is {difference}: {f'{explained}, and' if parts else ''} {rest} that nothing explains"
     elif row["difference_minor"] or parts:
-        text += f" The difference of {difference} is made of {explained}"
+        text += f" The difference of {difference} is made up of {explained}"
     else:
         text += " They agree"
-    return f"{text} ({row['note']})." if row["note"] else f"{text}."
-
-
-def notes(result: Reconciled) -> list[str]:
-    """What there is to say besides, if the result knows of any: how far it could not go."""
-    return [*getattr(result, "notes", ())]
-
-
-def carried(result: Reconciled) -> list[str]:
-    """What a later run cannot compare of what is carried forward, in a sentence or none."""
-    note = getattr(getattr(result, "carry_forward", None), "note", "")
-    return [note] if note else []
+    if not row["holds"] and row["note"]:
+        return f"{text}. It does not hold, since {row['note']}."
+    return f"{text}{', ' if row['note'] == EXACT else '; '}{row['note']}." if row["note"] else f"{text}."
 
 
 def numbers(*headings: str) -> list[str | Column]:
@@ -176,21 +177,79 @@ def accounts(result: Reconciled) -> Table:
     return table("Rows of each account on both sides, and how many of them agree", columns, made)
 
 
-def codes(result: Reconciled) -> Table:
+def open_breaks(result: Reconciled, width: int, file: Path | None = None) -> str:
+    """The largest of the breaks that are to be settled, by what to do, in lines of `width`; `file` has all of them.
+
+    What cannot be read is not among them: see `unusable`.
+    """
+    waits = result.breaks["code"].isin([TIMING, INVALID])
+    mine = result.breaks[result.breaks["verdict"].isna() & ~waits]
+    largest = mine.loc[mine["variance_minor"].abs().sort_values(ascending=False, kind="stable").index]
+    # A few of each code, and not all of one.
+    first = largest.groupby("code", observed=True).cumcount().sort_values(kind="stable").index[:_LISTED]
+    rows = [dict(zip(_OPEN, row, strict=True)) for row in python_rows(largest.loc[first], *_OPEN)]
+    if not rows:
+        return ""
+    rows.sort(key=lambda row: (CODES.index(row["code"]), row["settlement"] or ""))
+    texts = [" ".join((row["description"] or "").split()) for row in rows]
+    cells = [
+        (row["id"] or "", row["account"], shortened(key_text(row["key"]), _KEY), _moved(row), _days(row["age_days"]))
+        for row in rows
+    ]
+    columns = ["break", "account", "key", *numbers("amount, net", "age")]
+    room = width - len(str(table("", columns, cells)).splitlines()[1]) - 2
+    made = table(
+        f"{counted(len(mine), 'break')} to settle, by what to do; where both sides have it, ledger ≠ statement",
+        [*columns, "narrative"],
+        [(*cell, shortened(text, max(room, _NARROW))) for cell, text in zip(cells, texts, strict=True)],
+    )
+    lines = str(made).splitlines()
+    said, body = lines[:3], lines[3:]
+    for (code, settlement), group in groupby(
+        zip(rows, body, strict=True), lambda each: (each[0]["code"], each[0]["settlement"])
+    ):
+        said += [visible(f"{code}: {settlement}"), *(line for _, line in group)]
+    if more := len(mine) - len(rows):
+        said.append(f"and {more:,} more{f' in {visible(str(file))}' if file else ': --out breaks.csv writes them all'}")
+    return "\n".join(said)
+
+
+_LISTED: Final = 20
+_KEY: Final = 24
+_NARROW: Final = 16
+_OPEN: Final = (
+    "id", "account", "key", "code", "ledger_minor", "statement_minor", "currency", "age_days", "description",
+    "settlement",
+)  # fmt: skip
+
+
+def _moved(row: Mapping[str, Any]) -> str:
+    """What a break moves by the side that has it; both where they differ."""
+    sides = dict.fromkeys(row[f"{side}_minor"] for side in ("ledger", "statement"))
+    texts = [major_text(minor, row["currency"], signed=True) for minor in sides if minor is not None]
+    return f"{' ≠ '.join(texts)} {row['currency'] or ''}".rstrip()
+
+
+def key_text(key: str | None) -> str:
+    """A key as a person reads it."""
+    return str(key) if has_key(key) else "no key in the file"
+
+
+def codes(result: Reconciled, *, advises: bool = True) -> Table:
     """What to do: how many breaks there are of each code, how far they move the balances apart, and what settles them.
 
-    Of those about which somebody has decided it says who.
+    Of those about which somebody has decided it says who; where nothing `advises`, it says no more than that.
     """
     columns = [
         "code", *numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
-        *numbers("oldest"), "what to do",
+        *numbers("oldest"), "what to do" if advises else "decided",
     ]  # fmt: skip
     made = [
         (
             each.code, f"{each.breaks:,}", f"{each.rows:,}", major_text(each.up_minor, each.currency, signed=True),
             major_text(each.down_minor, each.currency, signed=True),
             major_text(each.net_minor, each.currency, signed=True), each.currency, _days(each.oldest_days),
-            to_do(each),
+            to_do(each) if advises else decided(each),
         ) for each in totals.by_code(result)
     ]  # fmt: skip
     return table("Breaks by what to do, net of fees", columns, made)
@@ -198,12 +257,18 @@ def codes(result: Reconciled) -> Table:
 
 def to_do(found: totals.Code) -> str:
     """What settles the breaks of a code, and how many of them are decided already."""
+    rest = found.breaks - found.decided
+    others = f". For the other{'s' if rest > 1 else ''}: {found.settlement}" if rest and found.decided else ""
+    return f"{decided(found)}{others}" if found.decided else found.settlement
+
+
+def decided(found: totals.Code) -> str:
+    """How many of the breaks of a code are decided, and by whom."""
     if not found.decided:
-        return BREAK_CODES[found.code].settlement
-    decided = f"{found.decided:,} of {found.breaks:,} decided{f' by {found.who}' if found.who else ''}"
-    return (
-        decided if found.decided == found.breaks else f"{decided}. For the others: {BREAK_CODES[found.code].settlement}"
-    )
+        return ""
+    many = "" if found.is_decided else f"{found.decided:,} of {found.breaks:,} "
+    text = f"{many}decided{f' by {found.who}' if found.who else ''}"
+    return text[0].upper() + text[1:]
 
 
 def _days(days: int | None) -> str:

@@ -12,11 +12,12 @@ import pandas as pd
 
 from workbench.analysis import files
 from workbench.analysis.frames import python_rows
-from workbench.analysis.report.captions import heading
+from workbench.analysis.report import totals
+from workbench.analysis.report.captions import HEADINGS, heading
 from workbench.analysis.report.page import write_page
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS, begins_as_formula, write_workbook
-from workbench.analysis.shapes import BREAK
+from workbench.analysis.shapes import BREAK, SUGGESTION, Columns
 from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
 
@@ -67,16 +68,21 @@ def write_breaks(result: Reconciled, path: Path | str, *, excel: str | None = No
     if excel not in {None, ANY, *LOCALES}:
         raise ReportRefused(f"There is no locale {excel!r}; there are {', '.join(LOCALES)}.")
     local = LOCALES.get(excel or ANY)
-    with files.written_whole(target) as unfinished:
-        if local:
-            _write_local(result.breaks, unfinished, local)
+    if local:
+        result = totals.named(result)
+    _write_frame(totals.settled(result.breaks) if local else result.breaks, BREAK, target, excel)
+
+
+def _write_frame(frame: pd.DataFrame, shape: Columns, path: Path, excel: str | None) -> None:
+    with files.written_whole(path) as unfinished:
+        if local := LOCALES.get(excel or ANY):
+            _write_local(frame, shape, unfinished, local)
         else:
-            breaks = _disarmed(result.breaks) if excel else result.breaks
-            files.write(breaks, unfinished, BREAK, marked=bool(excel))
+            files.write(_disarmed(frame, shape) if excel else frame, unfinished, shape, marked=bool(excel))
 
 
-def _write_local(breaks: pd.DataFrame, path: Path, locale: Locale) -> None:
-    names = [name for name in BREAK if name != "proposal"]  # JSON is for programs
+def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale) -> None:
+    names = [name for name in shape if name != "proposal"]  # JSON is for programs
     currency = names.index("currency")
 
     def cell(name: str, value: Any, code: str | None) -> str:  # noqa: ANN401  a cell is of any type
@@ -90,22 +96,26 @@ def _write_local(breaks: pd.DataFrame, path: Path, locale: Locale) -> None:
 
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         made = csv.writer(file, delimiter=locale.delimiter)
-        made.writerow(heading(name) for name in names)
-        for row in python_rows(breaks, *names):
+        made.writerow(heading(name, HEADINGS if shape is BREAK else {}) for name in names)
+        for row in python_rows(frame, *names):
             made.writerow(cell(name, value, row[currency]) for name, value in zip(names, row, strict=True))
 
 
 def formulas(result: Reconciled) -> int:
-    """How many cells of the breaks a spreadsheet would run, if it opened them as a .csv file."""
-    texts = [result.breaks[name].dropna().astype("string") for name, kind in BREAK.items() if kind in _TEXTS]
+    """How many cells of breaks and suggestions a spreadsheet would run, if it opened them as .csv files."""
+    tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION))
+    texts = [
+        table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()
+        if kind in _TEXTS
+    ]  # fmt: skip
     return sum(text != _quoted(text) for column in texts for text in column)
 
 
-def _disarmed(breaks: pd.DataFrame) -> pd.DataFrame:
-    """The breaks with an apostrophe before each place at which a cell of text would begin as a formula does."""
-    kinds = {name: kind for name, kind in BREAK.items() if kind in _TEXTS}
-    texts = {name: breaks[name].astype("string").map(_quoted, na_action="ignore") for name in kinds}
-    return breaks.assign(**texts).astype(kinds)
+def _disarmed(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
+    """The rows with an apostrophe before each place at which a cell of text would begin as a formula does."""
+    kinds = {name: kind for name, kind in shape.items() if kind in _TEXTS}
+    texts = {name: frame[name].astype("string").map(_quoted, na_action="ignore") for name in kinds}
+    return frame.assign(**texts).astype(kinds)
 
 
 def _quoted(text: str) -> str:
@@ -129,6 +139,12 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
     results, or a file that is an input.
     """
     read = {each.resolve() for each in inputs}
+    for out in outs:
+        if WRITERS.get(out.suffix.lower()) is write_breaks and _beside(out).resolve() in {
+            *read,
+            *map(Path.resolve, outs),
+        }:
+            raise ReportRefused(f"{_beside(out)} cannot be both: suggestions are written there, beside {out}.")
     for place, out in enumerate(outs):
         if out.suffix.lower() not in WRITERS:
             known = ", ".join(WRITERS)
@@ -141,15 +157,29 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
             raise ReportRefused(f"{out} is named twice.")
 
 
-def write(result: Reconciled, out: Path, *, excel: str | None = None) -> None:
-    """Write the results to a file, as its ending says; `excel`, one of LOCALES or ANY, is for .csv.
+def write(result: Reconciled, out: Path, *, excel: str | None = None) -> list[Path]:
+    """Write the results to a file, as its ending says, and say which were written; `excel` is for .csv, see there.
 
-    Raises ReportRefused: it cannot be written.
+    Where there are suggestions, those go beside a table of breaks, in a file of their own.
+    Raises ReportRefused: a file cannot be written.
     """
-    if excel and is_csv(out):
-        write_breaks(result, out, excel=excel)
-    else:
-        WRITERS[out.suffix.lower()](result, out)
+    writer = WRITERS[out.suffix.lower()]
+    if writer is not write_breaks:
+        writer(result, out)
+        return [out]
+    excel = excel if is_csv(out) else None
+    write_breaks(result, out, excel=excel)
+    beside = _beside(out)
+    # What an earlier run left there would be taken for this one's.
+    if not len(result.suggestions) and not beside.exists():
+        return [out]
+    called = totals.named(result) if excel in LOCALES else result
+    _write_frame(called.suggestions, SUGGESTION, beside, excel)
+    return [out, beside]
+
+
+def _beside(out: Path) -> Path:
+    return out.with_name(f"{out.stem}-suggestions{out.suffix}")
 
 
 def is_csv(out: Path) -> bool:

@@ -23,7 +23,8 @@ _SHOWN: Final = (
 )  # fmt: skip
 _GO_ON: Final = (
     'Go on with result.breaks, result.matches and result.proof (tables), result.report("page.html"), '
-    'result.to_excel("book.xlsx"), and result.carry_forward for the next run.'
+    'result.to_excel("book.xlsx"), and result.carry_forward for the next run. '
+    "Decide with result.decide(), or on the page."
 )
 
 
@@ -40,14 +41,17 @@ def html(result: Reconciled) -> str:
     )
 
 
-def _blocks(result: Reconciled) -> list[str | Table]:
-    blocks: list[str | Table] = [captions.headline(result), *captions.notes(result), _accounts(result)]
+def _blocks(given: Reconciled) -> list[str | Table]:
+    result = totals.named(given)
+    blocks: list[str | Table] = [captions.headline(result), *result.notes, _accounts(result)]
     if totals.parts_of(result):
         blocks.append(captions.picture(result))
     for each in totals.by_code(result):
-        blocks += [f"{'' if each.code == TIMING else 'To do: '}{captions.to_do(each)}", _largest(result, each)]
-    decide = ["Decide with result.decide(), or on the page."] if hasattr(result, "decide") else []
-    return [*blocks, *captions.carried(result), *_known_besides(result), " ".join([_GO_ON, *decide])]
+        blocks += [
+            f"{'' if each.code == TIMING or each.is_decided else 'To do: '}{captions.to_do(each)}",
+            _largest(result, each),
+        ]
+    return [*blocks, *filter(None, [result.carry_forward.note]), *_known_besides(result), _GO_ON]
 
 
 def _accounts(result: Reconciled) -> Table:
@@ -73,7 +77,7 @@ def _accounts(result: Reconciled) -> Table:
 _SIDES: Final = ("ledger", "statement")
 _NONE: Final = ((0, 0), (0, 0))
 _PROOF: Final = ("difference_minor", "breaks_minor", "holds", "note")
-_NUMBERS: Final = ("rows matched", "net value matched", "breaks", "ledger − statement", "sum of breaks")  # noqa: RUF001  a minus
+_NUMBERS: Final = ("rows matched", "net value matched", "breaks", "ledger less statement", "sum of breaks")
 
 
 def _largest(result: Reconciled, code: totals.Code) -> Table:
@@ -98,17 +102,15 @@ def _largest(result: Reconciled, code: totals.Code) -> Table:
 
 def _cell(name: str, row: Mapping[str, Any]) -> str:
     value = row[name]
-    if value is None:
-        return "no key" if name == "key" else ""
+    if value is None or name == "key":
+        return captions.key_text(value) if name == "key" else ""
     if name.endswith("_minor"):
         return major_text(value, row["currency"], signed=name == "variance_minor")
     return shortened(" ".join(str(value).split()), _NARRATIVE)
 
 
 def _known_besides(result: Reconciled) -> list[str]:
-    """What a person has decided, or is asked to look at, if the result knows of any."""
-    suggestions = getattr(result, "suggestions", None)
-    found = [] if suggestions is None or not len(suggestions) else [counted(len(suggestions), "suggestion")]
-    is_decided = result.breaks["verdict"].notna().any()
-    signed = getattr(result, "sign_off", None) if is_decided else None
-    return [*(f"{each} to look at: result.suggestions" for each in found), *([signed] if signed else [])]
+    """What a person has decided, or is asked to look at."""
+    many = len(result.suggestions)
+    found = [f"{counted(many, 'suggestion')} to look at: result.suggestions"][: min(many, 1)]
+    return [*found, *([result.sign_off] if result.breaks["verdict"].notna().any() else [])]

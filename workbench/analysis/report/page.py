@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -9,7 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from workbench.analysis.breaks import BREAK_CODES
+import pandas as pd
+
+from workbench.analysis.breaks import BREAK_CODES, has_key, partners_of
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals
@@ -17,6 +20,7 @@ from workbench.analysis.report.captions import counted
 from workbench.analysis.report.figures import Figures
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS
+from workbench.analysis.shapes import DECIDED
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
 from workbench.render import Picture
@@ -39,22 +43,25 @@ def write_page(result: Reconciled, path: Path | str) -> None:
 
 def page(result: Reconciled) -> str:
     """The HTML of the page; the same results give the same text."""
+    whole, result = result, totals.named(result)
     figures = Figures(result)
     currencies = sorted({each for (each,) in python_rows(result.proof, "currency")})
+    sections = list(_sections(whole))
     return str(
         _template().render(
             headline=captions.headline(result),
             is_proven=captions.is_proven(result),
             proofs=captions.proofs(result),
-            notes=[*captions.notes(result), *captions.carried(result)],
+            notes=[*result.notes, *filter(None, [result.carry_forward.note])],
             accounts=captions.accounts(result),
             proof=captions.proof(result),
             picture=captions.picture(result),
             codes=captions.codes(result),
-            sign_off=getattr(result, "sign_off", None),
+            sign_off=result.sign_off,
             script=_script(),
             script_hash=_hashed(_script()),
-            sections=list(_sections(result)),
+            sections=sections,
+            others=_decided_elsewhere(whole, {each["id"] for section in sections for each in section["listed"]}),
             money=[
                 {
                     "currency": each,
@@ -73,18 +80,25 @@ def page(result: Reconciled) -> str:
     )
 
 
-def _sections(result: Reconciled) -> Iterator[dict[str, object]]:
+def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     """The breaks of each code: how many there are, and the largest variances first."""
     counts: Counter[str] = Counter()
-    others = _suggested(result)
+    others, groups = _suggested(result), list(result.suggestions["breaks"])
     for each in totals.by_code(result):
         counts[each.code] += each.breaks
+    largest = {code: _largest(result.breaks[result.breaks["code"] == code]) for code in counts}
+    partners = partners_of(result.breaks, groups, [name for each in largest.values() for name in each["id"].dropna()])
     for code, count in counts.items():
-        found = result.breaks[result.breaks["code"] == code]
-        size = found["variance_minor"].abs()
-        largest = found.loc[size.sort_values(ascending=False, kind="stable").index[:MAX_LISTED]]
-        listed = [_listed(dict(zip(_SHOWN, row, strict=True)), others) for row in python_rows(largest, *_SHOWN)]
+        told = python_rows(totals.settled(largest[code]), *_SHOWN)
+        rows = [dict(zip(_SHOWN, row, strict=True)) for row in told]
+        names = result.account_names
+        listed = [_listed(row, others, partners, names.get(row["account"], row["account"])) for row in rows]
         yield {"code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "listed": listed}
+
+
+def _largest(found: pd.DataFrame) -> pd.DataFrame:
+    size = found["variance_minor"].abs()
+    return found.loc[size.sort_values(ascending=False, kind="stable").index[:MAX_LISTED]]
 
 
 _AMOUNTS: Final = tuple(f"{side}_{what}minor" for side in ("ledger", "statement") for what in ("amount_", "fee_", ""))
@@ -92,53 +106,57 @@ _AMOUNT_HEADINGS: Final = tuple(captions.heading(name) for name in (*_AMOUNTS, "
 _DECISION: Final = ("verdict", "partner", "who", "when", "why")
 _SHOWN: Final = (
     "id", "statement", "line", "account", "key", "entry", "phone", "business_date", "currency", *_AMOUNTS,
-    "variance_minor", "age_days", "since_date", "rows", "description", "words", "reason", "settlement", "rule",
+    "variance_minor", "age_days", "since_date", "rows", "description", "words", "reason", "settlement",
     *_DECISION,
 )  # fmt: skip
 
 
 def _suggested(result: Reconciled) -> dict[str, str]:
     """The id of a break → what it may be one movement with: proposed, not taken."""
-    suggestions = getattr(result, "suggestions", None)
     found: dict[str, list[str]] = defaultdict(list)
-    for breaks, why in () if suggestions is None else python_rows(suggestions, "breaks", "why"):
+    for breaks, why in python_rows(result.suggestions, "breaks", "why"):
         ids = breaks.split("; ")
         for each in ids:
             found[each].append(f"Perhaps one with {', '.join(other for other in ids if other != each)}: {why}")
     return {name: " ".join(texts) for name, texts in found.items()}
 
 
-def _listed(row: Mapping[str, Any], others: Mapping[str, str]) -> dict[str, Any]:
+def _listed(
+    row: Mapping[str, Any], others: Mapping[str, str], partners: Mapping[str, list[str]], called: str
+) -> dict[str, Any]:
     """A break as the page shows it: everything is text. `data` is what the script goes by, whole."""
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
     amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _AMOUNTS]
-    more = [row["account"], row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
+    more = [called, row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
     said = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
     data = {name: str(row[name] or "") for name in ("id", "account", "key", *_DECISION)}
+    if called != row["account"]:
+        data["account-called"] = called
     return {
-        "data": {**data, "since": "new" if since is None else "carried"},
+        "data": {
+            **data,
+            "since": "new" if since is None else "carried",
+            "partners": "; ".join(partners.get(row["id"], ())),
+        },
         "id": row["id"] or "",
         "where": _short(row["statement"]) + ("" if row["line"] is None else f", line {row['line']}"),
-        "key": _short(row["key"] or "no key"),
+        "key": _short(row["key"]) if has_key(row["key"]) else "",
         "more": " · ".join(_short(each) for each in more if each),
         "date": "" if day is None else day.isoformat(),
         "since": "new" if since is None else f"carried since {since.isoformat()}",
         "amounts": [*amounts, major_text(row["variance_minor"], currency, signed=True)],
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
         "said": " · ".join(_short(each) for each in said if each),
-        "decision": _short(_decided(row)),
+        "is_decided": row["verdict"] is not None,
         "suggested": _short(others.get(row["id"])),
         **{name: _short(row[name]) for name in ("reason", "settlement")},
     }
 
 
-def _decided(row: Mapping[str, Any]) -> str:
-    """The verdict about a break: whose it is, and why."""
-    if not row["verdict"]:
-        return ""
-    whose = row["who"] or row["rule"]
-    text = str(row["verdict"]).replace("_", " ") + (f" by {whose}" if whose else "")
-    return f"{text}: {row['why']}" if row["why"] else text
+def _decided_elsewhere(result: Reconciled, listed: set[str]) -> str:
+    """The decisions about breaks that the page does not list, as JSON: what is downloaded has them too."""
+    texts = [[text or "" for text in row] for row in python_rows(result.decisions, *DECIDED)]
+    return json.dumps([row for row in texts if listed.isdisjoint({row[0], *row[2].split("; ")})])
 
 
 def _short(text: str | None) -> str:

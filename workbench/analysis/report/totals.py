@@ -1,15 +1,22 @@
 """What the frames add up to: by account, by code, by age and by day. Whole minor units throughout."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import pandas as pd
 
-from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, TIMING, TOLD_AGAIN
+from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, TIMING, TOLD_AGAIN, VERDICTS, settlement_of
 from workbench.analysis.frames import python_rows
 from workbench.errors import ReportRefused
+
+
+class Kept(Protocol):
+    """What is carried forward."""
+
+    @property
+    def note(self) -> str: ...  # noqa: D102  what a later run cannot compare of it
 
 
 class Reconciled(Protocol):
@@ -27,6 +34,18 @@ class Reconciled(Protocol):
     def proof(self) -> pd.DataFrame: ...  # noqa: D102  the columns of PROOF
     @property
     def inputs(self) -> pd.DataFrame: ...  # noqa: D102  the columns of INPUTS
+    @property
+    def suggestions(self) -> pd.DataFrame: ...  # noqa: D102  the columns of SUGGESTION
+    @property
+    def decisions(self) -> pd.DataFrame: ...  # noqa: D102  the columns of DECISION
+    @property
+    def notes(self) -> Sequence[str]: ...  # noqa: D102  how far it could not go, in sentences
+    @property
+    def sign_off(self) -> str: ...  # noqa: D102  who decided what, and on what it stands
+    @property
+    def carry_forward(self) -> Kept: ...  # noqa: D102  what the next run is given
+    @property
+    def account_names(self) -> Mapping[str, str]: ...  # noqa: D102  account → what the books call it
 
 
 class Account(NamedTuple):
@@ -51,7 +70,8 @@ class Account(NamedTuple):
 class Code(NamedTuple):
     """The breaks of one code in one currency; `up` and `down` are what its variances add and take.
 
-    `decided` are those about which `who` has decided, and `oldest_days` is the age of the oldest, where it has one.
+    `decided` are those about which `who` has decided, `oldest_days` is the age of the oldest, where it has one, and
+    `settlement` what is to be done about those that are open.
     """
 
     code: str
@@ -63,11 +83,17 @@ class Code(NamedTuple):
     decided: int
     who: str
     oldest_days: int | None
+    settlement: str
 
     @property
     def net_minor(self) -> int:
         """By how much they move the balances apart, together."""
         return self.up_minor + self.down_minor
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether nothing of it is open."""
+        return self.decided == self.breaks
 
 
 class Net(NamedTuple):
@@ -76,6 +102,41 @@ class Net(NamedTuple):
     breaks: int
     up_minor: int
     down_minor: int
+
+
+def named(result: Reconciled) -> Reconciled:
+    """The result with its accounts called as the books call them, for people to read."""
+    return cast("Reconciled", _Named(result)) if result.account_names else result
+
+
+class _Named:
+    """Each frame is renamed when it is first asked for, and kept."""
+
+    def __init__(self, result: Reconciled) -> None:
+        self._result = result
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever a result has
+        value = getattr(self._result, name)
+        if isinstance(value, pd.DataFrame) and "account" in value:
+            names, told = self._result.account_names, value["account"]
+            value = value.assign(account=told.map(lambda each: names.get(each, each)).astype(told.dtype))
+        setattr(self, name, value)
+        return value
+
+
+def settled(breaks: pd.DataFrame) -> pd.DataFrame:
+    """The breaks, those that are decided with the decision for what is to be done about them."""
+    is_decided = breaks["verdict"].notna()
+    if not is_decided.any():
+        return breaks
+    told = python_rows(breaks[is_decided], "verdict", "who", "rule", "why")
+    texts = [
+        f"{VERDICTS.get(verdict, verdict).capitalize()} by {who or f'the rule {rule!r}'}{f': {why}' if why else ''}"
+        for verdict, who, rule, why in told
+    ]
+    made = breaks["settlement"].astype("string")
+    made[is_decided] = pd.array(texts, "string")
+    return breaks.assign(settlement=made)
 
 
 def by_account(result: Reconciled) -> list[Account]:
@@ -100,25 +161,35 @@ def by_code(result: Reconciled) -> list[Code]:
     """A row for each code and currency that there is among the breaks, in the order of the rules; what waits, last."""
     found: defaultdict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for code, currency, *more in python_rows(
-        result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who", "rule"
+        result.breaks, "code", "currency", "variance_minor", "rows", "age_days", "verdict", "who", "rule", "settlement"
     ):
         found[code, currency or ""].append(tuple(more))
     made = []
     for (code, currency), breaks in found.items():
-        variances, rows, ages, verdicts, who, rules = zip(*breaks, strict=True)
-        by_rule = {
-            f"the rule {rule!r}" for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one
-        }
+        variances, rows, ages, verdicts, who, rules, settlements = zip(*breaks, strict=True)
+        by_rule = {repr(rule) for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one}
+        to_do = {each for each, said in zip(settlements, verdicts, strict=True) if each and not said}
         net = _grouped((code, each) for each in variances)[code]
         made.append(
             Code(
                 code, currency, net.breaks, sum(rows), net.up_minor, net.down_minor,
                 decided=sum(each is not None for each in verdicts),
-                who=" and ".join(sorted({each for each in who if each} | by_rule)),
+                who=listed([*sorted({each for each in who if each}), *rules_named(by_rule)]),
                 oldest_days=max((each for each in ages if each is not None), default=None),
+                settlement=to_do.pop() if len(to_do) == 1 else settlement_of(code),
             )
         )  # fmt: skip
     return sorted(made, key=lambda each: (each.code == TIMING, CODES.index(each.code), each.currency))
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
+
+
+def rules_named(names: Collection[str]) -> list[str]:
+    """`the rule 'a'`, or `the rules 'a' and 'b'`, as one of those that decided."""
+    return [f"the rule{'s' if len(names) > 1 else ''} {listed(sorted(names))}"] if names else []
 
 
 def parts_of(result: Reconciled) -> list[tuple[str, str, str, int]]:

@@ -14,7 +14,7 @@ from xlsxwriter.exceptions import XlsxWriterException
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
-from workbench.analysis.breaks import BREAK_CODES
+from workbench.analysis.breaks import has_key
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals
@@ -23,8 +23,9 @@ from workbench.analysis.report.totals import Reconciled
 from workbench.domain.money import decimals_of
 from workbench.errors import ReportRefused
 
-COVER, BREAKS, PROPOSALS = "cover", "breaks", "proposals"
+COVER, BREAKS, SUGGESTIONS, PROPOSALS = "cover", "breaks", "suggestions", "proposals"
 FRAMES: Final = ("summary", "matches", "ageing", "proof", "inputs")
+_HEADINGS: Final[Mapping[str, Mapping[str, str]]] = {"proof": PROOF_HEADINGS, SUGGESTIONS: {}}
 PROPOSED: Final = ("id", "account", "key", "code", "entry", "statement", "line", "proposal")
 """What is hidden from people: the entries that would settle a break, as JSON for programs, and which break that is."""
 READ: Final[Mapping[str, int]] = {
@@ -77,6 +78,7 @@ class Cells:
         self._wrapped = look("@", text_wrap=True)
         # With the prefix it stays text even when somebody goes into the cell and leaves it again.
         self._hostile = look("@", quote_prefix=True)
+        self._muted = look("@", text_wrap=True, italic=True, font_color="#595959")
         self._number = look("0")
         self._amounts = {places: look("#,##0" + ("." + "0" * places if places else "")) for places in range(4)}
         self._date = look("yyyy-mm-dd", align="left")
@@ -92,6 +94,8 @@ class Cells:
             return self._whole
         if str(kind).startswith(("date32", "datetime64")):
             return self._dated
+        if name == "key":
+            return self._key
         return self._long if name in _WRAPPED else self._text
 
     def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
@@ -121,6 +125,12 @@ class Cells:
         sheet.write_string(row, column, text, self._hostile if begins_as_formula(text) else plain)
         return text
 
+    def _key(self, sheet: Worksheet, row: int, column: int, value: str, _: object) -> str:
+        if has_key(value):
+            return self._text(sheet, row, column, value, _, is_long=True)
+        sheet.write_string(row, column, captions.key_text(value), self._muted)
+        return captions.key_text(value)
+
     def _long(self, *cell: Any) -> str:  # noqa: ANN401  as above
         return self._text(*cell, is_long=True)
 
@@ -148,7 +158,7 @@ def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes
 
 
 def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | None = None) -> None:
-    """Write a cover, and breaks, summary, matches, ageing, proof and inputs, to an .xlsx file.
+    """Write a cover, and breaks, summary, matches, ageing, proof and inputs, to an .xlsx file; suggestions if any.
 
     The breaks have empty columns for owner and comment, filled where somebody has decided; the JSON of proposals
     stands on a sheet of its own, which is hidden.
@@ -156,6 +166,7 @@ def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | N
     Amounts are in major units of the currency beside them. `moment`, if given, is noted as when it was made.
     Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
     """
+    result = totals.named(result)
     with written_whole(Path(path)) as unfinished, TemporaryDirectory() as rows_so_far:
         book = Workbook(str(unfinished), {"constant_memory": True, "tmpdir": rows_so_far})
         book.use_zip64()
@@ -164,9 +175,9 @@ def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | N
             cells = Cells(book)
             _write_cover(book.add_worksheet(COVER), result, cells)
             rest = [name for name in result.breaks.columns if name not in READ and name != "proposal"]
-            for sheet in _write_frame(book, BREAKS, result.breaks[[*READ, *rest]], cells):
+            for sheet in _write_frame(book, BREAKS, totals.settled(result.breaks)[[*READ, *rest]], cells):
                 _fold(sheet, len(rest))
-            for name in FRAMES:
+            for name in (*[SUGGESTIONS][: len(result.suggestions)], *FRAMES):
                 _write_frame(book, name, getattr(result, name), cells)
             proposed = result.breaks.loc[result.breaks["proposal"].notna(), list(PROPOSED)]
             for sheet in _write_frame(book, PROPOSALS, proposed, cells):
@@ -182,8 +193,7 @@ def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | N
 def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
     """Verdict, proof in one picture, what to do and by whom."""
     names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
-    signed = getattr(result, "sign_off", None)
-    sentences = [*captions.notes(result), *captions.proofs(result), *([signed] if signed else [])]
+    sentences = [*result.notes, *captions.proofs(result), result.sign_off]
     texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
     last = len(_COVER) - 1
     for row, (text, look) in enumerate([*texts, *((each, cells.sentence) for each in sentences)]):
@@ -199,8 +209,9 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
     )
     to_do = pd.DataFrame(
         [
-            (BREAK_CODES[each.code].settlement, each.code, each.net_minor, each.currency, each.up_minor,
-             each.down_minor, each.breaks, each.oldest_days, each.decided, each.who) for each in totals.by_code(result)
+            (captions.decided(each) if each.is_decided else each.settlement, each.code, each.net_minor, each.currency,
+             each.up_minor, each.down_minor, each.breaks, each.oldest_days, each.decided, each.who)
+            for each in totals.by_code(result)
         ],
         columns=["what to do", "code", "net_minor", "currency", "ledger has more_minor", "statement has more_minor",
                  "breaks", "oldest, in days", "decided", "owner"],
@@ -220,8 +231,7 @@ def _write_frame(book: Workbook, name: str, frame: pd.DataFrame, cells: Cells) -
     room, made = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
         sheet = book.add_worksheet(name if number == 1 else f"{name} {number}")
-        names = PROOF_HEADINGS if name == "proof" else HEADINGS
-        _write_sheet(sheet, frame.iloc[start : start + room], cells, names)
+        _write_sheet(sheet, frame.iloc[start : start + room], cells, _HEADINGS.get(name, HEADINGS))
         made.append(sheet)
     return made
 

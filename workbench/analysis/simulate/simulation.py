@@ -25,6 +25,7 @@ from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import DAY_MS, business_date, day_start_ms
 from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT, UNKNOWN
+from workbench.domain.webhooks import types_of
 from workbench.domain.wire.control import MAX_COMMANDS, SimulatedCommand
 from workbench.errors import SimulationRefused
 from workbench.render import Column, bundle, table
@@ -302,16 +303,20 @@ def _usable(control: SandboxControl) -> Gaps:
 
 @contextmanager
 def _quiet(session: Session) -> Iterator[None]:
-    """No webhooks: what nobody handles would pile up. Endpoints hear of what comes after, and of what came before."""
-    endpoints = session.client.webhook_endpoints
+    """No webhooks: what nobody handles would pile up. Endpoints hear of what comes after, and of what came before.
+
+    Where the register has no event that never happens they are paused, and of what came before hear what was sent.
+    """
+    endpoints = session.acting.webhook_endpoints
     heard = {each.id: each.enabled_events for each in endpoints.each() if each.status == "enabled"}
+    has_one = _NEVER in types_of(session.untraced.in_force()["event_types"])
     try:
         for each in heard:
-            endpoints.update(each, enabled_events=[_NEVER])
+            endpoints.update(each, **({"enabled_events": [_NEVER]} if has_one else {"status": "disabled"}))
         yield
     finally:
         for each, events in heard.items():
-            endpoints.update(each, enabled_events=events)
+            endpoints.update(each, enabled_events=events, status=None if has_one else "enabled")
 
 
 def _tell(session: Session, made: Simulation, books: Books, planting: Planting, target: Path) -> None:

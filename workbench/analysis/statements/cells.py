@@ -20,7 +20,7 @@ _EXACT_DIGITS: Final = 15
 """A spreadsheet's number holds so many digits exactly."""
 _DECIMALS: Final = 2
 _SHOWN: Final = 40
-_LONGEST_KEY: Final = 32_767
+LONGEST_KEY: Final = 32_767
 """As many as a cell of a workbook holds; a key goes through every step, and many of more fill the memory."""
 _REMEMBERED: Final = 50_000
 _LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
@@ -224,6 +224,6 @@ def key_of(cell: Cell) -> str | Wrong | None:
         is_cut = cell != cell.to_integral_value() or cell.adjusted() >= _EXACT_DIGITS
     else:
         is_cut = _TURNED_INTO_A_NUMBER.fullmatch(text) is not None
-    if len(text) > _LONGEST_KEY:
-        return Wrong(f"{shown(text)} has more than {_LONGEST_KEY:,} characters")
+    if len(text) > LONGEST_KEY:
+        return Wrong(f"{shown(text)} has more than {LONGEST_KEY:,} characters")
     return Wrong(f"{shown(text)} is a number whose digits a spreadsheet has not kept") if is_cut else text or None

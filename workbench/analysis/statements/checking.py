@@ -1,7 +1,8 @@
 """How a layout would read a file: its first rows, why others cannot be used, whether the balance follows."""
 
+import textwrap
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -29,10 +30,15 @@ _REASONS: Final = 5
 
 
 class Check:
-    """Ten rows as a layout reads them, and what it says of the others; shows itself as text and as HTML."""
+    """Ten rows as a layout reads them, and what it says of the others; shows itself as text and as HTML.
 
-    def __init__(self, statement: Statement) -> None:
+    `doubts` are those of the draft that read it, in words; None where a layout did. As text it fits 80 columns.
+    """
+
+    def __init__(self, statement: Statement, doubts: Sequence[str] | None = None) -> None:
         self.statement = statement
+        self.is_drafted = doubts is not None
+        self.doubts = tuple(doubts or ())
 
     @property
     def is_sound(self) -> bool:
@@ -44,18 +50,23 @@ class Check:
         )
 
     def _table(self) -> Table:
-        rows = self.statement.rows.head(_SHOWN)
+        """The columns that have anything in them."""
         headings = ("line", "when", "way", *_AMOUNTS_SHOWN, *_SHOWN_TEXTS)
-        columns = [Column(each, each in _AMOUNTS_SHOWN) for each in headings]
-        return table(
-            f"{self.statement.name}, read as {self.statement.layout}", columns, map(_row, rows.to_dict("records"))
-        )
+        rows = [*map(_row, self.statement.rows.head(_SHOWN).to_dict("records"))]
+        told = [place for place in range(len(headings)) if any(row[place] not in _NOTHING for row in rows)]
+        columns = [Column(headings[place], headings[place] in _AMOUNTS_SHOWN) for place in told]
+        caption = f"{self.statement.name}, read as {self.statement.layout}"
+        return table(caption, columns, [[row[place] for place in told] for row in rows])
 
     def __str__(self) -> str:
-        reasons = self.reasons()
-        return "\n\n".join(
-            [str(self._table()), *([str(reasons)] if reasons.rows else []), "\n".join(summary(self.statement))]
-        )
+        reasons = [f"line {line} and in all {count}: {why}" for line, count, why in self.reasons().rows]
+        listed = [
+            ("Unreadable, the commonest reasons, each with its first line:", reasons),
+            ("To decide:", self.doubts),
+        ]
+        parts = [*map(str, _pages(self._table()))]
+        parts += ["\n".join([title, *map(_item, lines)]) for title, lines in listed if lines]
+        return "\n\n".join([*parts, "\n".join(summary(self.statement))])
 
     __repr__ = __str__
 
@@ -74,7 +85,7 @@ class Check:
 
     def html(self) -> str:
         """The same as HTML."""
-        said = "".join(f"<p>{escape(visible(each))}</p>" for each in summary(self.statement))
+        said = "".join(f"<p>{escape(visible(each))}</p>" for each in (*self.doubts, *summary(self.statement)))
         reasons = self.reasons()
         return self._table().html() + (reasons.html() if reasons.rows else "") + said
 
@@ -85,6 +96,29 @@ class Check:
 _SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")
 _AMOUNTS_SHOWN: Final = ("amount", "fee", "balance")
 _LONGEST: Final = 40
+_NOTHING: Final = ("", "0.00")
+_WIDTH: Final = 80
+_GAP: Final = 2
+
+
+def _item(text: str) -> str:
+    return textwrap.fill(visible(text), _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _pages(whole: Table) -> Iterator[Table]:
+    """A table cut into some that are as wide as a terminal, each with the number of the line."""
+    texts = zip([each.heading for each in whole.columns], *whole.rows, strict=True)
+    widths = [max(len(visible(text)) for text in column) for column in texts]
+    pages, used = [[0]], widths[0]
+    for place, width in list(enumerate(widths))[1:]:
+        if used + _GAP + width > _WIDTH:
+            pages.append([0])
+            used = widths[0]
+        pages[-1].append(place)
+        used += _GAP + width
+    for number, page in enumerate(pages):
+        rows = ([row[place] for place in page] for row in whole.rows)
+        yield table("" if number else whole.caption, [whole.columns[place] for place in page], rows)
 
 
 def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:

@@ -50,9 +50,12 @@ _DAY_WITH_TIME = re.compile(r"(?P<day>[^HIMSpfz]*?)(?P<gap>[ T])(?P<time>%H[^ T]
 
 
 class DateFormat:
-    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`."""
+    """One way to write a day, or a day with its time: `DateFormat("%d/%m/%Y %H:%M:%S")`.
 
-    def __init__(self, pattern: str) -> None:
+    Formats with the same `read` read each time once for all of them.
+    """
+
+    def __init__(self, pattern: str, read: dict[str, Memo[str, int | None]] | None = None) -> None:
         self.pattern = pattern
         _check(pattern)
         self.has_time = "%H" in pattern or "%I" in pattern
@@ -63,8 +66,10 @@ class DateFormat:
         self._days = Memo(_reader(split["day"] if split else pattern))
         self._blanks = split["time"].count(" ") if split else 0
         times = _reader(split["time"] if split else "")
+        known = {} if read is None else read
         # Where a column of times has an empty cell, a blank ends the text: a day alone.
-        self._times = Memo(times if self._gap != " " else lambda text: times(text) if text else 0)
+        of = Memo(times if self._gap != " " else lambda text: times(text) if text else 0)
+        self._times = known.setdefault(self._gap + split["time"] if split else "", of)
         self._texts = Memo(_writer(split["day"] + self._gap if split else pattern))
         self._write_time = _writer(split["time"] if split else "")
 
@@ -148,9 +153,9 @@ def _milliseconds(parts: dict[str, str]) -> int | None:
             return None
         month = int(parts["m"]) if "m" in parts else _MONTH_NUMBER.get(parts["b"].lower(), 0)
         day = int(parts["d"])
-    fraction = int(parts.get("f", "0").ljust(_NANO, "0")[:3])
+    fraction = int(parts["f"].ljust(_NANO, "0")[:3]) if "f" in parts else 0
     try:
-        zone = _zone(parts.get("z", "Z"))
+        zone = _zone(parts["z"]) if "z" in parts else UTC
         at = datetime(year, month, day, hour, int(parts.get("M", 0)), int(parts.get("S", 0)), tzinfo=zone)
     except ValueError:
         return None

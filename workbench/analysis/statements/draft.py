@@ -23,7 +23,11 @@ from workbench.visible import visible
 if TYPE_CHECKING:
     from workbench.analysis.statements.editing import Editor
 
-_DIGITS: Final = re.compile(r"(?<![0-9A-Za-z])\+?[0-9]{9,15}(?![0-9A-Za-z])")
+_DIGITS: Final = re.compile(r"(?<![0-9A-Za-z])(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}(?![0-9A-Za-z])")
+_BY_FOURS: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4})+|[0-9]{4}(?:[ -][0-9]{4})+)[ -][0-9]{1,4}(?![0-9A-Za-z])"
+)
+"""Numbers of phones, accounts and cards, and IBANs, in one or by fours."""
 MOST_ROWS: Final = 20_000
 """So many rows of a file are looked at; what the others have is seen when they are read."""
 _SETTINGS: Final = [each.name for each in fields(Layout)]
@@ -50,7 +54,7 @@ class Cut(NamedTuple):
 
     def column(self, heading: str) -> list[tuple[int, Cell]]:
         """The line and the cell of each row, an empty text where a row is too short; nothing without such a column."""
-        if heading not in self.headings:
+        if not heading or heading not in self.headings:
             return []
         place = self.headings.index(heading)
         return [(line, cells[place] if place < len(cells) else "") for line, cells in self.rows]
@@ -77,6 +81,10 @@ class Draft:
         """What came of reading the file so; nothing once something else is declared."""
         self.moving: set[int] = set()
         """The lines of rows that are movements."""
+        self.directions: dict[str, str] = {}
+        """A word → the direction that the balance gives it."""
+        self.newest_first: bool | None = None
+        """As the balance tells it."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -179,6 +187,13 @@ class Draft:
         """The first rows as they would be read, and what is wrong with others."""
         return Check(self.statement())
 
+    def to_decide(self) -> list[str]:
+        """What is doubted, each where it stands in the layout; masked."""
+        return [
+            masked(text if text.startswith(name) else f"{name}: {text}")
+            for name, of in self.doubts.items() for text in of
+        ]  # fmt: skip
+
     def __repr__(self) -> str:
         return self.toml
 
@@ -212,7 +227,12 @@ class Draft:
 
 def masked(text: str) -> str:
     """One line of others' text: numbers of customers are masked, and nothing in it steers a terminal."""
-    return visible(_DIGITS.sub(lambda found: mask_column(found[0]), mask(text)))
+    whole = _BY_FOURS.sub(_hidden, text)
+    return visible(_DIGITS.sub(_hidden, mask(whole)))
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return mask_column(found[0])
 
 
 def _comment(text: str) -> str:

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
 from fnmatch import fnmatchcase
-from functools import partial
 from itertools import islice, pairwise, takewhile
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +14,18 @@ from typing import Any, Final
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.cells import Amount, Amounts, Cell, Wrong, currencies_named, refused, text_of
 from workbench.analysis.statements.checking import Check, read_as, summary
+from workbench.analysis.statements.columns import (
+    DAYS,
+    NEARLY_ALL,
+    SEPARATORS,
+    assigned,
+    formats_of,
+    in_order,
+    is_date,
+    is_number,
+    placed,
+    time_of,
+)
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, digest_of, pairs_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, toml_value
@@ -24,44 +34,26 @@ from workbench.analysis.statements.recognising import HEADER_WITHIN, recognised
 from workbench.analysis.statements.statement import tried_layouts
 from workbench.analysis.statements.vocabulary import (
     DIRECTION_WORDS,
-    HEADING_PARTS,
-    HEADINGS,
     LABELS,
+    OPENING,
     STATUS_WORDS,
+    TOTAL,
     TYPE_PARTS,
     listed,
     plain,
 )  # fmt: skip
-from workbench.domain.moments import moment
+from workbench.domain.moments import DAY_MS, moment
 from workbench.domain.money import ZMW
-from workbench.domain.phones import masked_number
 from workbench.errors import StatementRefused
 
 _MOST_WORDS: Final = 30
 _LEAST_FIELDS: Final = 3
-_NEARLY_ALL: Final = 0.9
 _IF_NOT_UTF_8: Final = "cp1252"
 _DELIMITERS: Final = ",;\t|"
 
-_DAYS: Final = (
-    "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d", "%d.%m.%Y", "%m.%d.%Y", "%d %m %Y",
-    "%d-%b-%Y", "%d %b %Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%Y%m%d", "%d%b%Y", "%d/%m/%y", "%m/%d/%y",
-    "%d-%m-%y", "%m-%d-%y", "%d.%m.%y", "%d-%b-%y", "%d %b %y",
-)  # fmt: skip
-_TIME: Final = re.compile(
-    r"(?P<gap>[ T]?)[0-9]{1,2}:[0-9]{2}(?P<seconds>:[0-9]{2})?(?P<part>[.][0-9]+)?(?P<blank> ?)(?P<half>[ap]m)?"
-    r"(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?$",
-    re.IGNORECASE,
-)
-_SEPARATORS: Final = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"), (",", "'"))
-_LIKE_A_DATE: Final = re.compile(r"[0-9]{1,4}[-/. ]?(?:[0-9]{1,2}|[A-Za-z]{3,9})[-/. ]?,? ?[0-9]{2,4}(?![0-9.,])")
-_LIKE_AN_AMOUNT: Final = re.compile(r"[^0-9A-Z]{0,4}[0-9][0-9 ,.'\u00a0]*[.,][0-9]{2}[^0-9]{0,4}")
+_LIKE_A_DAY: Final = re.compile(r"\W*[0-9]|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}")
+_NAME: Final = re.compile(r"[^\W\d_]{3}")
 _ACCOUNT: Final = re.compile(r"[a-z_]+(?::[a-z0-9_]+)+")
-_OPENING: Final = re.compile(
-    r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?) bal(?:ance)?"
-    r"|(?:bal(?:ance)?\.? *)?(?:[bc]/?f(?:wd)?\b|brought forward|carried forward))",
-    re.IGNORECASE,
-)
 _REFERENCE: Final = re.compile(r"(?<![A-Z0-9])([A-Z]{2,4})([0-9][A-Z0-9.]{5,})(?![A-Z0-9])")
 """Something like `SW2610130001` in a narrative: letters that say whose it is, and the rest."""
 _NUMBER: Final = re.compile(r"\+?[0-9][0-9*•]{7,13}[0-9]")
@@ -69,6 +61,7 @@ _BEFORE_A_NAME: Final = re.compile(r"\W*\s\W*(?=\w)")
 _PHONE: Final = re.compile(r"\b(?:260|0)[579][0-9]{8}\b")
 _OWN: Final = re.compile("(?<=:)[^/]+(?=/USER)")
 _LIKELY_OWN: Final = 5
+_LEAST_DAYS: Final = 3
 
 
 def cut(path: Path) -> Cut:
@@ -79,7 +72,7 @@ def cut(path: Path) -> Cut:
     digest_of(path)
     stub = Layout(name=path.name, columns={"key": "k", "moment": "m", "amount": "a"}, dates=("%Y-%m-%d",))
     ways = cell_rows_of(path, [replace(stub, delimiter=mark, encoding=_IF_NOT_UTF_8) for mark in _DELIMITERS])
-    likest: tuple[int, CellRows, Line, tuple[Line, ...]] | None = None
+    likest: tuple[tuple[int, int], CellRows, Line, tuple[Line, ...]] | None = None
     failures: list[StatementRefused] = []
     for way in ways:
         head: list[Line] = []
@@ -89,12 +82,14 @@ def cut(path: Path) -> Cut:
             failures.append(wrong)
         for place, (line, cells) in enumerate(head):
             known = len(assigned(headings_of(cells)))
-            is_above = place + 1 < len(head) and _is_row(head[place + 1][1]) and not _is_row(cells)
-            found = known if known >= _LEAST_FIELDS else int(is_above)
-            if found > (likest[0] if likest else 0):
+            # Of headings that are not known, those above most rows; a line above them may have a day, too.
+            below = [cells for _, cells in head[place + 1 : place + 1 + _LEAST_FIELDS]]
+            count = 0 if _is_row(cells) else sum(1 for _ in takewhile(_is_row, below))
+            found = known if known >= _LEAST_FIELDS else min(count, _LEAST_FIELDS - 1), len(headings_of(cells))
+            if found[0] and found > (likest[0] if likest else (0, 0)):
                 likest = found, way, (line, cells), tuple(head[:place])
     if likest is None:
-        hint = "Write the layout by hand; notebook 12 has one."
+        hint = "Put a line of headings above the rows: A,B,C… will do, since the cells tell what stands below."
         why = f"none of its first {HEADER_WITHIN} lines has headings that are known, or a row with a date below it"
         raise failures[0] if len(failures) == len(ways) else refused(path.name, f"has no header: {why}.", hint=hint)
     _, way, (line, cells), above = likest
@@ -102,16 +97,9 @@ def cut(path: Path) -> Cut:
     return Cut(path, way, headings_of(cells), line, above, rows)
 
 
-def _is_date(cell: Cell) -> bool:
-    return isinstance(cell, datetime) or _LIKE_A_DATE.match(text_of(cell).strip()) is not None
-
-
-def _is_amount(cell: Cell) -> bool:
-    return isinstance(cell, Decimal) or _LIKE_AN_AMOUNT.fullmatch(text_of(cell).strip()) is not None
-
-
 def _is_row(cells: Sequence[Cell]) -> bool:
-    return any(map(_is_date, cells)) and any(map(_is_amount, cells))
+    day = next((place for place, cell in enumerate(cells) if is_date(cell)), None)
+    return day is not None and any(is_number(cell) for place, cell in enumerate(cells) if place != day)
 
 
 def headings_of(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -128,17 +116,6 @@ def headings_of(cells: Sequence[Cell]) -> tuple[str, ...]:
     return tuple(made)
 
 
-def assigned(headings: Sequence[str]) -> dict[str, str]:
-    """Field → the heading under which it likely stands."""
-    left = {plain(heading): heading for heading in reversed(headings) if heading}
-    found: dict[str, str] = {}
-    for name, words in HEADINGS.items():
-        word = next((each for each in words.split(", ") if each in left), None)
-        if word is not None:
-            found[name] = left.pop(word)
-    return found
-
-
 def _cutting(draft: Draft) -> None:
     """How the file is cut, where it does not tell that itself."""
     way = draft.file.rows_of
@@ -147,86 +124,37 @@ def _cutting(draft: Draft) -> None:
 
 
 def _columns(draft: Draft) -> None:
-    """Each field by its heading, a part of it or its cells; of several headings, the likeliest with a filled column."""
-    file = draft.file
-    filled = [each for each in file.headings if each and (not file.rows or file.texts(each))]
-    found = assigned(filled)
-    for name, fits, why in [
-        *((name, partial(_has_part, part), "by a part of its heading alone") for name, part in HEADING_PARTS.items()),
-        *((name, partial(_are, file, kind), "by its cells alone") for name, kind in _KINDS.items()),
-    ]:
-        heading = next((each for each in filled if each not in found.values() and fits(each)), None)
-        if heading and name not in found and not found.keys() & _INSTEAD.get(name, set()):
-            found[name] = heading
-            draft.doubt(f"columns.{name}", why)
-    # A month without a debit has a column of them, too.
-    empty = assigned([each for each in file.headings if each not in filled])
-    found |= {name: empty[name] for name in ("debit", "credit") if name in empty and name not in found}
-    _settle_ways(file, found)
-    draft.put(found)
-    if "moment" not in found:
+    """Each field where its heading, its cells and the balance place it."""
+    columns, proofs, doubts, draft.directions, draft.newest_first = placed(draft.file)
+    draft.put(columns)
+    draft.proofs |= proofs
+    for where, text in doubts:
+        draft.doubt(where, text)
+    if "moment" not in columns:
         draft.doubt("columns", 'moment = ""  # no heading is known for it')
-
-
-_INSTEAD: Final = {
-    "debit": {"amount"}, "credit": {"amount"}, "amount": {"debit"}, "phone": {"from", "to"},
-}  # fmt: skip
-"""A field → others with which it is not looked for any further."""
-
-
-def _settle_ways(file: Cut, found: dict[str, str]) -> None:
-    """Leave one way in which the direction is told."""
-    if {"debit", "credit"} <= found.keys():
-        # A column CR/DR beside the two is that of the balance.
-        if side := found.pop("direction", None):
-            found["side"] = side
-        found.pop("amount", None)
-    if not all(_TIME.match(text) for _, text in file.texts(found.get("time", ""))):
-        del found["time"]
-    if "type" in found and "direction" not in found and "amount" in found:
-        words = {heading_key(text) for _, text in file.texts(found["type"])}
-        if words and words <= listed(DIRECTION_WORDS).keys():
-            found["direction"] = found.pop("type")
-    for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
-        found.pop(name, None)
-
-
-def _has_part(part: str, heading: str) -> bool:
-    return re.search(part, plain(heading)) is not None
-
-
-def _is_code(cell: Cell) -> bool:
-    return re.fullmatch(r"(?=\S*[0-9])[A-Za-z0-9./-]+", text_of(cell).strip()) is not None and not (
-        _is_amount(cell) or _is_date(cell)
-    )
-
-
-def _is_phone(cell: Cell) -> bool:
-    return masked_number(text_of(cell).strip()) is not None
-
-
-_KINDS: Final = {"moment": _is_date, "amount": _is_amount, "phone": _is_phone, "key": _is_code}
-
-
-def _are(file: Cut, kind: Callable[[Cell], bool], heading: str) -> bool:
-    cells = [cell for _, cell in file.column(heading) if cell != ""]
-    return bool(cells) and sum(map(kind, cells)) >= _NEARLY_ALL * len(cells)
+    if not columns.keys() & {"amount", "debit"}:
+        draft.doubt("columns", 'amount = ""  # no heading is known for it, and no cells prove it')
+    for place, heading in enumerate(draft.file.headings, 1):
+        if not heading and any(len(cells) >= place and cells[place - 1] != "" for _, cells in draft.file.rows):
+            draft.doubt("columns", f"column {place} has no heading, so that it cannot be read: give it one")
 
 
 def _dates(draft: Draft) -> None:
     """The formats that read most rows; of those that read fewer, the row that shows it."""
     moments = [cell for _, cell in draft.moments() if isinstance(cell, datetime)]
-    if moments:
+    texts = [(line, cell) for line, cell in draft.moments() if isinstance(cell, str) and cell]
+    formats = formats_of(text for _, text in texts)
+    counts = {each: sum(each.read(text) is not None for _, text in texts) for each in formats}
+    most = max(counts.values(), default=0)
+    if moments and not most:
         has_time = any((each.hour, each.minute, each.second) != (0, 0, 0) for each in moments)
-        times = [f" {_time_of(text)}" for _, text in draft.texts("time")[:1]]
+        times = [f" {time_of(text)}" for _, text in draft.texts("time")[:1]]
         draft.found("dates", ["%Y-%m-%d" + "".join(times or [" %H:%M:%S"] * has_time)], "the sheet's own moments")
         return
-    texts = [(line, cell) for line, cell in draft.moments() if isinstance(cell, str) and cell]
-    counts = {each: sum(each.read(text) is not None for _, text in texts) for each in _formats(texts)}
-    most = max(counts.values(), default=0)
     if not most:
         draft.found("dates", ["%Y-%m-%d"])
-        draft.doubt("dates", f"no known format reads {texts[0][1]!r}" if texts else "no row tells how days are written")
+        text = f"no known format reads {_in_english(texts[0][1])}" if texts else "no row tells how days are written"
+        draft.doubt("dates", text)
         return
     readings: dict[tuple[int, ...], DateFormat] = {}
     for each in (each for each, count in counts.items() if count == most):
@@ -235,35 +163,77 @@ def _dates(draft: Draft) -> None:
     swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
     others = [each for each, count in counts.items() if 0 < count < most or (each.pattern == swapped and count < most)]
     draft.found("dates", [each.pattern for each in readings.values()], _proof(chosen, others, texts))
-    if len(readings) > 1:
-        draft.proofs.pop("dates", None)
-        draft.doubt("dates", "no row decides: choose one of these, or let another file decide")
-        ordered = [each for moments_read, each in readings.items() if _in_order(moments_read)]
-        likely = ordered[0] if len(ordered) == 1 else chosen
-        why = "only so the rows are in order" if len(ordered) == 1 else "day first is usual here"
-        for moments_read, each in readings.items():
-            days = " to ".join(f"{moment(at).date()}" for at in (min(moments_read), max(moments_read)))
-            said = f": choose this, {why}" if each is likely else ""
-            draft.doubt("dates", f"dates = [{toml_value(each.pattern)}]  # reads {days}{said}")
+    unread = [(line, text) for line, text in texts if _LIKE_A_DAY.match(text) and chosen.read(text) is None]
+    for line, text in unread[:1]:
+        said = f"{len(unread)} of {len(texts)} days are not read, such as line {line} {_in_english(text)}"
+        draft.doubt("dates", said)
+    if moments:
+        text = f"{len(moments)} days are the sheet's own and {len(texts)} are text: a spreadsheet may have turned the"
+        draft.doubt("dates", f"{text} day and the month of its own round")
+    if len(readings) == 1:
+        return
+    for fits in (_in_period, _in_sequence):
+        fit = {each: why for moments_read, each in readings.items() if (why := fits(draft, each, moments_read, texts))}
+        left = [each.pattern for each in readings.values() if each not in fit]
+        if len(left) == 1:
+            draft.found("dates", left, next(iter(fit.values())))
+            return
+    draft.proofs.pop("dates", None)
+    draft.doubt("dates", "no row decides: choose one of these, or let another file decide")
+    for moments_read, each in readings.items():
+        days = " to ".join(f"{moment(at).date()}" for at in (min(moments_read), max(moments_read)))
+        said = ": choose this, day first is usual here" if each is chosen else ""
+        draft.doubt("dates", f"dates = [{toml_value(each.pattern)}]  # reads {days}{said}")
 
 
-def _formats(texts: Sequence[tuple[int, str]]) -> list[DateFormat]:
-    """Every day with each way in which a time stands behind it, as far as the reader knows it."""
-    made = []
-    times = dict.fromkeys(_time_of(text) for _, text in texts)
-    for pattern in (day + time for day in _DAYS for time in times):
-        with suppress(StatementRefused):
-            made.append(DateFormat(pattern))
-    return made
+def _in_english(text: str) -> str:
+    """A day that no format reads, and that months are read in English, where it names one."""
+    return f"{text!r}{': a month has its English name, or a number' * bool(_NAME.search(text))}"
 
 
-def _time_of(text: str) -> str:
-    found = _TIME.search(text)
-    if not found:
+def _is_day_first(pattern: str) -> bool | None:
+    """None where no number can be taken for a month instead."""
+    return None if "%b" in pattern or pattern.startswith("%Y") else pattern.find("%d") < pattern.find("%m")
+
+
+_IN_A_TEXT: Final = [each for each in DAYS if each != "%Y%m%d"]
+"""How a day stands between others; eight digits are rather an account's."""
+
+
+def _in_period(draft: Draft, by: DateFormat, read: Sequence[int], _: object) -> str:
+    """Why a format cannot be: by a day above the header, or the period that is told there; empty where it can."""
+    known, is_day_first = listed(LABELS), _is_day_first(by.pattern)
+    ends: dict[str, tuple[int, str, int]] = {}
+    formats = [DateFormat(each) for each in _IN_A_TEXT if _is_day_first(each) in (None, is_day_first)]
+    values = [(line, "", cell) for line, cells in draft.file.above for cell in cells]
+    pairs = ((line, *pair) for line, cells in draft.file.above for pair in pairs_of(cells))
+    values += [(line, known.get(plain(label), ""), cell) for line, label, cell in pairs]
+    for line, label, cell in values:
+        text = text_of(cell).strip()
+        found = next(filter(None, (each.all_in(text) for each in formats)), [])
+        if None in found:
+            return f"line {line} {text!r} can only be {'month' if is_day_first else 'day'} first"
+        days = [day for day in found if day is not None]
+        if len(days) == 2:  # noqa: PLR2004  the two ends
+            ends |= {"first": (line, text, days[0]), "last": (line, text, days[1])}
+        elif label in ("first", "last") and days:
+            ends[label] = line, text, days[0]
+    for name, (line, text, day) in ends.items():
+        if min(read) < day if name == "first" else max(read) >= day + DAY_MS:
+            return f"only so the rows are in the period of line {line}, {text!r}"
+    return ""
+
+
+def _in_sequence(draft: Draft, by: DateFormat, read: Sequence[int], texts: Sequence[tuple[int, str]]) -> str:
+    """Why a format cannot be: by the row that turns back in it; empty where it can."""
+    dated = [(line, text) for line, text in texts if by.read(text) is not None]
+    way = draft.newest_first
+    if in_order(read, newest_first=way) or (way is None and len({*read}) < _LEAST_DAYS):
         return ""
-    hour, half = ("%I", f"{found['blank']}%p") if found["half"] else ("%H", "")
-    finer = (":%S" if found["seconds"] else "") + (".%f" if found["part"] else "")
-    return f"{found['gap']}{hour}:%M{finer}{half}{'%z' if found['zone'] else ''}"
+    step = -1 if way or (way is None and read[-1] < read[0]) else 1
+    turns = (place for place, (a, b) in enumerate(pairwise(read), 1) if step * (b - a) < 0)
+    line, text = dated[next(turns)]
+    return f"only so the rows are in order, line {line} {text!r} too"
 
 
 def _proof(chosen: DateFormat, others: Sequence[DateFormat], texts: Sequence[tuple[int, str]]) -> str:
@@ -277,11 +247,6 @@ def _proof(chosen: DateFormat, others: Sequence[DateFormat], texts: Sequence[tup
     return ""
 
 
-def _in_order(moments: Sequence[int]) -> bool:
-    pairs = list(pairwise(moments))
-    return all(a <= b for a, b in pairs) or all(a >= b for a, b in pairs)
-
-
 def _amounts(draft: Draft) -> None:
     """The separators that read most amounts; and how a debit is written in a column of its own."""
     texts = [each for name in ("amount", "debit", "credit", "fee", "balance") for each in draft.texts(name)]
@@ -290,9 +255,9 @@ def _amounts(draft: Draft) -> None:
         read = Amounts(*pair).read
         return [f"line {line} {text!r}" for line, text in texts if isinstance(read(text), Wrong)]
 
-    chosen = min(_SEPARATORS, key=lambda pair: len(unread(pair)))
-    proofs = unread(_SEPARATORS[0])
-    for name, mark, usual in zip(("decimal", "thousands"), chosen, _SEPARATORS[0], strict=True):
+    chosen = min(SEPARATORS, key=lambda pair: len(unread(pair)))
+    proofs = unread(SEPARATORS[0])
+    for name, mark, usual in zip(("decimal", "thousands"), chosen, SEPARATORS[0], strict=True):
         if mark != usual:
             draft.found(name, mark, next((each for each in proofs if mark in each), ""))
     if left := unread(chosen):
@@ -326,7 +291,7 @@ def _parties(draft: Draft) -> None:
     if "from" in draft.columns and draft.columns.keys().isdisjoint(("debit", "direction")):
         clear = {own: _clear(own, pairs) for own in dict.fromkeys(_OWN.sub("*", each) for each in parties)}
         fits = sorted(
-            (own for own, rows in clear.items() if rows >= _NEARLY_ALL * len(pairs)), key=lambda own: "*" not in own
+            (own for own, rows in clear.items() if rows >= NEARLY_ALL * len(pairs)), key=lambda own: "*" not in own
         )
         for own in fits[:1]:
             draft.found("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
@@ -374,8 +339,10 @@ def _words(draft: Draft) -> None:
             continue
         found = {}
         for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
-            found[word] = meaning(word) or ""
-            draft.proofs[f"{table}.{word}"] = f"{count:,} row{'s' * (count > 1)}"
+            by_balance = draft.directions.get(heading_key(word)) if name == "direction" else None
+            found[word] = by_balance or meaning(word) or ""
+            told = " by the balance" * bool(by_balance and by_balance != meaning(word))
+            draft.proofs[f"{table}.{word}"] = f"{count:,} row{'s' * (count > 1)}{told}"
             if not found[word]:
                 draft.proofs[f"{table}.{word}"] += f": {', '.join(known)}"
         draft.found(table, found or None)
@@ -403,7 +370,8 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
 
 def _lines(draft: Draft) -> None:
     """The lines of totals below the rows, and the rows that only tell a balance."""
-    formats, moments = [DateFormat(each) for each in draft.declared["dates"]], draft.moments()
+    formats = [DateFormat(each) for each in draft.declared["dates"]]
+    moments: list[tuple[int, Cell]] = draft.moments() or [(line, "") for line, _ in draft.file.rows]
     dated = [
         place
         for place, (_, cell) in enumerate(moments)
@@ -412,18 +380,31 @@ def _lines(draft: Draft) -> None:
     # A row with a date that cannot be is no total.
     end = dated[-1] + 1 if dated else len(moments)
     after = zip(draft.file.rows[end:], moments[end:], strict=True)
-    below = [row for row, (_, cell) in after if not re.search("[0-9]", text_of(cell))]
+    below = [row for row, (_, cell) in after if not _LIKE_A_DAY.match(text_of(cell).strip())]
     begins = (re.split("[:0-9]", next(text_of(cell) for cell in cells if cell != ""))[0] for _, cells in below)
     draft.found("footers", [*dict.fromkeys(filter(None, map(str.strip, begins)))] or None)
     openings: dict[str, str] = {}
     draft.moving = {draft.file.rows[place][0] for place in dated}
-    amounts = [draft.cells(name) for name in ("amount", "debit", "credit")]
+    amounts = [cells for name in ("amount", "debit", "credit") if (cells := draft.cells(name))]
+    balances, ends = draft.cells("balance"), {dated[0], dated[-1]} if len(dated) > 1 else set()
     for place, (line, cell) in enumerate(draft.cells("description")):
-        found = _OPENING.match(text_of(cell).strip())
-        if found and not any(re.search("[1-9]", text_of(each[place][1])) for each in amounts if each):
-            openings.setdefault(found[0].strip(), f"line {line}")
-            draft.moving.discard(line)
+        text = text_of(cell).strip()
+        known = OPENING.match(text)
+        is_told = place in ends and balances and text_of(balances[place][1]).strip()
+        if (
+            not amounts
+            or not (known or is_told)
+            or any(re.search("[1-9]", text_of(each[place][1])) for each in amounts)
+        ):
+            continue
+        draft.moving.discard(line)
+        begins_so = (known[0] if known else re.split("[:0-9]", text)[0]).strip()
+        if begins_so:
+            openings.setdefault(begins_so, f"line {line}" if known else f"line {line} has a balance and no amount")
     draft.found("openings", [*openings] or None, ", ".join(openings.values()))
+    last = max(draft.moving, default=0)
+    if any(TOTAL.match(text_of(each)) for line, cells in draft.file.rows if line == last for each in cells):
+        draft.doubt("footers", f"line {last} begins as a total does and has a day: it is read as a row")
 
 
 def _keys(draft: Draft) -> None:
@@ -452,12 +433,16 @@ def _preamble(draft: Draft) -> None:
     """The labels above the header that are known and whose values can be read."""
     known = listed(LABELS)
     labels: dict[str, str] = {}
+    numbers: list[str] = []
     days: list[tuple[int, str]] = []
     amounts = Amounts(draft.declared.get("decimal", "."), draft.declared.get("thousands", ""))
     for line, label, value in ((line, *pair) for line, cells in draft.file.above for pair in pairs_of(cells)):
         text = text_of(value).strip()
         name = "account" if _ACCOUNT.fullmatch(text) else known.get(plain(label), "")
         if not name or not text or name in labels:
+            continue
+        if name == "number":
+            numbers.append(f"the file calls it {text} (line {line}, {label!r})")
             continue
         if name in ("opening", "closing") and isinstance(amounts.read(value), Wrong):
             draft.doubt("preamble", f"{name} = {toml_value(label)}  # {text!r} in line {line} is not read")
@@ -468,7 +453,7 @@ def _preamble(draft: Draft) -> None:
     count = 2 if labels.get("first") == labels.get("last") else 1
     formats = [
         each.pattern
-        for each in map(DateFormat, _DAYS)
+        for each in map(DateFormat, DAYS)
         if all(len(found := each.all_in(text)) == count and None not in found for _, text in days)
     ]
     if days and not formats:
@@ -478,7 +463,10 @@ def _preamble(draft: Draft) -> None:
     draft.found("preamble_date", (like or formats)[0] if days and formats else None)
     draft.found("preamble", labels or None)
     if "account" not in labels:
-        draft.doubt("account", 'account = "bank:settlement"  # or another: the account of the ledger that it shows')
+        said = "".join(f"; {each}" for each in numbers[:1])
+        draft.doubt(
+            "account", f'account = "bank:settlement"  # or another: the account of the ledger that it shows{said}'
+        )
     if all("currency" not in each for each in (labels, draft.columns, draft.declared)):
         draft.doubt("currency", f'currency = "{ZMW.code}"  # or another: nothing here tells it')
 
@@ -525,6 +513,10 @@ def draft_layout(path: str | Path) -> Draft:
     return draft
 
 
+_OPTIONS: Final = {"account": "account", "date_format": "dates"}
+"""Option of `read_statement` → the setting that it goes before."""
+
+
 def checked(path: str | Path, **options: Any) -> Check:  # noqa: ANN401  the options of `read_statement`
     """How a file is read by the layout that is named or recognised; by a draft, where there is none.
 
@@ -539,5 +531,9 @@ def checked(path: str | Path, **options: Any) -> Check:  # noqa: ANN401  the opt
     except StatementRefused as wrong:
         if named is not None or "headings" not in wrong.facts:
             raise
-        layout = draft_layout(source).layout
+        draft = draft_layout(source)
+        layout = draft.layout
+        # What the caller says is no doubt any more.
+        draft.declare(**dict.fromkeys([told for name, told in _OPTIONS.items() if options.get(name)]))
+        return Check(read_as(source, layout, **options), draft.to_decide())
     return Check(read_as(source, layout, **options))

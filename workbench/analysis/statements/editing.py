@@ -113,10 +113,7 @@ class Editor:
                 words.value = "\n".join(f"{word} = {meaning}" for word, meaning in declared.get(name, {}).items())
         finally:
             self._is_showing = False
-        doubts = [
-            f"<li>{escape(masked(text if text.startswith(name) else f'{name}: {text}'))}</li>"
-            for name, of in self._draft.doubts.items() for text in of
-        ]  # fmt: skip
+        doubts = [f"<li>{escape(each)}</li>" for each in self._draft.to_decide()]
         self.doubts.value = f"{_PLAIN}To decide:<ul>{''.join(doubts)}</ul></div>" if doubts else ""
         if len(self._draft.file.rows) == MOST_ROWS:
             self.preview.value = "<p>The file is long: <code>draft.check()</code> reads it as is said above.</p>"

@@ -215,7 +215,10 @@ class Fields:
                     self.blame(place, f"{shown(cell)} is not in {currency}, as the row is", field=field)
 
     def openings(self, layout: Layout) -> list[bool]:
-        """Which rows only tell a balance; one that has another amount as well is a movement."""
+        """Which rows only tell a balance; one that has another amount as well is a movement.
+
+        Where no column tells balances, the amount of such a row is one.
+        """
         begins = tuple(heading_key(each) for each in layout.openings)
         if not begins:
             return [False] * self.count
@@ -225,7 +228,8 @@ class Fields:
             told = balances[balance]
             either = {told, -told} if isinstance(told, int) else {None}
             moved = {amounts.read(cell) for cell in cells} - {None, 0} - either
-            found.append(heading_key(text_of(text)).startswith(begins) and not moved and not isinstance(told, Wrong))
+            is_balance = not isinstance(told, Wrong) and ("balance" not in self.cells or not moved)
+            found.append(heading_key(text_of(text)).startswith(begins) and is_balance)
         return found
 
     def sentences(self) -> list[str | None]:
@@ -265,6 +269,12 @@ def pieces_of(
         made["type"] = _instead(made.pop("is_reversal", ()), "reversal", fields.read("type", absent="other"))
         fields.compare_currencies(made["currency"])
         made[IS_OPENING] = fields.openings(found.layout)
+        if "balance" not in fields.cells:
+            moved = zip(made[IS_OPENING], made["direction"], made["amount_minor"], strict=True)
+            made["balance_minor"] = [
+                (amount if goes == "in" else -amount) if tells and amount is not None else None
+                for tells, goes, amount in moved
+            ]
         for name, nothing in _NO_MOVEMENT.items():
             made[name] = _instead(made[IS_OPENING], nothing, made[name])
         made["problem"] = fields.sentences()

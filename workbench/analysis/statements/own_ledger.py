@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time, timedelta
-from decimal import Decimal
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -25,21 +24,29 @@ from workbench.analysis.files import PARQUET
 from workbench.analysis.frames import schema_of, typed, untyped
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, STATEMENT_ROW, Columns
-from workbench.analysis.statements.cells import Cell, Memo, Wrong, key_of, refused, shown, text_of
-from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
+from workbench.analysis.statements.arrow_cells import cells_in
+from workbench.analysis.statements.cells import (
+    Cell,
+    Memo,
+    Wrong,
+    key_of,
+    refused,
+    shown,
+    text_of,
+)
+from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, declared_in, digest_of
-from workbench.analysis.statements.fields import IS_OPENING, pieces_of
-from workbench.analysis.statements.layouts import AMOUNTS, LAYOUTS, LEDGER_FIELDS, Layout, heading_key
+from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout, heading_key
+from workbench.analysis.statements.plain_books import ALIKE, LedgerRows, plain_rows
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import (
     Whole,
-    _agreed,
-    _frame,
-    _made_keys,
-    _newest_first,
-    _without_footers,
+    agreed,
     checked,
     effects_of,
+    made_keys,
+    newest_first,
+    read_rows,
     tried_layouts,
 )
 from workbench.domain.moments import DAY_MS, milliseconds
@@ -100,6 +107,8 @@ class Ledger:
     """Columns as LEDGER declares them: a row for each of the ledger, in its order."""
     tells_numbers: bool
     """Whether it numbers its rows itself: else one that was booked late cannot be told from those of its date."""
+    account_names: Mapping[str, str]
+    """Account → what the file calls it, where its layout says that."""
 
     @property
     def accounts(self) -> tuple[str, ...]:
@@ -156,7 +165,11 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     """
     taken, key = _taken(source, query), key_from(phone_key)
     found, formats = taken.found(layout)
-    return _read(taken, found, [date_format] if date_format else formats, account, currency, key)
+    is_told_more = any(each is not None for each in (layout, account, date_format, currency))
+    whole = None if is_told_more else plain_rows(taken.content, found, key)
+    if whole is None:
+        whole = _read(taken, found, [date_format] if date_format else formats, account, currency, key)
+    return _finished(taken, found.layout, whole)
 
 
 class _Taken(NamedTuple):
@@ -177,7 +190,14 @@ class _Taken(NamedTuple):
         if isinstance(self.content, Path):
             sources = cell_rows_of(self.content, [chosen] if chosen else _ANY)
             books = _books(chosen) if chosen else _named_alike(self.name, _first_lines(sources))
-            found = recognised(self.name, sources, [books], named=True)
+            try:
+                found = recognised(self.name, sources, [books], named=True)
+            except StatementRefused as wrong:
+                if chosen and "layouts" in wrong.facts:
+                    wrong.hint = "The layout of a ledger names the ledger's own headings; one with account, key, "
+                    wrong.hint += "occurred_at and amount needs none."
+                    wrong.say(wrong.message)
+                raise
             return found, found.layout.dates
         headings = self.content.column_names
         books = _books(chosen) if chosen else _named_alike(self.name, [(headings, None)])
@@ -186,7 +206,7 @@ class _Taken(NamedTuple):
                 f"lacks {', '.join(lacking)}, which the layout {books.name} names; it has {', '.join(headings[:40])}."
             )
             raise refused(self.name, text, headings=tuple(headings))
-        return _in_table(self.name, self.content, books)
+        return cells_in(self.name, self.content, books)
 
 
 def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as `read_ledger` has it
@@ -243,11 +263,6 @@ _ANY: Final = [
     for mark in ",;\t"
 ]
 """By these a file is cut, whose layout follows from what is found."""
-_ALIKE: Final = {
-    **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone")},
-    **{name: name for name in LEDGER_FIELDS}, "moment": "occurred_at", "day": "business_date",
-}  # fmt: skip
-"""Field → the column of LEDGER_MOVEMENT that holds it; one of amounts is `amount_minor`, or `amount` in major units."""
 
 
 _Header = tuple[Sequence[str], str | None]
@@ -269,7 +284,7 @@ def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
     shown_headings: Sequence[str] = ()
     for header, mark in headers:
         headings = {heading_key(each) for each in header}
-        columns = {field: column for field, column in _ALIKE.items() if column in headings}
+        columns = {field: column for field, column in ALIKE.items() if column in headings}
         for called in ("amount", "fee", "balance", "amount_minor", "fee_minor", "balance_minor"):
             columns |= {called.removesuffix("_minor"): called} if called in headings else {}
         if "moment" not in columns and "day" in columns:
@@ -297,138 +312,45 @@ def _books(layout: Layout) -> Layout:
     return replace(layout, columns={swapped.get(name, name): heading for name, heading in layout.columns.items()})
 
 
-_AS_NUMERIC: Final = (
-    "in PostgreSQL CAST({0} AS NUMERIC), in SQLite CAST(round({0} * 100) AS INTEGER) AS {0}_minor, in pandas text from "
-    "the beginning (dtype=str) or df['{0}'].astype(str)"
-)
-_ROWS_AT_ONCE: Final = 20_000
-_To = Callable[[Any], Cell]
-
-
-def _in_table(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequence[str]]:
-    """A table as rows of the cells that a workbook would have, and the formats of its moments."""
-    fields = {key: field for field, key in layout.keys.items()}
-    used = [each for each in given.schema if heading_key(each.name) in fields]
-    if len({heading_key(each.name) for each in used}) < len(used):
-        text = f"has a column twice: {', '.join(each.name for each in used)}."
-        raise refused(name, text, headings=tuple(given.column_names))
-    made = [_cells_of(name, each, given.column(each.name), fields[heading_key(each.name)], layout) for each in used]
-
-    def lines() -> Iterator[Line]:
-        number = 0
-        for start in range(0, len(given), _ROWS_AT_ONCE):
-            pieces = (_slice(name, column, start, to) for column, to in made)
-            for number, cells in enumerate(zip(*pieces, strict=True), start + 1):
-                yield number, list(cells)
-
-    moments = given.schema.field(next(each.name for each in used if fields[heading_key(each.name)] == "moment")).type
-    is_typed = pa.types.is_date(moments), pa.types.is_timestamp(moments)
-    formats = next((each for each, holds in zip(("%Y-%m-%d", "%Y-%m-%d %H:%M:%S"), is_typed, strict=True) if holds), "")
-    header: list[Cell] = [each.name for each in used]
-    return Found(CellRows(name, "table", None, lines), layout, header, 0, ()), [formats] if formats else layout.dates
-
-
-def _slice(name: str, column: pa.ChunkedArray, start: int, to: _To) -> list[Cell]:
-    try:
-        values = column.slice(start, _ROWS_AT_ONCE).to_pylist()
-        return values if to is _same and None not in values else ["" if each is None else to(each) for each in values]
-    except (ValueError, OverflowError):
-        text = f"has a moment that no calendar has, from row {start + 1} on."
-        raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.") from None
-
-
-def _cells_of(
-    name: str, field: pa.Field, column: pa.ChunkedArray, what: str, layout: Layout
-) -> tuple[pa.ChunkedArray, _To]:
-    """A column, and what makes cells of its values.
-
-    Raises StatementRefused: a float, whole numbers that may be kwacha or ngwee, or a type that no cell has.
-    """
-    if column.null_count == len(column):
-        return column, text_of
-    is_money, is_numeric, kind = what in AMOUNTS, False, field.type
-    if isinstance(kind, pa.BaseExtensionType) and pa.types.is_string(kind.storage_type):
-        # PostgreSQL's NUMERIC comes as its exact text.
-        is_numeric = getattr(kind, "type_name", "") == "numeric"
-        column, kind = column.cast(kind.storage_type), kind.storage_type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
-    if unfit := _unfit(field, kind, layout, is_money=is_money):
-        raise refused(name, unfit[0], hint=unfit[1], column=field.name)
-    if pa.types.is_timestamp(kind):
-        utc = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.timestamp("us"))
-        local = pc.add(utc, pa.scalar(timedelta(hours=layout.utc_offset_hours), pa.duration("us")))
-        return local if kind.tz else utc, _same
-    if pa.types.is_date(kind):
-        return column, lambda day: datetime.combine(day, time())
-    if pa.types.is_decimal(kind) or is_numeric:
-        return column, _decimal if is_money else _plain_number
-    if pa.types.is_boolean(kind):
-        return column, lambda value: str(value).lower()
-    return column, _same if column.type in (pa.string(), pa.large_string(), pa.string_view()) else str
-
-
-def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
-    """Why no cell is made of a column, and what to write instead."""
-    called, of = field.name, pa.types
-    numeric = _AS_NUMERIC.format(called)
-    if of.is_floating(kind):
-        hint = f"Write {numeric}." if is_money else "Give it as text: a float keeps no digits."
-        return f"has floats in {called}, and no float holds money or a key.", hint
-    if is_money and (field.metadata or {}).get(b"POSTGRESQL:type") == b"money":
-        return f"has the type money in {called}, whose unit the server sets.", f"Write CAST({called} AS NUMERIC)."
-    if is_money and of.is_integer(kind) and not layout.units and not layout.is_minor:
-        hint = f"If they are ngwee, name it {called}_minor; if kwacha, write {numeric}."
-        return f"has whole numbers in {called}, which may be kwacha or ngwee.", hint
-    tests = (of.is_string, of.is_large_string, of.is_string_view, of.is_integer, of.is_boolean, of.is_decimal,
-             of.is_timestamp, of.is_date, of.is_time)  # fmt: skip
-    if not isinstance(kind, pa.UuidType) and not any(test(kind) for test in tests):
-        return f"has {kind} in {called}, which is no text, number or moment.", ""
-    return None
-
-
-def _same(cell: Cell) -> Cell:
-    return cell
-
-
-def _decimal(value: Decimal | str) -> Cell:
-    """An exact number; what is none, such as `nan`, is a text."""
-    return Decimal(value) if isinstance(value, Decimal) or value[-1].isdigit() else value
-
-
-def _plain_number(value: Decimal | str) -> Cell:
-    return value if isinstance(value, str) else format(value, "f")
-
-
 def _read(
     taken: _Taken, found: Found, formats: Sequence[str], account: str | None, currency: str | None, key: PhoneKey
-) -> Ledger:
+) -> LedgerRows:
     """Every row of the ledger. Raises StatementRefused: any of them cannot be read."""
     name, layout = taken.name, found.layout
     said, _ = declared_in(name, layout, found.above)
     if "account" not in found.places:
-        account = _agreed(name, "account", account, said.account, layout.account)
+        account = agreed(name, "account", account, said.account, layout.account)
     elif account:
         raise refused(name, f"says of each row which account it is of, and {account!r} was passed.")
-    whole_currency = _agreed(name, "currency", currency and currency.strip().upper(), said.currency, layout.currency)
-    by = [DateFormat(each) for each in formats]
-    dates, more = DateColumn(name, by), _More(found)
-    lines = more.noted(_without_footers(found, by))
-    if tuple(formats) == _DATES:
-        lines = _moments(lines, found.places["moment"], timedelta(hours=layout.utc_offset_hours))
-    pieces = list(pieces_of(lines, found, dates, whole_currency, key))
-    rows = _frame(pieces, dates, layout, {"statement": name, "account": account or ""})
-    is_opening = np.concatenate([np.empty(0, bool), *(piece[IS_OPENING].to_numpy() for piece in pieces)])
-    brought = rows["balance_minor"][is_opening].dropna().head(1)
-    opening = next(iter(brought), None) if said.opening_minor is None else said.opening_minor
-    newest_first = _newest_first(dates.decided()[0], partial(checked, rows, said, 0))
-    rows, local = rows[~is_opening].reset_index(drop=True), dates.decided()[0][~is_opening]
+    whole_currency = agreed(name, "currency", currency and currency.strip().upper(), said.currency, layout.currency)
+    more, same = _More(found), {"statement": name, "account": account or ""}
+
+    def through(lines: Iterator[Line]) -> Iterator[Line]:
+        noted, offset = more.noted(lines), timedelta(hours=layout.utc_offset_hours)
+        return _moments(noted, found.places["moment"], offset) if tuple(formats) == _DATES else noted
+
+    rows, local, is_opening = read_rows(found, formats, whole_currency, key, same, through)
+    is_turned = newest_first(local, partial(checked, rows, said, 0))
+    # The oldest comes last, and counts.
+    told = rows[is_opening & rows["balance_minor"].notna().to_numpy()][:: 1 if is_turned else -1]
+    openings = dict(zip(more.accounts(told, account), told["balance_minor"], strict=True))
+    rows, local = rows[~is_opening].reset_index(drop=True), local[~is_opening]
     made = more.columns(rows)
+    if said.opening_minor is not None:
+        openings = dict.fromkeys(made.get("account", [account]), said.opening_minor)
     _refuse_unreadable(taken, rows, more)
     if layout.makes_keys:
-        rows["key"] = _made_keys(rows, newest_first=newest_first)
-    places = np.arange(local.size)[:: -1 if newest_first else 1]
-    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, opening), "number" in made)
+        rows["key"] = made_keys(rows, newest_first=is_turned)
+    return LedgerRows(rows, made, local, is_turned, openings)
+
+
+def _finished(taken: _Taken, layout: Layout, read: LedgerRows) -> Ledger:
+    places = np.arange(read.local.size)[:: -1 if read.newest_first else 1]
+    called: dict[str, str] = {}
+    for word, account in layout.accounts.items():
+        called[account] = f"{called[account]} / {word}" if account in called else word
+    rows = _ledger(read.rows, read.made, read.local, places, read.openings)
+    return Ledger(taken.name, taken.sha256, layout.name, rows, "number" in read.made, called)
 
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
@@ -465,6 +387,13 @@ class _More:
                 if type(value) is Wrong:
                     self.problems.append((numbers[at], f"{self._headings[name]} {value}"))
         return made
+
+    def accounts(self, rows: pd.DataFrame, otherwise: str | None) -> list[str | Wrong | None]:
+        """Of which account each of these rows is, if only `otherwise`."""
+        if "account" not in self._places:
+            return [otherwise] * len(rows)
+        place = [*self._places].index("account")
+        return [self._account(self._cells[line][place]) for line in rows["line"]]
 
     def _account(self, cell: Cell) -> str | Wrong:
         text = key_of(cell) or Wrong("is missing")
@@ -532,7 +461,7 @@ def _moments(lines: Iterator[Line], place: int, offset: timedelta) -> Iterator[L
 
 
 def _ledger(
-    rows: pd.DataFrame, made: Mapping[str, list[Any]], local: Whole, places: Whole, opening: int | None
+    rows: pd.DataFrame, made: Mapping[str, list[Any]], local: Whole, places: Whole, openings: Mapping[Any, int]
 ) -> pd.DataFrame:
     """The rows in the shape LEDGER; what is not told follows from what is. `places` are theirs, the oldest first."""
     given = untyped(rows, STATEMENT_ROW)
@@ -559,7 +488,7 @@ def _ledger(
             [key if nth == 1 else f"{key}#{nth}" for key, nth in zip(columns["key"].to_pylist(), further, strict=True)]
         )
     columns["number"] = pa.array(number)
-    columns["balance_minor"] = pa.array(_balances(booked, opening).sort_index(), from_pandas=True)
+    columns["balance_minor"] = pa.array(_balances(booked, openings).sort_index(), from_pandas=True)
     return typed([pa.table({name: columns[name] for name in LEDGER}, schema=schema_of(LEDGER))], LEDGER)
 
 
@@ -573,7 +502,7 @@ def _numbers(local: Whole, places: Whole) -> Whole:
     return numbers
 
 
-def _balances(booked: pd.DataFrame, opening: int | None) -> "pd.Series[Any]":
+def _balances(booked: pd.DataFrame, openings: Mapping[Any, int]) -> "pd.Series[Any]":
     """The balance after each row, in the order of booking, by account and currency: from the nearest that is told.
 
     Where none is, and no opening balance, it is null.
@@ -581,5 +510,5 @@ def _balances(booked: pd.DataFrame, opening: int | None) -> "pd.Series[Any]":
     by = [booked["account"], booked["currency"]]
     moved = booked.groupby(by)["signed"].cumsum()
     apart = (booked["balance"] - moved).groupby(by).ffill().groupby(by).bfill()
-    begins = apart if opening is None else apart.fillna(opening)
+    begins = apart.fillna(booked["account"].map(openings).astype("Int64"))
     return booked["balance"].fillna(moved + begins)

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from workbench.analysis.shapes import MOVEMENT
 from workbench.analysis.statements.cells import Cell, error_in, refused, text_of
 from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
@@ -14,6 +13,7 @@ from workbench.errors import StatementRefused
 HEADER_WITHIN: Final = 50
 """The header is looked for in so many lines."""
 _OF_A_LEDGER: Final = "These are the columns of a ledger: it comes first, and the statements after it."
+_LEDGERS_OWN: Final = {"account", "key", "occurred_at"}
 _DELIMITERS: Final = ",;\t|"
 
 
@@ -183,7 +183,7 @@ def _unknown(name: str, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> S
         f"The headings found in line {line}: {', '.join(text[:40] for text in headings[:40])}."
         + (f" {_why_not(near, best)}" if likeness else ""),
         hint=_OF_A_LEDGER
-        if set(MOVEMENT) <= set(headings)
+        if set(map(heading_key, headings)) >= _LEDGERS_OWN
         else "A first draft of its layout: workbench layout FILE --out mine.toml, or draft_layout(…) in Python; then "
         "layout='mine.toml'.",
         headings=headings,

@@ -15,9 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from workbench.analysis.frames import schema_of, typed
-from workbench.analysis.phone_key import key_from
-from workbench.analysis.shapes import STATEMENT_ROW
-from workbench.analysis.statements.cells import Cell, refused, text_of
+from workbench.analysis.phone_key import PhoneKey, key_from
+from workbench.analysis.shapes import MADE, STATEMENT_ROW
+from workbench.analysis.statements.cells import Cell, Memo, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
 from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.fields import IS_OPENING, PIECE, pieces_of
@@ -92,8 +92,6 @@ class Statement:
         return "not told" if minor is None else f"{self.currency} {major_text(minor, self.currency)}"
 
 
-MADE: Final = "made-"
-"""How a key begins that was made."""
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
 """`line` is where the balance stands that does not follow."""
 _HOUR_MS: Final = 3_600_000
@@ -185,24 +183,21 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     found = recognised(source.name, cell_rows_of(source, tried), tried, named=layout is not None)
     passed = currency and currency.strip().upper()
     said, closing_line = declared_in(source.name, found.layout, found.above, passed)
-    account = _agreed(source.name, "account", account, said.account, found.layout.account)
-    whole_currency = _agreed(source.name, "currency", passed, said.currency, found.layout.currency)
-    formats = [DateFormat(each) for each in ([date_format] if date_format else found.layout.dates)]
-    dates = DateColumn(source.name, formats)
-    pieces = list(pieces_of(_without_footers(found, formats), found, dates, whole_currency, key))
-    local, _ = dates.decided()
-    rows = _frame(pieces, dates, found.layout, {"statement": source.name, "account": account})
+    account = agreed(source.name, "account", account, said.account, found.layout.account)
+    whole_currency = agreed(source.name, "currency", passed, said.currency, found.layout.currency)
+    same = {"statement": source.name, "account": account}
+    formats = [date_format] if date_format else found.layout.dates
+    rows, local, is_opening = read_rows(found, formats, whole_currency, key, same)
     currencies = sorted(rows["currency"].dropna().unique())
     if (currency or said.currency) and currencies and whole_currency not in currencies:
         text = f"is said to be in {whole_currency}, and its rows are in {' and '.join(currencies)}."
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
     check = partial(checked, rows, said, closing_line)
-    newest_first = _newest_first(local[local != ABSENT], check)
-    opening, closing, findings, followed = check(newest_first=newest_first)
-    is_opening = np.concatenate([np.empty(0, bool), *(piece[IS_OPENING].to_numpy() for piece in pieces)])
+    is_turned = newest_first(local[local != ABSENT], check)
+    opening, closing, findings, followed = check(newest_first=is_turned)
     rows = rows[~is_opening].reset_index(drop=True)
     if found.layout.makes_keys:
-        rows["key"] = _made_keys(rows, newest_first=newest_first)
+        rows["key"] = made_keys(rows, newest_first=is_turned)
     return Statement(
         name=source.name,
         sha256=digest,
@@ -255,7 +250,7 @@ def _given(layouts: str | Path | Iterable[Layout | str | Path]) -> Iterable[Layo
     return found
 
 
-def _agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:
+def agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:
     """What the caller says, the file declares or the layout supposes, in this order."""
     if passed and declared and passed != declared:
         text = f"declares the {what} {declared!r}, and {passed!r} was passed."
@@ -264,6 +259,26 @@ def _agreed(name: str, what: str, passed: str | None, declared: str | None, othe
     if value is None:
         raise refused(name, f"does not say which {what} it is of.", hint=f"Pass {what}='…'.")
     return value
+
+
+def read_rows(
+    found: Found,
+    formats: Sequence[str],
+    currency: str,
+    key: PhoneKey,
+    same: Mapping[str, str],
+    through: Callable[[Iterator[Line]], Iterator[Line]] = iter,
+) -> tuple[pd.DataFrame, Whole, NDArray[np.bool_]]:
+    """The rows of a file in the shape STATEMENT_ROW, their local times, and which of them tell a balance alone.
+
+    `same` is what holds for every row, and `through` what the lines go through before they are read.
+    """
+    times: dict[str, Memo[str, int | None]] = {}
+    by = [DateFormat(each, times) for each in formats]
+    dates = DateColumn(same["statement"], by)
+    pieces = list(pieces_of(through(_without_footers(found, by)), found, dates, currency, key))
+    is_opening = np.concatenate([np.empty(0, bool), *(piece[IS_OPENING].to_numpy() for piece in pieces)])
+    return _frame(pieces, dates, found.layout, same), dates.decided()[0], is_opening
 
 
 def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Line]:
@@ -304,7 +319,7 @@ def _frame(pieces: Sequence[pa.Table], dates: DateColumn, layout: Layout, same: 
     return typed([pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema)], STATEMENT_ROW)
 
 
-def _newest_first(read: Whole, check: Callable[..., Checked]) -> bool:
+def newest_first(read: Whole, check: Callable[..., Checked]) -> bool:
     """Whether the newest row stands first: as most dates say, unless the balances say that it does not."""
     steps = np.sign(np.diff(read))
     told = bool(steps.sum() < 0)
@@ -316,7 +331,7 @@ def _newest_first(read: Whole, check: Callable[..., Checked]) -> bool:
     return told != (otherwise == 0 if abs(steps.sum()) == moved > 0 else otherwise < wrong)
 
 
-def _made_keys(rows: pd.DataFrame, *, newest_first: bool) -> pd.Series:
+def made_keys(rows: pd.DataFrame, *, newest_first: bool) -> pd.Series:
     """The keys, and for good rows without one a hash of what the row says: the same in every export of the day.
 
     Rows that say the same are numbered from the oldest. The description's numbers are masked: hashes can be tried out.

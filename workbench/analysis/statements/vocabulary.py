@@ -1,6 +1,7 @@
 """What the columns, words and labels of statements are called in the field: a draft of a layout goes by it."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
@@ -9,23 +10,32 @@ from workbench.analysis.statements.layouts import heading_key
 HEADINGS: Final[Mapping[str, str]] = {
     "key": "transaction id, transaction ref, transaction reference, receipt no, receipt number, id, txn id, trans id, "
     "financial transaction id, reference number, reference no, reference, cheque ref, ref, ref no, bank reference, "
-    "cheque no, cheque number, chq no, chq number, chq ref, trace id, journal no",
+    "cheque no, cheque number, chq no, chq number, chq ref, trace id, journal no, "
+    "referenz, belegnummer, transaktionsnummer, numero de reference, n de piece, n documento, documento",
     "moment": "transaction date, txn date, trans date, completion time, date time, date and time, booked at, "
     "transaction date time, posting date, booking date, date, entry date, transaction time, value date, timestamp, "
-    "created at, initiation time, day",
+    "created at, initiation time, day, "
+    "buchungstag, buchungsdatum, datum, date operation, date d operation, date comptable, "
+    "data, data movimento, data mov, data lancamento, tarehe, wertstellung, valuta",
     "time": "time, txn time, trans time, transaction time, posting time",
     "direction": "credit debit, debit credit, cr dr, dr cr, d c, c d, direction, dc indicator, indicator, sign",
-    "debit": "debit, dr, withdrawn, withdrawal, withdrawals, debit amount, amount debit, debits, money out, paid out",
-    "credit": "credit, cr, paid in, deposit, deposits, credit amount, amount credit, credits, money in, lodgements",
-    "amount": "amount, transaction amount, gross amount, txn amount, value",
-    "fee": "fee, fees, charge, charges, service fee, transaction fee, service charge, transaction charge, commission",
+    "debit": "debit, dr, withdrawn, withdrawal, withdrawals, debit amount, amount debit, debits, money out, paid out, "
+    "soll, lastschrift, belastung, ausgaben, montant debit, debito, debitos, saida, saidas",
+    "credit": "credit, cr, paid in, deposit, deposits, credit amount, amount credit, credits, money in, lodgements, "
+    "haben, gutschrift, einnahmen, montant credit, credito, creditos, entrada, entradas",
+    "amount": "amount, transaction amount, gross amount, txn amount, value, "
+    "umsatz, montant, valor, montante, quantia, kiasi",
+    "fee": "fee, fees, charge, charges, service fee, transaction fee, service charge, transaction charge, commission, "
+    "gebuhr, gebuhren, entgelt, frais, taxa, comissao, ada",
     "balance": "balance, running balance, ledger balance, balance after, closing balance, account balance, "
-    "book balance, available balance",
+    "book balance, available balance, "
+    "saldo, kontostand, solde, saldo contabilistico, saldo disponivel, salio",
     "status": "transaction status, status, state, txn status, result",
     "type": "transaction type, type, reason type, txn type, trans type, category, service type",
     "description": "narrative, narration, description, details, particulars, transaction details, remarks, "
-    "transaction description, note message, information, message, note, memo, text",
-    "currency": "currency, ccy, currency code, curr",
+    "transaction description, note message, information, message, note, memo, text, "
+    "verwendungszweck, buchungstext, libelle, descricao, descritivo, historico, maelezo",
+    "currency": "currency, ccy, currency code, curr, wahrung, devise, moeda",
     "phone": "customer msisdn, msisdn, phone, phone number, customer phone, mobile, mobile number, other party info, "
     "other party, counterparty, customer",
     "from": "from, sender msisdn, sender, from msisdn, payer, payer msisdn",
@@ -42,7 +52,7 @@ HEADING_PARTS: Final = {
 }  # fmt: skip
 """Field → a part of a heading that nothing else explains."""
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
-_CODE: Final = re.compile(r" (?:zmw|kwacha|k)$")
+_CODE: Final = re.compile(r" (?:zmw|kwacha|k|eur|usd|zar|kes|tzs|mzn|aoa|mwk)$")
 
 DIRECTION_WORDS: Final = {
     "in": "cr, credit, c, in, deposit, received, incoming, +",
@@ -60,19 +70,35 @@ TYPE_PARTS: Final = (
     ("payment", "pay|collect|purchase|deposit|buy goods|c2b|cash ?in|sale"),
 )  # fmt: skip
 """Type → what is in a word that means it; the first that is."""
+OPENING: Final = re.compile(
+    r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?|final) bal(?:ance)?"
+    r"|(?:bal(?:ance)?\.? *)?(?:[bc]/?f(?:wd)?\b|brought forward|carried forward)"
+    r"|saldovortrag|(?:anfangs|end|schlu(?:ss|ß)|alter |neuer )saldo|(?:alter |neuer )kontostand"
+    r"|(?:ancien|nouveau) solde|solde (?:initial|final|pr[eé]c[eé]dent|ant[eé]rieur|report[eé])|report (?:à|a) nouveau"
+    r"|saldo (?:anterior|inicial|final|atual|actual|transportado|em)|salio (?:anzia|la awali))",
+    re.IGNORECASE,
+)
+"""How the narrative of a row begins that only tells a balance."""
+TOTAL: Final = re.compile(r"\W*(?:sub-?)?(?:grand )?(?:totals?|totaux|totais|summen?|gesamt|jumla)\b", re.IGNORECASE)
 LABELS: Final = {
     "currency": "currency, ccy, account currency",
     "period": "period, time period, statement period, date range, transaction period, report period",
     "first": "period from, from, from date, start date, statement from, date from",
     "last": "period to, to, to date, end date, statement to, date to",
+    "number": "account no, account number, account, a c no, acc no, acct no, iban, merchant msisdn, "
+    "organization short code, short code, till number, kontonummer, konto, numero de compte, n de compte, compte, "
+    "numero da conta, numero de conta, n da conta, no da conta, conta, akaunti",
     "opening": "opening balance, balance brought forward, balance b f",
     "closing": "closing balance, balance carried forward, balance c f",
 }
 
 
 def plain(heading: str) -> str:
-    """A heading without signs and the currency's code, as it is looked up."""
-    return _CODE.sub("", _SIGNS.sub(" ", heading_key(heading)).strip())
+    """A heading without signs, accents and the currency's code, as it is looked up."""
+    letters = "".join(
+        each for each in unicodedata.normalize("NFKD", heading_key(heading)) if not unicodedata.combining(each)
+    )
+    return _CODE.sub("", _SIGNS.sub(" ", letters).strip())
 
 
 def listed(known: Mapping[str, str]) -> dict[str, str]:

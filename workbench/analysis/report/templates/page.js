@@ -9,7 +9,6 @@
     return made;
   };
   const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
-  const said = byId("count");
 
   function filter() {
     const [account, code, since] = ["account", "code", "since"].map((name) => byId(`by-${name}`).value);
@@ -24,29 +23,38 @@
     for (const section of document.querySelectorAll("section[data-code]")) {
       section.hidden = !section.querySelector("tr[data-code]:not([hidden])");
     }
-    said.textContent = `${shown} of the ${rows.length} listed breaks shown.`;
+    byId("count").textContent = `${shown} of the ${rows.length} listed breaks shown.`;
   }
 
   for (const name of ["account", "code"]) {
-    const found = [...new Set(rows.map((row) => row.dataset[name]))].sort();
-    found.forEach((each) => byId(`by-${name}`).append(new Option(each, each)));
+    const found = new Map(rows.map(({ dataset }) => [dataset[name], dataset[`${name}Called`] ?? dataset[name]]));
+    [...found].sort().forEach(([value, text]) => byId(`by-${name}`).append(new Option(text, value)));
   }
   byId("filters").addEventListener("input", filter);
 
   const verdicts = [["", "not decided"], ["match", "match"], ["accept", "accept"], ["write_off", "write off"],
     ["ignore", "ignore"]];
+  const split = (text) => text.toLowerCase().split(/[;,\s]+/).filter(Boolean);
+  const keys = new Map(rows.map(({ dataset: { id, key } }) => [id, key]));
+  const called = (id) => keys.get(id) || "a row without a key";
   const controls = new Map();
   for (const row of rows) {
-    const { key, verdict, partner, why } = row.dataset;
-    const named = (what) => ({ ariaLabel: `${what} of ${key || "a row without a key"}` });
+    const { id, verdict, partner, why, partners } = row.dataset;
+    const named = (what) => ({ ariaLabel: `${what} of ${called(id)}` });
+    // What has both sides is a pair already, and what has no counterpart has nothing to match.
+    const offered = verdicts.filter(([each]) => each !== "match" || partners || verdict === "match");
     const fields = {
-      verdict: make("select", named("Verdict"), verdicts),
+      verdict: make("select", named("Verdict"), offered),
       partner: make("input", { ...named("Partner's id"), placeholder: "partner's id", value: partner }),
       why: make("input", { ...named("Why"), placeholder: "why", value: why }),
     };
-    fields.verdict.value = verdicts.some(([each]) => each === verdict) ? verdict : "";
+    const known = make("datalist", { id: `partners-${id}` }, split(partners).map((each) => [each, called(each)]));
+    fields.partner.setAttribute("list", known.id);
+    fields.verdict.value = offered.some(([each]) => each === verdict) ? verdict : "";
     const changed = () => {
-      fields.partner.hidden = fields.verdict.value !== "match";
+      const isMatch = fields.verdict.value === "match";
+      fields.partner.hidden = !isMatch;
+      if (isMatch && !fields.partner.value && split(partners).length === 1) fields.partner.value = partners;
       const made = [...controls.values()].filter((each) => each.verdict.value).length;
       byId("decided").textContent = `${made} decided.`;
       byId("download").disabled = !made;
@@ -54,9 +62,41 @@
     fields.verdict.addEventListener("input", changed);
     controls.set(row, fields);
     const place = make("div", { className: "decide" });
-    place.append(...Object.values(fields));
+    place.append(...Object.values(fields), known);
     row.querySelector(".why").append(place);
     changed();
+  }
+
+  // What the reader of the file would refuse: the field, and what to do there.
+  function problems() {
+    const found = byId("who").value.trim() ? [] : [[byId("who"), "Say who decides."]];
+    const said = new Map();
+    for (const [{ dataset: { id } }, { verdict, partner, why }] of controls) {
+      if (!verdict.value) continue;
+      const others = verdict.value === "match" ? split(partner.value) : [];
+      const ids = [id, ...others].sort();
+      const text = [verdict.value, ...ids].join(" ");
+      const isNamed = others.length && others.every((each) => each !== id && /^b[a-z2-7]{11}$/.test(each));
+      if (verdict.value === "match" && !isNamed) found.push([partner, `Name the partner of ${called(id)} by its id.`]);
+      if (ids.some((each) => said.has(each) && said.get(each) !== text)) {
+        found.push([verdict, `${called(id)} is decided in two ways.`]);
+      }
+      ids.forEach((each) => said.set(each, text));
+      if (!why.value.trim()) found.push([why, `Say why for ${called(id)}.`]);
+    }
+    return found;
+  }
+
+  function isWhole() {
+    const [first, ...more] = problems();
+    document.querySelectorAll("[aria-invalid]").forEach((each) => each.removeAttribute("aria-invalid"));
+    if (!first) return true;
+    [first, ...more].forEach(([field]) => field.setAttribute("aria-invalid", "true"));
+    const row = first[0].closest("tr");
+    if (row) row.hidden = row.closest("section").hidden = false; // a filter may hide it
+    first[0].focus();
+    byId("decided").textContent = `Not downloaded. ${first[1]}${more.length ? ` And ${more.length} more.` : ""}`;
+    return false;
   }
 
   // A spreadsheet that opens the file runs nothing, and what is quoted stays one cell; by its mark it knows UTF-8.
@@ -66,27 +106,25 @@
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
   byId("download").addEventListener("click", () => {
-    if (!byId("who").value.trim()) {
-      byId("decided").textContent = "Say who decides.";
-      byId("who").focus();
-      return;
-    }
+    if (!isWhole()) return;
     const now = new Date().toISOString().replace(/\.\d+Z$/, "Z");
     const lines = [["break", "verdict", "partner", "who", "when", "why", "account", "key", "code"]];
     for (const [row, fields] of controls) {
       const { id, account, key, code, ...was } = row.dataset;
       const verdict = fields.verdict.value;
-      const partner = verdict === "match" ? fields.partner.value.trim() : "";
+      const partner = verdict === "match" ? split(fields.partner.value).join("; ") : "";
       const why = fields.why.value.trim();
       const same = verdict === was.verdict && partner === was.partner && why === was.why;
       const [who, when] = same ? [was.who, was.when] : [byId("who").value.trim(), now];
       if (verdict) lines.push([id, verdict, partner, who, when, why, account, key, code]);
     }
+    lines.push(...JSON.parse(byId("deciding").dataset.others));
     const text = lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
     const link = make("a", { download: "decisions.csv" });
     link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    byId("decided").textContent = `Downloaded: ${lines.length - 1} decided.`;
   });
 
   for (const id of ["filters", "deciding"]) byId(id).hidden = false;

@@ -1,0 +1,547 @@
+"""Which column of a file holds what: headings help, and cells prove. Days by parsing, money by its balance."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cached_property, partial
+from itertools import pairwise, permutations, product
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.analysis.statements.cells import Amount, Amounts, Cell, text_of
+from workbench.analysis.statements.dates import DateFormat
+from workbench.analysis.statements.draft import Cut
+from workbench.analysis.statements.layouts import AMOUNTS, heading_key
+from workbench.analysis.statements.vocabulary import (
+    DIRECTION_WORDS,
+    HEADING_PARTS,
+    HEADINGS,
+    STATUS_WORDS,
+    listed,
+    plain,
+)
+from workbench.domain.moments import milliseconds
+from workbench.domain.phones import masked_number
+from workbench.errors import StatementRefused
+
+NEARLY_ALL: Final = 0.9
+SEPARATORS: Final = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"), (",", "'"))
+DAYS: Final = (
+    "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d", "%d.%m.%Y", "%m.%d.%Y", "%d %m %Y",
+    "%d-%b-%Y", "%d %b %Y", "%d/%b/%Y", "%b %d, %Y", "%b %d %Y", "%Y%m%d", "%d%b%Y", "%d/%m/%y", "%m/%d/%y",
+    "%d-%m-%y", "%m-%d-%y", "%d.%m.%y", "%d-%b-%y", "%d %b %y",
+)  # fmt: skip
+TIME: Final = re.compile(
+    r"(?P<gap>[ T]?)[0-9]{1,2}:[0-9]{2}(?P<seconds>:[0-9]{2})?(?P<part>[.][0-9]+)?(?P<blank> ?)(?P<half>[ap]m)?"
+    r"(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?$",
+    re.IGNORECASE,
+)
+_MIDNIGHT: Final = re.compile("[ T]00:00(?::00(?:[.]0+)?)?$")
+_LIKE_A_DATE: Final = re.compile(r"[0-9]{1,4}[-/. ]?(?:[0-9]{1,2}|[A-Za-z]{3,9})[-/. ]?,? ?[0-9]{2,4}(?![0-9.,])")
+_LIKE_AN_AMOUNT: Final = re.compile(r"[^0-9A-Z]{0,4}[0-9][0-9 ,.'\u00a0]*[.,][0-9]{2}[^0-9]{0,4}")
+_NUMERIC: Final = re.compile(
+    r"[^\w;|]*(?:[A-Za-z]{1,3}[ .\u00a0]?)?[^\w;|]*[0-9][0-9 ,.'\u2019\u00a0\u2009\u202f]*[^\w;|]*[A-Za-z]{0,3}[^\w;|]*"
+)
+_CODE: Final = re.compile(r"(?=\S*[0-9])[A-Za-z0-9./-]+")
+_SAMPLE: Final = 500
+_HALF: Final = 0.5
+_LEAST_LETTERS: Final = 3
+_SOME_DAY: Final = re.compile("[0-9]")
+_MOST_SIDES: Final = 6
+_MOST_MONEY: Final = 8
+_ONE_SIDED: Final = {"cr", "dr"}
+
+
+def is_date(cell: Cell) -> bool:
+    """Whether a cell begins as days do."""
+    return isinstance(cell, datetime) or _LIKE_A_DATE.match(text_of(cell).strip()) is not None
+
+
+def is_number(cell: Cell) -> bool:
+    """Whether a cell is a number, with a currency or without."""
+    return isinstance(cell, Decimal) or _NUMERIC.fullmatch(text_of(cell).strip()) is not None
+
+
+def is_amount(cell: Cell) -> bool:
+    """Whether a cell is written as only money is: with two decimals, or a workbook's number."""
+    return isinstance(cell, Decimal) or _LIKE_AN_AMOUNT.fullmatch(text_of(cell).strip()) is not None
+
+
+def formats_of(texts: Iterable[str]) -> list[DateFormat]:
+    """Every day with each way in which a time stands behind it, as far as the reader knows it.
+
+    Where a spreadsheet has put midnight behind every day, it is no time.
+    """
+    made, found = [], [*filter(None, texts)]
+    times = dict.fromkeys(map(time_of, found))
+    if found and all(map(_MIDNIGHT.search, found)):
+        times = dict.fromkeys(_MIDNIGHT.search(text)[0] for text in found)  # type: ignore[index]  # each was found
+    for pattern in (day + time for day in DAYS for time in times):
+        with suppress(StatementRefused):
+            made.append(DateFormat(pattern))
+    return made
+
+
+def time_of(text: str) -> str:
+    """The format of the time at the end of a text; empty where it has none."""
+    found = TIME.search(text)
+    if not found:
+        return ""
+    hour, half = ("%I", f"{found['blank']}%p") if found["half"] else ("%H", "")
+    finer = (":%S" if found["seconds"] else "") + (".%f" if found["part"] else "")
+    return f"{found['gap']}{hour}:%M{finer}{half}{'%z' if found['zone'] else ''}"
+
+
+def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> bool:
+    """Whether these go one way: the one that is told, or either."""
+    ways = (False, True) if newest_first is None else (newest_first,)
+    return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
+
+
+def assigned(headings: Sequence[str], fits: Callable[[str, str], bool] = lambda *_: True) -> dict[str, str]:
+    """Field → the heading under which it likely stands; `fits` says whether a column can hold a field."""
+    left = {plain(heading): heading for heading in reversed(headings) if heading}
+    found: dict[str, str] = {}
+    for name, words in HEADINGS.items():
+        word = next((each for each in words.split(", ") if each in left and fits(name, left[each])), None)
+        if word is not None:
+            found[name] = left.pop(word)
+    return found
+
+
+class _Money(NamedTuple):
+    """A column read as amounts: minor units, 0 where nothing is told."""
+
+    values: NDArray[np.int64]
+    told: NDArray[np.bool_]
+    debits: NDArray[np.int64]
+    """The same as debits: what is written as most are is above zero."""
+    decimals: int
+
+
+class _Way(NamedTuple):
+    """Columns that may tell how the balance moves, and by how much each row moves it."""
+
+    columns: dict[str, str]
+    moves: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+    """From how far the balance moved in each row: words learn from it what they mean."""
+    tells: bool = True
+    """Whether a row tells by these alone which way it goes."""
+
+
+class Proof(NamedTuple):
+    """How well columns explain a balance: by the rows in which it is the one before and what the row moves."""
+
+    columns: dict[str, str]
+    places: tuple[int, ...]
+    of: int
+    newest_first: bool
+    moves: NDArray[np.int64]
+    agreed: int
+    """In how many fields the headings say the same."""
+    rank: tuple[int, bool, bool]
+
+    @property
+    def weight(self) -> tuple[int | tuple[int, bool, bool], ...]:
+        """Of two proofs the one that weighs more is taken; where few rows are explained, it is none."""
+        holds = bool(self.places) and len(self.places) >= NEARLY_ALL * self.of
+        return holds, len(self.places), self.agreed, self.rank
+
+
+class Sample:
+    """The first rows of a file, column by column: those alone that have a day."""
+
+    def __init__(self, file: Cut) -> None:
+        self.file = file
+        self.headings = [each for each in file.headings if each and (not file.rows or file.texts(each))]
+        every = {each: [cell for _, cell in file.column(each)[:_SAMPLE]] for each in self.headings}
+        self.days = {name: found for name, cells in every.items() if (found := _days(cells))}
+        self.places = sorted({place for read in self.days.values() for each in read for place in each})
+        """Of these rows, in the file's."""
+        self.cells = {name: [cells[place] for place in self.places] for name, cells in every.items()}
+
+    def texts(self, heading: str) -> list[str]:
+        """The cells of a column that are not blank, as text."""
+        return [text for cell in self.cells[heading] if (text := text_of(cell).strip())]
+
+    def words(self, heading: str) -> set[str]:
+        """What a column says, as words are compared."""
+        return {heading_key(text) for text in self.texts(heading)}
+
+    def share(self, kind: Callable[[str], object], heading: str) -> float:
+        """How much of what a column holds is of a kind."""
+        texts = self.texts(heading)
+        return sum(map(bool, map(kind, texts))) / max(1, len(texts))
+
+    def fits(self, field: str, heading: str) -> bool:
+        """Whether a column can hold what its heading says; without a row any can."""
+        if not self.places or field not in ("moment", *AMOUNTS):
+            return True
+        if field == "moment":
+            return heading in self.days or not self.days
+        return heading not in self.days and self.share(partial(re.search, "[0-9]"), heading) >= _HALF
+
+    @cached_property
+    def money(self) -> dict[str, _Money]:
+        """The columns that can be read as amounts, by the separators that read most of them."""
+        likely = [h for h in self.headings if h not in self.days and self.share(_is_numeric, h) >= NEARLY_ALL]
+        tried = []
+        for by in map(Amounts, *zip(*SEPARATORS, strict=True)):
+            read = {each: [by.styled(cell) for cell in self.cells[each]] for each in likely}
+            tried.append({name: cells for name, cells in read.items() if _are_amounts(cells)})
+        best = max(tried, key=lambda read: sum(isinstance(each, Amount) for cells in read.values() for each in cells))
+        return {name: _money(self.cells[name], cells) for name, cells in best.items()}
+
+    def with_empty(self, heading: str) -> str:
+        """The heading of a column that has nothing in it, read as money like others."""
+        nothing = [""] * len(self.places)
+        self.cells[heading], self.money[heading] = list(nothing), _money(nothing, [None] * len(nothing))
+        return heading
+
+    def orders(self, found: Mapping[str, str]) -> tuple[bool, ...]:
+        """Whether the newest may stand first: as the days have it, where each reading of them goes one way."""
+        readings = self.days.get(found.get("moment") or next(iter(self.days), ""), [])
+        moments = [[*read.values()] for read in readings]
+        told = tuple(way for way in (False, True) if any(in_order(each, newest_first=way) for each in moments))
+        return told or (False, True)
+
+    def idle(self, heading: str) -> NDArray[np.bool_]:
+        """The rows that have failed or are pending by this column: they move no balance."""
+        cells, known = self.cells.get(heading, [""] * len(self.places)), listed(STATUS_WORDS)
+        return np.array([known.get(heading_key(text_of(cell)), "completed") != "completed" for cell in cells], bool)
+
+    def is_debit(self, heading: str) -> NDArray[np.bool_]:
+        """The rows beside whose balance this column says DR."""
+        return np.array([heading_key(text_of(cell)) == "dr" for cell in self.cells[heading]], bool)
+
+
+def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
+    """Place → moment, by each of the likeliest formats, where these read at least half of a column; else none."""
+    moments = {
+        place: milliseconds(at.replace(tzinfo=UTC)) for place, at in enumerate(cells) if isinstance(at, datetime)
+    }
+    texts = [(place, cell.strip()) for place, cell in enumerate(cells) if isinstance(cell, str) and cell.strip()]
+    read: list[dict[int, int]] = []
+    if any(_LIKE_A_DATE.match(text) or text[:1].isalpha() for _, text in texts):
+        formats = formats_of(text for _, text in texts if _SOME_DAY.search(text))
+        read = [{place: at for place, text in texts if (at := each.read(text)) is not None} for each in formats]
+    most = max(map(len, read), default=0)
+    if not most + len(moments) or most + len(moments) < _HALF * sum(cell != "" for cell in cells):
+        return []
+    return [moments | each for each in read if len(each) == most] or [moments]
+
+
+def _is_phone(text: str) -> bool:
+    return masked_number(text) is not None
+
+
+def _is_numeric(text: str) -> bool:
+    return (_NUMERIC.fullmatch(text) is not None or not any(map(str.isalnum, text))) and not _is_phone(text)
+
+
+def _is_code(text: str) -> bool:
+    is_day = is_date(text) and not text.isdigit()
+    return _CODE.fullmatch(text) is not None and not (is_amount(text) or is_day)
+
+
+def _are_amounts(cells: Sequence[object]) -> bool:
+    told = [each for each in cells if each is not None]
+    return bool(told) and sum(isinstance(each, Amount) for each in told) >= NEARLY_ALL * len(told)
+
+
+def _money(cells: Sequence[Cell], read: Sequence[object]) -> _Money:
+    amounts = [each if isinstance(each, Amount) else None for each in read]
+    styles = Counter(each.style for each in amounts if each and each.minor)
+    usual = styles.most_common(1)[0][0] if styles else "plain"
+    return _Money(
+        np.array([each.signed if each else 0 for each in amounts], np.int64),
+        np.array([each is not None for each in amounts], bool),
+        np.array([0 if not each else each.minor if each.style == usual else -each.minor for each in amounts], np.int64),
+        sum(map(is_amount, cells)),
+    )
+
+
+def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
+    """Every two columns of which a row fills one; every one by its sign, by words beside it, by the balance alone."""
+    money = sample.money
+    for debit, credit in permutations(money, 2):
+        out, into = money[debit], money[credit]
+        # A line of totals may have both.
+        if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
+            yield _Way({"debit": debit, "credit": credit}, _fixed(into.values - out.debits))
+    known = listed(DIRECTION_WORDS).keys()
+    most = min(_MOST_SIDES, len(sample.places) // 2)
+    others = [(each, sample.words(each)) for each in sample.headings if each not in {*money, *sample.days}]
+    states = listed(STATUS_WORDS).keys()
+    likely = ((each, words) for each, words in others if words and not words <= states)
+    sides = [each for each, words in likely if words <= known or 1 < len(words) <= most]
+    parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
+    for name, amount in money.items():
+        yield _Way({"amount": name}, _fixed(amount.values))
+        sizes = np.abs(amount.values)
+        for side in () if (amount.values < 0).any() else sides:
+            words = [heading_key(text_of(cell)) for cell in sample.cells[side]]
+            yield _Way({"amount": name, "direction": side}, partial(_by_words, sizes, words))
+        yield _Way({"amount": name, **parties}, partial(_by_balance, sizes), tells=bool(parties))
+
+
+def _fixed(moves: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    return lambda _: moves
+
+
+def _by_words(sizes: NDArray[np.int64], words: Sequence[str], moved: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The amounts with the sign that the balance gives each word."""
+    votes: Counter[str] = Counter()
+    for word, size, change in zip(words, sizes.tolist(), moved.tolist(), strict=True):
+        votes[word] += (change == size) - (change == -size) if size else 0
+    return sizes * np.array([np.sign(votes[word]) for word in words], np.int64)
+
+
+def _by_balance(sizes: NDArray[np.int64], moved: NDArray[np.int64]) -> NDArray[np.int64]:
+    return sizes * np.sign(moved)
+
+
+def _proofs(
+    sample: Sample, found: Mapping[str, str], idle: NDArray[np.bool_], fee: str | None = None
+) -> Iterator[Proof]:
+    """How well each way explains each balance, in either order of the file that its days allow."""
+    money, places = sample.money, np.array(sample.places)
+    less = np.abs(money[fee].values) if fee else np.int64(0)
+    sides = [None, *(each for each in sample.headings if sample.words(each) and sample.words(each) <= _ONE_SIDED)]
+    for way, name, side, newest_first in product(_ways(sample, found), money, sides, sample.orders(found)):
+        balance = money[name]
+        if name in {*way.columns.values(), fee} or side in way.columns.values() or balance.told.sum() < 2:  # noqa: PLR2004  a step has two ends
+            continue
+        values = np.where(sample.is_debit(side), -np.abs(balance.values), balance.values) if side else balance.values
+        step = -1 if newest_first else 1
+        at = np.flatnonzero(balance.told[::step])
+        changes = np.diff(values[::step][at])
+        moved = np.zeros(len(values), np.int64)
+        moved[at[1:]] = changes
+        moves = np.where(idle, 0, way.moves(moved[::step] + less) - less)[::step]
+        expected = np.diff(np.cumsum(moves)[at])
+        counts = (changes != 0) | (expected != 0)
+        proven = places[::step][at[1:][counts & (changes == expected)]]
+        columns = {**way.columns, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
+        agreed = sum(found.get(field) == heading for field, heading in columns.items())
+        rank = sum(money[each].decimals for each in columns.values() if each in money), way.tells, bool(side)
+        yield Proof(columns, (*proven.tolist(),), int(counts.sum()), newest_first, moves[::step], agreed, rank)
+
+
+_Score = Callable[[Sample, str], float]
+
+
+class Placed(NamedTuple):
+    """Where each field stands, and what shows it."""
+
+    columns: dict[str, str]
+    proofs: dict[str, str]
+    doubts: list[tuple[str, str]]
+    directions: dict[str, str]
+    """A word → the direction that the balance gives it."""
+    newest_first: bool | None
+    """None where the balance does not tell it."""
+
+
+_WAY: Final = frozenset(("amount", "debit", "credit", "direction", "from", "to"))
+_INSTEAD: Final = {
+    "debit": {"amount"}, "credit": {"amount"}, "amount": {"debit"}, "direction": {"debit", "from"},
+    "phone": {"from", "to"},
+}  # fmt: skip
+"""A field → others with which it is not looked for any further."""
+
+
+def placed(file: Cut) -> Placed:
+    """Each field by its heading where its cells fit, by the balance, by a part of its heading, or by cells alone."""
+    sample = Sample(file)
+    found = assigned(sample.headings, sample.fits)
+    # A month without a debit has a column of them, too.
+    empty = assigned([each for each in file.headings if each not in sample.headings])
+    found |= {name: sample.with_empty(empty[name]) for name in ("debit", "credit") if name in empty.keys() - found}
+    made = _proven(sample, Placed(found, {}, [], {}, None))
+    steps: list[tuple[str, _Score, str]] = [
+        *((name, partial(_has_part, name), "by a part of its heading alone") for name in HEADING_PARTS),
+        *((name, score, "by its cells alone") for name, score in _SCORES.items()),
+    ]
+    for name, likely, why in steps:
+        if name == next(iter(_SCORES)):
+            _one_of_two(sample, made)
+        left = [each for each in sample.headings if each not in found.values()]
+        best = max(left, key=partial(likely, sample), default="")
+        if best and likely(sample, best) > 0 and name not in found and not found.keys() & _INSTEAD.get(name, set()):
+            found[name] = best
+            made.doubts.append((f"columns.{name}", why))
+    _settle_ways(sample, found)
+    return made._replace(doubts=[each for each in made.doubts if each[0].partition(".")[2] in found])
+
+
+def _one_of_two(sample: Sample, made: Placed) -> None:
+    """Two columns of which each row fills one, where nothing else tells a way; which of them is which is left open."""
+    found, money = made.columns, sample.money
+    if "amount" in found or {"debit", "credit"} <= found.keys():
+        return
+    told = {name: each.values != 0 for name, each in money.items()}
+    pairs = [
+        (a, b) for a, b in permutations(money, 2)
+        if (told[a] ^ told[b]).all() and told[a].any() and told[b].any()
+        and all(found.get(name, heading) == heading for name, heading in (("debit", a), ("credit", b)))
+    ]  # fmt: skip
+    if pairs:
+        # What is below zero goes out.
+        debit, credit = min(pairs, key=lambda pair: money[pair[0]].values.sum() > 0)
+        is_known = "debit" in found or "credit" in found
+        found |= {"debit": debit, "credit": credit}
+        if not (is_known or (money[debit].values < 0).any()):
+            text = f"each row fills one of {debit!r} and {credit!r}; which of them goes out, nothing proves"
+            made.doubts.append(("columns.debit", text))
+
+
+def _settle_ways(sample: Sample, found: dict[str, str]) -> None:
+    """Leave one way in which the direction is told."""
+    money = sample.money.get(found.get("amount", ""))
+    if {"debit", "credit"} <= found.keys():
+        # A column CR/DR beside the two is that of the balance.
+        if side := found.pop("direction", None):
+            found.setdefault("side", side)
+        found.pop("amount", None)
+    elif money and (money.values < 0).any():
+        found.pop("direction", None)
+    if not all(TIME.match(text) for _, text in sample.file.texts(found.get("time", ""))):
+        del found["time"]
+    if "type" in found and "direction" not in found and "amount" in found:
+        words = sample.words(found["type"])
+        if words and words <= listed(DIRECTION_WORDS).keys():
+            found["direction"] = found.pop("type")
+    for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
+        found.pop(name, None)
+
+
+def _proven(sample: Sample, made: Placed) -> Placed:
+    """The columns of money as the balance proves them, where the headings are not as good."""
+    found = made.columns
+    status = next((each for each in sample.headings if _all_known(STATUS_WORDS, sample, each)), "")
+    idle = sample.idle(found.get("status", status))
+    tried = [*_proofs(sample, found, idle)]
+    is_few = len(sample.money) <= _MOST_MONEY
+    fees = [h for h, each in sample.money.items() if h == found.get("fee") or (is_few and (each.values >= 0).all())]
+    best = max(tried, key=lambda each: each.weight, default=None)
+    if best is None or len(best.places) < best.of:
+        tried += [proof for fee in fees for proof in _proofs(sample, found, idle, fee)]
+        best = max(tried, key=lambda each: each.weight, default=None)
+    if best is None or not best.weight[0]:
+        return made
+    is_known = all(found.get(name) == heading for name, heading in best.columns.items())
+    if len(best.places) == 1 and not is_known and best.agreed < len(best.columns) - 1:
+        made.doubts.append(("columns.balance", "one row alone shows it"))
+    for name in () if is_known else [*found]:
+        taken = found[name] in best.columns.values() or name in _WAY or name in ("balance", "side")
+        if taken and best.columns.get(name) != found[name]:
+            del found[name]
+    found |= best.columns
+    alike = [each for each in tried if (each.weight[:2], each.rank) == (best.weight[:2], best.rank)]
+    others = [each for each in alike if each.columns != best.columns and (not is_known or each.agreed == best.agreed)]
+    for other in others[:1]:
+        named = ", ".join(f"{name} = {heading!r}" for name, heading in other.columns.items())
+        made.doubts.append(("columns.balance", f"it follows as well with {named}"))
+    if not is_known:
+        made.proofs["columns.balance"] = _in_words(sample, best)
+    if _is_turned(sample, best):
+        text = "the balance falls where this is above zero, which no layout says: turn its signs round in the file"
+        made.doubts.append(("columns.amount", text))
+    orders = {each.newest_first for each in tried if each.columns == best.columns and each.weight == best.weight}
+    if "direction" in best.columns:
+        words = zip(sample.cells[best.columns["direction"]], best.moves.tolist(), strict=True)
+        made.directions.update(
+            {heading_key(text_of(cell)): "in" if move > 0 else "out" for cell, move in words if move}
+        )
+    return made._replace(newest_first=best.newest_first if len(orders) == 1 else None)
+
+
+def _is_turned(sample: Sample, proof: Proof) -> bool:
+    """Whether amounts have signs that say the opposite of the balance."""
+    if "amount" not in proof.columns or proof.columns.keys() & {"direction", "from"}:
+        return False
+    signed = sample.money[proof.columns["amount"]].values
+    return bool((signed < 0).any() and (np.sign(signed) * np.sign(proof.moves) < 0).any())
+
+
+def _in_words(sample: Sample, proof: Proof) -> str:
+    """The first row that proves it, with its numbers, and how many do."""
+    file, rows = sample.file, proof.places
+    balance = dict(file.column(proof.columns["balance"]))
+    step = -1 if proof.newest_first else 1
+    told = [line for line, _ in file.rows[: sample.places[-1] + 1] if text_of(balance[line]).strip()][::step]
+    first = file.rows[rows[0]][0]
+    before = told[told.index(first) - 1]
+    parts = []
+    for name in ("debit", "credit", "amount", "fee"):
+        text = text_of(dict(file.column(proof.columns.get(name, ""))).get(first, "")).strip()
+        comes = name == "credit" or (name == "amount" and proof.moves[sample.places.index(rows[0])] > 0)
+        parts += [f"{'+' if comes else '-'} {text.strip('+-')}"] if text else []
+    sides = dict(file.column(proof.columns.get("side", "")))
+    was, comes_to = (f"{text_of(balance[line])} {text_of(sides.get(line, ''))}".strip() for line in (before, first))
+    return (
+        f"{was} in line {before} {' '.join(parts)} = {comes_to} in line {first}, "
+        f"and so in {len(rows)} of {proof.of} rows"
+    )
+
+
+def _has_part(name: str, sample: Sample, heading: str) -> float:
+    return sample.fits(name, heading) and re.search(HEADING_PARTS[name], plain(heading)) is not None
+
+
+def _by_share(kind: Callable[[str], object], sample: Sample, heading: str) -> float:
+    """The share of a kind; nothing where it is not nearly all."""
+    share = sample.share(kind, heading)
+    return share if share >= NEARLY_ALL else 0
+
+
+def _like_keys(sample: Sample, heading: str) -> float:
+    """How many codes differ; a column that only counts its rows, from one, is none."""
+    texts = sample.texts(heading)
+    counts = [int(text) for text in texts if re.fullmatch("[0-9]{1,6}", text)]
+    if len(counts) == len(texts) > 0 and min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}:
+        return 0
+    return _by_share(_is_code, sample, heading) * len({*texts}) / max(1, len(sample.places))
+
+
+def _like_money(sample: Sample, heading: str) -> float:
+    """How many amounts have decimals or a sign: more than a number has that only counts something."""
+    money = sample.money.get(heading)
+    return float(money.decimals + 2 * (money.values < 0).sum()) if money else 0
+
+
+def _like_days(sample: Sample, heading: str) -> float:
+    """How many days there are; twice that where they are in order."""
+    readings = sample.days.get(heading, [])
+    return max((len(each) * (1 + in_order([*each.values()])) for each in readings), default=0)
+
+
+def _like_narrative(sample: Sample, heading: str) -> float:
+    """How many letters a row has; nothing where most rows say the same."""
+    texts = sample.texts(heading)
+    letters = sum(sum(map(str.isalpha, text)) for text in texts) / max(1, len(texts))
+    is_free = heading not in sample.days and 2 * len({*texts}) >= len(texts)
+    return letters if is_free and letters >= _LEAST_LETTERS else 0
+
+
+def _all_known(words: Mapping[str, str], sample: Sample, heading: str) -> float:
+    return bool(found := sample.words(heading)) and found <= listed(words).keys()
+
+
+_SCORES: Final[dict[str, _Score]] = {
+    "moment": _like_days,
+    "time": partial(_by_share, TIME.fullmatch),
+    "status": partial(_all_known, STATUS_WORDS),
+    "amount": _like_money,
+    "direction": partial(_all_known, DIRECTION_WORDS),
+    "phone": partial(_by_share, _is_phone),
+    "key": _like_keys,
+    "description": _like_narrative,
+}
+"""Field → how likely a column holds it by its cells; of what is more than nothing the likeliest is taken."""
