@@ -2,6 +2,7 @@ from typing import get_type_hints
 
 import pytest
 
+from workbench.domain import gaps
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.errors import GapRefused
 
@@ -18,8 +19,8 @@ def test_every_section_that_leaves_something_open_has_rows_that_explain_themselv
     assert {gap.section for gap in REGISTER} == {"1", "2.1", "2.5", *"3456789"}
     hints = get_type_hints(Gaps)
     for gap in REGISTER:
-        assert all((gap.says, *gap.alternatives.values(), *gap.planned.values())), gap.name
-        values = [gap.default, *gap.alternatives, *gap.planned]
+        assert all((gap.says, *gap.alternatives.values())), gap.name
+        values = [gap.default, *gap.alternatives]
         assert len({*values}) == len(values), gap.name
         of_type = tuple if hints[gap.name] == tuple[int, ...] else hints[gap.name]
         assert {type(value) for value in values} == {of_type}, gap.name
@@ -38,17 +39,13 @@ def test_figures_of_the_defaults():
     }  # fmt: skip
 
 
-def test_nothing_chosen_is_the_defaults_each_alternative_is_selectable_and_what_is_planned_refused_as_such():
+def test_nothing_chosen_is_the_defaults_each_alternative_is_selectable():
     for choices in (None, {}, {gap.name: gap.default for gap in REGISTER}):
         assert Gaps.chosen(choices) == Gaps()
         assert Gaps.chosen(choices).changed() == {}
     for gap in REGISTER:
         for value in gap.alternatives:
             assert Gaps.chosen({gap.name: value}).changed() == {gap.name: value}
-        for value in gap.planned:
-            error = refused({gap.name: value})
-            assert f"is planned for {gap.name} and not built yet" in error.message
-            assert error.facts == {"name": gap.name, "allowed": (gap.default, *gap.alternatives)}
     assert Gaps.chosen({"retry_schedule_s": [0]}).retry_schedule_s == (0,)
 
 
@@ -80,4 +77,12 @@ def test_an_unknown_value_is_refused_with_those_there_are():
         for value in [*values, *OF_ANY_TYPE]:
             error = refused({name: value})
             assert error.facts == {"name": name, "allowed": allowed}
-            assert all(repr(each) in error.message for each in allowed)
+            assert all(gaps.written(each) in error.message for each in allowed)
+
+
+def test_two_choices_that_have_no_meaning_together_are_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch):
+    pair = gaps.Excluded("pin_attempts", 1, "prompt_timeout_s", 60, "for the sake of this test")
+    monkeypatch.setattr(gaps, "EXCLUDED", (pair,))
+    assert Gaps.chosen({"pin_attempts": 1}).pin_attempts == 1
+    with pytest.raises(GapRefused, match=r"pin_attempts = 1 and prompt_timeout_s = 60 cannot .* for the sake of"):
+        Gaps.chosen({"pin_attempts": 1, "prompt_timeout_s": 60})

@@ -1,6 +1,7 @@
 import math
+from collections import Counter
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from functools import partial
 
@@ -9,7 +10,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.domain import money
-from workbench.domain.money import ZMW, Money, currency_named, major_text, money_from_integer, money_from_major
+from workbench.domain.money import (
+    ISO_4217,
+    ZMW,
+    Money,
+    currency_named,
+    major_text,
+    money_from_integer,
+    money_from_major,
+    rounded,
+)
 from workbench.errors import InvalidRequest
 
 MOST_MINOR = 999_999_999_999
@@ -68,6 +78,39 @@ def test_the_one_currency_is_the_kwacha_in_either_case_and_others_are_refused_by
         assert (refused.value.code, refused.value.param) == (code, "currency")
 
 
+def test_the_codes_of_iso_4217_have_their_own_decimals():
+    by_decimals = Counter(each.decimals for each in ISO_4217.values())
+    assert by_decimals == {0: 17, 2: 139, 3: 7, 4: 2}
+    assert [str(Money(1_234_567, code)) for code in ("JPY", "USD", "KWD", "CLF")] == [
+        "JPY 1,234,567", "USD 12,345.67", "KWD 1,234.567", "CLF 123.4567",
+    ]  # fmt: skip
+    assert {code: row.code for code, row in ISO_4217.items()} == {code: code for code in ISO_4217}
+    assert len({row.numeric for row in ISO_4217.values()}) == len(ISO_4217)
+    assert currency_named("jpy", ISO_4217).decimals == 0
+    assert refusal(lambda: currency_named("XAU", ISO_4217)) == ("currency_unsupported", "currency")
+
+
+@given(AMOUNTS_MINOR, st.sampled_from(sorted(ISO_4217)))
+def test_an_amount_of_any_currency_is_the_same_in_major_units_and_back(minor: int, code: str):
+    money_ = Money(min(minor, 10 ** (10 + ISO_4217[code].decimals) - 1), code)
+    assert money_from_major(money_.major, ISO_4217[code]) == money_
+
+
+@given(st.decimals(0, 10**9, allow_nan=False, places=6), st.sampled_from(["ZMW", "JPY", "KWD"]))
+@example(Decimal("1.005"), "ZMW")
+@example(Decimal("1.015"), "ZMW")
+@example(Decimal("1e-999999"), "ZMW")
+@example(Decimal("0.5"), "JPY")
+@example(Decimal("1.5"), "JPY")
+def test_half_even_is_what_decimal_makes_of_it(amount: Decimal, code: str):
+    with localcontext(prec=60):
+        nearest = amount.quantize(Decimal(f"1e-{ISO_4217[code].decimals}"), ROUND_HALF_EVEN)
+    if nearest:
+        assert str(rounded(amount, ISO_4217[code])) == str(nearest)
+    else:
+        assert refusal(lambda: rounded(amount, ISO_4217[code])) == ("amount_not_positive", "amount")
+
+
 @given(AMOUNTS_MINOR, st.integers(0, 10_000))
 @example(19, 250)
 @example(20, 250)
@@ -82,7 +125,7 @@ def test_a_share_is_the_exact_fraction_rounded_half_up(minor: int, basis_points:
 def test_an_amount_is_read_with_its_currency_in_a_sentence_and_with_a_sign_where_it_is_the_point():
     assert [str(Money(minor)) for minor in (1, 15_000, 123_456_789)] == ["ZMW 0.01", "ZMW 150.00", "ZMW 1,234,567.89"]
     texts = {
-        (123_450, "ZMW"): "K1,234.50", (-5, "ZMW"): "\u2212K0.05", (0, "ZMW"): "K0.00", (300, "USD"): "USD 3.00",
+        (123_450, "ZMW"): "K1,234.50", (-5, "ZMW"): "-K0.05", (0, "ZMW"): "K0.00", (300, "USD"): "USD 3.00",
         (300, None): "3.00", (None, "ZMW"): "nothing",
     }  # fmt: skip
     assert {asked: money.money_text(*asked) for asked in texts} == texts

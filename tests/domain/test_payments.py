@@ -5,23 +5,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain import payments
-from workbench.domain.gaps import Gaps
-from workbench.domain.payments import Fees, Transitions, fees_of, next_state
+from workbench.domain.gaps import REGISTER, Gaps
+from workbench.domain.payments import Fees, Transitions, far_from_usual, fee_returned, fees_of, next_state
 from workbench.errors import IllegalTransition
 
-INTENT_EVENTS = ("confirm", "cancel", "pin_accepted", "attempt_failed", "funds_secured", "", "succeeded", "Confirm")
+INTENT_EVENTS = ("confirm", "cancel", "pin_accepted", "attempt_failed", "prompt_expired", "funds_secured",
+                 "late_funds", "", "succeeded", "Confirm")  # fmt: skip
 MONEY_EVENTS = ("sent", "failed", "paid", "returned", "funds_secured", "cancel", "", "Sent")
+INTENT = {
+    "requires_payment_method": {"confirm": "requires_action", "cancel": "canceled"},
+    "requires_action": {"pin_accepted": "processing", "attempt_failed": "requires_payment_method",
+                        "cancel": "canceled"},
+    "processing": {"funds_secured": "succeeded", "attempt_failed": "requires_payment_method"},
+    "succeeded": {}, "canceled": {}, "failed": {},
+}  # fmt: skip
+CHARGE = {
+    "pending": {"funds_secured": "succeeded", "attempt_failed": "failed", "prompt_expired": "failed"},
+    "succeeded": {}, "failed": {}, "expired": {},
+}  # fmt: skip
+
+
+def changed(table: dict[str, dict[str, str]], **states: dict[str, str]) -> dict[str, dict[str, str]]:
+    """A table with more, or with others, in some of its states."""
+    return {state: takes | states.get(state, {}) for state, takes in table.items()}
+
+
+LATE = {"late_funds": "succeeded"}
+ENDS = {"attempt_failed": "failed"}
+EXPIRES = {"prompt_expired": "expired"}
 TABLES = {
-    "intent": (payments.INTENT_TRANSITIONS, INTENT_EVENTS, {
-        "requires_payment_method": {"confirm": "requires_action", "cancel": "canceled"},
-        "requires_action": {"pin_accepted": "processing", "attempt_failed": "requires_payment_method",
-                            "cancel": "canceled"},
-        "processing": {"funds_secured": "succeeded", "attempt_failed": "requires_payment_method"},
-        "succeeded": {}, "canceled": {},
-    }),
-    "charge": (payments.CHARGE_TRANSITIONS, INTENT_EVENTS, {
-        "pending": {"funds_secured": "succeeded", "attempt_failed": "failed"}, "succeeded": {}, "failed": {},
-    }),
+    **{f"intent, {each}, {late}": (payments.INTENT_TRANSITIONS[each, late], INTENT_EVENTS, expected)
+       for (each, late), expected in {
+           ("retryable", "suspense"): INTENT,
+           ("retryable", "succeeds"): changed(INTENT, requires_payment_method=LATE, requires_action=LATE),
+           ("failed", "suspense"): changed(INTENT, requires_action=ENDS, processing=ENDS),
+           ("failed", "succeeds"): changed(INTENT, requires_action=ENDS, processing=ENDS, failed=LATE),
+       }.items()},
+    **{f"charge, {each}, {late}": (payments.CHARGE_TRANSITIONS[each, late], INTENT_EVENTS, expected)
+       for (each, late), expected in {
+           ("three", "suspense"): CHARGE,
+           ("three", "succeeds"): changed(CHARGE, failed=LATE),
+           ("expired", "suspense"): changed(CHARGE, pending=EXPIRES),
+           ("expired", "succeeds"): changed(CHARGE, pending=EXPIRES, expired=LATE),
+       }.items()},
     "refund": (payments.REFUND_TRANSITIONS, MONEY_EVENTS, {
         "pending": {"sent": "succeeded", "failed": "failed"}, "succeeded": {}, "failed": {},
     }),
@@ -49,6 +75,12 @@ def test_every_state_and_every_event(
     assert len(transitions) == sum(map(len, expected.values()))
 
 
+def test_each_pair_of_choices_has_its_tables_and_no_other():
+    values = {gap.name: (gap.default, *gap.alternatives) for gap in REGISTER}
+    assert {*payments.INTENT_TRANSITIONS} == {*product(values["intent_states"], values["late_success"])}
+    assert {*payments.CHARGE_TRANSITIONS} == {*product(values["charge_states"], values["late_success"])}
+
+
 def test_fees():
     for choices, gross, merchant, operator in (
         ({}, 10_000, 250, 100), ({}, 15_000, 375, 150), ({}, 1, 1, 0), ({}, 50, 1, 1), ({}, 60, 2, 1),
@@ -63,3 +95,39 @@ def test_fees_never_exceed_what_was_paid(gross: int, merchant_fee: str, operator
     fees = fees_of(gross, Gaps.chosen({"merchant_fee": merchant_fee, "operator_fee": operator_fee}))
     assert 0 <= fees.merchant_minor <= gross
     assert 0 <= fees.operator_minor <= gross
+
+
+def test_a_flat_fee_is_one_of_the_currency():
+    flat = Gaps.chosen({"merchant_fee": "flat_1.00"})
+    assert [fees_of(10_000, flat, code).merchant_minor for code in ("JPY", "USD", "KWD")] == [1, 100, 1000]
+
+
+@given(st.integers(1, 10**6), st.data())
+def test_what_goes_back_of_a_fee_never_exceeds_it_and_is_all_of_it_once_all_is_refunded(
+    amount: int, data: st.DataObject
+):
+    fee = data.draw(st.integers(0, amount))
+    stand: list[tuple[int, int]] = []
+    while left := amount - sum(refund for refund, _ in stand):
+        if stand and data.draw(st.integers(0, 4)) == 0:
+            # A refund that fails is undone, whichever it is.
+            stand.pop(data.draw(st.integers(0, len(stand) - 1)))
+            continue
+        asked = left if len(stand) > 8 else data.draw(st.integers(1, left))
+        returned = sum(part for _, part in stand)
+        part = fee_returned(fee, amount_minor=amount, refunded_minor=amount - left + asked, returned_minor=returned)
+        assert 0 <= part <= fee - returned
+        stand.append((asked, part))
+    assert sum(part for _, part in stand) == fee
+
+
+def test_a_charge_is_held_against_the_median_of_twenty_at_most():
+    usual = [10_000] * 11 + [1] * 4 + [10**9] * 5
+    assert [far_from_usual(minor, usual) for minor in (200, 201, 499_999, 500_000)] == [10_000, None, None, 10_000]
+    assert (far_from_usual(1, [100] * 3), far_from_usual(1, [100] * 2)) == (100, None), "of too few nothing is said"
+    assert far_from_usual(1, [1] * 20) is None
+
+
+def test_of_a_fee_nothing_is_taken_back_where_the_refunds_that_stand_were_rounded_up():
+    # Of 4 on 8, refunds of 1 give back 1, 0, 1, 0 and 1; those of nothing have failed since.
+    assert fee_returned(4, amount_minor=8, refunded_minor=4, returned_minor=3) == 0

@@ -1,4 +1,6 @@
 import base64
+import hashlib
+import hmac
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.domain import signatures
-from workbench.domain.signatures import headers_for, sign, verify
+from workbench.domain.ids import Draws
+from workbench.domain.masking import Secret, mask
+from workbench.domain.signatures import SCHEMES, headers_for, sign, verify
 from workbench.errors import SignatureRefused
 from workbench.resources import fixture
 
@@ -23,7 +27,7 @@ def signed(body: bytes = BODY, secret: str = OURS, at_s: int = NOW_S) -> dict[st
     return headers_for(secret, ID, at_s, body)
 
 
-def reason(body: bytes, headers: dict[str, str], secrets: Any = (OURS,), **more: int) -> str:  # noqa: ANN401  some secrets
+def reason(body: bytes, headers: dict[str, str], secrets: Any = (OURS,), **more: Any) -> str:  # noqa: ANN401  some secrets
     with pytest.raises(SignatureRefused) as refused:
         verify(body, headers, secrets, **{"now_s": NOW_S, **more})
     assert refused.value.facts == {"reason": refused.value.reason}
@@ -69,7 +73,7 @@ def test_any_of_several_signatures_and_secrets_may_match_and_headers_are_named_i
     ours, others = (sign(secret, ID, NOW_S, BODY) for secret in (OURS, OTHERS))
     for text in (f"{others} {ours}", f"{ours} {others}", f"v1a,{ours[3:]} {ours}", f"nonsense  {ours} "):
         assert verify(BODY, {**signed(), "webhook-signature": text}, [OURS], now_s=NOW_S) == ID
-    for secrets in ([OURS, OLD], iter([OLD, OURS])):
+    for secrets in ([OURS, OLD], iter([OLD, OURS]), OURS):
         assert verify(BODY, signed(), secrets, now_s=NOW_S) == ID
 
 
@@ -165,3 +169,120 @@ def test_every_pair_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch
     # The first pair fits already, and the others are compared all the same.
     assert len(pairs) == 2 * 3
     assert all(type(one) is type(two) is bytes for one, two in pairs)
+
+
+# The other schemes, each by its published algorithm, written here again.
+
+
+def by_stripe(secret: str, at_s: int, body: bytes) -> str:
+    """docs.stripe.com/webhooks: the timestamp, a point and the payload, under the endpoint's secret as it is."""
+    return hmac.new(secret.encode("utf-8"), f"{at_s}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+def by_github(secret: str, body: bytes) -> str:
+    """docs.github.com, "Validating webhook deliveries"."""
+    return "sha256=" + hmac.new(secret.encode("utf-8"), msg=body, digestmod=hashlib.sha256).hexdigest()
+
+
+def of(scheme: str, body: bytes = BODY, secret: str = OURS, at_s: int = NOW_S, **more: Any) -> dict[str, str]:  # noqa: ANN401  of headers_for
+    return headers_for(secret, ID, at_s, body, scheme=scheme, **more)
+
+
+def test_githubs_published_example_and_what_stripes_own_library_computed():
+    assert of("github", b"Hello, World!", "It's a Secret to Everybody") == {
+        "X-Hub-Signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+    }
+    assert of("stripe", b'{"test": 2432232314}', "whsec_test_secret", 1614265330) == {
+        "Stripe-Signature": "t=1614265330,v1=10c96c6fd3f320fcfc264cdc4f476c15060ede8e8a08404cea2ddf3b72544a9c"
+    }
+
+
+TEXTS = st.text(min_size=1, max_size=40)
+
+
+@given(TEXTS, TEXTS, JSON_BODIES, st.integers(1, 4_000_000_000))
+def test_each_is_as_it_is_published_and_verified_by_what_was_written_from_it(
+    secret: str, other: str, body: bytes, at_s: int
+):
+    several = f"t={at_s},v1={by_stripe(secret, at_s, body)},v1={by_stripe(other, at_s, body)}"
+    assert of("stripe", body, secret, at_s, also=[other]) == {"Stripe-Signature": several}
+    # There is room for one.
+    assert of("github", body, secret, at_s, also=[other]) == {"X-Hub-Signature-256": by_github(secret, body)}
+    found = json.loads(body).get("id", "")
+    for headers, scheme in (
+        ({"stripe-signature": several}, "stripe"),
+        ({"STRIPE-SIGNATURE": f"t={at_s}, v0=nonsense, v1=nonsense, v1={by_stripe(secret, at_s, body)}"}, "stripe"),
+        ({"x-hub-signature-256": by_github(secret, body)}, "github"),
+    ):
+        for secrets in ([secret], [other, secret]):
+            assert verify(body, headers, secrets, now_s=at_s, scheme=scheme) == (
+                found if isinstance(found, str) else ""
+            )
+
+
+def of_another(scheme: str, digest: bytes) -> dict[str, str]:
+    written = SCHEMES[scheme].encode
+    return SCHEMES[scheme].write(ID, NOW_S, [written(digest)])
+
+
+NOT_BASE64 = "whsec_a secret of no form"
+BASE64 = base64.b64encode(bytes.fromhex(by_stripe(OURS, NOW_S, BODY))).decode()
+BARE = OURS.removeprefix("whsec_")
+REASONS: list[tuple[str, str, bytes, dict[str, str]]] = [
+    ("stripe", "header_missing", BODY, signed()),
+    ("stripe", "header_missing", BODY, {"Stripe-Signature": ""}),
+    *(("stripe", "timestamp_malformed", BODY, {"Stripe-Signature": text}) for text in (
+        "nonsense", "v1=abc", "t=,v1=abc", "t=-1,v1=abc", "t=1.5,v1=abc", "T=1,v1=abc",
+    )),
+    *(("stripe", "signature_malformed", BODY, {"Stripe-Signature": text}) for text in (
+        f"t={NOW_S}", f"t={NOW_S},v0=abc", f"t={NOW_S},V1=abc",
+    )),
+    ("stripe", "signature_is_base64", BODY, {"Stripe-Signature": f"t={NOW_S},v1={BASE64}"}),
+    ("stripe", "key_not_the_text", BODY, {"Stripe-Signature": f"t={NOW_S},v1={by_stripe(BARE, NOW_S, BODY)}"}),
+    ("stripe", "key_not_the_text", BODY, of_another("stripe", hmac.digest(
+        base64.b64decode(BARE), f"{NOW_S}.".encode() + BODY, "sha256"))),
+    ("stripe", "timestamp_not_signed", BODY, of_another("stripe", hmac.digest(OURS.encode(), BODY, "sha256"))),
+    ("stripe", "body_reserialised", json.dumps(json.loads(BODY)).encode(), of("stripe", BODY)),
+    ("stripe", "signature_mismatch", BODY, of("stripe", secret=OTHERS)),
+    ("stripe", "signature_mismatch", BODY, {"Stripe-Signature": f"t={NOW_S + 1},v1={by_stripe(OURS, NOW_S, BODY)}"}),
+    ("stripe", "timestamp_stale", BODY, of("stripe", at_s=NOW_S - 301)),
+    ("stripe", "timestamp_in_future", BODY, of("stripe", at_s=NOW_S + 301)),
+    ("github", "header_missing", BODY, of("stripe")),
+    *(("github", "signature_malformed", BODY, {"X-Hub-Signature-256": text}) for text in (
+        "nonsense", "sha1=abc", by_github(OURS, BODY)[7:], "SHA256=abc",
+    )),
+    ("github", "signature_is_base64", BODY, {"X-Hub-Signature-256": "sha256=" + base64.b64encode(
+        bytes.fromhex(by_github(OURS, BODY)[7:])).decode()}),
+    ("github", "key_not_the_text", BODY, {"X-Hub-Signature-256": by_github(BARE, BODY)}),
+    ("github", "body_reserialised", json.dumps(json.loads(BODY)).encode(), of("github")),
+    ("github", "signature_mismatch", BODY.replace(b"150.00", b"15.00"), of("github")),
+    ("github", "signature_mismatch", BODY, of("github", secret=OTHERS)),
+]  # fmt: skip
+
+
+def test_a_refusal_by_any_scheme_names_the_mistake():
+    for scheme, why, body, headers in REASONS:
+        assert reason(body, headers, scheme=scheme) == why, (scheme, headers)
+    for scheme in ("stripe", "github"):
+        assert reason(BODY, of(scheme), [""], scheme=scheme) == "secret_malformed"
+        # A secret of any form is one.
+        assert reason(BODY, of(scheme), [NOT_BASE64], scheme=scheme) == "signature_mismatch"
+        with pytest.raises(SignatureRefused, match="missing") as refused:
+            verify(BODY, signed(), [OURS], now_s=NOW_S, scheme=scheme)
+        assert "scheme standard_webhooks" in refused.value.hint
+    assert verify(BODY, of("github", at_s=1), [OURS], now_s=NOW_S, scheme="github") == ID, "it tells no time"
+
+
+@pytest.mark.parametrize("body", [b"no JSON", b"[1]", b'{"id": 5}', b"{}", b"[" * 100_000])
+def test_the_id_of_a_message_that_carries_none_in_its_headers_is_the_bodys(body: bytes):
+    for scheme in ("stripe", "github"):
+        assert verify(BODY, of(scheme), [OURS], now_s=NOW_S, scheme=scheme) == ID
+        assert verify(body, of(scheme, body), [OURS], now_s=NOW_S, scheme=scheme) == ""
+
+
+def test_a_new_secret_has_the_form_of_its_scheme_is_masked_and_is_one_in_every_other():
+    for scheme in SCHEMES:
+        secret = Draws("7").webhook_secret("we_1", 1, scheme=scheme)
+        assert mask(f"{secret}, {Secret(secret)!r}") == "whsec_••••, 'whsec_••••'"
+        for other in SCHEMES:
+            assert verify(BODY, of(other, secret=secret), [secret], now_s=NOW_S, scheme=other) == ID

@@ -69,9 +69,12 @@ class Wire:
     def intent(self, **fields: str | None) -> httpx.Response:
         return self.post("/v1/payment_intents", written({**INTENT, **fields}), self.bearer)
 
-    def confirm(self, intent_id: str, phone: str, provider: str = "mtn") -> httpx.Response:
+    def confirm(
+        self, intent_id: str, phone: str, provider: str = "mtn", *, client_secret: str | None = None
+    ) -> httpx.Response:
         mobile_money = json.dumps({"phone": phone, "provider": provider})
-        body = written({"payment_method": f'{{"type": "mobile_money", "mobile_money": {mobile_money}}}'})
+        fields: Fields = {"payment_method": f'{{"type": "mobile_money", "mobile_money": {mobile_money}}}'}
+        body = written(fields if client_secret is None else {**fields, "client_secret": json.dumps(client_secret)})
         return self.post(f"/v1/payment_intents/{intent_id}/confirm", body, self.bearer)
 
     def charge(self, *, key: str | None = None, **fields: str | None) -> httpx.Response:
@@ -93,9 +96,9 @@ class Wire:
 
     def prompt(self, amount: str = "150.00", prefix: str = "96") -> tuple[str, str]:
         """A confirmed intent whose customer has the prompt before them: its id, the number."""
-        intent_id, phone = self.intent(amount=amount).json()["id"], self.new_number(prefix)
-        assert self.confirm(intent_id, phone).status_code == 200
-        return intent_id, phone
+        intent, phone = self.intent(amount=amount).json(), self.new_number(prefix)
+        assert self.confirm(intent["id"], phone, client_secret=intent["client_secret"]).is_success
+        return intent["id"], phone
 
     def paid(self, amount: str = "150.00", prefix: str = "96") -> str:
         """An intent that was paid, with its webhooks delivered."""
@@ -105,7 +108,10 @@ class Wire:
         return intent_id
 
     def status(self, intent_id: str) -> str:
-        return self.get(f"/v1/payment_intents/{intent_id}").json()["status"]
+        response = self.get(f"/v1/payment_intents/{intent_id}")
+        # A refusal has a status too, as a number.
+        assert response.status_code == 200, response.text
+        return response.json()["status"]
 
     def entries(self, payment: str | None = None) -> list[dict[str, Any]]:
         rows = self.get("/sandbox/ledger/entries").json()["data"]

@@ -15,7 +15,7 @@ ASSETS = {
     "swagger-ui-bundle.js": SCRIPT, "swagger-ui.css": STYLE, "favicon-32x32.png": "image/png", "docs.js": SCRIPT,
     "docs.css": STYLE,
 }  # fmt: skip
-PAGES_FOR_PEOPLE = ("/", "/docs", "/docs/errors", "/docs/test-numbers")
+PAGES_FOR_PEOPLE = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/interface")
 TYPES = {
     **dict.fromkeys(PAGES_FOR_PEOPLE, HTML),
     **dict.fromkeys(("/openapi.json", "/plants/openapi.json"), "application/json"),

@@ -115,9 +115,9 @@ class TestSection3States:
         assert (response.status_code, response.json()["status"]) == (200, "succeeded")
 
     def test_confirming_sends_a_ussd_prompt_that_asks_for_the_pin(self, wire: Wire):
-        intent_id, phone = wire.intent(amount="150.00").json()["id"], wire.new_number()
+        intent, phone = wire.intent(amount="150.00").json(), wire.new_number()
         assert wire.get(f"/sandbox/phones/{phone}").json()["waiting"] is False
-        wire.confirm(intent_id, phone)
+        wire.confirm(intent["id"], phone, client_secret=intent["client_secret"])
         shown = wire.get(f"/sandbox/phones/{phone}").json()
         assert shown["waiting"] is True
         assert "ZMW 150.00" in shown["screen"]
@@ -160,9 +160,11 @@ class TestSection3States:
 
 class TestSection4Endpoints:
     def test_each_shown_operation_is_a_post_that_answers_200_in_json(self, wire: Wire):
+        made = wire.intent().json()
+        confirmed = wire.confirm(made["id"], wire.new_number(), client_secret=made["client_secret"])
         for path, response in {
             "/v1/payment_intents": wire.intent(),
-            "/v1/payment_intents/{id}/confirm": wire.confirm(wire.intent().json()["id"], wire.new_number()),
+            "/v1/payment_intents/{id}/confirm": confirmed,
             "/v1/charges": wire.charge(),
             "/plants": wire.plant(),
             "/v1/auth/token": wire.post("/v1/auth/token", CREDENTIALS, {}),
@@ -274,14 +276,15 @@ class TestSection6Events:
         assert Webhook(receiver.secrets[0]).verify(message.body, message.headers)["data"]["object"]["id"] == charge.id
 
     def test_a_failed_delivery_is_retried_with_backoff_and_then_given_up_as_undeliverable(self, wire: Wire):
-        intent_id, receiver = wire.intent().json()["id"], wire.bench.receiver
+        intent, receiver = wire.intent().json(), wire.bench.receiver
+        intent_id = intent["id"]
         wire.bench.clock.advance(0)
 
         @receiver.on("payment_intent.requires_action")
         def refuse(event: Event) -> None:
             assert event.data.object["id"] != intent_id, "not today"
 
-        wire.confirm(intent_id, wire.new_number())
+        wire.confirm(intent_id, wire.new_number(), client_secret=intent["client_secret"])
         wire.bench.clock.advance(days=4)
         wanted = ("webhook", "payment_intent.requires_action", intent_id)
         attempts = [row for row in wire.trace() if (row["kind"], row["what"], row["payment"]) == wanted]

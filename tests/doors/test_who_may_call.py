@@ -1,14 +1,17 @@
 """Who may reach the sandbox, and how a request has to arrive: by the names of this machine, whole, and in time."""
 
+import itertools
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from decimal import Decimal
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
-from tests.conftest import Serving
+from tests.conftest import Serving, refusal
 from tests.doors.conftest import Door, whole
 from workbench import Workbench
 from workbench.errors import ServeRefused
@@ -41,6 +44,14 @@ ANSWERS: dict[tuple[int, str], list[list[str]]] = {
 PATHS = ["/", "/docs", "/docs/assets/docs.js", "/v1/auth/token", "/sandbox/ledger/entries", "/nowhere"]
 METHODS = ["GET", "HEAD", "POST", "DELETE", "OPTIONS", "FOO"]
 SHORT_S = 1.5
+SHOP = "https://shop.example"
+CONFIRM, RETRIEVE = "/v1/payment_intents/pi_0/confirm", "/v1/payment_intents/pi_0"
+ASKED = [
+    # path, what a preflight asks for, what it is answered from a page that is let in
+    (CONFIRM, "POST", 200), (RETRIEVE, "GET", 200), (RETRIEVE, "HEAD", 200), (CONFIRM, "GET", 403),
+    (CONFIRM, "", 403), ("/v1/payment_intents/pi_0/cancel", "POST", 403), ("/v1/payment_intents", "POST", 403),
+    ("/v1/charges", "POST", 403), ("/v1/balance", "GET", 403), ("/sandbox/clock", "GET", 403), ("/docs", "GET", 403),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -111,11 +122,77 @@ class TestAllowed:
 
     def test_bound_to_every_address_it_answers_by_that_one_beside_the_loopbacks_names(self, serving: Serving):
         answered, refused = ["0.0.0.0", "127.0.0.1", "shop"], ["192.168.1.7", "evil.example"]  # noqa: S104  what is tested
-        with serving("--port", "0", "--json", "--host", answered[0], "--allow-host", "shop") as server:
+        allowed = ("--allow-host", "shop", "--allow-origin", "http://localhost:3000", "--allow-origin", SHOP)
+        with serving("--port", "0", "--json", "--host", answered[0], *allowed) as server:
             url = urlsplit(server.address["base_url"])
             door = Door(url.port or 0, "", url.hostname or "")
             for status, names in ((200, answered), (421, refused)):
                 assert [door.send(door.head("/docs", f"Host: {each}"))[0] for each in names] == [status] * len(names)
+            for origin, status in (("http://localhost:3000", 200), (SHOP, 200), ("http://localhost:3001", 405)):
+                lines = (f"Host: {url.hostname}", f"Origin: {origin}", "Access-Control-Request-Method: POST")
+                assert door.send(door.head(CONFIRM, *lines, method="OPTIONS"))[0] == status, origin
+
+
+LETS = "access-control-allow-origin"
+
+
+@contextmanager
+def calls(bench: Workbench, origins: str) -> Iterator[httpx.Client]:
+    """Calls over a port that lets pages of these origins in."""
+    with bench.serve(allow_origins=origins) as served, httpx.Client(base_url=served.base_url, verify=False) as http:  # noqa: S501  no TLS is spoken
+        yield http
+
+
+class TestPages:
+    """Cross-origin calls of a merchant's pages: what a publishable key may do, for origins that are let in."""
+
+    @pytest.mark.parametrize(("gaps", "lets"), [({}, True), ({"publishable_key": "nothing"}, False)])
+    def test_a_preflight_is_answered_where_a_publishable_key_may_call(self, gaps: dict[str, object], lets: bool):  # noqa: FBT001  a case
+        with Workbench(seed=7, gaps=gaps) as bench, calls(bench, f"{SHOP}:443/") as http:
+            for origin, (path, method, status) in itertools.product((SHOP, "https://evil.example"), ASKED):
+                headers = {"Origin": origin, "Access-Control-Request-Method": method}
+                answer = http.options(path, headers=headers)
+                is_let = lets and origin == SHOP and status == 200
+                assert answer.status_code == (200 if is_let else 403), (origin, path, method)
+                assert answer.headers.get(LETS) == (SHOP if is_let else None)
+                if is_let:
+                    sent = answer.headers["Access-Control-Allow-Headers"].lower().split(", ")
+                    assert {"authorization", "content-type", "idempotency-key"} <= {*sent}
+                    assert answer.headers["Access-Control-Allow-Methods"] == {"HEAD": "GET"}.get(method, method)
+            assert not [row for row in bench.trace if row["result"] == "200" and row["what"].startswith("OPTIONS")]
+
+    def test_what_it_is_answered_it_may_read_refusals_too_and_nothing_else(self):
+        with Workbench(seed=7) as bench, calls(bench, SHOP) as http:
+            made = bench.client.payment_intents.create(amount=Decimal(1))
+            key = {"Origin": SHOP, "Authorization": f"Bearer {bench.publishable_key!s}"}
+            for path, status, is_let in (
+                (f"/{made.id}?client_secret={made.client_secret!s}", 200, True),
+                (f"/{made.id}", 403, True), ("/pi_0?client_secret=x", 404, True), ("", 403, False),
+            ):  # fmt: skip
+                answer = http.get(f"/v1/payment_intents{path}", headers=key)
+                assert (answer.status_code, answer.headers.get(LETS)) == (status, SHOP if is_let else None), path
+                assert ("Vary" in answer.headers) == is_let
+            assert refusal(answer)[1] == "origin_refused"
+
+    def test_without_one_there_is_no_preflight(self, door: Door):
+        for origin in PAGES_AT_HOME[:3]:
+            lines = ("Host: localhost", f"Origin: {origin}", "Access-Control-Request-Method: POST")
+            assert door.send(door.head(CONFIRM, *lines, method="OPTIONS"))[0] == 405
+
+    def test_what_is_no_origin_is_refused(self):
+        with Workbench(seed=7) as bench:
+            for origin in (
+                "*",
+                "null",
+                "shop.example",
+                "http://",
+                "file:///x",
+                "http://shop/x",
+                "http://a b",
+                "//shop",
+            ):
+                with pytest.raises(ServeRefused, match="no origin of a page"):
+                    bench.serve(allow_origins=[origin])
 
 
 HALF = ("Host: localhost", "Content-Type: application/json", "Content-Length: 80")

@@ -198,6 +198,26 @@ class Sandbox:
         """Status and number of attempts of each delivery."""
         return [(each.status, each.attempts) for each in self.deliveries()]
 
+    def overtaking(self) -> list[str]:
+        """Deliveries first tried before an earlier one of their object, to their endpoint, was over."""
+        with self.engine.store.transaction() as tx:
+            deliveries, attempts = tx.deliveries.all(), tx.attempts.all()
+            about = {each.id: each.object_id for each in tx.events.all()}
+        tries = {each.id: [one for one in attempts if one.delivery == each.id] for each in deliveries}
+        most = len(self.engine.store.gaps.retry_schedule_s)
+        pairs = (
+            (tries[one.id], tries[two.id], two.id)
+            for one, two in itertools.combinations(deliveries, 2)
+            if (one.endpoint, about[one.event]) == (two.endpoint, about[two.event]) and tries[two.id]
+        )
+        # Over is what was taken, or was tried as often as there are tries, before it was replayed.
+        return [
+            name
+            for earlier, later, name in pairs
+            if not (before := [each for each in earlier if each.seq < later[0].seq])
+            or (before[-1].status_code != 200 and before[-1].number % most)
+        ]
+
     @property
     def now_s(self) -> int:
         return (START_MS + self.now_ms()) // 1000

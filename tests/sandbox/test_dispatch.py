@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import is_true_soon
 from tests.sandbox.conftest import Merchant, Sandbox
+from workbench.domain import webhooks
 from workbench.sandbox import driver
 from workbench.sandbox.delivery import MAX_IN_FLIGHT
 
@@ -70,6 +71,34 @@ def test_a_receiver_that_hangs_holds_up_nobody_else(sandbox: Sandbox, merchant: 
         merchant.let_go.set()
     assert merchant.texts("/slow") == ["first", "second"]
     assert statuses(sandbox) == {"delivered": 4}
+
+
+def test_by_object_none_overtakes_another_side_by_side(
+    worker: NewSandbox, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+):
+    outcome_of = webhooks.outcome_of
+
+    def soon(*attempt: Any) -> webhooks.Outcome:  # noqa: ANN401  those of outcome_of
+        outcome = outcome_of(*attempt)
+        return outcome._replace(wait_ms=outcome.wait_ms and 1)
+
+    monkeypatch.setattr(webhooks, "outcome_of", soon)
+    sandbox = worker("running", ordering="per_object")
+    merchant.answers["/a"], merchant.answers["/b"] = [500, 500, 200] * 60, [200]
+    hooks(sandbox, "/a", "/b")
+
+    def sell() -> None:
+        for _ in range(5):
+            sandbox.client.payment_intents.cancel(sandbox.client.payment_intents.create(amount=1).id)
+            sandbox.engine.run_due()
+
+    with running(sell, sell, sandbox.engine.run_due):
+        pass
+    # Which of them meets the refusals is a matter of chance: one that met ten is a dead letter, and over too.
+    over = {webhooks.DELIVERED, webhooks.DEAD_LETTER}
+    assert is_true_soon(lambda: sandbox.engine.run_due() or {*statuses(sandbox)} <= over)
+    assert (statuses(sandbox).total(), statuses(sandbox)[webhooks.DELIVERED] >= 30) == (40, True)
+    assert sandbox.overtaking() == []
 
 
 def test_so_many_are_in_flight_and_no_more(sandbox: Sandbox, merchant: Merchant):

@@ -18,7 +18,12 @@ Document = dict[str, Any]
 TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 ROUTED = [(row.method.lower(), row.path) for row in TABLE]
 ALTERNATIVES = [{gap.name: value} for gap in REGISTER for value in gap.alternatives]
-SEVERAL = {"declined_status": "200", "reused_key_status": 409, "intent_fields": "minimal", "version_header": "none"}
+SWITCHED = [gap for gap in REGISTER if gap.alternatives]
+TOGETHER = [
+    {gap.name: [*gap.alternatives][min(place, len(gap.alternatives) - 1)] for gap in SWITCHED}
+    for place in range(max(len(gap.alternatives) for gap in SWITCHED))
+]
+"""Every alternative, in as few documents as rows have alternatives."""
 
 
 def described(**choices: object) -> Document:
@@ -39,7 +44,9 @@ class TestTheWhole:
         assert errors_of(DOCUMENT) == unresolved(DOCUMENT) == []
         assert errors_of({**DOCUMENT, "paths": {}, "components": {"schemas": {"Plant": {"type": "thing"}}}})
 
-    @pytest.mark.parametrize("choices", [*ALTERNATIVES, SEVERAL], ids=str)
+    @pytest.mark.parametrize(
+        "choices", [*TOGETHER, *(pytest.param(each, marks=pytest.mark.thorough) for each in ALTERNATIVES)], ids=str
+    )
     def test_it_is_valid_with_every_alternative_of_the_register(self, choices: dict[str, object]):
         other = described(**choices)
         assert unresolved(other) == []
@@ -119,6 +126,11 @@ class TestOperations:
             charge = described(reused_key_status=status)["paths"]["/v1/charges"]["post"]["responses"]
             assert "422" not in charge
             assert str(status) in charge
+        waits = described(charge_wait="accepted")["paths"]["/v1/charges"]["post"]["responses"]
+        assert "202" in waits
+        assert not {"200", "201", "402"} & waits.keys(), "whoever is waited for declines later"
+        of_intent = described(currencies="iso4217")["components"]["schemas"]["CreateRefund"]["oneOf"][1]
+        assert str(of_intent["properties"]["amount"]["multipleOf"]) == "0.0001"
         assert '"name": "Api-Version"' in json.dumps(DOCUMENT)
         assert '"name": "Api-Version"' not in json.dumps(described(version_header="none"))
         strict = described(currency_case="strict")["components"]["schemas"]["CreatePaymentIntent"]["properties"]

@@ -229,7 +229,7 @@ INSIDE = [["10.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["::ffff:192.168.0.1"], ["127.0
 """What a name may lead to, and the last of it is refused."""
 
 
-def refused(call: Callable[..., object] = check_url, **named: str) -> str:
+def refused(call: Callable[..., object] = check_url, **named: object) -> str:
     with pytest.raises(InvalidRequest) as caught:
         call(**named)
     assert (caught.value.code, caught.value.param) == ("url_refused", "url")
@@ -244,6 +244,15 @@ def test_loopback_public_addresses_and_names_are_taken():
 @pytest.mark.parametrize("host", REFUSED)
 def test_every_other_address_is_refused_in_every_spelling(host: str):
     assert "neither this machine's loopback nor a public address" in refused(url=f"http://{host}/")
+
+
+def test_private_networks_are_taken_on_request_and_nothing_else_with_them():
+    for host in ("10.0.0.1", "172.31.255.254", "192.168.0.1", "[fd00::1]", "[::ffff:10.0.0.1]"):
+        check_url(f"http://{host}/", private=True)
+        assert resolved(f"http://{host}/", private=True).port == 80
+        assert "--allow-private-receivers" in refused(url=f"http://{host}/")
+    for host in ("169.254.169.254", "100.64.0.1", "0.0.0.0", "[fe80::1]", "[fec0::1]", "224.0.0.1"):  # noqa: S104  none is bound
+        assert "--allow-private-receivers" not in refused(url=f"http://{host}/", private=True)
 
 
 def test_what_is_no_url_is_refused_and_an_attempt_checks_all_that_registration_does():

@@ -49,6 +49,24 @@ def test_a_balance_before_a_day_is_of_what_occurred_before_it_whenever_it_was_re
         assert held == [300, 200, 100, 0]
 
 
+def made_of(path: Path) -> set[tuple[str, str]]:
+    """What the file at a path is made of: tables, indexes and views, by their names."""
+    with closing(sqlite3.connect(path)) as connection:
+        return set(connection.execute("SELECT type, name FROM sqlite_master WHERE type <> 'trigger'"))
+
+
+def test_a_store_of_an_earlier_schema_has_all_that_a_new_one_has(earlier: Path, tmp_path: Path):
+    fresh, before = tmp_path / "fresh.db", tmp_path / "before.db"
+    for path in (fresh, before):
+        opened(path).close()
+    with closing(sqlite3.connect(before)) as connection:
+        connection.executescript("DROP VIEW payment; DROP INDEX call_searched; PRAGMA user_version = 4;")
+    for path in (before, earlier):
+        assert made_of(path) != made_of(fresh)
+        opened(path).close()
+        assert made_of(path) == made_of(fresh)
+
+
 def test_a_store_of_an_earlier_schema_goes_on_as_one_of_this(earlier: Path):
     with closing(opened(earlier)) as store, store.transaction() as tx:
         # The chain covers every posting.
@@ -223,7 +241,7 @@ def test_two_that_write_to_one_file_know_what_it_holds(
 
 READS = [each for each in (*operations.OPERATIONS, *control.OPERATIONS) if each.method == "GET"]
 PHONE = "+260961234567"
-NAMED = ("delivery_id", "event_id", "key_id", "payout_id", "refund_id")
+NAMED = ("delivery_id", "event_id", "key_id", "payout_id", "refund_id", "request_id")
 WRITES, READS_BALANCE, LOOKS = range(3)
 
 
@@ -233,6 +251,7 @@ def test_a_read_waits_for_nobody_and_writes_nothing(tmp_path: Path):
         intent = bench.client.payment_intents.create(amount=2_000)
         intent = bench.client.payment_intents.confirm(intent.id, phone=PHONE, provider="mtn")
         known = {"intent_id": intent.id, "charge_id": intent.latest_charge, "phone": PHONE, "endpoint_id": "none"}
+        known["payment_id"] = intent.id
         with closing(sqlite3.connect(path, isolation_level=None)) as writer:
             for each in READS:
                 bench.control.clock()  # what was read before is written

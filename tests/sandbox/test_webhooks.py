@@ -2,18 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.sandbox.conftest import START_MS, Hook, Merchant, Sandbox
 from workbench import verify
 from workbench.domain.ids import Draws
-from workbench.domain.signatures import sign
-from workbench.errors import SignatureRefused
+from workbench.domain.signatures import SCHEMES, sign
+from workbench.errors import InvalidRequest, SignatureRefused
 from workbench.sandbox import driver
 from workbench.sandbox.delivery import seconds_asked
 from workbench.sandbox.store import Transaction
@@ -21,6 +23,7 @@ from workbench.sandbox.store import Transaction
 NewSandbox = Callable[..., Sandbox]
 
 SCHEDULE_S = (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
+EIGHT = (0, 5, 300, 1800, 7200, 18000, 36000, 36000)
 DAY_S = 86_400
 
 
@@ -63,8 +66,10 @@ def test_a_receiver_that_fails_is_told_of_and_tried_again(sandbox: Sandbox, merc
     sandbox.told()
     sandbox.advance(6)
     first, second = sandbox.attempts()
-    assert (first.status_code, first.answer) == (None, "")
-    assert "RuntimeError: out of plants, +26096••••567" in str(first.fault)
+    # As from a server; what it says is the traceback.
+    assert (first.status_code, first.fault) == (500, None)
+    assert first.answer.startswith("Traceback")
+    assert first.answer.endswith("RuntimeError: out of plants, +26096••••567\n")
     assert (second.status_code, second.fault) == (200, None)
 
 
@@ -425,3 +430,175 @@ class TestFaults:
         written = [each["type"] for each in sandbox.call("GET", "/v1/events").json()["data"]][::-1]
         assert sorted(hook.types()) == sorted(written)
         assert hook.types() != written
+
+
+class TestAlternatives:
+    """What the register may say of deliveries otherwise."""
+
+    @settings(max_examples=25, deadline=None)
+    @given(st.data())
+    def test_by_object_no_event_overtakes_an_earlier_one_to_the_same_endpoint(self, data: st.DataObject):
+        merchant = Merchant()
+        statuses = st.lists(st.sampled_from([200, 500, 503]), min_size=1, max_size=12)
+        for path in ("/a", "/b"):
+            merchant.answers[path] = [*data.draw(statuses), data.draw(st.sampled_from([200, 500]))]
+        replay = data.draw(st.sampled_from(["same_id", "new_id"]))
+        gaps = {
+            "ordering": "per_object",
+            "retry_schedule_s": (0,) if data.draw(st.booleans()) else EIGHT,
+            "replay": replay,
+        }
+        with closing(Sandbox(merchant, **gaps)) as sandbox:
+            sandbox.hook("/a"), sandbox.hook("/b")
+            made = list[str]()
+            for step in data.draw(st.lists(st.sampled_from(["new", "cancel", "wait", "again"]), max_size=12)):
+                if step == "new":
+                    made.append(sandbox.client.payment_intents.create(amount=Decimal(1)).id)
+                elif step == "cancel" and made:
+                    sandbox.client.payment_intents.cancel(made.pop(0))
+                elif step == "wait":
+                    sandbox.advance(data.draw(st.sampled_from([0, 6, 4_000])))
+                elif step == "again":
+                    sandbox.call("POST", "/v1/dead_letters/replay")
+                assert sandbox.overtaking() == []
+            sandbox.advance(days=4)
+            assert sandbox.overtaking() == []
+            assert {each.status for each in sandbox.deliveries()} <= {"delivered", "dead_letter"}, "none is forgotten"
+
+    def test_by_object_others_go_on_and_what_waits_says_so(self, new_sandbox: NewSandbox, merchant: Merchant):
+        sandbox = new_sandbox(ordering="per_object")
+        hook, merchant.answers["/a"] = sandbox.hook(), [500, 200]
+        first = sandbox.client.payment_intents.create(amount=Decimal(1)).id
+        sandbox.client.payment_intents.cancel(first)
+        sandbox.pay()
+        sandbox.advance(0)
+        assert hook.types() == ["payment_intent.created", "charge.succeeded"]
+        _, waiting, ahead = hook.deliveries()
+        assert (waiting["status"], waiting["attempts"]) == ("pending", [])
+        assert waiting["next_attempt_at"] == ahead["next_attempt_at"] > sandbox.now_s
+        shown = sandbox.call("GET", f"/v1/deliveries/{waiting['id']}")
+        assert "ordering" in shown.headers["Sandbox-Provenance"]
+        sandbox.advance(6)
+        assert hook.types()[2:] == ["payment_intent.created", "payment_intent.canceled"]
+
+    def test_by_object_what_was_held_goes_as_soon_as_the_one_before_is_over(
+        self, new_sandbox: NewSandbox, merchant: Merchant
+    ):
+        sandbox = new_sandbox(ordering="per_object")
+        hook, merchant.answers["/a"] = sandbox.hook(), [500] * 8 + [200]
+        sandbox.client.payment_intents.cancel(sandbox.client.payment_intents.create(amount=Decimal(1)).id)
+        sandbox.advance(days=1)
+        assert hook.types() == ["payment_intent.created"] * 7, "the next is due in hours"
+        merchant.answers["/a"] = [200]
+        created = hook.deliveries()[-1]
+        sandbox.call("POST", f"/v1/deliveries/{created['id']}/replay")
+        assert hook.types()[7:] == ["payment_intent.created", "payment_intent.canceled"]
+
+    def test_by_object_a_dead_letter_holds_up_nobody_and_one_that_is_replayed_goes_first(
+        self, new_sandbox: NewSandbox, merchant: Merchant
+    ):
+        sandbox = new_sandbox(ordering="per_object", retry_schedule_s=[0])
+        hook, merchant.answers["/a"] = sandbox.hook(), [500, 200]
+        sandbox.client.payment_intents.cancel(sandbox.client.payment_intents.create(amount=Decimal(1)).id)
+        sandbox.advance(0)
+        assert sandbox.outcomes() == [("dead_letter", 1), ("delivered", 1)]
+        # The second waits for the first, which is on its way again.
+        canceled, created = hook.deliveries()
+        for each in (canceled, created):
+            assert sandbox.http.post(f"/v1/deliveries/{each['id']}/replay").is_success
+        sandbox.advance(0)
+        assert hook.types()[2:] == ["payment_intent.created", "payment_intent.canceled"]
+
+    def test_a_dead_letter_is_dropped_after_thirty_days_unless_it_was_sent_again(
+        self, new_sandbox: NewSandbox, merchant: Merchant
+    ):
+        sandbox = new_sandbox(dead_letter="dropped", retry_schedule_s=[0], endpoint_disable_after_s=0)
+        hook, merchant.answers["/a"] = sandbox.hook(), [500]
+        for _ in range(2):
+            sandbox.event()
+        sandbox.advance(0)
+        dropped, kept = hook.deliveries()[::-1]
+        assert (dropped["status"], dropped["next_attempt_at"]) == ("dead_letter", None), "no attempt is due"
+        sandbox.advance(days=29)
+        sandbox.call("POST", f"/v1/deliveries/{kept['id']}/replay")
+        sandbox.advance(days=1)
+        assert [each["id"] for each in hook.deliveries()] == [kept["id"]]
+        for method, path in (("GET", ""), ("POST", "/replay")):
+            assert sandbox.call(method, f"/v1/deliveries/{dropped['id']}{path}").status_code == 404
+        again = sandbox.call("POST", "/v1/dead_letters/replay").json()["data"]
+        assert [each["id"] for each in again] == [kept["id"]]
+        rows = [each for each in sandbox.call("GET", "/sandbox/trace").json()["data"] if each["kind"] == "webhook"]
+        assert next(each["result"] for each in rows) == "500, dead letter", "what happened stays in the trace"
+        sandbox.advance(days=31)
+        assert hook.deliveries() == []
+
+    def test_with_a_new_id_a_replay_is_another_event_and_each_dead_letter_goes_again_once(
+        self, new_sandbox: NewSandbox, merchant: Merchant
+    ):
+        sandbox = new_sandbox(replay="new_id", retry_schedule_s=[0], signature_scheme="stripe")
+        hook, merchant.answers["/a"] = sandbox.hook(), [500, 200]
+        sandbox.event()
+        sandbox.advance(0)
+        (dead,) = hook.deliveries()
+        (again,) = sandbox.call("POST", "/v1/dead_letters/replay").json()["data"]
+        first, second = (each.event for each in hook.arrivals)
+        assert first["id"] == dead["event"] != again["event"] == second["id"]
+        assert {**first, "id": ""} == {**second, "id": ""}
+        verify(hook.arrivals[1].body, hook.arrivals[1].headers, [hook.secret], now_s=sandbox.now_s, scheme="stripe")
+        assert sandbox.call("GET", f"/v1/events/{second['id']}").json() == second
+        assert sandbox.outcomes() == [("dead_letter", 1), ("delivered", 1)], "the one before stays as it ended"
+        assert sandbox.call("POST", "/v1/dead_letters/replay").json()["data"] == []
+        for path in (f"/v1/events/{first['id']}/replay", f"/v1/deliveries/{dead['id']}/replay"):
+            sandbox.call("POST", path)
+        assert len({each.event["id"] for each in hook.arrivals}) == len(hook.arrivals) == 4
+
+    @pytest.mark.parametrize("scheme", SCHEMES)
+    def test_a_rolled_secret_signs_on_where_there_is_room_for_it(self, new_sandbox: NewSandbox, scheme: str):
+        sandbox = new_sandbox(signature_scheme=scheme)
+        hook = sandbox.hook()
+        rolled = sandbox.call("POST", f"{hook.url}/roll_secret").json()
+        has_room = scheme != "github"
+        assert (rolled["secret_overlap_until"] is not None) is has_room
+        for by_old, later in ((has_room, {"seconds": 0}), (False, {"days": 1})):
+            sandbox.advance(**later)
+            sandbox.event()
+            sandbox.advance()
+            last = hook.arrivals[-1]
+            for secret, holds in ((hook.secret, by_old), (rolled["secret"], True)):
+                how = {"now_s": sandbox.now_s, "scheme": scheme}
+                with nullcontext() if holds else pytest.raises(SignatureRefused, match="No signature fits"):
+                    verify(last.body, last.headers, [secret], **how)
+
+    def test_as_a_cloud_event_a_message_is_what_the_envelope_would_be(self, new_sandbox: NewSandbox):
+        told = []
+        for payload in ("envelope", "cloudevents"):
+            sandbox = new_sandbox(event_payload=payload)
+            hook = sandbox.hook(f"/{payload}")
+            made = {"amount": 100, "channel": "mtn", "phone": "+260960000001", "idempotency_key": "order-1"}
+            sandbox.client.charges.create(**made)
+            sandbox.advance(0)
+            told.append(hook.arrivals[-1])
+            assert sandbox.http.get(f"/v1/events/{told[-1].id}").content == told[-1].body, "to the byte"
+        envelope, cloud = (each.event for each in told)
+        assert [each.headers["content-type"] for each in told] == ["application/json", "application/cloudevents+json"]
+        assert cloud == {
+            "specversion": "1.0", "id": envelope["id"], "source": "/v1", "type": envelope["type"],
+            "subject": envelope["data"]["object"]["id"], "time": envelope["timestamp"],
+            "datacontenttype": "application/json", "data": envelope["data"], "apiversion": envelope["api_version"],
+            "livemode": False, "requestid": envelope["request"]["id"],
+            "idempotencykey": envelope["request"]["idempotency_key"],
+        }  # fmt: skip
+
+    def test_of_collections_alone_is_told_and_nothing_else_can_be_asked_for(self, new_sandbox: NewSandbox):
+        sandbox = new_sandbox(event_types="collection")
+        hook, failed = sandbox.hook("/a"), sandbox.hook("/b", "collection.failed")
+        sandbox.event()
+        sandbox.pay()
+        assert (hook.types(), failed.types()) == (["collection.successful"], [])
+        assert hook.arrivals[0].event["data"]["object"]["object"] == "charge"
+        assert {each.type for each in sandbox.client.events.each(type="collection.*")} == {"collection.successful"}
+        for ask in (
+            lambda: sandbox.hook("/c", "charge.succeeded"), lambda: sandbox.client.events.list(type="charge.*"),
+        ):  # fmt: skip
+            with pytest.raises(InvalidRequest, match="is no type of event"):
+                ask()

@@ -3,12 +3,28 @@
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, TypeVar, cast
+from itertools import groupby
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
+from workbench.domain import interface
 from workbench.errors import GapRefused
 
 Value = str | int | tuple[int, ...]
 V = TypeVar("V", bound=Value)
+
+
+class Excluded(NamedTuple):
+    """Two choices that have no meaning together, and why."""
+
+    name: str
+    value: Value
+    other: str
+    other_value: Value
+    why: str
+
+
+EXCLUDED: tuple[Excluded, ...] = ()
+"""The pairs of choices that are refused; all others work together."""
 
 
 class Gap(NamedTuple):
@@ -21,27 +37,48 @@ class Gap(NamedTuple):
     says: str
     """What the default means."""
     alternatives: Mapping[Value, str] = {}
-    planned: Mapping[Value, str] = {}
     why: str = ""
-    built: bool = True
-    """Whether the sandbox implements the default in full; if not, it ignores or refuses it."""
+    asked: interface.Asked = interface.Asked("", "", ())
+    """What the interface shows of it, the question that it leaves, and where it is applied and shown."""
 
     def as_record(self) -> dict[str, Any]:
-        """The row as JSON types: its values as lists of `value` and `says`."""
-        listed = {
-            group: [{"value": value, "says": says} for value, says in getattr(self, group).items()]
-            for group in ("alternatives", "planned")
-        }
-        return {**self._asdict(), **listed}
+        """The row as JSON types: its alternatives as a list of `value` and `says`."""
+        columns = {name: value for name, value in self._asdict().items() if name != "asked"}
+        columns["alternatives"] = [{"value": value, "says": says} for value, says in self.alternatives.items()]
+        return {**columns, **self.asked._asdict(), "page": f"{interface.PAGE}#{self.name}"}
 
-    def as_text(self) -> str:
-        """The row for reading: a heading, a line for each value, why."""
-        values = [(self.default, self.says, "default" if self.built else "default, not built in full yet")]
-        values += [(value, says, "") for value, says in self.alternatives.items()]
-        values += [(value, says, "planned") for value, says in self.planned.items()]
-        lines = [f"{self.name} (section {self.section})"]
-        lines += [f"  {value!r}: {says}{f'  [{mark}]' if mark else ''}" for value, says, mark in values]
-        return "\n".join([*lines, f"  why: {self.why}"] if self.why else lines)
+
+_MANY: Final = 3
+"""So many times the same is counted."""
+
+
+def written(value: object) -> str:
+    """A value of the register; what comes many times in a row is counted, such as 48 times 1800 s."""
+    if not isinstance(value, list | tuple):
+        return str(value)
+    runs = ([str(each) for each in same] for _, same in groupby(value))
+    parts = (f"{len(run)} × {run[0]}" if len(run) >= _MANY else ", ".join(run) for run in runs)  # noqa: RUF001  times
+    return f"{', '.join(parts)} s"
+
+
+class Choice(NamedTuple):
+    """A value as it is written, what it means, and whether it is the default."""
+
+    value: str
+    says: str
+    is_default: bool = False
+
+    def __str__(self) -> str:
+        told = self.says if self.says.startswith(self.value) else f"{self.value}: {self.says}"
+        return f"{told} (default)" if self.is_default else told
+
+
+def choices_of(record: Mapping[str, Any]) -> list[Choice]:
+    """All values of a row with its `value`, that in force first."""
+    listed = [Choice(written(record["default"]), record["says"], is_default=True)]
+    listed += [Choice(written(each["value"]), each["says"]) for each in record["alternatives"]]
+    force = written(record["value"])
+    return sorted(listed, key=lambda choice: choice.value != force)
 
 
 def row(section: str, default: V, says: str, **others: Any) -> V:  # noqa: ANN401  each column has its own type
@@ -56,15 +93,16 @@ class Gaps:
     # fmt: off
     # 1. What the service does
     clearing: str = row("1", "next_day", "pending becomes available at 00:00 Africa/Lusaka the next day",
-        planned={"immediate": "at once", "t_plus_2": "two days later"})
+        alternatives={"immediate": "at once", "t_plus_2": "at 00:00 Africa/Lusaka two days later"})
     payouts: str = row("1", "on_request", "on request; refused beyond the available balance",
-        planned={"daily": "daily, automatic"})
+        alternatives={"daily": "daily, automatic: all that is available at 00:00 Africa/Lusaka; until then on request"})
 
     # 2. Resources and their fields
     success_status: str = row("2.1", "200", "200 for everything that succeeds",
         alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown")
     currencies: str = row("2.1", "zmw", "ZMW alone; ZMK refused by name",
-        planned={"iso4217": "any ISO 4217 code"}, why="the only currency shown")
+        alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that has decimals of its own, with these"},
+        why="the only currency shown")
     currency_case: str = row("2.1", "either", "either case accepted; intents answer upper case, charges lower",
         alternatives={"strict": "strict as documented for each"}, why="the document shows both")
     payment_method_types: str = row("2.1", "includes",
@@ -83,17 +121,17 @@ class Gaps:
     unknown_fields: str = row("2.5", "ignored", "ignored in requests",
         alternatives={"refused": "refused, each named"}, why="additive change must not break a client")
     phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
-        planned={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"')
+        alternatives={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"')
     operator_ids: str = row("2.5", "short", "answers mtn, airtel, zamtel; any case and the long forms accepted",
         alternatives={"long": "answers MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms in the wild")
     zed_mobile: str = row("2.5", "refused",
         "numbers of Zed Mobile (98, 78, 58) are refused, as no wallet is known, and those of no operator yet (79)",
-        planned={"zed": "accepted as zed"})
+        alternatives={"zed": "accepted as zed"})
     charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
         alternatives={"major": "major units: 150 is 150.00 ZMW"},
         why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document")
     intent_amount_scale: str = row("2.5", "exact", "at most two decimals, more is refused",
-        planned={"half_even": "rounded half-even"}, why="silent rounding of money is a fault")
+        alternatives={"half_even": "rounded half-even"}, why="silent rounding of money is a fault")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
         alternatives={"equal": "always equal"}, why="the only reading in which two fields are worth having")
@@ -104,17 +142,21 @@ class Gaps:
         why="an assumed rate: a ledger without fees teaches nothing")
     operator_fee: str = row("2.5", "1.0%", "1.0 % half-up",
         alternatives={"none": "none"}, why="an assumed rate, borne by the service")
-    fee_on_refund: str = row("2.5", "kept", "kept", planned={"returned": "returned"})
+    fee_on_refund: str = row("2.5", "kept", "kept",
+        alternatives={"returned": "returned in proportion, to the minor unit; all of it once all is refunded"})
 
     # 3. States and transitions
     intent_states: str = row("3", "retryable",
         "requires_payment_method → requires_action → processing → succeeded; a failed attempt returns to "
         "requires_payment_method with last_payment_error; canceled",
-        planned={"failed": "adds failed, terminal"}, why="Stripe's machine; only succeeded and canceled end it")
-    charge_states: str = row("3", "three", "pending, succeeded, failed", planned={"expired": "adds expired"})
+        alternatives={"failed": "adds failed, terminal: a failed attempt ends the intent"},
+        why="Stripe's machine; only succeeded and canceled end it")
+    charge_states: str = row("3", "three", "pending, succeeded, failed",
+        alternatives={"expired": "adds expired, for a prompt that nobody answered"})
     charge_wait: str = row("3", "answered",
         "the customer's answer is simulated within the call, so an unlisted number gives 200 succeeded",
-        planned={"interactive": "200 pending, a prompt on the handset, events follow", "accepted": "202 pending"},
+        alternatives={"interactive": "200 pending, a prompt on the handset, events follow",
+                      "accepted": "202 pending, a prompt on the handset, events follow"},
         why="succeeded in a 200 is the only outcome shown")
     prompt_timeout_s: int = row("3", 300, "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
@@ -123,26 +165,35 @@ class Gaps:
     late_success: str = row("3", "suspense",
         "money that arrives after the prompt has expired goes to suspense and raises payment_intent.late_success; "
         "the intent stays as it is",
-        planned={"succeeds": "the intent becomes succeeded"}, why="the case that loses real money")
+        alternatives={"succeeds": "the payment becomes succeeded, unless its intent was canceled or otherwise paid"},
+        why="the case that loses real money")
+    confirm_with_money_in_suspense: str = row("3", "accepted",
+        "accepted, with a line in warnings: money of an earlier attempt waits in suspense, or was credited from there",
+        alternatives={"refused": "refused, 409 money_in_suspense"},
+        why="or the customer pays twice without anybody noticing")
 
     # 4. Endpoints
     confirm_response: str = row("4", "intent",
         "the intent, with next_action of type ussd_prompt (phone masked, expires_at)",
-        planned={"accepted": "202 with id and status"})
+        alternatives={"accepted": "202 with id and status alone"})
     client_secret_on_confirm: str = row("4", "with_publishable_key",
         "body field client_secret: needed with a publishable key, optional with the secret key, checked whenever sent",
         alternatives={"always": "needed always"}, why='"described as the means of confirming"')
     extra_endpoints: str = row("4", "offered", "offered, each marked assumed",
-        planned={"absent": "absent: 404"}, why="integrators need them; the document is silent")
+        alternatives={"absent": "absent: 404; the sandbox's own views find them under /sandbox/dashboard"},
+        why="integrators need them; the document is silent")
     pagination: str = row("4", "cursor",
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
-        planned={"page": "page, per_page"})
+        alternatives={"page": "page from 1, per_page from 1 to 100 (10), newest first, "
+                      "{object: list, url, data, page, per_page, total}"})
     token_credentials: str = row("4", "any",
         "any e-mail address and any non-empty password; the password wrong is wrong; no Authorization needed",
-        planned={"one_account": "one account, given at start"}, why="the flow is illustrative")
+        alternatives={"one_account": "one account, given at start: its e-mail address and password are drawn"},
+        why="the flow is illustrative")
     token_field: str = row("4", "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
-        planned={"token": "token", "data.token": "data.token"})
+        alternatives={"token": "token, the others as they are",
+                      "data.token": "data.token, the others beside it in data"})
     refresh_request: str = row("4", "body_or_header",
         "refresh_token in the body, or the bearer in the header with no body; each refresh retires the old pair",
         alternatives={"body": "the body form alone"})
@@ -156,20 +207,26 @@ class Gaps:
         "Bearer on intents, Basic on charges, Bearer on plants; either on assumed operations",
         alternatives={"either": "either everywhere"})
     key_rotation: str = row("5", "at_once", "roll gives a new key; the old one answers 401 at once",
-        planned={"overlap": "the old one works for 86400 s more"})
+        alternatives={"overlap": "the old one works for 86400 s more, then 401"})
     key_revocation: str = row("5", "at_once", "at once, 401 key_revoked")
 
     # 6. Events
     event_types: str = row("6", "by_object",
         "payment_intent.{created, requires_action, processing, succeeded, payment_failed, canceled, late_success}; "
         "charge.{pending, succeeded, failed, refunded, late_success}; refund.{created, succeeded, failed}; "
-        "payout.{created, paid, failed}; webhook_endpoint.disabled",
-        planned={"collection": "collection.{successful, failed} alone"})
+        "payout.{created, paid, failed}; suspense.{credited, returned}; webhook_endpoint.disabled",
+        alternatives={"collection": "collection.{successful, failed} alone: a charge, of an intent or on its own, has "
+                      "succeeded or failed; of what else happens nothing is told, late money in suspense included"})
     event_payload: str = row("6", "envelope",
         "id, type, timestamp (RFC 3339, Z), api_version, livemode, data: {object, previous_attributes}, "
-        "request: {id, idempotency_key}", planned={"cloudevents": "CloudEvents 1.0 envelope"})
+        "request: {id, idempotency_key}",
+        alternatives={"cloudevents": "CloudEvents 1.0 envelope, JSON in structured mode: application/cloudevents+json"})
     signature_scheme: str = row("6", "standard_webhooks", "Standard Webhooks 1.0",
-        planned={"stripe": "Stripe-Signature: t=…,v1=hex", "github": "X-Hub-Signature-256: sha256=hex of the body"},
+        alternatives={
+            "stripe": "Stripe-Signature: t=…,v1=hex of t.body; the key is the secret's whole text",
+            "github": "X-Hub-Signature-256: sha256=hex of the body; the key is the secret's whole text; no id and no "
+            "time beside it, and a rolled secret ends at once, as there is room for one signature",
+        },
         why="the specification that fits HMAC-SHA256 with retries and replay")
     signature_tolerance_s: int = row("6", 300,
         "300 s, both ways; in process the timestamp is the sandbox's clock, over a socket this machine's",
@@ -178,7 +235,7 @@ class Gaps:
         "a port checks by its own clock, which the sandbox's is not")
     endpoint_registration: str = row("6", "api",
         "by the API; several endpoints, each its own secret, shown once; roll with overlap (for a day the old one "
-        "signs too)", planned={"dashboard": "one endpoint, on the dashboard only"})
+        "signs too)", alternatives={"dashboard": "one endpoint, on the dashboard only"})
     retry_schedule_s: tuple[int, ...] = row("6", (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
         "ten attempts, each so long after the one before, ±20 % jitter",
         alternatives={(0, 5, 300, 1800, 7200, 18000, 36000, 36000): "8 attempts ending 36000, 36000",
@@ -192,12 +249,15 @@ class Gaps:
         "429, 502, 504 wait at least 60 s; on these and on 503 Retry-After, in seconds or as a date, is honoured up "
         "to twice that wait, 120 s at least", alternatives={"ignored": "ignored"})
     dead_letter: str = row("6", "kept", "after the last attempt; kept, listed, replayable",
-        planned={"dropped": "dropped after 30 days"})
+        alternatives={"dropped": "dropped after 30 days: no longer listed or replayed"})
     endpoint_disable_after_s: int = row("6", 432_000,
         "432000 s without one success disable the endpoint, with an event", alternatives={0: "never"})
     replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
-        planned={"new_id": "new id"}, why="receivers dedupe by id")
-    ordering: str = row("6", "unordered", "unordered, at least once", planned={"per_object": "per-object order"})
+        alternatives={"new_id": "new id, in the headers and the body: a receiver that dedupes by id handles it again"},
+        why="receivers dedupe by id")
+    ordering: str = row("6", "unordered", "unordered, at least once",
+        alternatives={"per_object": "per-object order: an event waits until the earlier ones of its object are "
+                      "delivered to the endpoint, or dead letters"})
 
     # 7. Errors
     error_format: str = row("7", "problem",
@@ -215,7 +275,8 @@ class Gaps:
 
     # 8. Limits
     rate_limit: str = row("8", "none", "none",
-        planned={"100_per_60": "100 per 60 s with RateLimit-Policy and RateLimit, 429 and Retry-After"})
+        alternatives={"100_per_60": "100 per 60 s and account, with RateLimit-Policy and RateLimit "
+                      "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"})
     amount_bounds: str = row("8", "none", "from 0.01; more than 9,999,999,999.99 is refused as not an amount",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"})
     idempotency_required: str = row("8", "charges", "on charges; optional on every other POST",
@@ -230,8 +291,8 @@ class Gaps:
     # 9. Versioning
     version_header: str = row("9", "api_version", "Api-Version in every response, accepted in requests; unknown → 400",
         alternatives={"none": "path only"})
-    deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on operations marked so",
-        planned={"none": "none"}, built=False)
+    deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on operations marked so; none "
+        "is until bench.control.deprecate marks it", alternatives={"none": "none"})
     # fmt: on
 
     @classmethod
@@ -239,11 +300,21 @@ class Gaps:
         """The register with `choices` in place of its defaults.
 
         Lists are taken for tuples, so that a TOML or JSON file can hold a schedule.
-        Raises GapRefused: a name or a value that the register does not offer, with those it does.
+        Raises GapRefused: a name or a value that the register does not offer, with those it does, or two that have no
+        meaning together, with the reason.
         """
         if not isinstance(choices or {}, Mapping):
             raise GapRefused(f"gaps is a mapping of names to values, not {type(choices).__name__}.")
-        return cls(**{name: _checked(name, value) for name, value in (choices or {}).items()})
+        chosen = cls(**{name: _checked(name, value) for name, value in (choices or {}).items()})
+        for each in EXCLUDED:
+            if (getattr(chosen, each.name), getattr(chosen, each.other)) == (each.value, each.other_value):
+                both = f"{each.name} = {each.value!r} and {each.other} = {each.other_value!r}"
+                raise GapRefused(f"{both} cannot be together: {each.why}.", name=each.name)
+        return chosen
+
+    def as_records(self) -> list[dict[str, Any]]:
+        """The rows of the register as JSON types, each with the `value` in force."""
+        return [{**gap.as_record(), "value": getattr(self, gap.name)} for gap in REGISTER]
 
     def changed(self) -> dict[str, Value]:
         """The rows that are not at their default."""
@@ -251,7 +322,8 @@ class Gaps:
 
 
 REGISTER: tuple[Gap, ...] = tuple(
-    Gap(name=each.name, default=cast("Value", each.default), **each.metadata) for each in fields(Gaps)
+    Gap(name=each.name, default=cast("Value", each.default), asked=interface.ROWS[each.name], **each.metadata)
+    for each in fields(Gaps)
 )
 _BY_NAME = {gap.name: gap for gap in REGISTER}
 
@@ -296,6 +368,6 @@ def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its
     for offered in allowed:
         if value == offered and type(value) is type(offered):
             return offered
-    planned = f"{value!r} is planned for {name} and not built yet"
-    why = planned if value in tuple(gap.planned) else f"{name} is not {value!r}"
-    raise GapRefused(f"{why}; it takes {', '.join(map(repr, allowed))}.", name=name, allowed=allowed)
+    schedules = (f"[{written(each)}]" if each and isinstance(each, tuple) else repr(each) for each in (value, *allowed))
+    shown, *others = schedules
+    raise GapRefused(f"{name} is not {shown}; it takes {', '.join(others)}.", name=name, allowed=allowed)

@@ -4,11 +4,12 @@ A draw is named by what it is for (its natural key), never by its place in a str
 one draw more shifts none of the others.
 """
 
-import base64
 import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Final
+
+from workbench.domain.signatures import SCHEMES, STANDARD
 
 KEY_PREFIXES: Final[Mapping[str, str]] = {"secret": "sk_test_", "publishable": "pk_test_"}
 """Kind of a key → what it begins with."""
@@ -50,9 +51,9 @@ class Draws:
         """The id of the `number`-th object of a kind: `pi_…`, `ch_…`, `evt_…`."""
         return f"{prefix}_{self.token('id', prefix, number)}"
 
-    def webhook_secret(self, *natural_key: str | int) -> str:
-        """`whsec_` and 32 bytes in base64, the form of Standard Webhooks 1.0."""
-        return "whsec_" + base64.b64encode(self.digest("whsec", *natural_key)).decode()
+    def webhook_secret(self, *natural_key: str | int, scheme: str = STANDARD) -> str:
+        """A signing secret of 32 bytes, in the form of a scheme: for Standard Webhooks 1.0 `whsec_` and base64."""
+        return SCHEMES[scheme].new_secret(self.digest("whsec", *natural_key))
 
     def below(self, bound: int, *natural_key: str | int) -> int:
         """A whole number from 0 up to, not including, `bound`."""

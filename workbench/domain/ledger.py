@@ -81,7 +81,8 @@ RECIPES: Mapping[str, tuple[Line, ...]] = {
     "payout_failed": (Line(DEBIT, MERCHANT_PAYOUT, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
     "payout_returned": (Line(DEBIT, BANK, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
     "refund_asked": (Line(DEBIT, MERCHANT_AVAILABLE, "from_available"), Line(DEBIT, MERCHANT_PENDING, "from_pending"),
-                     Line(DEBIT, RECEIVABLE, "from_receivable"), Line(CREDIT, REFUND_PENDING, "gross")),
+                     Line(DEBIT, RECEIVABLE, "from_receivable"), Line(DEBIT, MERCHANT_FEE, "fee"),
+                     Line(CREDIT, REFUND_PENDING, "gross")),
     "float_topped_up": (Line(DEBIT, FLOAT, "short"), Line(CREDIT, BANK, "short")),
     "refund_sent": (Line(DEBIT, REFUND_PENDING, "gross"), Line(CREDIT, FLOAT, "gross")),
     "unknown_credit": (Line(DEBIT, FLOAT, "gross"), Line(CREDIT, SUSPENSE, "gross")),
@@ -225,15 +226,17 @@ def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
     return tuple(msgspec.structs.replace(each, side=OPPOSITE[each.side]) for each in postings)
 
 
-def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int) -> dict[str, int]:
-    """Where a refund is taken from: available, then pending, then what the merchant will owe."""
-    from_available = min(gross_minor, max(0, available_minor))
-    from_pending = min(gross_minor - from_available, max(0, pending_minor))
+def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, fee_minor: int = 0) -> dict[str, int]:
+    """Where a refund is taken from: the fee that goes back, then available, pending, what the merchant will owe."""
+    of_merchant = gross_minor - fee_minor
+    from_available = min(of_merchant, max(0, available_minor))
+    from_pending = min(of_merchant - from_available, max(0, pending_minor))
     return {
         "gross": gross_minor,
         "from_available": from_available,
         "from_pending": from_pending,
-        "from_receivable": gross_minor - from_available - from_pending,
+        "from_receivable": of_merchant - from_available - from_pending,
+        "fee": fee_minor,
     }
 
 
@@ -318,6 +321,9 @@ OUT: Final = "out"
 POSTED: Final = "posted"
 IN_SUSPENSE: Final = "in_suspense"
 LATE: Final = "late_success"
+WAITING: Final = "waiting"
+SETTLED_AS: Final[Mapping[str, str]] = {"suspense_settled": "credited", "suspense_returned": "returned"}
+"""How late money is settled → what it then is; until then it waits."""
 CREDITED: Final = "sweep_credited"
 
 

@@ -112,9 +112,14 @@ def xml_text(text: str) -> str:
 
 
 class Secret(str):
-    """A string whose repr is masked, so that a notebook does not save it by accident; `print` shows the whole."""
+    """A string whose repr is masked, so that a notebook does not save it by accident; `print` shows the whole.
+
+    Where it has no form that is known, nothing of it is shown.
+    """
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return repr(mask(str(self)))
+        whole = str(self)
+        masked = mask(whole)
+        return repr("••••" if whole and masked == whole else masked)

@@ -1,8 +1,9 @@
 """Money: whole minor units with their currency. No float ever holds an amount."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -18,11 +19,43 @@ class Currency(NamedTuple):
     code: str
     numeric: int
     decimals: int
-    minor_unit: str
+    minor_unit: str = "minor unit"
 
 
 ZMW = Currency("ZMW", 967, 2, "ngwee")
 CURRENCIES = {ZMW.code: ZMW}
+_ISO_4217: Final = (
+    (
+        "BIF108 CLP152 DJF262 GNF324 ISK352 JPY392 KMF174 KRW410 PYG600 RWF646 UGX800 UYI940 VND704 VUV548 XAF950 "
+        "XOF952 XPF953"
+    ),
+    "",
+    (
+        "AED784 AFN971 ALL008 AMD051 AOA973 ARS032 AUD036 AWG533 AZN944 BAM977 BBD052 BDT050 BMD060 BND096 BOB068 "
+        "BOV984 BRL986 BSD044 BTN064 BWP072 BYN933 BZD084 CAD124 CDF976 CHE947 CHF756 CHW948 CNY156 COP170 COU970 "
+        "CRC188 CUP192 CVE132 CZK203 DKK208 DOP214 DZD012 EGP818 ERN232 ETB230 EUR978 FJD242 FKP238 GBP826 GEL981 "
+        "GHS936 GIP292 GMD270 GTQ320 GYD328 HKD344 HNL340 HTG332 HUF348 IDR360 ILS376 INR356 IRR364 JMD388 KES404 "
+        "KGS417 KHR116 KPW408 KYD136 KZT398 LAK418 LBP422 LKR144 LRD430 LSL426 MAD504 MDL498 MGA969 MKD807 MMK104 "
+        "MNT496 MOP446 MRU929 MUR480 MVR462 MWK454 MXN484 MXV979 MYR458 MZN943 NAD516 NGN566 NIO558 NOK578 NPR524 "
+        "NZD554 PAB590 PEN604 PGK598 PHP608 PKR586 PLN985 QAR634 RON946 RSD941 RUB643 SAR682 SBD090 SCR690 SDG938 "
+        "SEK752 SGD702 SHP654 SLE925 SOS706 SRD968 SSP728 STN930 SVC222 SYP760 SZL748 THB764 TJS972 TMT934 TOP776 "
+        "TRY949 TTD780 TWD901 TZS834 UAH980 USD840 USN997 UYU858 UZS860 VED926 VES928 WST882 XAD396 XCD951 XCG532 "
+        "YER886 ZAR710 ZWG924"
+    ),
+    "BHD048 IQD368 JOD400 KWD414 LYD434 OMR512 TND788",
+    "CLF990 UYW927",
+)
+"""ISO 4217, list one of SIX as published on 2026-01-01: codes with their numbers, by how many decimals they have.
+
+Without ZMW, which stands above, and without what has no minor unit: metals, bonds, drawing rights, tests.
+"""
+ISO_4217: Final[Mapping[str, Currency]] = CURRENCIES | {
+    each[:3]: Currency(each[:3], int(each[3:]), decimals)
+    for decimals, codes in enumerate(_ISO_4217)
+    for each in codes.split()
+}
+OFFERED: Final[Mapping[str, Mapping[str, Currency]]] = {"zmw": CURRENCIES, "iso4217": ISO_4217}
+"""The currencies of the service by code, by the register's `currencies`."""
 RETIRED = {"ZMK": "ZMK was replaced by ZMW on 1 January 2013 (1000 ZMK = 1 ZMW)"}
 
 
@@ -36,19 +69,19 @@ class Money(msgspec.Struct, frozen=True, order=True):
     def major(self) -> Decimal:
         """The amount in major units, exact, with the currency's number of decimals."""
         # Written, not divided: arithmetic on Decimals rounds to 28 digits.
-        return Decimal(f"{self.amount_minor}e-{CURRENCIES[self.currency].decimals}")
+        return Decimal(f"{self.amount_minor}e-{ISO_4217[self.currency].decimals}")
 
     @property
     def plain(self) -> str:
         """The amount without its currency, for reading: `1,250.00`."""
-        return major_text(self.amount_minor, self.currency)
+        return f"{self.major:,}"
 
     def __str__(self) -> str:
         return f"{self.currency} {self.plain}"
 
 
 def decimals_of(currency: str | None) -> int:
-    """The number of decimals of a currency; two for one that the service does not have."""
+    """The number of decimals of a currency as statements are read: two, also where ISO 4217 has others."""
     return CURRENCIES.get(currency or "", ZMW).decimals
 
 
@@ -62,26 +95,43 @@ def money_text(amount_minor: int | None, currency: str | None) -> str:
     """An amount in a sentence: `K1,234.50`, `USD 3.00`, `nothing` for none; a minus stands first."""
     if amount_minor is None:
         return "nothing"
-    sign = "−" if amount_minor < 0 else ""  # noqa: RUF001  a minus, not a hyphen
+    # As in every table: a spreadsheet reads what is copied into it, and every console shows it.
+    sign = "-" if amount_minor < 0 else ""
     before = "K" if currency == ZMW.code else f"{currency} " if currency else ""
     return f"{sign}{before}{major_text(abs(amount_minor), currency)}"
 
 
-def currency_named(text: str) -> Currency:
-    """The currency that `text` names, in either case.
+def currency_named(text: str, offered: Mapping[str, Currency] = CURRENCIES) -> Currency:
+    """The currency of those offered that `text` names, in either case.
 
     Raises InvalidRequest: a retired or unsupported code, by name.
     """
     code = text.upper()
     if code in RETIRED:
         raise InvalidRequest(f"{RETIRED[code]}; send ZMW.", code="currency_retired", param="currency")
-    if code not in CURRENCIES:
+    if code not in offered:
+        known = ", ".join(offered) if len(offered) == 1 else "the codes of ISO 4217"
         raise InvalidRequest(
-            f"{text[:20]!r} is not a currency of this service, which takes {', '.join(CURRENCIES)}.",
+            f"{text[:20]!r} is not a currency of this service, which takes {known}.",
             code="currency_unsupported",
             param="currency",
         )
-    return CURRENCIES[code]
+    return offered[code]
+
+
+def rounded(amount: Decimal, currency: Currency) -> Decimal:
+    """The amount to the currency's minor unit, what lies in the middle to the even one; what is too large stays.
+
+    Raises InvalidRequest: not a finite number, or so small that nothing is left.
+    """
+    check_size(amount, MAX_MAJOR_DIGITS)
+    # What is smaller by powers of ten is told by the first digit, before a Fraction of 1e-999999 is built.
+    near = Fraction(amount) * 10**currency.decimals if amount.adjusted() >= -currency.decimals - 1 else Fraction(0)
+    minor = round(near)
+    if not minor:
+        message = f"{amount} rounds to nothing: the least is one {currency.minor_unit}."
+        raise InvalidRequest(message, code="amount_not_positive", param="amount")
+    return Decimal(f"{minor}e-{currency.decimals}")
 
 
 def money_from_major(amount: Decimal, currency: Currency) -> Money:
@@ -104,7 +154,7 @@ def money_from_major(amount: Decimal, currency: Currency) -> Money:
 
 
 def money_from_integer(amount: int, currency: Currency, *, units_minor: int) -> Money:
-    """Money from a whole number of units, each worth `units_minor` minor units (1 or 100).
+    """Money from a whole number of units, each worth `units_minor` minor units (1, or those of a major unit).
 
     Raises InvalidRequest: not positive or too large.
     """

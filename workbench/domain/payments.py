@@ -1,12 +1,13 @@
 """Payments: their states and the transitions between them, operators, failures, bounds and fees."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from workbench.domain import money
 from workbench.domain.gaps import Gaps
+from workbench.domain.money import ISO_4217, ZMW
 from workbench.errors import IllegalTransition
 
 Transitions = Mapping[tuple[str, str], str]
@@ -33,21 +34,65 @@ PENDING: Final = "pending"
 SUCCEEDED: Final = "succeeded"
 FAILED: Final = "failed"
 CANCELED: Final = "canceled"
+EXPIRED: Final = "expired"
 PAID: Final = "paid"
 MOBILE_MONEY: Final = "mobile_money"
 
-INTENT_TRANSITIONS: Transitions = {
-    (REQUIRES_PAYMENT_METHOD, "confirm"): REQUIRES_ACTION,
-    (REQUIRES_PAYMENT_METHOD, "cancel"): CANCELED,
-    (REQUIRES_ACTION, "pin_accepted"): PROCESSING,
-    (REQUIRES_ACTION, "attempt_failed"): REQUIRES_PAYMENT_METHOD,
-    (REQUIRES_ACTION, "cancel"): CANCELED,
-    (PROCESSING, "funds_secured"): SUCCEEDED,
-    (PROCESSING, "attempt_failed"): REQUIRES_PAYMENT_METHOD,
-}
-"""(state, event) → state; anything else is refused."""
+LATE_FUNDS: Final = "late_funds"
+"""Money of an attempt whose prompt had expired; what does not take it leaves it in suspense."""
 
-CHARGE_TRANSITIONS: Transitions = {(PENDING, "funds_secured"): SUCCEEDED, (PENDING, "attempt_failed"): FAILED}
+
+def _intent(after_failure: str, *late: str) -> Transitions:
+    """The table of an intent that a failed attempt leaves in one state, and that late money pays in some."""
+    return {
+        (REQUIRES_PAYMENT_METHOD, "confirm"): REQUIRES_ACTION,
+        (REQUIRES_PAYMENT_METHOD, "cancel"): CANCELED,
+        (REQUIRES_ACTION, "pin_accepted"): PROCESSING,
+        (REQUIRES_ACTION, "attempt_failed"): after_failure,
+        (REQUIRES_ACTION, "cancel"): CANCELED,
+        (PROCESSING, "funds_secured"): SUCCEEDED,
+        (PROCESSING, "attempt_failed"): after_failure,
+        **{(state, LATE_FUNDS): SUCCEEDED for state in late},
+    }
+
+
+def _charge(after_timeout: str, *late: str) -> Transitions:
+    """The table of a charge that an unanswered prompt leaves in one state, and that late money pays in some."""
+    return {
+        (PENDING, "funds_secured"): SUCCEEDED,
+        (PENDING, "attempt_failed"): FAILED,
+        (PENDING, "prompt_expired"): after_timeout,
+        **{(state, LATE_FUNDS): SUCCEEDED for state in late},
+    }
+
+
+# An intent in `processing` takes no late money: another attempt may have paid it, and nobody knows yet.
+INTENT_TRANSITIONS: Final[Mapping[tuple[str, str], Transitions]] = {
+    ("retryable", "suspense"): _intent(REQUIRES_PAYMENT_METHOD),
+    ("retryable", "succeeds"): _intent(REQUIRES_PAYMENT_METHOD, REQUIRES_PAYMENT_METHOD, REQUIRES_ACTION),
+    ("failed", "suspense"): _intent(FAILED),
+    ("failed", "succeeds"): _intent(FAILED, FAILED),
+}
+"""By `intent_states` and `late_success`: (state, event) → state; anything else is refused."""
+CHARGE_TRANSITIONS: Final[Mapping[tuple[str, str], Transitions]] = {
+    ("three", "suspense"): _charge(FAILED),
+    ("three", "succeeds"): _charge(FAILED, FAILED),
+    ("expired", "suspense"): _charge(EXPIRED),
+    ("expired", "succeeds"): _charge(EXPIRED, EXPIRED),
+}
+"""By `charge_states` and `late_success`."""
+
+
+def intent_transitions(gaps: Gaps) -> Transitions:
+    """The table of intents that is in force."""
+    return INTENT_TRANSITIONS[gaps.intent_states, gaps.late_success]
+
+
+def charge_transitions(gaps: Gaps) -> Transitions:
+    """The table of charges that is in force."""
+    return CHARGE_TRANSITIONS[gaps.charge_states, gaps.late_success]
+
+
 REFUND_TRANSITIONS: Transitions = {(PENDING, "sent"): SUCCEEDED, (PENDING, "failed"): FAILED}
 PAYOUT_TRANSITIONS: Transitions = {(PENDING, "paid"): PAID, (PENDING, "failed"): FAILED, (PAID, "returned"): FAILED}
 
@@ -146,10 +191,18 @@ class Payout(Stored, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-UNITS_MINOR: Final[Mapping[str, int]] = {"minor": 1, "major": 100}
-"""What one unit of a charge's whole amount is worth, by `charge_amount_unit`."""
-BOUNDS_MINOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (1, None), "1_to_20000": (100, 2_000_000)}
-"""The least and the most that is taken, by `amount_bounds`."""
+BOUNDS_MAJOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (0, None), "1_to_20000": (1, 20_000)}
+"""The least and the most that is taken of any currency, by `amount_bounds`; 0 stands for one minor unit."""
+
+
+def unit_minor(gaps: Gaps, currency: str) -> int:
+    """What one unit of a charge's whole amount is worth in minor units: 1, or as many as a major unit has."""
+    return 1 if gaps.charge_amount_unit == "minor" else one_minor(currency)
+
+
+def one_minor(currency: str) -> int:
+    """How many minor units a major unit has: 100 ngwee, 1 yen, 1000 fils."""
+    return int(10 ** ISO_4217[currency].decimals)
 
 
 class Fees(msgspec.Struct, frozen=True):
@@ -159,14 +212,44 @@ class Fees(msgspec.Struct, frozen=True):
     operator_minor: int
 
 
-_MERCHANT_FEE: Mapping[str, Callable[[int], int]] = {
-    "2.5%": lambda gross: max(1, money.share(gross, 250)),
-    "none": lambda _: 0,
-    "flat_1.00": lambda gross: min(100, gross),
+_MERCHANT_FEE: Mapping[str, Callable[[int, str], int]] = {
+    "2.5%": lambda gross, _: max(1, money.share(gross, 250)),
+    "none": lambda *_: 0,
+    "flat_1.00": lambda gross, currency: min(one_minor(currency), gross),
 }
 _OPERATOR_FEE: Mapping[str, Callable[[int], int]] = {"1.0%": lambda gross: money.share(gross, 100), "none": lambda _: 0}
 
 
-def fees_of(gross_minor: int, gaps: Gaps) -> Fees:
+def fees_of(gross_minor: int, gaps: Gaps, currency: str = ZMW.code) -> Fees:
     """The fees on a payment of `gross_minor`: 2.50 and 1.00 of 100.00 by default."""
-    return Fees(_MERCHANT_FEE[gaps.merchant_fee](gross_minor), _OPERATOR_FEE[gaps.operator_fee](gross_minor))
+    return Fees(_MERCHANT_FEE[gaps.merchant_fee](gross_minor, currency), _OPERATOR_FEE[gaps.operator_fee](gross_minor))
+
+
+def fee_returned(fee_minor: int, *, amount_minor: int, refunded_minor: int, returned_minor: int) -> int:
+    """How much more of a payment's fee goes back once `refunded_minor` of its amount are refunded; never below zero.
+
+    The share of the whole refund, rounded half up, less what went back before: the parts never add up to more than
+    the fee, and to the fee when all is refunded.
+    """
+    due = (2 * fee_minor * refunded_minor + amount_minor) // (2 * amount_minor)
+    return max(0, due - returned_minor)
+
+
+USUAL_OF: Final = 20
+"""With the median of at most so many charges before it a charge's amount is compared."""
+_LEAST: Final = 3
+"""With fewer charges before it nothing is usual yet."""
+_FAR: Final = 50
+"""How many times the usual amount, or what part of it, looks like a mistake of a hundred."""
+
+
+def far_from_usual(amount_minor: int, before_minor: Sequence[int]) -> int | None:
+    """The usual amount of the charges before, where this one looks a hundred times too large or too small beside it.
+
+    That is at least 50 times the median of the last 20, or at most a fiftieth of it. None: it does not, or there are
+    fewer than 3.
+    """
+    if len(before_minor) < _LEAST:
+        return None
+    usual = sorted(before_minor)[len(before_minor) // 2]
+    return usual if amount_minor >= _FAR * usual or usual >= _FAR * amount_minor else None

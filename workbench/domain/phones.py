@@ -6,7 +6,9 @@ The prefixes are libphonenumber's (9.0.43); a test compares them with the instal
 
 import hmac
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from workbench.errors import InvalidRequest
 
@@ -49,9 +51,21 @@ OPERATORS = {
         Operator("zamtel", "Zamtel Money", "ZAMTEL_ZMB", ("95", "75", "55")),
     )
 }
+ZED = Operator("zed", "Zed Mobile", "ZED_MOBILE_ZMB", ("98", "78", "58", "79"))
+"""Taken by the register's `zed_mobile` alone; its long identifier is made after the others'."""
+EVERY_OPERATOR: Final[Mapping[str, Operator]] = OPERATORS | {ZED.id: ZED}
+"""Those that a payment in the store may be of."""
+OFFERED: Final[Mapping[str, Mapping[str, Operator]]] = {"refused": OPERATORS, "zed": EVERY_OPERATOR}
+"""The operators of the service, by `zed_mobile`."""
 WITHOUT_WALLET = {"98": "Zed Mobile", "78": "Zed Mobile", "58": "Zed Mobile", "79": "no operator yet"}
-_BY_PREFIX = {prefix: operator for operator in OPERATORS.values() for prefix in operator.prefixes}
-_BY_NAME = {name.lower(): operator for operator in OPERATORS.values() for name in (operator.id, operator.long_id)}
+_BY_PREFIX: Final = {
+    choice: {prefix: operator for operator in offered.values() for prefix in operator.prefixes}
+    for choice, offered in OFFERED.items()
+}
+_BY_NAME: Final = {
+    choice: {name.lower(): operator for operator in offered.values() for name in (operator.id, operator.long_id)}
+    for choice, offered in OFFERED.items()
+}
 
 
 class Msisdn(NamedTuple):
@@ -71,6 +85,7 @@ def mask_phone(e164: str) -> str:
     return f"{e164[:6]}••••{e164[-3:]}"
 
 
+@lru_cache(maxsize=1)  # A number is masked and hashed, one after the other; no others are remembered.
 def international(text: str) -> str | None:
     """The number in one spelling, `+260961234567` or `+254712345678`; None for what is no number.
 
@@ -106,34 +121,46 @@ def mask_column(text: str) -> str:
     return masked_number(text) or _ALL_BUT_THREE.sub(HIDDEN, text)
 
 
-def msisdn_from(text: str, *, param: str) -> Msisdn:
+def e164_of(text: str, form: str = "e164") -> str:
+    """The number in E.164, where `phone_format` takes its form; else as it is."""
+    return COUNTRY_CODE + text[1:] if form == "national" and _NATIONAL.fullmatch(text) else text
+
+
+def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e164") -> Msisdn:
     """The number that `text` is, in E.164: `+260` and nine digits, nothing else.
 
+    `zed` and `form` are the register's `zed_mobile` and `phone_format`.
     Raises InvalidRequest: another form, another country, or a number without a wallet.
     """
+    text = e164_of(text, form)
     if not _E164.fullmatch(text):
         raise InvalidRequest(_why_not(text), code="phone_invalid", param=param)
-    prefix = text[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2]
-    if prefix not in _BY_PREFIX:
+    prefix, known = text[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2], _BY_PREFIX[zed]
+    if prefix not in known:
         owner = WITHOUT_WALLET.get(prefix, "not a mobile prefix")
         raise InvalidRequest(
             f"No wallet is known on numbers of {COUNTRY_CODE} {prefix} ({owner}); "
-            f"known are {', '.join(sorted(_BY_PREFIX))}.",
+            f"known are {', '.join(sorted(known))}.",
             code="phone_without_wallet",
             param=param,
         )
-    return Msisdn(text, _BY_PREFIX[prefix])
+    return Msisdn(text, known[prefix])
 
 
-def operator_named(text: str, *, param: str) -> Operator:
-    """The operator that `text` names: short or long identifier, any case.
+def operator_of(e164: str) -> Operator:
+    """The operator of a number that was taken."""
+    return _BY_PREFIX[ZED.id][e164[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2]]
+
+
+def operator_named(text: str, *, param: str, zed: str = "refused") -> Operator:
+    """The operator that `text` names: short or long identifier, any case; `zed` is the register's `zed_mobile`.
 
     Raises InvalidRequest: no such operator.
     """
-    operator = _BY_NAME.get(text.lower())
+    operator = _BY_NAME[zed].get(text.lower())
     if operator is None:
         raise InvalidRequest(
-            f"{text[:40]!r} is not an operator of this service; they are {', '.join(OPERATORS)}.",
+            f"{text[:40]!r} is not an operator of this service; they are {', '.join(OFFERED[zed])}.",
             code="operator_unknown",
             param=param,
         )

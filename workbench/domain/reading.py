@@ -189,12 +189,12 @@ def _struct_in(kind: Any) -> type[Struct] | None:  # noqa: ANN401  a type
     return next(filter(None, map(_struct_in, get_args(kind))), None)
 
 
-def struct_from(value: object, shape: type[S], *, unknown: str = "ignored") -> S:
-    """`value` as a `shape`.
+def struct_from(value: object, shape: type[S], *, unknown: str = "ignored", ignored: list[str] | None = None) -> S:
+    """`value` as a `shape`; the names that were ignored are added to `ignored`.
 
     Raises InvalidRequest with every fault at once in `problems`, the first one's field in `param`.
     """
-    reader = _Reader(unknown)
+    reader = _Reader(unknown, [] if ignored is None else ignored)
     made = reader.struct(value, shape, "")
     if made is None:
         pointer, detail = reader.problems[0]
@@ -207,8 +207,9 @@ def struct_from(value: object, shape: type[S], *, unknown: str = "ignored") -> S
 class _Reader:
     """Reads values as structs, and collects what is wrong with them."""
 
-    def __init__(self, unknown: str) -> None:
+    def __init__(self, unknown: str, ignored: list[str]) -> None:
         self.unknown = unknown
+        self.ignored = ignored
         self.problems: list[FieldProblem] = []
 
     def struct(self, value: object, shape: type[S], pointer: str) -> S | None:
@@ -223,9 +224,11 @@ class _Reader:
                 read[name] = self._field(value[name], field, f"{pointer}/{name}")
             elif field.is_required:
                 self.problems.append(FieldProblem(f"{pointer}/{name}", _MISSING))
-        if self.unknown == "refused":
+        if len(read) < len(value):
             surplus = [name for name in value if name not in fields]
-            self.problems += [FieldProblem(f"{pointer}/{_escape(name)}", "is not known") for name in surplus]
+            self.ignored += surplus
+            if self.unknown == "refused":
+                self.problems += [FieldProblem(f"{pointer}/{_escape(name)}", "is not known") for name in surplus]
         return shape(**read) if len(self.problems) == before else None
 
     def _field(self, value: object, field: _Field, pointer: str) -> Any:  # noqa: ANN401  a value of its type
@@ -279,7 +282,13 @@ def _escape(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[S], *, unknown: str = "ignored") -> S:
+def query_from(
+    parameters: Mapping[str, str | Sequence[str]],
+    shape: type[S],
+    *,
+    unknown: str = "ignored",
+    ignored: list[str] | None = None,
+) -> S:
     """The parameters of a query as a `shape`; one that stands several times comes as a sequence.
 
     Raises InvalidRequest: a parameter twice, or one that is not what it must be.
@@ -291,4 +300,4 @@ def query_from(parameters: Mapping[str, str | Sequence[str]], shape: type[S], *,
             raise _refusal(f"/{name}", _TWICE, _TWICE, code="parameter_repeated")
         if name in fields and int in fields[name].takes and _WHOLE.fullmatch(str(value)):
             read[name] = int(str(value))
-    return struct_from(read, shape, unknown=unknown)
+    return struct_from(read, shape, unknown=unknown, ignored=ignored)

@@ -12,6 +12,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "mtn": "4{seq:09d}",
     "airtel": "MP{at:%y%m%d.%H%M}.{seq:08d}",
     "zamtel": "ZK{at:%y%m%d}-{seq:07d}",
+    "zed": "ZM{at:%y%m%d}{seq:08d}",
     "sweep": "SWP{at:%Y%m%d}-{operator}",
     "recall": "RCL{at:%Y%m%d}-{seq:07d}",
     "top_up": "TOP{at:%Y%m%d}-{seq:07d}",

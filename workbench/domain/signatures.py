@@ -1,8 +1,13 @@
-"""Signatures of webhooks by Standard Webhooks 1.0: sign, verify, and say which mistake it was.
+"""Signatures of webhooks by Standard Webhooks 1.0, Stripe's way or GitHub's: sign, verify, say which mistake it was.
 
-Source: the Standard Webhooks specification 1.0. The signed content is `id.timestamp.body`, the key
-is the base64 after `whsec_`, the signature is `v1,` and the base64 of HMAC-SHA256. Nothing but the
-standard library is used here, so that a merchant's backend can take this file as it is.
+Each way is a row of `SCHEMES`: its headers, what is signed, the key, and how the HMAC-SHA256 is written.
+
+- `standard_webhooks`: of `id.timestamp.body`; the key is the base64 after `whsec_`; `v1,` and base64.
+- `stripe`: of `timestamp.body`; the key is the secret as it is, `whsec_` too; `Stripe-Signature: t=…,v1=` and hex.
+- `github`: of the body; the key is the secret as it is; `X-Hub-Signature-256: sha256=` and hex. It tells no time: an
+  old message is as good as a new one, and that it came before is known by the id in its body alone.
+
+Nothing but the standard library is used here, so that a merchant's backend can take this file as it is.
 """
 
 import base64
@@ -10,19 +15,62 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from workbench.errors import SignatureRefused
 
 ID_HEADER: Final = "webhook-id"
 TIMESTAMP_HEADER: Final = "webhook-timestamp"
 SIGNATURE_HEADER: Final = "webhook-signature"
+STRIPE_HEADER: Final = "Stripe-Signature"
+GITHUB_HEADER: Final = "X-Hub-Signature-256"
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  the prefix, not a secret
+STANDARD: Final = "standard_webhooks"
 _KEY_BYTES = range(24, 65)
+_GITHUB_SECRET = 40
 _SECONDS = re.compile(r"[0-9]{1,12}")
 _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
+_Encode = Callable[[bytes], str]
+_Prefix = Callable[[str, int | None], str]
+"""Id and seconds → what stands before the body in what is signed."""
+
+
+class Signed(NamedTuple):
+    """What the headers of a message say; no id and no time where the scheme has none there."""
+
+    message_id: str
+    sent_s: int | None
+    signatures: list[str]
+
+
+class Mistake(NamedTuple):
+    """A usual mistake of whoever signs: its reason, and the keys, content and writing that show it."""
+
+    reason: str
+    keys: Callable[[str], list[bytes]]
+    prefix: _Prefix
+    encode: _Encode
+
+
+class Scheme(NamedTuple):
+    """How signatures are written and read."""
+
+    headers: tuple[str, ...]
+    write: Callable[[str, int, list[str]], dict[str, str]]
+    """Id, seconds since 1970 and signatures → the headers."""
+    read: Callable[[Mapping[str, str]], Signed]
+    """The headers, by their names as in `headers`. Raises SignatureRefused: malformed."""
+    prefix: _Prefix
+    key: Callable[[str], bytes]
+    """The key of a secret. Raises SignatureRefused: it is no secret."""
+    encode: _Encode
+    mistakes: tuple[Mistake, ...]
+    new_secret: Callable[[bytes], str]
+    """A secret of 32 random bytes, in the form that users of the scheme know; `whsec_` lets it be masked."""
+    has_room: bool = True
+    """Whether a message can be signed with several secrets. Without it, one that is rolled ends at once."""
 
 
 def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
@@ -30,71 +78,127 @@ def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
 
     Raises SignatureRefused: the secret is not `whsec_` and base64.
     """
-    return "v1," + base64.b64encode(_digest(_key(secret), message_id, timestamp_s, body)).decode()
+    return headers_for(secret, message_id, timestamp_s, body)[SIGNATURE_HEADER]
 
 
 def headers_for(
-    secret: str, message_id: str, timestamp_s: int, body: bytes, *, also: Iterable[str] = ()
+    secret: str, message_id: str, timestamp_s: int, body: bytes, *, also: Iterable[str] = (), scheme: str = STANDARD
 ) -> dict[str, str]:
-    """The three headers that go with a body; `also` are further secrets to sign with, while one is being rolled."""
-    return {
-        ID_HEADER: message_id,
-        TIMESTAMP_HEADER: str(timestamp_s),
-        SIGNATURE_HEADER: " ".join(sign(each, message_id, timestamp_s, body) for each in (secret, *also)),
-    }
+    """The headers that go with a body; `also` are further secrets to sign with, where there is room for them.
+
+    Raises SignatureRefused: a secret that the scheme does not take.
+    """
+    way = SCHEMES[scheme]
+    prefix, secrets = way.prefix(message_id, timestamp_s), (secret, *(also if way.has_room else ()))
+    return way.write(message_id, timestamp_s, [way.encode(_digest(way.key(each), prefix, body)) for each in secrets])
 
 
 def verify(
-    body: bytes, headers: Mapping[str, str], secrets: Iterable[str], *, now_s: int, tolerance_s: int = 300
+    body: bytes,
+    headers: Mapping[str, str],
+    secrets: Iterable[str],
+    *,
+    now_s: int,
+    tolerance_s: int = 300,
+    scheme: str = STANDARD,
 ) -> str:
     """The id of a message that is genuine and fresh; dedupe on it next.
 
-    `body` is what arrived, to the byte; `now_s` is seconds since 1970; any of `secrets` may match,
-    as may any of several signatures.
+    `body` is what arrived, to the byte; `now_s` is seconds since 1970; any of `secrets`, one or several, may match, as
+    may any of several signatures. `scheme` is a row of `SCHEMES`. Without an id in the headers it is the one in the
+    body, empty if that is no JSON object that has one.
     Raises SignatureRefused with `reason` one of header_missing, timestamp_malformed, timestamp_stale,
-    timestamp_in_future, secret_malformed, signature_malformed, signature_is_hex, key_not_decoded,
-    body_reserialised, signature_mismatch.
+    timestamp_in_future, secret_malformed, signature_malformed, body_reserialised, signature_mismatch, those of
+    Standard Webhooks alone (signature_is_hex, key_not_decoded) and those of the others (signature_is_base64,
+    key_not_the_text, timestamp_not_signed).
     """
-    message_id, timestamp, signatures = _headers(headers)
-    if not _SECONDS.fullmatch(timestamp):
-        raise SignatureRefused("timestamp_malformed", f"{TIMESTAMP_HEADER} is not whole seconds since 1970.")
-    sent_s = int(timestamp)
-    given = [value for version, _, value in (each.partition(",") for each in signatures.split()) if version == "v1"]
-    if not given:
-        raise SignatureRefused("signature_malformed", f"{SIGNATURE_HEADER} holds no v1 signature.")
-    secrets = list(secrets)
-    keys = [_key(secret) for secret in secrets]
-    if not _any_match(keys, given, message_id, sent_s, body):
-        mistake = _mistake(secrets, given, message_id, sent_s, body)
+    way = SCHEMES[scheme]
+    signed = way.read(_headers(way, headers))
+    secrets = [secrets] if isinstance(secrets, str) else list(secrets)
+    keys = [way.key(secret) for secret in secrets]
+    if not _any_match(keys, way.prefix(*signed[:2]), way.encode, signed, body):
+        mistake = _mistake(way, secrets, keys, signed, body)
         raise SignatureRefused(mistake, _MISTAKES[mistake][0], hint=_MISTAKES[mistake][1])
-    age_s, allowed = now_s - sent_s, f"{tolerance_s} s are allowed."
+    if signed.sent_s is not None:
+        _check_age(now_s - signed.sent_s, tolerance_s)
+    return signed.message_id or id_in(body)
+
+
+def _check_age(age_s: int, tolerance_s: int) -> None:
+    allowed = f"{tolerance_s} s are allowed."
     if age_s > tolerance_s:
         hint = "It is an old message sent again, or this machine's clock is fast."
         raise SignatureRefused("timestamp_stale", f"The message was signed {age_s} s ago; {allowed}", hint=hint)
     if -age_s > tolerance_s:
         says = f"The message was signed {-age_s} s in the future; {allowed}"
         raise SignatureRefused("timestamp_in_future", says, hint="This machine's clock is slow.")
-    return message_id
 
 
-def _headers(headers: Mapping[str, str]) -> tuple[str, str, str]:
+def _headers(way: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers of a scheme, by their names as it writes them."""
     found = {name.lower(): value for name, value in headers.items()}
-    missing = [name for name in (ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER) if not found.get(name)]
-    if missing:
-        raise SignatureRefused("header_missing", f"The header {missing[0]} is missing.")
-    return found[ID_HEADER], found[TIMESTAMP_HEADER], found[SIGNATURE_HEADER]
+    there = {name: value for name in way.headers if (value := found.get(name.lower()))}
+    if missing := [name for name in way.headers if name not in there]:
+        others = [name for name, each in SCHEMES.items() if each is not way and found.get(each.headers[-1].lower())]
+        hint = f"It is signed by the scheme {others[0]}." if others else ""
+        raise SignatureRefused("header_missing", f"The header {missing[0]} is missing.", hint=hint)
+    return there
 
 
-def _any_match(keys: list[bytes], given: list[str], message_id: str, sent_s: int, body: bytes) -> bool:
-    expected = [base64.b64encode(_digest(key, message_id, sent_s, body)) for key in keys]
+def _seconds(text: str, where: str) -> int:
+    if not _SECONDS.fullmatch(text):
+        raise SignatureRefused("timestamp_malformed", f"{where} is not whole seconds since 1970.")
+    return int(text)
+
+
+def _some(signatures: list[str], where: str, kind: str) -> list[str]:
+    if not signatures:
+        raise SignatureRefused("signature_malformed", f"{where} holds no {kind} signature.")
+    return signatures
+
+
+def _write_standard(message_id: str, timestamp_s: int, signatures: list[str]) -> dict[str, str]:
+    return {
+        ID_HEADER: message_id,
+        TIMESTAMP_HEADER: str(timestamp_s),
+        SIGNATURE_HEADER: " ".join(f"v1,{each}" for each in signatures),
+    }
+
+
+def _read_standard(headers: Mapping[str, str]) -> Signed:
+    sent_s = _seconds(headers[TIMESTAMP_HEADER], TIMESTAMP_HEADER)
+    parts = (each.partition(",") for each in headers[SIGNATURE_HEADER].split())
+    given = [value for version, _, value in parts if version == "v1"]
+    return Signed(headers[ID_HEADER], sent_s, _some(given, SIGNATURE_HEADER, "v1"))
+
+
+def _read_stripe(headers: Mapping[str, str]) -> Signed:
+    items = [each.strip().partition("=") for each in headers[STRIPE_HEADER].split(",")]
+    times, given = ([value for each, _, value in items if each == name] for name in ("t", "v1"))
+    sent_s = _seconds(times[0] if times else "", f"The t in {STRIPE_HEADER}")
+    return Signed("", sent_s, _some(given, STRIPE_HEADER, "v1"))
+
+
+def _read_github(headers: Mapping[str, str]) -> Signed:
+    kind, _, value = headers[GITHUB_HEADER].strip().partition("=")
+    return Signed("", None, _some([value] if kind == "sha256" else [], GITHUB_HEADER, "sha256"))
+
+
+def _any_match(keys: Iterable[bytes], prefix: str, encode: _Encode, signed: Signed, body: bytes) -> bool:
+    expected = [encode(_digest(key, prefix, body)).encode() for key in keys]
     # Every pair is compared, in constant time each, so that the time tells nothing.
-    return sum(hmac.compare_digest(one, _bytes(two)) for one in expected for two in given) > 0
+    return sum(hmac.compare_digest(one, _bytes(two)) for one in expected for two in signed.signatures) > 0
 
 
 _MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
     "signature_is_hex": ("The signature is in hexadecimal.", "Standard Webhooks signatures are base64."),
     "key_not_decoded": ("The signature was made with the secret's text.",
                         "The key is what the base64 after whsec_ decodes to."),
+    "signature_is_base64": ("The signature is in base64.", "Here signatures are in hexadecimal."),
+    "key_not_the_text": ("The signature was made with a part of the secret, or with what it decodes to.",
+                         "The key is the secret's whole text, whsec_ included."),
+    "timestamp_not_signed": ("The signature is of the body alone.",
+                             "What is signed is the timestamp, a point and the body."),
     "body_reserialised": ("The signature fits the same JSON written another way.",
                           "Verify the bytes that arrived, before any framework parses them."),
     "signature_mismatch": ("No signature fits these bytes with this secret.",
@@ -103,15 +207,14 @@ _MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
 """What a mismatch comes from, in words, and what to do."""
 
 
-def _mistake(secrets: list[str], given: list[str], message_id: str, sent_s: int, body: bytes) -> str:
+def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: Signed, body: bytes) -> str:
     """Which of the usual mistakes explains the mismatch; each guess is tried, not assumed."""
-    keys = [_key(secret) for secret in secrets]
-    if {_digest(key, message_id, sent_s, body).hex() for key in keys} & set(given):
-        return "signature_is_hex"
-    undecoded = [_bytes(text) for secret in secrets for text in (secret, secret.removeprefix(SECRET_PREFIX))]
-    if _any_match(undecoded, given, message_id, sent_s, body):
-        return "key_not_decoded"
-    if any(_any_match(keys, given, message_id, sent_s, other) for other in _reserialised(body)):
+    for guess in way.mistakes:
+        tried = [key for secret in secrets for key in guess.keys(secret)]
+        if _any_match(tried, guess.prefix(*signed[:2]), guess.encode, signed, body):
+            return guess.reason
+    prefix = way.prefix(*signed[:2])
+    if any(_any_match(keys, prefix, way.encode, signed, other) for other in _reserialised(body)):
         return "body_reserialised"
     return "signature_mismatch"
 
@@ -129,12 +232,21 @@ def _reserialised(body: bytes) -> Iterable[bytes]:
             yield _bytes(_AMOUNT.sub(lambda found: f"{found[1]}{Decimal(found[2]):.2f}", text))
 
 
+def id_in(body: bytes) -> str:
+    """The id in a body that is a JSON object, or nothing."""
+    try:
+        found = json.loads(body)["id"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
 def _bytes(text: str) -> bytes:
     """Text from a header or a body may hold half of a surrogate pair, which no signature fits."""
     return text.encode(errors="backslashreplace")
 
 
-def _key(secret: str) -> bytes:
+def _decoded(secret: str) -> bytes:
     try:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except ValueError:
@@ -144,5 +256,86 @@ def _key(secret: str) -> bytes:
     return key
 
 
-def _digest(key: bytes, message_id: str, timestamp_s: int, body: bytes) -> bytes:
-    return hmac.digest(key, _bytes(f"{message_id}.{timestamp_s}.") + body, hashlib.sha256)
+def _whole(secret: str) -> bytes:
+    if not secret:
+        raise SignatureRefused("secret_malformed", "The secret is empty.")
+    return _bytes(secret)
+
+
+def _texts(secret: str) -> list[bytes]:
+    return [_bytes(text) for text in (secret, secret.removeprefix(SECRET_PREFIX))]
+
+
+def _parts(secret: str) -> list[bytes]:
+    """What may be taken for the key of a secret that is one as it is."""
+    bare = secret.removeprefix(SECRET_PREFIX)
+    try:
+        return [_bytes(bare), base64.b64decode(bare, validate=True)]
+    except ValueError:
+        return [_bytes(bare)]
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _digest(key: bytes, prefix: str, body: bytes) -> bytes:
+    return hmac.digest(key, _bytes(prefix) + body, hashlib.sha256)
+
+
+def _prefix_standard(message_id: str, sent_s: int | None) -> str:
+    return f"{message_id}.{sent_s}."
+
+
+def _prefix_stripe(_id: str, sent_s: int | None) -> str:
+    return f"{sent_s}."
+
+
+def _no_prefix(_id: str, _sent_s: int | None) -> str:
+    return ""
+
+
+SCHEMES: Final[Mapping[str, Scheme]] = {
+    STANDARD: Scheme(
+        headers=(ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER),
+        write=_write_standard,
+        read=_read_standard,
+        prefix=_prefix_standard,
+        key=_decoded,
+        encode=_base64,
+        mistakes=(
+            Mistake("signature_is_hex", lambda secret: [_decoded(secret)], _prefix_standard, bytes.hex),
+            Mistake("key_not_decoded", _texts, _prefix_standard, _base64),
+        ),
+        new_secret=lambda key: SECRET_PREFIX + _base64(key),
+    ),
+    "stripe": Scheme(
+        headers=(STRIPE_HEADER,),
+        write=lambda _id, at_s, given: {STRIPE_HEADER: ",".join([f"t={at_s}", *(f"v1={each}" for each in given)])},
+        read=_read_stripe,
+        prefix=_prefix_stripe,
+        key=_whole,
+        encode=bytes.hex,
+        mistakes=(
+            Mistake("signature_is_base64", lambda secret: [_whole(secret)], _prefix_stripe, _base64),
+            Mistake("key_not_the_text", _parts, _prefix_stripe, bytes.hex),
+            Mistake("timestamp_not_signed", lambda secret: [_whole(secret)], _no_prefix, bytes.hex),
+        ),
+        new_secret=lambda key: SECRET_PREFIX + key.hex(),
+    ),
+    "github": Scheme(
+        headers=(GITHUB_HEADER,),
+        write=lambda _id, _at_s, given: {GITHUB_HEADER: f"sha256={given[0]}"},
+        read=_read_github,
+        prefix=_no_prefix,
+        key=_whole,
+        encode=bytes.hex,
+        mistakes=(
+            Mistake("signature_is_base64", lambda secret: [_whole(secret)], _no_prefix, _base64),
+            Mistake("key_not_the_text", _parts, _no_prefix, bytes.hex),
+        ),
+        new_secret=lambda key: SECRET_PREFIX + key.hex()[:_GITHUB_SECRET],
+        has_room=False,
+    ),
+}
+"""The ways of signing, by the values of the row `signature_scheme` of the register."""

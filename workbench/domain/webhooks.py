@@ -1,7 +1,7 @@
 """Webhooks: endpoints, events, deliveries, and what follows an attempt to deliver one."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,6 +13,8 @@ from workbench.errors import InvalidRequest
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 DEAD_LETTER: Final = "dead_letter"
+DROPPED: Final = "dropped"
+"""A dead letter that is no longer kept: nobody finds it, and the trace still knows of its attempts."""
 MAX_RESPONSE_BYTES: Final = 20_000
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
@@ -29,14 +31,31 @@ EVENT_TYPES: Final = (
     *(f"charge.{each}" for each in ("pending", "succeeded", "failed", "refunded", "late_success")),
     *(f"refund.{each}" for each in ("created", "succeeded", "failed")),
     *(f"payout.{each}" for each in ("created", "paid", "failed")),
+    *(f"suspense.{each}" for each in ("credited", "returned")),
     "webhook_endpoint.disabled",
 )  # fmt: skip
 """Every type of event, assumed."""
+TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
+    "by_object": {each: each for each in EVENT_TYPES},
+    # Money is collected by a charge, of an intent or on its own; what comes late into suspense is not collected.
+    "collection": {"charge.succeeded": "collection.successful", "charge.failed": "collection.failed"},
+}
+"""What happens → the type of the event that tells of it, by `event_types`; of what is missing there is none."""
 
 
-def check_filter(enabled_events: Sequence[str], *, param: str = "enabled_events") -> None:
-    """Raises InvalidRequest unless each is a type, a family such as `charge.*`, or `*`."""
-    unknown = [each for each in enabled_events if not types_named(each)]
+def types_of(event_types: str) -> tuple[str, ...]:
+    """The types of events that there are, by a value of the row `event_types`."""
+    return tuple(TOLD_AS[event_types].values())
+
+
+def types_and_families(types: Sequence[str]) -> tuple[str, ...]:
+    """What a filter can name: all, families, types."""
+    return ("*", *dict.fromkeys(f"{each.partition('.')[0]}.*" for each in types), *types)
+
+
+def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: str = "enabled_events") -> None:
+    """Raises InvalidRequest unless each is one of `types`, a family such as `charge.*`, or `*`."""
+    unknown = [each for each in enabled_events if not types_named(each, types)]
     if unknown or not enabled_events:
         raise InvalidRequest(
             f"{unknown[0][:60]!r} is no type of event." if unknown else f"{param} names no type of event.",
@@ -46,9 +65,9 @@ def check_filter(enabled_events: Sequence[str], *, param: str = "enabled_events"
         )
 
 
-def types_named(name: str) -> tuple[str, ...]:
+def types_named(name: str, types: Sequence[str]) -> tuple[str, ...]:
     """The types that a name stands for: one, those of a family such as `charge.*`, all for `*`; none is unknown."""
-    return tuple(each for each in EVENT_TYPES if name in ("*", each, f"{each.partition('.')[0]}.*"))
+    return tuple(each for each in types if name in ("*", each, f"{each.partition('.')[0]}.*"))
 
 
 HOST_NAME: Final = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
@@ -80,7 +99,8 @@ class Endpoint(Stored, frozen=True, kw_only=True):
 
     def wants(self, event_type: str) -> bool:
         """Whether the filter lets this type through; `payment_intent.*` takes a whole family."""
-        return self.status == ENABLED and any(event_type in types_named(each) for each in self.enabled_events)
+        named = ("*", event_type, f"{event_type.partition('.')[0]}.*")
+        return self.status == ENABLED and any(each in named for each in self.enabled_events)
 
     def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
         """The old secrets that messages are still signed with at a moment."""

@@ -10,14 +10,14 @@ import binascii
 import ipaddress
 import re
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 from workbench.domain.ids import REVOKED, ROLLED
 from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, PermissionDenied, ServeRefused
-from workbench.sandbox.messages import Request
+from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
 from workbench.sandbox.service.checks import holds_live_key, live_key
-from workbench.sandbox.service.keys import LIFETIME_MS
+from workbench.sandbox.service.keys import LIFETIME_MS, works_on
 from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.transaction import digest_of
@@ -29,6 +29,11 @@ _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<por
 _LAST_PORT: Final = 65_535
 _SHOWN: Final = 80
 _ALLOWING: Final = "workbench serve --allow-host NAME, or bench.serve(allow_hosts=[NAME])."
+_PORTS: Final = {"http": ":80", "https": ":443"}
+"""Schemes of pages, and the port that a browser leaves out."""
+_SENT_BY_PAGES: Final = "Authorization, Content-Type, Idempotency-Key, Api-Version, Sandbox-Scenario"
+_READ_BY_PAGES: Final = "Request-Id, Api-Version, Idempotent-Replayed, Sandbox-Provenance"
+_PREFLIGHT_S: Final = "600"
 _FOR_TOKENS: Final = "/plants"
 """All that a token may be good for."""
 _WAYS: Final = {
@@ -65,7 +70,10 @@ class Hosts:
             raise HostRefused(message, hint=hint, param="Host")
         if origin is not None and not self._is_home(origin):
             message = f"A page of the origin {_shown(origin)} may not call this sandbox."
-            hint = f"Call from a server, or allow the page's host: {_ALLOWING}"
+            hint = (
+                "Call from a server; for what a publishable key may do, allow the origin: --allow-origin or "
+                f"bench.serve(allow_origins=[…]). To let a host's pages in, allow its name: {_ALLOWING}"
+            )
             raise PermissionDenied(message, code="origin_refused", hint=hint, param="Origin")
 
     def _knows(self, name: str) -> bool:
@@ -74,7 +82,45 @@ class Hosts:
     def _is_home(self, origin: str) -> bool:
         scheme, separator, rest = origin.partition("://")
         named = _host_in(rest)
-        return scheme in {"http", "https"} and bool(separator) and named is not None and self._knows(named)
+        return scheme in _PORTS and bool(separator) and named is not None and self._knows(named)
+
+
+class Origins:
+    """The origins of a merchant's pages, which may call what a publishable key may (CORS); by default there are none.
+
+    Raises ServeRefused: one of them is no origin.
+    """
+
+    def __init__(self, origins: Iterable[str] = ()) -> None:
+        self._origins = frozenset(map(_origin_of, [origins] if isinstance(origins, str) else origins))
+
+    def lets(self, asked: object, origin: str | None) -> TypeGuard[Operation]:
+        """Whether a page of this origin may call what is asked for, and read the response."""
+        return origin in self._origins and isinstance(asked, Operation) and asked.publishable
+
+
+def preflight(operation: Operation, request: Request, choices: InForce) -> Response:  # noqa: ARG001  as any page
+    """What a browser asks for before it lets a page call an operation."""
+    allowed = {"Access-Control-Allow-Methods": operation.method, "Access-Control-Allow-Headers": _SENT_BY_PAGES}
+    return Response(200, "text/plain", b"", {**allowed, "Access-Control-Max-Age": _PREFLIGHT_S})
+
+
+def shared_with(origin: str, response: Response) -> Response:
+    """A response that a browser hands to a page of this origin."""
+    headers = {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": _READ_BY_PAGES, "Vary": "Origin"}
+    return response._replace(headers={**response.headers, **headers})
+
+
+def _origin_of(text: str) -> str:
+    """An origin to allow, as a browser sends it: without the port that its scheme has anyway."""
+    scheme, separator, rest = text.lower().removesuffix("/").partition("://")
+    if scheme not in _PORTS or not separator or _host_in(rest) is None:
+        raise ServeRefused(
+            f"{text[:_SHOWN]!r} is no origin of a page.",
+            hint="Name scheme, host and port as a browser's address bar does, such as http://localhost:3000. "
+            "* and null, which are everybody's, are not taken.",
+        )
+    return f"{scheme}://{rest.removesuffix(_PORTS[scheme])}"
 
 
 def _host_in(authority: str) -> str | None:
@@ -168,6 +214,8 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
 def _known(tx: Transaction, credential: Credential) -> Caller:
     digest = digest_of(credential.value)
     if key := tx.api_keys.first(digest=digest):
+        if key.status == ROLLED and works_on(tx, key):
+            return Caller(key.kind, key.account, relied=("key_rotation",))
         if key.status == ROLLED:
             hint = "The newer one was shown once, where the key was rolled; bench.use_key takes it."
             message = "The key was rolled: a newer one is in its place."

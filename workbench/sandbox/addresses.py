@@ -1,4 +1,4 @@
-"""Where webhooks may go: this machine's loopback and public addresses, nothing in between.
+"""Where webhooks may go: this machine's loopback and public addresses; on request private ranges too, nothing else.
 
 Names are looked up again at every attempt and the address found is the one connected to, so that a
 name cannot point elsewhere between the check and the connection.
@@ -8,6 +8,7 @@ import ipaddress
 import re
 import socket
 import threading
+from collections.abc import Container
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ from urllib.parse import urlsplit
 from workbench.domain.webhooks import HOST_NAME
 from workbench.errors import InvalidRequest
 
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _PRINTABLE = re.compile(r"[\x21-\x7e]+")
 _PORTS = {"http": 80, "https": 443}
 _LOOKUP_S = 1.0
@@ -26,6 +29,11 @@ _NOT_PUBLIC = tuple(
     for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 """What `is_global` lets through, in one version of Python or another, and is still not the public internet."""
+_PRIVATE = tuple(ipaddress.ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"))
+"""Networks of one's own (RFC 1918, RFC 4193), such as that of containers; no link-local address, where clouds keep
+their credentials."""
+
+_OF_PRIVATE = "A network of your own? workbench serve --allow-private-receivers lets webhooks go there."
 
 
 class Destination(NamedTuple):
@@ -36,35 +44,43 @@ class Destination(NamedTuple):
     address: str
 
 
-def check_url(url: str) -> None:
-    """Raises InvalidRequest unless `url` is http or https to a host that may be called.
+def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) -> None:
+    """Raises InvalidRequest unless `url` is http or https to a host that may be called, a `private` one on request.
 
+    The hosts `mounted` are answered for in this process, and never looked up.
     A name that does not resolve, or not within a second, is taken: a machine may be offline. It is looked
     up again at each attempt, and that look-up decides.
     """
-    host, port = _split(url)
+    host, port = split(url)
     numeric = _numeric(host)
-    if numeric is not None and not _is_allowed(numeric):
-        raise _refused(f"{host} is neither this machine's loopback nor a public address.")
-    if numeric is None and not _is_localhost(host):
-        _check_all(host, _found_soon(host, port))
+    if numeric is not None and not _is_allowed(numeric, private=private):
+        raise _refused(f"{host} is neither this machine's loopback nor a public address.", numeric)
+    if numeric is None and not is_localhost(host) and host not in mounted:
+        _check_all(host, _found_soon(host, port), private=private)
 
 
-def resolved(url: str) -> Destination:
+def resolved(url: str, *, private: bool = False) -> Destination:
     """The address to connect to; every address of the name must be allowed.
 
     Raises InvalidRequest: not allowed. Raises OSError: the name does not resolve.
     """
-    host, port = _split(url)
-    if _is_localhost(host):
+    host, port = split(url)
+    if is_localhost(host):
         return Destination(host, port, "127.0.0.1")
     found = _looked_up(host, port)
-    _check_all(host, found)
+    _check_all(host, found, private=private)
     return Destination(host, port, found[0])
 
 
-def _is_localhost(host: str) -> bool:
+def is_localhost(host: str) -> bool:
+    """Whether a name is this machine's own, whatever its resolver says (RFC 6761)."""
     return host == "localhost" or host.endswith(".localhost")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine's own name, or an address of its loopback in any spelling."""
+    numeric = _numeric(host)
+    return is_localhost(host) if numeric is None else _address(numeric).is_loopback
 
 
 def _looked_up(host: str, port: int) -> list[str]:
@@ -85,14 +101,14 @@ def _found_soon(host: str, port: int) -> list[str]:
     return list(found)
 
 
-def _check_all(host: str, addresses: list[str]) -> None:
+def _check_all(host: str, addresses: list[str], *, private: bool) -> None:
     for address in addresses:
-        if not _is_allowed(address):
-            raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.")
+        if not _is_allowed(address, private=private):
+            raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.", address)
 
 
-def _split(url: str) -> tuple[str, int]:
-    """The host and port of a URL that may stand in a registration."""
+def split(url: str) -> tuple[str, int]:
+    """The host and port of a URL that may stand in a registration. Raises InvalidRequest: it may not."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -119,17 +135,24 @@ def _numeric(host: str) -> str | None:
         return None
 
 
-def _is_allowed(text: str) -> bool:
+def _address(text: str) -> _Address:
     address = ipaddress.ip_address(text.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address):
-        address = address.ipv4_mapped or address
-    if address.is_loopback:
+    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
+
+
+def _is_allowed(text: str, *, private: bool) -> bool:
+    address = _address(text)
+    if address.is_loopback or (private and _is_within(address, _PRIVATE)):
         return True
     if address.version == 6 and address not in _GLOBAL_UNICAST:  # noqa: PLR2004  the version's name
         return False
-    inside = any(address in network for network in _NOT_PUBLIC if network.version == address.version)
-    return address.is_global and not address.is_multicast and not inside
+    return address.is_global and not address.is_multicast and not _is_within(address, _NOT_PUBLIC)
 
 
-def _refused(message: str) -> InvalidRequest:
-    return InvalidRequest(message, code="url_refused", param="url")
+def _is_within(address: _Address, networks: tuple[_Network, ...]) -> bool:
+    return any(address in network for network in networks if network.version == address.version)
+
+
+def _refused(message: str, address: str | None = None) -> InvalidRequest:
+    is_private = address is not None and _is_within(_address(address), _PRIVATE)
+    return InvalidRequest(message, code="url_refused", param="url", hint=_OF_PRIVATE if is_private else "")

@@ -8,13 +8,22 @@ from typing import Any
 from msgspec import UNSET
 
 from workbench.domain import wire
-from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import business_date, rfc3339
 from workbench.domain.wire import control as shapes
 from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox import trace
+from workbench.sandbox import deprecation, looking, rate_limit, trace
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import attempts, charges, checks, endpoints, keys, ledger_pages, phones
+from workbench.sandbox.service import (
+    attempts,
+    charges,
+    checks,
+    endpoints,
+    keys,
+    ledger_pages,
+    phones,
+    settling,
+    suspense,
+)
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
@@ -49,7 +58,7 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
 
 def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noqa: ARG001  one signature
     """GET /sandbox/gaps: the register of what the interface leaves open, and what is in force."""
-    return shapes.Rows([{**each.as_record(), "value": getattr(tx.gaps, each.name)} for each in REGISTER])
+    return shapes.Rows(tx.gaps.as_records())
 
 
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
@@ -63,6 +72,8 @@ def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
     Those of every account of the sandbox: a test of several merchants begins anew by one call.
     """
     tx.forget()
+    rate_limit.forget(tx)
+    deprecation.forget(tx)
     return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
@@ -116,6 +127,8 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("POST", "operator/script", attempts.script, shapes.Scripted, body=shapes.Script),
     _row("POST", "operator/outage", attempts.outage, shapes.OperatorState, body=shapes.Outage),
     _row("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
+    _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, shapes.Deprecated,
+         body=shapes.Deprecate, body_optional=True, refuses=(409,)),
     _row("POST", "accounts", keys.new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
     _row("GET", "webhook_endpoints", endpoints.endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
     _row("POST", "webhook_endpoints/{endpoint_id}/faults", endpoints.delivery_faults, shapes.FaultyEndpoint,
@@ -128,6 +141,13 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "ledger/movements", ledger_pages.movements, shapes.Page[shapes.LedgerMovement],
          query=wire.MovementsQuery),
     _row("GET", "ledger/verify", ledger_pages.verify, shapes.LedgerVerified),
+    _row("GET", "suspense", suspense.list_suspense, shapes.Rows[wire.Suspense], query=wire.SuspenseQuery),
+    _row("POST", "suspense/{item}/settle", settling.settle_suspense, wire.Suspense, body=shapes.SettleSuspense,
+         refuses=(404, 409)),
+    _row("GET", "payments", looking.payments, shapes.Found[shapes.Payment], query=wire.PaymentsQuery),
+    _row("GET", "payments/{payment_id}", looking.payment, wire.PaymentDetails),
+    _row("GET", "requests", looking.requests, shapes.Found[shapes.LoggedRequest], query=wire.RequestsQuery),
+    _row("GET", "requests/{request_id}", looking.request, wire.TraceRow),
     _row("GET", "trace", trace.trace, shapes.Rows[wire.TraceRow], query=wire.TraceQuery),
     _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
     SIMULATE,

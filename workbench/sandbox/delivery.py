@@ -1,22 +1,20 @@
 """Webhook deliveries: begun in one transaction, sent in none, recorded in another; side by side over endpoints.
 
-A message goes to a WSGI application in this process, or over a socket to a checked address.
+A message goes to an application in this process, or over a socket to a checked address.
 """
 
-import io
 import ssl
-import sys
 import threading
 import time
+import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import cache
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
-from wsgiref.types import WSGIApplication, WSGIEnvironment
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -27,7 +25,9 @@ from workbench.domain.webhooks import DUPLICATE, MAX_RESPONSE_BYTES, Attempt, De
 from workbench.errors import InvalidRequest
 from workbench.sandbox import views
 from workbench.sandbox.addresses import resolved
-from workbench.sandbox.service.deliveries import DELIVER, emit
+from workbench.sandbox.messages import log_fault
+from workbench.sandbox.mounted import Mounted, NoAnswer, beginning
+from workbench.sandbox.service.deliveries import DELIVER, emit, held_until_ms, settled
 from workbench.sandbox.service.lists import BY_ITSELF
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Job
@@ -49,62 +49,75 @@ class Reply(NamedTuple):
 
 
 class Outbound:
-    """`mounted` are applications of this process by the host that they answer for; used by several threads."""
+    """`apps` are applications of this process by the host that they answer for; used by several threads.
 
-    def __init__(self, mounted: Mapping[str, WSGIApplication] | None = None) -> None:
-        self._mounted = mounted or {}
+    `private` lets a message go to private ranges too.
+    Those that go by the sandbox's clock are the workbench's own: what a merchant's reads is this machine's.
+    """
 
-    def is_in_process(self, url: str) -> bool:
-        """Whether a mounted application answers: then the sandbox's clock is everyone's clock."""
-        return _host_of(url) in self._mounted
+    def __init__(self, apps: Mapping[str, Mounted] | None = None, *, private: bool = False) -> None:
+        self._apps = dict(apps or {})
+        self._private = private
+        self._by_sandbox_clock = set(self._apps)
+
+    def mount(self, host: str, app: Mounted, *, by_sandbox_clock: bool = False) -> None:
+        """Let an application answer for a host from now on; the one before is closed."""
+        before, self._apps[host] = self._apps.get(host), app
+        if before is not None:
+            before.close()
+        if by_sandbox_clock:
+            self._by_sandbox_clock.add(host)
+
+    def close(self) -> None:
+        """Close the applications."""
+        for each in self._apps.values():
+            each.close()
+
+    def goes_by_sandbox_clock(self, url: str) -> bool:
+        """Whether who answers reads the sandbox's clock."""
+        return _host_of(url) in self._by_sandbox_clock
 
     def send(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
         """One POST, no redirect followed, `timeout_s` seconds for the whole answer; never raises."""
         started = time.monotonic()
-        mounted = self._mounted.get(_host_of(url))
-        if mounted is not None:
-            reply = _tried(lambda: _from_mounted(mounted, url, headers, body))
+        app = self._apps.get(_host_of(url))
+        if app is None:
+            reply = _over_a_socket(url, headers, body, timeout_s, private=self._private)
         else:
-            reply = _over_a_socket(url, headers, body, timeout_s)
-        return reply._replace(latency_ms=round((time.monotonic() - started) * 1000))
+            reply = _from_app(app, url, {**_HEADERS, **headers}, body, timeout_s)
+        took_s = time.monotonic() - started
+        if app is not None and took_s > timeout_s and not self.goes_by_sandbox_clock(url):
+            # What cannot be interrupted is late all the same: the service would have hung up.
+            reply = Reply(None, fault=_too_long(timeout_s))
+        return reply._replace(latency_ms=round(took_s * 1000))
 
 
-def _from_mounted(app: WSGIApplication, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-    """The reply of an application of this process, called as a server would call it (PEP 3333)."""
-    parts = urlsplit(url)
-    environ: WSGIEnvironment = {
-        "REQUEST_METHOD": "POST", "SCRIPT_NAME": "", "PATH_INFO": unquote(parts.path, "latin-1") or "/",
-        "QUERY_STRING": parts.query, "SERVER_NAME": parts.hostname, "SERVER_PORT": str(parts.port or 80),
-        "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1", "CONTENT_LENGTH": str(len(body)),
-        "wsgi.version": (1, 0), "wsgi.url_scheme": parts.scheme, "wsgi.input": io.BytesIO(body),
-        "wsgi.errors": sys.stderr, "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
-    }  # fmt: skip
-    for name, value in ("Host", parts.netloc), *_HEADERS.items(), *headers.items():
-        key = name.upper().replace("-", "_")
-        environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value
-    begun: list[tuple[int, dict[str, str]]] = []
+def _from_app(app: Mounted, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
+    """The reply of an application of this process. What it raises is a 500, as from a server, and the traceback shown.
 
-    def start_response(status: str, headers: Iterable[tuple[str, str]], exc_info: object = None) -> Any:  # noqa: ANN401, ARG001  WSGI's signature
-        begun.append((int(status[:3]), {name.lower(): value for name, value in headers}))
-        return lambda _: None
-
-    chunks = app(environ, start_response)
+    It is in the answer, which the trace and the delivery show, and in the log.
+    """
     try:
-        answer = _beginning(chunks)
-    finally:
-        getattr(chunks, "close", lambda: None)()
-    status_code, shown = begun[-1]
-    return _reply(status_code, answer, shown.get("retry-after", ""))
+        return _reply(*app.post(url, headers, body, timeout_s))
+    except NoAnswer as error:
+        return Reply(None, fault=str(error))
+    except Exception as error:  # noqa: BLE001  the application's bug is its own, and a failed attempt here
+        log_fault(f"the application at {url} failed on a webhook", error)
+        return _reply(500, "".join(traceback.format_exception(error)).encode()[-MAX_RESPONSE_BYTES:], "")
 
 
-def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
+def _too_long(timeout_s: int) -> str:
+    return f"the answer took longer than {timeout_s} s"
+
+
+def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
     """The reply, if it is whole within `timeout_s`; over a connection of its own.
 
     httpx bounds each read, and a receiver that drips bytes would hold the sandbox's clock for ever:
     so the request has a thread of its own, and when the time is up its connection is closed, which
     ends it. Nothing is sent over a connection that is idle, as a receiver may be closing that very one.
     """
-    too_long = Reply(None, fault=f"the answer took longer than {timeout_s} s")
+    too_long = Reply(None, fault=_too_long(timeout_s))
     replies: list[Reply] = []
     client = httpx.Client(
         transport=httpx.HTTPTransport(verify=_context(is_https=url[:6].lower() == "https:")),
@@ -116,12 +129,12 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
     def attempt() -> Reply:
         """Looked up, checked, and sent to the very address that was checked."""
         try:
-            destination = resolved(url)
+            destination = resolved(url, private=private)
             target = str(httpx.URL(url).copy_with(host=destination.address))
             sent = {**headers, "Host": urlsplit(url).netloc}
             sni = {"sni_hostname": destination.host}
             with client.stream("POST", target, headers=sent, content=body, extensions=sni) as response:
-                answer = _beginning(response.iter_raw())
+                answer = beginning(response.iter_raw())
             return _reply(response.status_code, answer, response.headers.get("retry-after", ""))
         except httpx.TimeoutException:
             # Whichever of the two bounds is noticed first, it is one fault.
@@ -134,16 +147,6 @@ def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s:
     return replies[0] if replies else too_long
 
 
-def _beginning(chunks: Iterable[bytes]) -> bytes:
-    """As much of a body as is kept; what comes behind it is not waited for."""
-    answer = b""
-    for chunk in chunks:
-        answer += chunk
-        if len(answer) >= MAX_RESPONSE_BYTES:
-            break
-    return answer[:MAX_RESPONSE_BYTES]
-
-
 def _reply(status_code: int, answer: bytes, retry_after: str) -> Reply:
     return Reply(status_code, mask(answer.decode("utf-8", "replace")), retry_after)
 
@@ -153,8 +156,6 @@ def _tried(send: Callable[[], Reply]) -> Reply:
         return send()
     except (httpx.HTTPError, OSError, InvalidRequest, UnicodeError) as error:
         return Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
-    except Exception as error:  # noqa: BLE001  a mounted application's bug is its own, and a failed attempt here
-        return Reply(None, fault=mask(f"the receiver raised {type(error).__name__}: {error}"))
 
 
 @cache
@@ -196,30 +197,39 @@ class Sending(NamedTuple):
     headers: dict[str, str]
     body: bytes
     timeout_s: int
-    in_process: bool
+    by_sandbox_clock: bool
 
 
 def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
-    """What is to be sent for a due delivery; None when its endpoint is disabled, which ends it."""
+    """What is to be sent for a due delivery; None when its endpoint is disabled, which ends it, or when it waits."""
     delivery = tx.deliveries.get(job.ref)
     event = tx.events.get(delivery.event) if delivery else None
     endpoint = tx.endpoints.get(delivery.endpoint) if delivery else None
     if delivery is None or event is None or endpoint is None or endpoint.status != webhooks.ENABLED:
         if delivery is not None:
-            tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER)
+            settled(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
         tx.jobs.remove(job)
         return None
-    in_process = outbound.is_in_process(endpoint.url)
-    stamp_s = _receivers_now_s(tx, in_process=in_process)
+    if (until_ms := held_until_ms(tx, delivery)) is not None:
+        # Due at the same moment it comes later, as its place in the order is a new one.
+        tx.jobs.remove(job)
+        tx.schedule(DELIVER, delivery.id, in_ms=max(0, until_ms - tx.now_ms))
+        return None
+    by_sandbox_clock = outbound.goes_by_sandbox_clock(endpoint.url)
+    stamp_s = _receivers_now_s(tx, by_sandbox_clock=by_sandbox_clock)
     body = event.body.encode()
     also = [each.secret for each in endpoint.overlapping(tx.now_ms)]
-    headers = {"Content-Type": "application/json", **headers_for(endpoint.secret, event.id, stamp_s, body, also=also)}
-    return Sending(job, delivery, endpoint.url, headers, body, tx.gaps.delivery_timeout_s, in_process)
+    scheme = tx.gaps.signature_scheme
+    headers = {
+        "Content-Type": views.media_type_of(event.body),
+        **headers_for(endpoint.secret, event.id, stamp_s, body, also=also, scheme=scheme),
+    }
+    return Sending(job, delivery, endpoint.url, headers, body, tx.gaps.delivery_timeout_s, by_sandbox_clock)
 
 
-def _receivers_now_s(tx: Transaction, *, in_process: bool) -> int:
-    """The moment by the receiver's clock: one on a socket goes by its own, which is this machine's."""
-    return tx.now_ms // 1000 if in_process else int(time.time())
+def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
+    """The moment by the receiver's clock: a merchant's goes by its own, which is this machine's."""
+    return tx.now_ms // 1000 if by_sandbox_clock else int(time.time())
 
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
@@ -234,9 +244,9 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         tx.deliveries.put(delivery, attempts=number)
         return
     jitter = tx.draws.below(401, "jitter", delivery.id, number)
-    asked_s = seconds_asked(reply.retry_after, _receivers_now_s(tx, in_process=sending.in_process))
+    asked_s = seconds_asked(reply.retry_after, _receivers_now_s(tx, by_sandbox_clock=sending.by_sandbox_clock))
     outcome = webhooks.outcome_of(number - delivery.spent, reply.status_code, asked_s, jitter, tx.gaps)
-    tx.deliveries.put(delivery, status=outcome.status, attempts=number)
+    delivery = tx.deliveries.put(delivery, status=outcome.status, attempts=number)
     tx.jobs.remove(sending.job)
     endpoint = tx.endpoints.get(delivery.endpoint)
     if endpoint is None:
@@ -245,6 +255,8 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         tx.schedule(DELIVER, delivery.id, in_ms=outcome.wait_ms)
     elif outcome.status == webhooks.DELIVERED and number == delivery.spent + 1 and DUPLICATE in endpoint.faults:
         tx.schedule(DELIVER, delivery.id)
+    if outcome.status != webhooks.PENDING:
+        settled(tx, delivery)
     _note(tx, endpoint, outcome)
 
 
@@ -270,8 +282,8 @@ def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) ->
             delivery=sending.delivery.id,
             number=number,
             at_ms=tx.now_ms,
-            # Of an application in this process no time is told, so that two runs say the same.
-            latency_ms=0 if sending.in_process else reply.latency_ms,
+            # Where all goes by the sandbox's clock no time is told, so that two runs say the same.
+            latency_ms=0 if sending.by_sandbox_clock else reply.latency_ms,
             status_code=reply.status_code,
             answer=reply.answer,
             fault=reply.fault,

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +15,7 @@ from workbench.errors import StateConflict
 from workbench.sandbox import delivery
 from workbench.sandbox.delivery import Dispatch, Outbound, Reply, Sending
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.service import attempts, clearing, payouts, refunds
+from workbench.sandbox.service import attempts, clearing, deliveries, payouts, refunds
 from workbench.sandbox.service.deliveries import DELIVER
 from workbench.sandbox.service.lists import BY_ITSELF
 from workbench.sandbox.store import Store, Transaction
@@ -28,6 +29,8 @@ _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
 """How soon something that falls due while attempts are in flight is seen, and somebody who waits for the turn."""
 _PUT_OFF_MS = 60_000
+_DRIVES: ContextVar[object] = ContextVar("drives", default=None)
+"""Whose turn it is, for all that is called in it: an application on a loop of its own takes a message in its thread."""
 
 
 def _of_session(happens: Callable[[Transaction, UssdSession], object]) -> Callable[[Transaction, str], None]:
@@ -49,9 +52,10 @@ def _time_out(tx: Transaction, session: UssdSession) -> None:
 def _clear(tx: Transaction, ref: str) -> None:
     moved = clearing.clear_and_sweep(tx)
     paid = payouts.pay_those_due(tx)
+    asked = payouts.ask_daily(tx)
     # Another night as long as there was anything to do: what was swept is credited in the next.
     tx.unschedule(ref)
-    if moved or paid:
+    if moved or paid or asked:
         clearing.expect(tx)
 
 
@@ -62,6 +66,7 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     clearing.CLEARING: _clear,
     refunds.SENT: refunds.send,
     payouts.RETURN: payouts.give_back,
+    deliveries.DROP: deliveries.drop,
 }
 """Kind of job → what it does, within the transaction that takes it. Deliveries are sent outside of one."""
 
@@ -274,7 +279,7 @@ class DriverLock:
 
     def __init__(self, store: Path | None) -> None:
         self._held, self._next = (_FileLock(f"{store}{ending}" if store else None) for ending in BESIDE)
-        self._holder: int | None = None
+        self._holder: object = None
         self._look_again = 0.0
 
     def take(self) -> bool:
@@ -289,7 +294,7 @@ class DriverLock:
     def wait(self, patience_s: float) -> bool:
         """The turn, after at most `patience_s` seconds; who drives meanwhile sees that somebody waits."""
         until = time.monotonic() + patience_s
-        if self._holder == threading.get_ident() or not self._next.take(patience_s):
+        if self._is_drivers() or not self._next.take(patience_s):
             return False
         try:
             return self._taken(max(0.0, until - time.monotonic()))
@@ -310,7 +315,7 @@ class DriverLock:
         return False
 
     def give_back(self) -> None:
-        """End this thread's turn."""
+        """End the turn."""
         self._holder = None
         self._held.free()
 
@@ -320,10 +325,15 @@ class DriverLock:
         self._next.close()
 
     def _taken(self, patience_s: float) -> bool:
-        if self._holder == threading.get_ident() or not self._held.take(patience_s):
+        if self._is_drivers() or not self._held.take(patience_s):
             return False
-        self._holder = threading.get_ident()
+        self._holder = object()
+        _DRIVES.set(self._holder)
         return True
+
+    def _is_drivers(self) -> bool:
+        """Whether whoever asks runs on behalf of the one whose turn it is, in whatever thread."""
+        return self._holder is not None and _DRIVES.get() is self._holder
 
 
 class _FileLock:

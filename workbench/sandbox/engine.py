@@ -4,22 +4,25 @@ import io
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
-from urllib.parse import parse_qsl
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import httpx
 import msgspec
 
 from workbench.domain import wire
+from workbench.domain.gaps import Gaps
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import control, month, operations, threaded
-from workbench.sandbox.access import Hosts
+from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
 from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, NOT_WHOLE, Request, Response, log_fault
+from workbench.sandbox.mounted import Mounted, Nobody, Wsgi, is_asgi
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.checks import holds_live_key
@@ -27,8 +30,6 @@ from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.watching import Watchers
 
-_TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
-_REGISTER = next(each for each in _TABLE if (each.method, each.path) == ("POST", "/v1/webhook_endpoints"))
 _NOTED_HEADERS = {
     "CONTENT_TYPE" if name == "Content-Type" else f"HTTP_{name.upper().replace('-', '_')}": name
     for name in (
@@ -38,26 +39,33 @@ _NOTED_HEADERS = {
 """Where they stand in an environment of WSGI → the headers that matter."""
 _HEADERS = ("HTTP_", "CONTENT_")
 """What headers begin with in an environment."""
+_PREFLIGHT = "HTTP_ACCESS_CONTROL_REQUEST_METHOD"
 _MOST_DIGITS = 18
 _SLOW_S = 10
 """How long the scenario `slow` keeps an answer back."""
 
 
 class Engine:
-    """A sandbox over one store. `mounted` are merchants' applications in this process, by host."""
+    """A sandbox over one store. `mounted` are applications of this process by host, which go by its clock."""
 
     def __init__(
         self, settings: Settings, *, mounted: Mapping[str, WSGIApplication] | None = None, raise_bugs: bool
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
         is_shared = settings.path is not None
-        self._driver = Driver(self.store, Outbound(mounted), raise_bugs=raise_bugs, is_shared=is_shared)
+        self._outbound = Outbound(
+            {host: Wsgi(app) for host, app in (mounted or {}).items()}, private=settings.private_receivers
+        )
+        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, is_shared=is_shared)
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
-        self.app = _Application(self._exchanges, self._driver, Hosts())
+        self._paths = _paths(settings.gaps)
+        self.app = _Application(self._exchanges, self._driver, Hosts(), Origins(), self._paths)
 
-    def app_to_serve(self, hosts: Hosts) -> WSGIApplication:
+    def app_to_serve(self, hosts: Hosts, origins: Origins) -> WSGIApplication:
         """The application for a real port: a bug is logged, masked, and answered as a 500."""
-        app = _Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts)
+        # Where a publishable key may do nothing, no page may.
+        pages = Origins() if self.store.gaps.publishable_key == "nothing" else origins
+        app = _Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
 
         def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             try:
@@ -70,21 +78,31 @@ class Engine:
         return guarded
 
     def listening(
-        self, port: int, *, allow_hosts: Iterable[str], after_each: Callable[[], object]
+        self, port: int, *, allow_hosts: Iterable[str], allow_origins: Iterable[str], after_each: Callable[[], object]
     ) -> AbstractContextManager[str]:
         """Answer on a port of this machine's loopback too while the block runs; its base URL.
 
-        `allow_hosts` are names to answer by beside the loopback's own. `after_each` is called after each answer,
-        when what the call made due has been done.
-        Raises ServeRefused: what is allowed is no name of a host. Raises PortTaken: something listens there.
+        `allow_hosts` are names to answer by beside the loopback's own, `allow_origins` those of pages that may call
+        what a publishable key may. `after_each` is called after each answer, when what the call made due has been done.
+        Raises ServeRefused: what is allowed is no name of a host, or no origin. Raises PortTaken: something listens
+        there.
         """
-        app = self.app_to_serve(Hosts(allow_hosts))
+        app = self.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
 
         def done() -> None:
             self.run_due()
             after_each()
 
         return threaded.listening(app, port=port, after_each=done, new_request_id=self._exchanges.new_request_id)
+
+    def mount(self, url: str, app: object) -> None:
+        """Let a merchant's WSGI or ASGI application answer for the host of a URL; None for one that is to come.
+
+        Raises TypeError: neither. Raises ServeRefused: it did not start.
+        """
+        host = urlsplit(url).hostname or ""
+        self._outbound.mount(host, Nobody() if app is None else _called(app))
+        self.store.mounted_hosts.add(host)
 
     def signing_secret(self, url: str) -> str | None:
         """The secret of the endpoint that a kept store has for a URL."""
@@ -101,9 +119,13 @@ class Engine:
         if known := self.signing_secret(url):
             return known
         headers = {"Authorization": f"Bearer {self.store.key('secret')}", "Content-Type": JSON}
+        # None of the calls that the merchant may make.
+        headers |= {wire.UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
         body = wire.to_json({"url": url})
-        request = Request(_REGISTER.method, _REGISTER.path, _REGISTER.path, headers=headers, body=body)
-        made = msgspec.json.decode(self._exchanges.respond(request, _REGISTER).body)
+        offered = [each for each in operations.in_force(self.store.gaps) if not each.gone]
+        register = next(each for each in offered if each.id == "createWebhookEndpoint")
+        request = Request(register.method, register.path, register.path, headers=headers, body=body)
+        made = msgspec.json.decode(self._exchanges.respond(request, register).body)
         if "secret" not in made:
             raise InvalidRequest(made.get("detail") or made["message"], code=made.get("code", ""), param="url")
         return str(made["secret"])
@@ -115,7 +137,17 @@ class Engine:
     def close(self) -> None:
         """Let go of every file and connection."""
         self._driver.close()
+        self._outbound.close()
         self.store.close()
+
+
+def _called(app: Any) -> Mounted:  # noqa: ANN401  whatever a merchant hands over
+    """A merchant's application; an ASGI one is started."""
+    if not is_asgi(app):
+        return Wsgi(app)
+    from workbench.sandbox.asgi import Asgi  # asyncio takes a while to load
+
+    return Asgi(app)
 
 
 class InProcess(httpx.BaseTransport):
@@ -162,10 +194,12 @@ def _environ_of(request: httpx.Request) -> WSGIEnvironment:
 class _Application:
     """The service over WSGI, which answers by the names of `hosts` alone. `wsgi.input` holds the whole body."""
 
-    def __init__(self, exchanges: Exchanges, driver: Driver, hosts: Hosts) -> None:
+    def __init__(self, exchanges: Exchanges, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
         self._exchanges = exchanges
         self._driver = driver
         self._hosts = hosts
+        self._origins = origins
+        self._paths = paths
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         status, headers, body = self.respond(environ)
@@ -181,12 +215,22 @@ class _Application:
         return response.status, headers, b"" if environ["REQUEST_METHOD"] == "HEAD" else response.body
 
     def _response(self, environ: WSGIEnvironment) -> Response:
+        """What is answered; a page of an origin that is let in may read it, also before it asks (a preflight)."""
+        request, methods = _request_of(environ, self._paths)
+        asked, origin = methods.get(request.method), environ.get("HTTP_ORIGIN")
+        wanted = methods.get(environ.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
+        if origin is None or not self._origins.lets(wanted, origin):
+            return self._checked(environ, request, methods, asked, origin)
+        page = partial(preflight, wanted) if asked is None else asked
+        return shared_with(origin, self._checked(environ, request, methods, page, None))
+
+    def _checked(
+        self, environ: WSGIEnvironment, request: Request, methods: "_Methods", asked: "_Asked", origin: str | None
+    ) -> Response:
         """Who may not come in is turned away first; a path or a method that there is not, after that."""
-        request, methods = _request_of(environ)
-        asked = methods.get(request.method)
         operation = asked if isinstance(asked, Operation) else None
         try:
-            self._hosts.check(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN"))
+            self._hosts.check(environ.get("HTTP_HOST"), origin)
             if NOT_WHOLE in environ:
                 raise environ[NOT_WHOLE]
             if _length_of(environ) is None:
@@ -195,6 +239,8 @@ class _Application:
             # A refusal where there is an operation is one of its responses.
             return self._exchanges.refuse(request, error, operation, whoever=True)
         if isinstance(asked, Operation):
+            if asked.gone:
+                return self._exchanges.refuse(request, _gone(asked), asked)
             return self._run(asked, request)
         if asked is None:
             return self._exchanges.refuse(request, _none(request, methods))
@@ -219,12 +265,15 @@ class _Application:
 
 
 _Methods = dict[str, Operation | Page]
+_Paths = Mapping[tuple[str | None, ...], tuple[str, _Methods]]
+_Asked = Operation | Page | None
 
 
 @cache
-def _paths() -> Mapping[tuple[str | None, ...], tuple[str, _Methods]]:
+def _paths(gaps: Gaps) -> _Paths:
     """Each path by its segments, None in the place of its field: the field's name, and what there is by method."""
-    rows = [(each.path, each.method, each) for each in _TABLE] + [(path, "GET", page) for path, page in PAGES.items()]
+    table = (*operations.in_force(gaps), *control.OPERATIONS)
+    rows = [(each.path, each.method, each) for each in table] + [(path, "GET", page) for path, page in PAGES.items()]
     paths: dict[tuple[str | None, ...], tuple[str, _Methods]] = {}
     for path, method, asked in rows:
         segments = path[1:].split("/")
@@ -237,9 +286,9 @@ def _paths() -> Mapping[tuple[str | None, ...], tuple[str, _Methods]]:
     return paths
 
 
-def _found(path: str) -> tuple[_Methods, dict[str, str]]:
+def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
     """What there is at a path by method, nothing if there is no such path, and what stands in its field."""
-    paths, segments = _paths(), tuple(path.lstrip("/").split("/"))
+    segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}
     for place, segment in enumerate(segments):
@@ -248,15 +297,22 @@ def _found(path: str) -> tuple[_Methods, dict[str, str]]:
     return {}, {}
 
 
+def _gone(operation: Operation) -> ApiError:
+    """Why an assumed operation is not there."""
+    message = f"The service offers no such operation, by the choice of {operation.gone[0]} in the register of gaps."
+    return NotFound(message, code="path_not_found", hint=f"The sandbox's own dashboard has it, below {wire.DASHBOARD}.")
+
+
 def _none(request: Request, methods: _Methods) -> ApiError:
     """Why there is nothing: no such path, or none for this method."""
-    if not methods:
+    offered = [name for name, each in methods.items() if not (isinstance(each, Operation) and each.gone)]
+    if not offered:
         return NotFound("There is no such path; /docs shows those that there are.", code="path_not_found")
-    allowed = ", ".join(methods)
+    allowed = ", ".join(offered)
     return MethodNotAllowed(f"{request.method} is not offered on this path, which takes {allowed}.", allow=allowed)
 
 
-def _request_of(environ: WSGIEnvironment) -> tuple[Request, _Methods]:
+def _request_of(environ: WSGIEnvironment, paths: _Paths) -> tuple[Request, _Methods]:
     """The request, and what there is at its path by method."""
     path = environ["PATH_INFO"] or "/"
     if not path.isascii():
@@ -266,7 +322,7 @@ def _request_of(environ: WSGIEnvironment) -> tuple[Request, _Methods]:
     query: dict[str, str | list[str]] = {}
     for name, value in pairs:
         query[name] = [*query[name], value] if name in query else value
-    methods, path_params = _found(path)
+    methods, path_params = _found(paths, path)
     request = Request(
         method=environ["REQUEST_METHOD"],
         path=path,

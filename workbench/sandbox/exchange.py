@@ -1,15 +1,13 @@
 """One HTTP exchange from request to response, in one transaction: its form, who, again?, what, run, write down."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from decimal import Decimal
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, get_args, get_origin
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from workbench.domain import scenarios, wire
-from workbench.domain.gaps import Gaps
 from workbench.domain.reading import json_from, query_from, struct_from
 from workbench.errors import (
     ApiError,
@@ -22,15 +20,15 @@ from workbench.errors import (
     UnsupportedMediaType,
     field_problem,
 )
-from workbench.sandbox import idempotency, trace, views
+from workbench.sandbox import deprecation, idempotency, rate_limit, trace, views
 from workbench.sandbox.access import caller_of, challenges, credential_in
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Request, Response, log_fault
+from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
 from workbench.sandbox.operations import Operation
+from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by, relied_by, touched_by
 from workbench.sandbox.service.attempts import take_fault
 from workbench.sandbox.service.lists import Caller, Cause, Refused
 from workbench.sandbox.store import Store, Transaction
 
-_Rows = tuple[str, ...]
 _READS: Final = ("GET", "HEAD")
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
     scenarios.CONFLICT: lambda: StateConflict(
@@ -58,6 +56,8 @@ class _KeptBody(msgspec.Struct):
 
     failure_code: str | None = None
     warnings: list[str] = []
+    currency: str | None = None
+    suspense: list[msgspec.Raw] = []
 
 
 class Exchanges:
@@ -90,11 +90,11 @@ class Exchanges:
 
         return self._answered(request, operation, run)
 
-    def show(self, page: Callable[[Request, Gaps], Response], request: Request) -> Response:
+    def show(self, page: Callable[[Request, InForce], Response], request: Request) -> Response:
         """Answer what is for everybody, such as a document: numbered as all is, and no call of the merchant's."""
         try:
             with self._store.reading() as tx:
-                response = page(request, tx.gaps)
+                response = page(request, InForce(tx.gaps, deprecation.marked(tx)))
                 return _finished(tx, _numbered(tx, None, traced=False), request, None, response)
         except ApiError as error:
             return self.refuse(request, error)
@@ -106,7 +106,8 @@ class Exchanges:
 
     def _begun(self, request: Request, *, traced: bool) -> AbstractContextManager[Transaction]:
         """What is not in the trace may show how far it goes: what waits to be written there is written before it."""
-        reads_only = request.method in _READS and (traced or not self._store.calls_wait)
+        counts = traced and self._store.gaps.rate_limit != "none"
+        reads_only = request.method in _READS and (traced or not self._store.calls_wait) and not counts
         return self._store.reading() if reads_only else self._store.transaction()
 
     def _answered(
@@ -154,20 +155,38 @@ def _finished(
         own["Api-Version"] = wire.API_VERSION
     succeeded = response.status < 300  # noqa: PLR2004  success
     if operation is not None:
-        replayed = "Idempotent-Replayed" in response.headers
-        own["Sandbox-Provenance"] = provenance(
-            operation, response.status, response.content_type, response.relied, replayed
-        )
+        replayed, relied = "Idempotent-Replayed" in response.headers, response.relied
+        if operation.traced and (ends := deprecation.headers(tx, operation.id)):
+            own, relied = own | ends, (*relied, "deprecation")
+        own["Sandbox-Provenance"] = provenance(operation, response.status, response.content_type, relied, replayed)
         if operation.no_store and succeeded:
             own["Cache-Control"] = "no-store"
+        if tx.gaps.rate_limit != "none" and _counts(call, request):
+            own |= _counted(tx, request, operation, response.status)
     response = response._replace(headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq is not None:
         trace.write_down(tx, request, operation, response, request_id=call.request_id, seq=call.seq)
     return response
 
 
+def _counts(call: _Call, request: Request) -> bool:
+    """Whether a call uses up one of those that an account may make: a merchant's, and none of the bench's own."""
+    return call.seq is not None and wire.UNSEEN not in request.headers
+
+
+def _counted(tx: Transaction, request: Request, operation: Operation, status: int) -> dict[str, str]:
+    """The call counted, where its account is known, and what its response tells of those that are left."""
+    try:
+        account = caller_of(tx, request, operation).account
+    except ApiError:
+        return {}
+    return rate_limit.counted(tx, account, status) if account else {}
+
+
 def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -> Response:
     caller = caller_of(tx, request, operation)
+    if tx.gaps.rate_limit != "none" and caller.account and _counts(call, request):
+        rate_limit.check(tx, caller.account)
     if len(request.body) > MAX_BODY_BYTES:
         raise _of_body(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
     check_version(tx, request)
@@ -176,7 +195,8 @@ def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -
     key = idempotency.key_of(tx, request, operation) if keyed else None
     # What a person does through `/sandbox` is no request of the merchant's: events name no request for it.
     caller = caller._replace(cause=Cause(None if call.seq is None else call.request_id, key), scenario=asked)
-    return _once(tx, call, request, operation, caller)
+    response = _once(tx, call, request, operation, caller)
+    return response._replace(relied=(*response.relied, *caller.relied)) if caller.relied else response
 
 
 def within(
@@ -207,7 +227,7 @@ def _once(tx: Transaction, call: _Call, request: Request, operation: Operation, 
     scope = idempotency.scope_of(request, caller, key)
     if kept := idempotency.recalled(tx, request, scope):
         body = msgspec.json.decode(kept.body, type=_KeptBody)
-        return kept._replace(relied=_relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
+        return kept._replace(relied=relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
     response = _result(tx, call, request, operation, caller)
     idempotency.keep(tx, request, scope, response)
     return response
@@ -233,30 +253,38 @@ def _scenario_of(request: Request, operation: Operation) -> str | None:
 
 
 def _result(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Response:
-    body = _body_of(tx, request, operation)
+    ignored: list[str] = []
+    body = _body_of(tx, request, operation, ignored)
+    touched = touched_by(tx.gaps, caller, operation, body)
+    asked = caller.scenario
     if operation.phone is not None:
-        caller = caller._replace(scenario=take_fault(tx, operation.phone(body), asked=caller.scenario))
+        caller = caller._replace(scenario=take_fault(tx, operation.phone(body), asked=asked))
+        touched += TRIGGERED if caller.scenario != asked else ()
     if caller.scenario in _BEFORE:
         # Answered, not raised: that a script's answer is used up must be committed.
-        return _problem(tx, call, request, operation, _BEFORE[caller.scenario]())
+        fault = _problem(tx, call, request, operation, _BEFORE[caller.scenario]())
+        return fault._replace(relied=fault.relied + touched)
     named: dict[str, Any] = dict(request.path_params)
     if operation.query is not None:
-        named["query"] = query_from(request.query, operation.query, unknown=tx.gaps.unknown_fields)
+        named["query"] = query_from(request.query, operation.query, unknown=tx.gaps.unknown_fields, ignored=ignored)
+    touched += ("unknown_fields",) if ignored else ()
     arguments = (tx, caller) if body is None else (tx, caller, body)
     result = operation.run(*arguments, **named)
     if caller.scenario == scenarios.SERVER_ERROR_AFTER:
         failure = ServiceFailed("The service failed after it had done what was asked, as the scenario says.")
         return _problem(tx, call, request, operation, failure)._replace(payment=_payment_of(result))
     if isinstance(result, Refused):
-        return _problem(tx, call, request, operation, result.error)
-    status = 201 if operation.creates and tx.gaps.success_status == "201_created" else 200
-    kept = wire.to_json(wire.without_once(result)) if operation.no_store else None
-    is_slow, relied = caller.scenario == scenarios.SLOW, _relied_by(operation, result)
-    return Response(status, JSON, wire.to_json(result), {}, _payment_of(result), kept, is_slow, relied)
+        refused = _problem(tx, call, request, operation, result.error)
+        triggered = TRIGGERED if operation.phone is not None and asked is None else ()
+        return refused._replace(relied=refused.relied + touched + triggered)
+    shown = result if operation.shown is None else operation.shown(result)
+    kept = wire.to_json(wire.without_once(shown)) if operation.no_store else None
+    is_slow, relied = caller.scenario == scenarios.SLOW, touched + relied_by(operation, result, body)
+    return Response(operation.success, JSON, wire.to_json(shown), {}, _payment_of(result), kept, is_slow, relied)
 
 
-def _body_of(tx: Transaction, request: Request, operation: Operation) -> msgspec.Struct | None:
-    """The body as the struct that the operation reads."""
+def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: list[str]) -> msgspec.Struct | None:
+    """The body as the struct that the operation reads; the names of fields that it does not are added to `ignored`."""
     if operation.body is None or request.made is not None:
         return request.made
     if not request.body:
@@ -269,7 +297,7 @@ def _body_of(tx: Transaction, request: Request, operation: Operation) -> msgspec
     if media_type.strip().lower() != JSON or (parameters.strip() and charset != "utf-8"):
         message = f"Content-Type must be {JSON}, not {given[:60] or 'missing'}."
         raise _of_body(operation, UnsupportedMediaType(message, param="Content-Type"))
-    return struct_from(json_from(request.body), operation.body, unknown=tx.gaps.unknown_fields)
+    return struct_from(json_from(request.body), operation.body, unknown=tx.gaps.unknown_fields, ignored=ignored)
 
 
 def _of_body(operation: Operation, error: ApiError) -> ApiError:
@@ -282,11 +310,10 @@ def _problem(tx: Transaction, call: _Call, request: Request, operation: Operatio
     if allowed := error.facts.get("allow"):
         headers["Allow"] = allowed
     error_format = tx.gaps.error_format
-    relied: _Rows = ()
+    relied: Rows = ()
     if operation is not None:
         _name_field(error, operation)
-        struct = operation.body.__name__ if operation.body else ""
-        relied = OF_CODE.get(error.code, ()) + OF_CODE_HERE.get((struct, error.code), ())
+        relied = refused_by(operation, error.code)
         if operation.plain_400 and isinstance(error, InvalidRequest):
             error_format = "plain"
     media_type, members = views.ERROR_FORMATS[error_format]
@@ -308,78 +335,3 @@ def _payment_of(result: object) -> str | None:
     if isinstance(result, wire.Charge | wire.Refund):
         return result.payment_intent or (result.charge if isinstance(result, wire.Refund) else result.id)
     return result.id if isinstance(result, wire.PaymentIntent | wire.Payout) else None
-
-
-# Where a response comes from: shown by the interface, or assumed, and by which rows of the register. Tables alone
-# decide: a row of the register stands beside the operation, the struct of a body or the code of an error that it
-# settles. What is said is of status, media type and body; headers and the moment of an effect are not looked at.
-
-_ERRORS: Final = 300
-"""The first status that is no success."""
-_OF_DECLINED: Final = 402
-
-OF_CODE: Final[Mapping[str, _Rows]] = {
-    **dict.fromkeys(("amount_not_positive", "amount_too_large", "amount_out_of_bounds"), ("amount_bounds",)),
-    **dict.fromkeys(("currency_unsupported", "currency_retired"), ("currencies",)),
-    **dict.fromkeys(("token_replaced", "refresh_token_invalid"), ("refresh_request",)),
-    "phone_invalid": ("phone_format",), "phone_without_wallet": ("zed_mobile",),
-    "operator_unknown": ("operator_ids",), "operator_mismatch": ("operator_mismatch",),
-    "event_type_unknown": ("event_types",), "scenario_unknown": ("failure_triggers",),
-    "version_unknown": ("version_header",), "idempotency_key_missing": ("idempotency_required",),
-    "idempotency_key_reused": ("idempotency_retention_s", "reused_key_status"),
-    "scheme_wrong": ("auth_schemes",), "key_rolled": ("key_rotation",), "key_revoked": ("key_revocation",),
-    "credentials_wrong": ("token_credentials",), "key_not_allowed": ("access_token_use", "publishable_key"),
-    "client_secret_missing": ("publishable_key",), "client_secret_wrong": ("client_secret_on_confirm",),
-    "payment_declined": ("declined_status",), "cursor_unknown": ("pagination",),
-    "balance_insufficient": ("payouts",), "prompt_expired": ("prompt_timeout_s",),
-}  # fmt: skip
-"""Code of an error → the rows without which it would be another response."""
-OF_CODE_HERE: Final[Mapping[tuple[str, str], _Rows]] = {
-    ("CreatePaymentIntent", "parameter_missing"): ("required_fields",),
-    ("CreatePaymentIntent", "amount_too_precise"): ("intent_amount_scale",),
-    ("ConfirmPaymentIntent", "parameter_missing"): ("client_secret_on_confirm", "required_fields"),
-    ("CreateCharge", "parameter_missing"): ("required_fields",),
-}
-"""Struct of a request and code → rows that the code means for this body alone."""
-
-
-@lru_cache(maxsize=4096)
-def provenance(operation: Operation, status: int, media_type: str, relied: _Rows = (), replayed: bool = False) -> str:  # noqa: FBT001, FBT002  kept by place, which is quicker
-    """The header Sandbox-Provenance: `documented` with its sections, `assumed` or `sandbox`, and the rows relied on.
-
-    `relied` are those that this response alone relied on, and others of its kind do not.
-    """
-    shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
-    said = f'documented; sections="{operation.source}"' if shown else "sandbox" if is_sandboxes else "assumed"
-    rows = {*relied, *_rows(operation, status, shown=shown or is_sandboxes, replayed=replayed)}
-    rows |= {"error_format"} if status >= _ERRORS and not shown else set()
-    return f'{said}; gaps="{" ".join(sorted(rows))}"' if rows else said
-
-
-def _relied_by(operation: Operation, result: object) -> _Rows:
-    """The rows that this success relied on and others of its kind do not: declined, or with a warning."""
-    declined = _OF_DECLINED in operation.refuses and getattr(result, "failure_code", None)
-    warned = getattr(result, "warnings", None)
-    return (("declined_status",) if declined else ()) + (("operator_mismatch",) if warned else ())
-
-
-def _rows(operation: Operation, status: int, *, shown: bool, replayed: bool) -> Iterator[str]:
-    if operation.source == "assumed":
-        yield "extra_endpoints"
-    if status == _OF_DECLINED:
-        yield "declined_status"
-    if status < _ERRORS:
-        yield from () if shown else ("success_status",)
-        yield from operation.relies
-        yield from _of_response(operation.response)
-    if replayed:
-        yield "idempotency_retention_s"
-        yield from () if status < _ERRORS else ("idempotency_keeps_errors",)
-
-
-def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
-    """The rows that settle the members of a body, and of the rows that it lists."""
-    shape = get_origin(response) or response
-    yield from shape.__source__.relies if issubclass(shape, wire.View) else ()
-    for each in get_args(response):
-        yield from _of_response(each)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
 from workbench.errors import InvalidRequest, RequestTimeout
 from workbench.visible import visible
@@ -35,6 +36,13 @@ def body_late() -> RequestTimeout:
 def body_incomplete() -> InvalidRequest:
     """A body that ended, or could not be read on, before its end."""
     return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
+
+
+class InForce(NamedTuple):
+    """What the pages for everybody show: the register, and the operations that are marked as deprecated."""
+
+    gaps: Gaps
+    deprecated: frozenset[str] = frozenset()
 
 
 class Request(NamedTuple):

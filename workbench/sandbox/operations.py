@@ -1,10 +1,15 @@
 """The table of operations under `/v1` and `/plants`: all that the service offers, on one screen."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache, reduce
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args, get_origin
+
+from msgspec.structs import replace
 
 from workbench.domain import scenarios, wire
+from workbench.domain.gaps import Gaps, Value
+from workbench.sandbox import views
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.service import charges, deliveries, endpoints, intents, keys, payouts, plants, refunds
 
@@ -78,6 +83,12 @@ class Operation(NamedTuple):
     """Rows of the register that settle its success, beside those of its body."""
     links: tuple[Link, ...] = ()
     """What its success leads to."""
+    success: int = 200
+    """The status of its success."""
+    shown: Callable[[Any], object] | None = None
+    """What its result looks like on the wire, where that is something else than the result."""
+    gone: tuple[str, ...] = ()
+    """Rows of the register by whose choice the interface has no such operation, and answers 404."""
 
     @property
     def takes_keys(self) -> bool:
@@ -104,7 +115,8 @@ OPERATIONS: tuple[Operation, ...] = (
               wire.PaymentIntent, "assumed", query=wire.ClientSecretQuery, publishable=True),
     Operation("confirmPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/confirm", BEARER, intents.confirm,
               wire.PaymentIntent, "2.2, 4", body=wire.ConfirmPaymentIntent, publishable=True, scenarios=PAYMENT,
-              refuses=(409,), phone=attrgetter("payment_method.mobile_money.phone"), relies=("confirm_response",),
+              refuses=(409,), phone=attrgetter("payment_method.mobile_money.phone"),
+              relies=("client_secret_on_confirm", "confirm_response", "prompt_timeout_s"),
               links=(*_to("intent_id", retrieve="retrievePaymentIntent", cancel="cancelPaymentIntent"),
                      Link("charge", "retrieveCharge", "charge_id", gives="latest_charge"))),
     Operation("cancelPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/cancel", BEARER, intents.cancel,
@@ -120,7 +132,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", EITHER, charges.retrieve, wire.Charge, "assumed"),
     Operation("createRefund", "POST", "/v1/refunds", EITHER, refunds.create, wire.Refund, "assumed",
               body=wire.CreateRefund, creates=True, scenarios=(*scenarios.OF_REFUNDS, *ANY_POST), refuses=(404, 409),
-              links=_to("refund_id", retrieve="retrieveRefund")),
+              relies=("fee_on_refund",), links=_to("refund_id", retrieve="retrieveRefund")),
     Operation("listRefunds", "GET", "/v1/refunds", EITHER, refunds.listed, wire.List[wire.Refund], "assumed",
               query=wire.RefundsQuery),
     Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", EITHER, refunds.retrieve, wire.Refund, "assumed"),
@@ -139,7 +151,7 @@ OPERATIONS: tuple[Operation, ...] = (
               wire.List[wire.Delivery], "assumed", "6", scenarios=ANY_POST, relies=("replay",)),
     Operation("createWebhookEndpoint", "POST", "/v1/webhook_endpoints", EITHER, endpoints.create,
               wire.WebhookEndpoint, "assumed", "6", body=wire.CreateWebhookEndpoint, creates=True, no_store=True,
-              scenarios=ANY_POST,
+              scenarios=ANY_POST, relies=("signature_scheme",),
               links=_to("endpoint_id", retrieve="retrieveWebhookEndpoint", update="updateWebhookEndpoint",
                         roll="rollWebhookEndpointSecret", delete="deleteWebhookEndpoint")),
     Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", EITHER, endpoints.listed,
@@ -151,7 +163,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("deleteWebhookEndpoint", "DELETE", "/v1/webhook_endpoints/{endpoint_id}", EITHER, endpoints.delete,
               wire.Deleted, "assumed", "6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
     Operation("rollWebhookEndpointSecret", "POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret", EITHER,
-              endpoints.roll_secret, wire.WebhookEndpoint, "assumed", "6", no_store=True, scenarios=ANY_POST),
+              endpoints.roll_secret, wire.WebhookEndpoint, "assumed", "6", no_store=True, scenarios=ANY_POST,
+              relies=("signature_scheme",)),
     Operation("listDeliveries", "GET", "/v1/deliveries", EITHER, deliveries.listed, wire.List[wire.Delivery],
               "assumed", "6", query=wire.DeliveriesQuery),
     Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", EITHER, deliveries.retrieve, wire.Delivery,
@@ -178,3 +191,76 @@ OPERATIONS: tuple[Operation, ...] = (
               body=wire.RefreshRequest, no_store=True, body_optional=True, relies=("refresh_request",)),
 )
 # fmt: on
+
+
+# What becomes of an operation by a choice of the register: one table, a choice a row.
+
+_VERSION: Final = "/v1"
+_Change = Callable[[Operation], Operation]
+
+
+def _of(*identifiers: str, **columns: Any) -> _Change:  # noqa: ANN401  columns are of several types
+    """Other columns for these operations."""
+    return lambda each: each._replace(**columns) if each.id in identifiers else each
+
+
+def _token(response: type[wire.View], shown: Callable[[Any], object], below: str = "") -> _Change:
+    """Another shape of a pair of tokens, with its fields in the member `below`, if they are in one."""
+
+    def changed(each: Operation) -> Operation:
+        if each.response is not wire.Token:
+            return each
+        links = tuple(link._replace(gives=f"{below}{link.gives}") for link in each.links)
+        return each._replace(response=response, shown=shown, links=links)
+
+    return changed
+
+
+def _numbered(each: Operation) -> Operation:
+    """A list by the numbers of its pages."""
+    if each.query is None or not issubclass(each.query, wire.ListQuery):
+        return each
+    of_rows: Any = wire.NumberedList
+    return each._replace(query=wire.numbered(each.query), response=of_rows[get_args(each.response)])
+
+
+def _gone(name: str, is_meant: Callable[[Operation], bool]) -> _Change:
+    """No operation of the interface."""
+    return lambda each: each._replace(gone=(*each.gone, name)) if is_meant(each) else each
+
+
+_CHANGES: Final[Mapping[tuple[str, Value], _Change]] = {
+    ("success_status", "201_created"): lambda each: each._replace(success=201) if each.creates else each,
+    ("charge_wait", "accepted"): _of("createCharge", success=202),
+    ("confirm_response", "accepted"): _of(
+        "confirmPaymentIntent", success=202, response=wire.AcceptedIntent, shown=views.accepted_intent
+    ),
+    ("pagination", "page"): _numbered,
+    ("token_field", "token"): _token(wire.NamedToken, views.named_token),
+    ("token_field", "data.token"): _token(wire.WrappedToken, views.wrapped_token, below="data/"),
+    ("extra_endpoints", "absent"): _gone("extra_endpoints", lambda each: each.source == "assumed"),
+    ("endpoint_registration", "dashboard"): _gone(
+        "endpoint_registration", lambda each: each.path.startswith(endpoints.URL)
+    ),
+}
+"""Name and value of a row → what becomes of an operation by it, the later ones last."""
+
+
+@cache
+def in_force(gaps: Gaps) -> tuple[Operation, ...]:
+    """The operations as this register has them: as they are by default; what is gone stands on the dashboard too."""
+    changes = [change for (name, value), change in _CHANGES.items() if getattr(gaps, name) == value]
+    changed = tuple(reduce(lambda each, change: change(each), changes, row) for row in OPERATIONS)
+    return (*changed, *(on_dashboard(each) for each in changed if each.gone))
+
+
+def on_dashboard(operation: Operation) -> Operation:
+    """The same operation as what a person does on the merchant's dashboard: no call of the merchant's."""
+    path = operation.path.replace(_VERSION, wire.DASHBOARD, 1)
+    shown = _listed_there if get_origin(operation.response) in (wire.List, wire.NumberedList) else None
+    return operation._replace(path=path, source="sandbox", publishable=False, traced=False, gone=(), shown=shown)
+
+
+def _listed_there(result: wire.List[Any] | wire.NumberedList[Any]) -> object:
+    """The address of a list is the one on the dashboard."""
+    return replace(result, url=result.url.replace(_VERSION, wire.DASHBOARD, 1))

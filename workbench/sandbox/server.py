@@ -27,7 +27,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
 
 from workbench.errors import ApiError, WorkbenchError
-from workbench.sandbox.access import Hosts
+from workbench.sandbox.access import Hosts, Origins
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.messages import (
     BODY_S,
@@ -180,12 +180,17 @@ async def _read(receive: _Receive, most: int) -> tuple[bytes, ApiError | None]:
 
 
 class Address(NamedTuple):
-    """Where a served sandbox answers, its test keys, and the signing secret of `webhook`, if one was given."""
+    """Where a served sandbox answers, its test keys, and the signing secret of `webhook`, if one was given.
+
+    `email` and `password` are those of its one account, where it has one.
+    """
 
     base_url: str
     secret_key: str
     publishable_key: str
     webhook_secret: str | None = None
+    email: str | None = None
+    password: str | None = None
 
 
 def serve(  # noqa: PLR0913  one argument per option, handed over by name
@@ -196,6 +201,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     workers: int,
     webhook: str | None,
     allow_hosts: Sequence[str] = (),
+    allow_origins: Sequence[str] = (),
     announce: Callable[[Address], object],
 ) -> None:
     """Serve a sandbox at `host` until interrupted; call it from the main thread.
@@ -203,12 +209,12 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     `announce` is called once requests are answered. Without a path in `settings` the store is
     thrown away at the end. Port 0 takes a free one. `webhook` is a URL that is sent every event: an
     enabled endpoint of the store with this URL is used again, or one is made. `allow_hosts` are names to answer by
-    beside the loopback's own and `host`.
-    Raises PortTaken: something listens there. Raises ServeRefused: no address of this machine.
+    beside the loopback's own and `host`, `allow_origins` those of pages that may call what a publishable key may.
+    Raises PortTaken: something listens there. Raises ServeRefused: no address of this machine, no name, no origin.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
     bound = free_port(host, port)
-    hosts = Hosts((host, bound.address, *allow_hosts))
+    hosts, origins = Hosts((host, bound.address, *allow_hosts)), Origins(allow_origins)
     with ExitStack() as at_end:
         path = settings.path
         if path is None:
@@ -218,11 +224,12 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         # Open to the end: who closes last folds into the file what was written last.
         engine = at_end.enter_context(closing(Engine(served, raise_bugs=False)))
         keys = engine.store.key("secret"), engine.store.key("publishable")
-        address = Address(bound.base_url, *keys, engine.registered(webhook) if webhook else None)
+        account = engine.store.credentials or (None, None)
+        address = Address(bound.base_url, *keys, engine.registered(webhook) if webhook else None, *account)
         threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
         # Spawned, not forked: no connection and no lock of this process is carried into a worker.
         multiprocessing.set_start_method("spawn", force=True)
-        load = partial(_load, replace(served, seed=None, start_ms=None), hosts, os.getpid())
+        load = partial(_load, replace(served, seed=None, start_ms=None), hosts, origins, os.getpid())
         granian.Granian(
             "workbench",
             address=bound.address,
@@ -238,12 +245,12 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         ).serve(target_loader=load, wrap_loader=False)
 
 
-def _load(settings: Settings, hosts: Hosts, parent: int) -> Front:
+def _load(settings: Settings, hosts: Hosts, origins: Origins, parent: int) -> Front:
     """In the worker: the application, with its two threads."""
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     engine = Engine(settings, raise_bugs=False)
     threading.Thread(target=_tick, args=(engine,), daemon=True).start()
-    return Front(engine.app_to_serve(hosts), threads=_THREADS, at_end=_end)
+    return Front(engine.app_to_serve(hosts, origins), threads=_THREADS, at_end=_end)
 
 
 def _end() -> None:

@@ -1,12 +1,15 @@
 """The trace: each call written down with its secrets masked, and what has happened read back in one order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
+from typing import Any
 
+from workbench.domain.ledger import JournalEntry
 from workbench.domain.masking import mask, mask_beginning, mask_values
 from workbench.domain.moments import rfc3339
 from workbench.domain.reading import json_from
-from workbench.domain.webhooks import DEAD_LETTER
+from workbench.domain.webhooks import DEAD_LETTER, DROPPED, Attempt
 from workbench.domain.wire import TraceQuery, TraceRow, control
 from workbench.domain.wire import trace_rows as rows
 from workbench.errors import InvalidRequest
@@ -14,7 +17,7 @@ from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import Call
+from workbench.sandbox.store.records import Call, Screen
 
 MAX_KEPT_TEXT = 20_000
 _MAX_KEPT_ID = 80
@@ -71,29 +74,56 @@ def _kept_text(body: bytes) -> str:
 
 def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> control.Rows[TraceRow]:  # noqa: ARG001  one signature
     """GET /sandbox/trace: calls, screens, entries and webhooks after a `seq`, in order."""
-    found = [row for read in (_calls, _screens, _entries, _webhooks) for row in read(tx, query.since)]
-    return control.Rows(sorted(found, key=lambda row: row.seq))
+    after = query.since
+    return control.Rows(
+        _in_order(tx, tx.calls.after(after), tx.screens.after(after), tx.journal.entries(after_seq=after),
+                  tx.attempts.after(after))
+    )  # fmt: skip
 
 
-def _calls(tx: Transaction, after: int) -> Iterator[TraceRow]:
-    for each in tx.calls.after(after):
-        what = f"{each.method} {each.path}"
-        request = rows.TracedRequest(each.request_headers, each.request_body)
-        response = rows.TracedResponse(each.status, each.response_headers, each.response_body)
-        detail = rows.TracedCall(request, response, what)
-        yield _row(each.seq, each.at_ms, each.payment, what, str(each.status), detail)
+def of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
+    """What happened to one payment, and how its events were sent, in order."""
+    charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
+    sessions = _ids(tx.sessions.all(charge=charges))
+    deliveries = _ids(tx.deliveries.all(event=tuple(events)))
+    return _in_order(tx, tx.calls.all(payment=(payment, *charges)), tx.screens.all(session=sessions),
+                     tx.journal.of_payment(payment), tx.attempts.all(delivery=deliveries))  # fmt: skip
 
 
-def _screens(tx: Transaction, after: int) -> Iterator[TraceRow]:
-    for each in tx.screens.after(after):
+def _ids(records: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(each.id for each in records)
+
+
+def _in_order(
+    tx: Transaction,
+    calls: Iterable[Call],
+    screens: Iterable[Screen],
+    entries: Iterable[JournalEntry],
+    attempts: Iterable[Attempt],
+) -> list[TraceRow]:
+    found = (map(call, calls), _screens(tx, screens), _entries(entries), _webhooks(tx, attempts))
+    return sorted(chain.from_iterable(found), key=lambda row: row.seq)
+
+
+def call(kept: Call) -> TraceRow:
+    """A call as it is told."""
+    what = f"{kept.method} {kept.path}"
+    request = rows.TracedRequest(kept.request_headers, kept.request_body)
+    response = rows.TracedResponse(kept.status, kept.response_headers, kept.response_body)
+    detail = rows.TracedCall(request, response, what)
+    return _row(kept.seq, kept.at_ms, kept.payment, what, str(kept.status), detail)
+
+
+def _screens(tx: Transaction, screens: Iterable[Screen]) -> Iterator[TraceRow]:
+    for each in screens:
         what = " / ".join(each.words.split("\n"))
         pressed = f"pressed {each.pressed}" if each.pressed else "prompt"
         detail = rows.TracedScreen(mask(each.phone), each.pressed, mask(each.words))
         yield _row(each.seq, each.at_ms, _payment(tx, each.charge), what, pressed, detail)
 
 
-def _entries(tx: Transaction, after: int) -> Iterator[TraceRow]:
-    for entry in tx.journal.entries(after_seq=after):
+def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
+    for entry in entries:
         lines = [
             rows.TracedPosting(each.side, each.account, each.amount_minor, each.currency) for each in entry.postings
         ]
@@ -101,8 +131,8 @@ def _entries(tx: Transaction, after: int) -> Iterator[TraceRow]:
         yield _row(entry.seq, entry.recorded_ms, entry.payment, entry.description, entry.kind, detail)
 
 
-def _webhooks(tx: Transaction, after: int) -> Iterator[TraceRow]:
-    for each in tx.attempts.after(after):
+def _webhooks(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow]:
+    for each in attempts:
         delivery = tx.deliveries.get(each.delivery)
         event = tx.events.get(delivery.event) if delivery else None
         if delivery is None or event is None:
@@ -110,7 +140,7 @@ def _webhooks(tx: Transaction, after: int) -> Iterator[TraceRow]:
         result = str(each.status_code) if each.status_code else "no answer"
         if each.number > 1:
             result += f", attempt {each.number}"
-        if delivery.status == DEAD_LETTER and each.number == delivery.attempts:
+        if delivery.status in (DEAD_LETTER, DROPPED) and each.number == delivery.attempts:
             result += ", dead letter"
         detail = rows.TracedWebhook(
             event.id, delivery.endpoint, delivery.id, each.headers, mask(event.body), each.answer, each.fault
@@ -119,7 +149,9 @@ def _webhooks(tx: Transaction, after: int) -> Iterator[TraceRow]:
 
 
 def _payment(tx: Transaction, object_id: str) -> str:
-    """What a charge, refund or event is about: the intent, where there is one, else the charge."""
+    """What a charge, refund, event or late money is about: the intent, where there is one, else the charge."""
+    if object_id.startswith("je_") and (late := tx.journal.get(object_id)) and late.payment:
+        return late.payment
     refund = tx.refunds.get(object_id)
     charge = tx.charges.get(refund.charge if refund else object_id)
     return (charge.payment_intent or charge.id) if charge else object_id

@@ -12,8 +12,8 @@ from workbench.domain import payments, wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
 from workbench.domain.money import Money
-from workbench.domain.payments import FAILURES, MOBILE_MONEY, UNITS_MINOR
-from workbench.domain.phones import OPERATORS, mask_phone
+from workbench.domain.payments import FAILURES, MOBILE_MONEY, unit_minor
+from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.ussd import UssdSession
 from workbench.domain.webhooks import Attempt, Delivery, Endpoint, StoredEvent
 from workbench.errors import ApiError
@@ -23,8 +23,13 @@ _OF_A_PATH = "/:@!$&'()*+,;="
 """What stands in a URI's path as it is, beside letters and digits (RFC 3986 §3.3)."""
 
 
-def payment_intent(intent: payments.PaymentIntent, gaps: Gaps, prompt: UssdSession | None = None) -> wire.PaymentIntent:
-    """An intent's answer; `prompt` while one is open."""
+def payment_intent(
+    intent: payments.PaymentIntent,
+    gaps: Gaps,
+    prompt: UssdSession | None = None,
+    late: list[wire.Suspense] | None = None,
+) -> wire.PaymentIntent:
+    """An intent's answer; `prompt` while one is open, `late` the money of it that came late."""
     if gaps.intent_fields == "minimal":
         return wire.PaymentIntent(
             id=intent.id, client_secret=intent.client_secret, status=intent.status, object=UNSET, livemode=UNSET
@@ -51,28 +56,41 @@ def payment_intent(intent: payments.PaymentIntent, gaps: Gaps, prompt: UssdSessi
         latest_charge=intent.latest_charge,
         metadata=intent.metadata,
         warnings=list(intent.warnings),
+        suspense=late or UNSET,
         canceled_at=None if intent.canceled_ms is None else intent.canceled_ms // 1000,
         cancellation_reason=intent.cancellation_reason,
         created=intent.created_ms // 1000,
     )
 
 
-def charge(stored: payments.Charge, gaps: Gaps) -> wire.Charge:
-    """A charge's answer."""
+def accepted_intent(shown: wire.PaymentIntent) -> wire.AcceptedIntent:
+    """Of an intent's answer, what tells that a confirm was taken."""
+    return wire.AcceptedIntent(shown.id, shown.status)
+
+
+def charge(stored: payments.Charge, gaps: Gaps, late: list[wire.Suspense] | None = None) -> wire.Charge:
+    """A charge's answer; `late` the money of it that came late."""
     moved = stored.channel if gaps.channel_and_provider == "equal" else stored.provider
     return wire.Charge(
         **_alike(stored),
-        amount=stored.amount_minor // UNITS_MINOR[gaps.charge_amount_unit],
+        amount=_in_units(stored.amount_minor, stored.currency, gaps),
         currency=stored.currency.lower(),
         channel=operator_id(stored.channel, gaps),
         provider=operator_id(moved, gaps),
         phone=mask_phone(stored.phone),
         reference=stored.reference,
         payment_intent=stored.payment_intent,
-        amount_refunded=stored.refunded_minor // UNITS_MINOR[gaps.charge_amount_unit],
+        amount_refunded=_in_units(stored.refunded_minor, stored.currency, gaps),
         refunded=stored.refunded_minor == stored.amount_minor,
         warnings=list(stored.warnings),
+        suspense=late or UNSET,
     )
+
+
+def _in_units(amount_minor: int, currency: str, gaps: Gaps) -> int | Decimal:
+    """An amount as charges tell it: a whole number of units, or, of an intent that has less than one, with decimals."""
+    whole, rest = divmod(amount_minor, unit_minor(gaps, currency))
+    return Money(amount_minor, currency).major if rest else whole
 
 
 def _alike(stored: payments.Charge | payments.Refund | payments.Payout) -> dict[str, Any]:
@@ -101,10 +119,10 @@ def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool = False) -> 
 def refund(stored: payments.Refund, gaps: Gaps) -> wire.Refund:
     """A refund's answer: its amount in the unit of what was named, an intent or a charge."""
     major = Money(stored.amount_minor, stored.currency).major
-    whole = Decimal(stored.amount_minor // UNITS_MINOR[gaps.charge_amount_unit])
+    of_charge = Decimal(_in_units(stored.amount_minor, stored.currency, gaps))
     return wire.Refund(
         **_alike(stored),
-        amount=major if stored.of_intent else whole,
+        amount=major if stored.of_intent else of_charge,
         currency=stored.currency if stored.of_intent else stored.currency.lower(),
         charge=stored.charge,
         payment_intent=stored.payment_intent,
@@ -146,21 +164,62 @@ def delivery(
     )
 
 
-def api_key(stored: ApiKey, *, value: str | None = None) -> wire.ApiKey:
-    """A key's answer; `value` only when it has just been made."""
+def cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
+    """An event as CloudEvents 1.0: what the envelope has beside their attributes are extensions, never null."""
+    caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
+    return wire.CloudEvent(
+        specversion="1.0",
+        id=event.id,
+        source="/v1",
+        type=event.type,
+        subject=subject,
+        time=event.timestamp,
+        datacontenttype="application/json",
+        data=event.data,
+        apiversion=event.api_version,
+        livemode=event.livemode,
+        **{name: value for name, value in caused.items() if value is not None},
+    )
+
+
+PAYLOADS: Mapping[str, Callable[[wire.Event, str], object]] = {
+    "envelope": lambda event, _: event,
+    "cloudevents": cloud_event,
+}
+"""The body of a message from an event and the id of its object, by `event_payload`."""
+
+
+def media_type_of(body: str) -> str:
+    """The media type of an event's body, which may be older than the register that is in force."""
+    return wire.MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
+
+
+def api_key(stored: ApiKey, *, value: str | None = None, until_ms: int | None = None) -> wire.ApiKey:
+    """A key's answer; `value` only when it has just been made, `until_ms` while it works on after it was rolled."""
     return wire.ApiKey(
         id=stored.id,
         kind=stored.kind,
         status=stored.status,
         masked=stored.masked,
         value=UNSET if value is None else value,
+        works_until=UNSET if until_ms is None else until_ms // 1000,
         created=stored.created_ms // 1000,
     )
 
 
+def named_token(pair: wire.Token) -> wire.NamedToken:
+    """A token by another name."""
+    return wire.NamedToken(pair.access_token, pair.refresh_token)
+
+
+def wrapped_token(pair: wire.Token) -> wire.WrappedToken:
+    """A token in a member of its own."""
+    return wire.WrappedToken(named_token(pair))
+
+
 def operator_id(identifier: str, gaps: Gaps) -> str:
     """An operator's identifier in the form that `operator_ids` asks for."""
-    return identifier if gaps.operator_ids == "short" else OPERATORS[identifier].long_id
+    return identifier if gaps.operator_ids == "short" else EVERY_OPERATOR[identifier].long_id
 
 
 def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:

@@ -5,35 +5,51 @@ assumed, as the register of gaps says.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Final, Generic, TypeVar
+from functools import cache
+from typing import Annotated, Any, Final, Generic, TypeVar, cast
 
-from msgspec import UNSET, Meta, UnsetType, field
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, defstruct, field
 
 from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.money import MAX_MAJOR_DIGITS, ZMW
-from workbench.domain.phones import OPERATORS
-from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, EVENT_TYPES, HOST_NAME, PENDING
+from workbench.domain.ledger import SETTLED_AS, WAITING
+from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, ZMW
+from workbench.domain.webhooks import (
+    DEAD_LETTER,
+    DELIVERED,
+    DISABLED,
+    ENABLED,
+    HOST_NAME,
+    PENDING,
+    types_and_families,
+    types_of,
+)
 from workbench.domain.wire import base
-from workbench.domain.wire.base import Schema, WithSecrets, by_register, is_id, kwacha, meaning, required
+from workbench.domain.wire.base import Schema, WithSecrets, by_register, is_id, meaning, required
 from workbench.domain.wire.base import Source as Source
 from workbench.domain.wire.base import View as View
 from workbench.domain.wire.base import plain as plain
 from workbench.domain.wire.base import to_json as to_json
 from workbench.domain.wire.base import without_once as without_once
+from workbench.domain.wire.control import PAYMENT_STATES as PAYMENT_STATES
 from workbench.domain.wire.control import Clock as Clock
 from workbench.domain.wire.control import FaultyEndpoint as FaultyEndpoint
+from workbench.domain.wire.control import Found as Found
 from workbench.domain.wire.control import Handset as Handset
 from workbench.domain.wire.control import LedgerAccount as LedgerAccount
 from workbench.domain.wire.control import LedgerEntry as LedgerEntry
 from workbench.domain.wire.control import LedgerMovement as LedgerMovement
 from workbench.domain.wire.control import LedgerPosting as LedgerPosting
 from workbench.domain.wire.control import LedgerVerified as LedgerVerified
+from workbench.domain.wire.control import LoggedRequest as LoggedRequest
 from workbench.domain.wire.control import OperatorState as OperatorState
 from workbench.domain.wire.control import Page as Page
+from workbench.domain.wire.control import Payment as Payment
+from workbench.domain.wire.control import PaymentEvent as PaymentEvent
 from workbench.domain.wire.control import Rows as Rows
 from workbench.domain.wire.control import Scripted as Scripted
 from workbench.domain.wire.control import WasReset as WasReset
@@ -43,12 +59,14 @@ T = TypeVar("T")
 API_VERSION = "1"
 UNSEEN: Final = "Sandbox-Unseen"
 """The header of a GET that leaves no trace: whoever only looks changes nothing, not even the next number."""
+DASHBOARD: Final = "/sandbox/dashboard"
+"""Where a sandbox's dashboard finds the operations that the interface does not offer: `/v1/refunds` below here."""
+ENDPOINTS: Final = "/v1/webhook_endpoints"
 EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
 """Spelled so that it means the same as a pattern of JSON Schema."""
-_EVENT_NAMES = ["*", *dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES), *EVENT_TYPES]
-"""Types of events, and what stands for several."""
 _DELIVERIES = [PENDING, DELIVERED, DEAD_LETTER]
 _SIGNING = "What its messages are signed with; there once, when it is created or rolled."
+_SCALE = {"zmw": "two decimals", "iso4217": "with the currency's own number of decimals"}
 _TOO_MUCH = 10**MAX_MAJOR_DIGITS
 """In major units."""
 _MAJOR: Schema = {
@@ -61,18 +79,28 @@ _HOST = rf"({HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
 _PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
 
 
-def _states(table: payments.Transitions) -> Meta:
-    """A state of a table of transitions."""
-    return meaning(enum=[*dict.fromkeys([*(state for state, _ in table), *table.values()])])
+def _states(table: payments.Transitions | Callable[[Gaps], payments.Transitions]) -> Meta:
+    """A state of a table of transitions, which may depend on the register."""
+
+    def rule(gaps: Gaps) -> Schema:
+        found = table(gaps) if callable(table) else table
+        return {"enum": [*dict.fromkeys([*(state for state, _ in found), *found.values()])]}
+
+    return by_register(rule)
 
 
-def _operator_id(gaps: Gaps) -> Schema:
-    return {"enum": [each.id if gaps.operator_ids == "short" else each.long_id for each in OPERATORS.values()]}
+def _event_types(gaps: Gaps) -> Schema:
+    return {"enum": [*types_of(gaps.event_types)]}
 
 
-OperatorId = Annotated[str, by_register(_operator_id)]
+def _event_names(gaps: Gaps) -> Schema:
+    """Types of events, and what stands for several."""
+    return {"enum": [*types_and_families(types_of(gaps.event_types))]}
+
+
+OperatorId = Annotated[str, by_register(base.operator_id)]
 MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
-EventFilter = Annotated[list[str], meaning(items={"enum": _EVENT_NAMES}, minItems=1)]
+EventFilter = Annotated[list[str], by_register(lambda gaps: {"items": _event_names(gaps), "minItems": 1})]
 _URL = (
     "http or https, to a name or to this machine's loopback. A public address in digits is taken too, a private one "
     "refused; a name is looked up again at each attempt."
@@ -82,8 +110,10 @@ IntentId = Annotated[str, is_id("pi")]
 EventId = Annotated[str, is_id("evt")]
 FailureCode = Annotated[str, meaning(enum=[*payments.FAILURES])]
 Live = Annotated[bool, meaning("A sandbox holds nothing live.", const=False)]
-MajorAmount = Annotated[Decimal, meaning("Major units, two decimals.")]
-Zmw = Annotated[str, meaning(const=ZMW.code)]
+MajorAmount = Annotated[Decimal, by_register(lambda gaps: {"description": f"Major units, {_SCALE[gaps.currencies]}."})]
+UpperCurrency = Annotated[str, by_register(lambda gaps: base.shown_currency(gaps, str.upper))]
+LowerCurrency = Annotated[str, by_register(lambda gaps: base.shown_currency(gaps, str.lower))]
+AnyCurrency = Annotated[str, by_register(lambda gaps: base.shown_currency(gaps, str.upper, str.lower))]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -91,10 +121,22 @@ Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 def _bounded_amount(gaps: Gaps) -> Schema:
-    least, most = payments.BOUNDS_MINOR[gaps.amount_bounds]
-    bounds: Schema = {"minimum": least // 100, "maximum": most // 100} if most else {"exclusiveMinimum": 0}
-    whole = {"multipleOf": 1, "description": "Major units, whole ones here."}
-    return _MAJOR | bounds | (whole if gaps.charge_amount_unit == "major" else {})
+    least, most = payments.BOUNDS_MAJOR[gaps.amount_bounds]
+    bounds: Schema = {"minimum": least, "maximum": most} if most else {"exclusiveMinimum": 0}
+    found = _major(gaps) | bounds
+    if gaps.intent_amount_scale == "half_even":
+        del found["multipleOf"]
+        found["description"] = "Major units; what is finer than a minor unit is rounded half-even."
+    return found
+
+
+def _major(gaps: Gaps) -> Schema:
+    """An amount in major units, as fine as the finest currency has it."""
+    if gaps.currencies == "zmw":
+        return _MAJOR
+    finest = max(each.decimals for each in ISO_4217.values())
+    says = f"Major units with at most the currency's own number of decimals, {finest} of the finest."
+    return _MAJOR | {"multipleOf": Decimal(f"1e-{finest}"), "description": says}
 
 
 def _method_types(gaps: Gaps) -> Schema:
@@ -140,12 +182,12 @@ class ConfirmPaymentIntent(WithSecrets):
 
 
 def _whole_amount(gaps: Gaps) -> Schema:
-    unit = payments.UNITS_MINOR[gaps.charge_amount_unit]
-    least, most = payments.BOUNDS_MINOR[gaps.amount_bounds]
+    least, most = payments.BOUNDS_MAJOR[gaps.amount_bounds]
+    unit = payments.unit_minor(gaps, ZMW.code)
     says = {"minor": "Minor units: 15000 is 150.00 ZMW.", "major": "Major units: 150 is 150.00 ZMW."}
     return {
-        "minimum": -(-least // unit),
-        "maximum": (most or _TOO_MUCH * 100 - 1) // unit,
+        "minimum": max(1, least * 100 // unit),
+        "maximum": ((most or 0) * 100 or _TOO_MUCH * 100 - 1) // unit,
         "description": says[gaps.charge_amount_unit],
     }
 
@@ -156,7 +198,7 @@ class CreateCharge(View):
     __source__ = Source("2.3", ("amount", "currency", "type", "channel", "phone", "reference"), gap="2.5")
     __whole__ = required(*__source__.shows, required_fields="with_reference")
     amount: Annotated[Int64, by_register(_whole_amount)]
-    currency: Annotated[str, kwacha(ZMW.code.lower())]
+    currency: base.LowerCurrency
     type: MobileMoneyType
     channel: base.OperatorName
     phone: base.Phone
@@ -173,12 +215,18 @@ class NewPlant(View):
     tag: Annotated[str, meaning("Tag that specifies the type.")] | UnsetType = UNSET
 
 
+def _who(anybody: str) -> Meta:
+    """Who may sign in."""
+    says = {"any": anybody, "one_account": "That of the account that was given when the sandbox started."}
+    return by_register(lambda gaps: {"description": says[gaps.token_credentials]})
+
+
 class TokenRequest(WithSecrets):
     """Section 4, illustrative."""
 
     __source__ = Source("4", ("email", "password"))
-    email: Annotated[str, meaning("Any e-mail address.", pattern=f"^{EMAIL.pattern}$")]
-    password: Annotated[str, meaning("Any; the password `wrong` is wrong.", minLength=1)]
+    email: Annotated[str, meaning(pattern=f"^{EMAIL.pattern}$"), _who("Any e-mail address.")]
+    password: Annotated[str, meaning(minLength=1), _who("Any; the password `wrong` is wrong.")]
 
 
 class RefreshRequest(WithSecrets):
@@ -218,14 +266,18 @@ def _refunded(one: str, other: str, **amount: object) -> Schema:
     return {"required": [one], "properties": properties}
 
 
-_OF_CHARGE = _refunded("charge", "payment_intent", multipleOf=1)
-_OF_INTENT = _refunded("payment_intent", "charge", multipleOf=Decimal("0.01"), exclusiveMaximum=_TOO_MUCH)
+def _of_one(gaps: Gaps) -> Schema:
+    """A charge, refunded in its whole units, or an intent, in major ones."""
+    of_charge = _refunded("charge", "payment_intent", multipleOf=1)
+    finest = _major(gaps)["multipleOf"]
+    of_intent = _refunded("payment_intent", "charge", multipleOf=finest, exclusiveMaximum=_TOO_MUCH)
+    return {"oneOf": [of_charge, of_intent]}
 
 
 class CreateRefund(View):
     """Assumed: of a charge or of an intent; `amount` in the unit of what it refunds, all that is left without it."""
 
-    __whole__: ClassVar = {"oneOf": [_OF_CHARGE, _OF_INTENT]}
+    __whole__ = _of_one
     charge: str | None = None
     payment_intent: str | None = None
     amount: Annotated[Decimal, meaning(exclusiveMinimum=0)] | None = None
@@ -236,7 +288,7 @@ class CreateRefund(View):
 class CreatePayout(View):
     """Assumed: `amount` in major units, `destination` is the merchant's own name for an account."""
 
-    amount: Annotated[Decimal, meaning(**_MAJOR)]
+    amount: Annotated[Decimal, by_register(_major)]
     currency: base.UpperCurrency
     destination: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
@@ -249,14 +301,11 @@ class CreateApiKey(View):
     kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])] = "secret"
 
 
-class List(View, Generic[T]):
-    """A page of a list, newest first, to go through as it is; `has_more` tells whether there are rows beyond it."""
+class Listing(Generic[T]):
+    """A page of a list, to go through as it is."""
 
-    __source__ = Source(relies=("pagination",))
-    url: str
-    has_more: bool
+    __slots__ = ()
     data: list[T]
-    object: str = "list"
 
     def __len__(self) -> int:
         return len(self.data)
@@ -267,8 +316,30 @@ class List(View, Generic[T]):
     def __getitem__(self, place: int) -> T:
         return self.data[place]
 
+
+class List(View, Listing[T], Generic[T]):
+    """A page of a list, newest first, to go through as it is; `has_more` tells whether there are rows beyond it."""
+
+    __source__ = Source(relies=("pagination",))
+    url: str
+    has_more: bool
+    data: list[T]
+    object: str = "list"
+
     def _told(self) -> list[str]:
         return [f"count={len(self)}", *super()._told(), *(["data=[]"] if not self.data else [])]
+
+
+class NumberedList(View, Listing[T], Generic[T]):
+    """A page of a list by its number, newest first; `total` counts the rows of all pages."""
+
+    __source__ = Source(relies=("pagination",))
+    url: str
+    data: list[T]
+    page: base.Positive
+    per_page: base.Positive
+    total: base.NeverNegative
+    object: str = "list"
 
 
 class UssdPrompt(View):
@@ -276,6 +347,14 @@ class UssdPrompt(View):
 
     phone: base.MaskedPhone
     expires_at: base.Seconds
+
+
+class AcceptedIntent(View):
+    """What a confirm answers where it tells no more than that it was taken."""
+
+    __source__ = Source("2.1", ("id",), relies=("intent_states",))
+    id: IntentId
+    status: Annotated[str, _states(payments.intent_transitions)]
 
 
 class NextAction(View):
@@ -312,6 +391,31 @@ class ShownMethod(MobileMoneyMethod):
     mobile_money: ShownMobileMoney
 
 
+class Suspense(View):
+    """Assumed: money that came after its attempt had failed, and what became of it.
+
+    It waits until the provider's side credits it to the merchant, less the fee, or returns it to the customer.
+    """
+
+    __source__ = Source(gap="3", relies=("late_success",))
+    id: Annotated[str, is_id("je")]
+    status: Annotated[str, meaning(enum=[WAITING, *SETTLED_AS.values()])]
+    amount: MajorAmount
+    currency: UpperCurrency
+    since: Annotated[base.Seconds, meaning("When it came; seconds since 1970, UTC.")]
+    operator_reference: Annotated[str, meaning("By which the operator, and its customer, know the movement.")]
+    charge: base.ChargeId
+    phone: base.MaskedPhone
+    payment_intent: IntentId | None = None
+    settled_at: base.Seconds | None = None
+    settled_by: Annotated[str, is_id("je")] | None = None
+    object: Annotated[str, meaning(const="suspense")] = "suspense"
+    livemode: Live = False
+
+
+InSuspense = Annotated[list[Suspense], meaning("Money that came late, oldest first; left out where none did.")]
+
+
 class PaymentIntent(WithSecrets):
     """Section 2.1: id and client_secret are shown, the rest is assumed."""
 
@@ -325,8 +429,8 @@ class PaymentIntent(WithSecrets):
     client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
     object: Annotated[str, meaning(const="payment_intent")] | UnsetType = "payment_intent"
     amount: MajorAmount | UnsetType = UNSET
-    currency: Zmw | UnsetType = UNSET
-    status: Annotated[str, _states(payments.INTENT_TRANSITIONS)] = ""
+    currency: UpperCurrency | UnsetType = UNSET
+    status: Annotated[str, _states(payments.intent_transitions)] = ""
     description: str | UnsetType | None = UNSET
     payment_method_types: list[str] | UnsetType = UNSET
     payment_method: ShownMethod | UnsetType | None = UNSET
@@ -335,6 +439,7 @@ class PaymentIntent(WithSecrets):
     latest_charge: base.ChargeId | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
     warnings: list[str] | UnsetType = UNSET
+    suspense: InSuspense | UnsetType = UNSET
     canceled_at: base.Seconds | UnsetType | None = UNSET
     cancellation_reason: str | UnsetType | None = UNSET
     created: base.Seconds | UnsetType = UNSET
@@ -348,6 +453,19 @@ class Made(View, kw_only=True):
     livemode: Live = False
 
 
+def _told_amount(gaps: Gaps) -> Schema:
+    """A whole number, but for what is not whole of an intent where charges count in major units."""
+    said: Schema = {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
+    if gaps.charge_amount_unit == "minor":
+        return {"type": "integer", **said}
+    says = f"{said['description']} With decimals where it is that of an intent which has them."
+    return {"type": "number", "exclusiveMinimum": 0, "description": says}
+
+
+def _told_refunded(gaps: Gaps) -> Schema:
+    return {"type": "integer" if gaps.charge_amount_unit == "minor" else "number", "minimum": 0}
+
+
 class Charge(Made):
     """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
 
@@ -358,9 +476,9 @@ class Charge(Made):
         relies=("channel_and_provider", "charge_amount_unit", "charge_states", "currency_case", "operator_ids"),
     )
     id: base.ChargeId
-    status: Annotated[str, _states(payments.CHARGE_TRANSITIONS)]
-    amount: Annotated[base.Positive, by_register(lambda gaps: {"description": f"In {gaps.charge_amount_unit} units."})]
-    currency: Annotated[str, meaning(const=ZMW.code.lower())]
+    status: Annotated[str, _states(payments.charge_transitions)]
+    amount: Annotated[int | Decimal, by_register(_told_amount)]
+    currency: LowerCurrency
     channel: Annotated[OperatorId, meaning("The operator that the merchant asked for.")]
     provider: Annotated[OperatorId, meaning("The operator that moved the money.")]
     object: Annotated[str, meaning(const="charge")] = "charge"
@@ -370,10 +488,11 @@ class Charge(Made):
     payment_intent: IntentId | None = None
     failure_code: FailureCode | None = None
     failure_message: str | None = None
-    amount_refunded: base.NeverNegative = 0
+    amount_refunded: Annotated[int | Decimal, by_register(_told_refunded)] = 0
     refunded: bool = False
     metadata: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    suspense: InSuspense | UnsetType = UNSET
 
 
 class Plant(View):
@@ -400,6 +519,23 @@ class Token(WithSecrets):
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
     token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
+
+
+class NamedToken(WithSecrets):
+    """The same, by the name `token`."""
+
+    __source__ = Source(relies=("token_field",))
+    token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
+    refresh_token: Annotated[str, meaning("Good for one new pair.")]
+    token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    expires_in: Annotated[int, meaning(const=86_400)] = 86_400
+
+
+class WrappedToken(View):
+    """The same, with all of it in `data`."""
+
+    __source__ = Source(relies=("token_field",))
+    data: NamedToken
 
 
 class WebhookEndpoint(Made, WithSecrets):
@@ -433,7 +569,7 @@ class Refund(Made):
     id: Annotated[str, is_id("re")]
     status: Annotated[str, _states(payments.REFUND_TRANSITIONS)]
     amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
-    currency: Annotated[str, meaning(enum=[ZMW.code, ZMW.code.lower()])]
+    currency: AnyCurrency
     charge: base.ChargeId
     payment_intent: IntentId | None = None
     object: Annotated[str, meaning(const="refund")] = "refund"
@@ -450,7 +586,7 @@ class Payout(Made):
     id: Annotated[str, is_id("po")]
     status: Annotated[str, _states(payments.PAYOUT_TRANSITIONS)]
     amount: MajorAmount
-    currency: Zmw
+    currency: UpperCurrency
     object: Annotated[str, meaning(const="payout")] = "payout"
     destination: str | None = None
     failure_code: FailureCode | None = None
@@ -462,16 +598,20 @@ class Amount(View):
     """An amount in major units."""
 
     amount: MajorAmount
-    currency: Zmw
+    currency: UpperCurrency
 
 
 class Balance(View):
-    """Assumed: what is the merchant's and not cleared yet, what can be paid out, and what the merchant owes."""
+    """Assumed: what is the merchant's and not cleared yet, what can be paid out, and what the merchant owes.
 
-    __source__ = Source(relies=("clearing",))
+    `suspense` is what came late and waits there, gross; it is nobody's yet, and left out where nothing waits.
+    """
+
+    __source__ = Source(relies=("clearing", "fee_on_refund", "merchant_fee", "payouts"))
     pending: list[Amount]
     available: list[Amount]
     owed: list[Amount]
+    suspense: list[Amount] | UnsetType = UNSET
     object: Annotated[str, meaning(const="balance")] = "balance"
     livemode: Live = False
 
@@ -491,7 +631,7 @@ class DeliveryAttempt(View):
 class Delivery(Made):
     """Assumed: one event on its way to one endpoint: pending, delivered or dead_letter."""
 
-    __source__ = Source(gap="6", relies=("dead_letter", "retry_schedule_s"))
+    __source__ = Source(gap="6", relies=("dead_letter", "ordering", "retry_schedule_s"))
     id: Annotated[str, is_id("del")]
     status: Annotated[str, meaning(enum=_DELIVERIES)]
     event: EventId
@@ -513,6 +653,9 @@ class ApiKey(Made, WithSecrets):
     masked: str
     value: Annotated[str, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
     object: Annotated[str, meaning(const="api_key")] = "api_key"
+    works_until: Annotated[base.Seconds, meaning("A rolled key works until then, where old ones do.")] | UnsetType = (
+        UNSET
+    )
 
 
 class EventData(View):
@@ -532,17 +675,64 @@ class EventRequest(View):
     idempotency_key: str | None = None
 
 
+ABOUT: Final[Mapping[str, type[View]]] = {
+    "payment_intent": PaymentIntent, "charge": Charge, "refund": Refund, "payout": Payout,
+    "webhook_endpoint": WebhookEndpoint,
+}  # fmt: skip
+"""What the name of an event begins with → what it is about."""
+
+
 class Event(View):
     """The body of a webhook; its names and members are assumed (section 6)."""
 
-    __source__ = Source(gap="6", relies=("event_payload", "event_types"))
+    __source__ = Source(
+        gap="6",
+        relies=("event_payload", "event_types", *(row for each in ABOUT.values() for row in each.__source__.relies)),
+    )
     id: EventId
-    type: Annotated[str, meaning(enum=[*EVENT_TYPES])]
+    type: Annotated[str, by_register(_event_types)]
     timestamp: base.DateTime
     data: EventData
     request: EventRequest
     api_version: Annotated[str, meaning(const=API_VERSION)] = API_VERSION
     livemode: Live = False
+
+
+class CloudEvent(View):
+    """The body of a webhook as CloudEvents 1.0 in structured mode, where the register says so.
+
+    What our own envelope has beside are extension attributes; `data` is what it is there.
+    """
+
+    __source__ = Event.__source__
+    specversion: Annotated[str, meaning(const="1.0")]
+    id: EventId
+    source: Annotated[str, meaning("This service.", format="uri-reference")]
+    type: Annotated[str, by_register(_event_types)]
+    subject: Annotated[str, meaning("The id of the object that it is about.")]
+    time: base.DateTime
+    datacontenttype: Annotated[str, meaning(const="application/json")]
+    data: EventData
+    apiversion: Annotated[str, meaning(const=API_VERSION)]
+    livemode: Live
+    requestid: str | UnsetType = UNSET
+    idempotencykey: str | UnsetType = UNSET
+
+    @property
+    def timestamp(self) -> str:
+        """When it happened."""
+        return self.time
+
+    @property
+    def request(self) -> EventRequest:
+        """The request that caused the event."""
+        return EventRequest(self.requestid or None, self.idempotencykey or None)
+
+
+MEDIA_TYPES: Final = {"envelope": "application/json", "cloudevents": "application/cloudevents+json"}
+"""The media type of a message, by `event_payload`."""
+OTHER_FORM: Final[Mapping[Hashable, Hashable]] = {Event: CloudEvent, List[Event]: List[CloudEvent]}
+"""What an answer may be read as, where it is not as it is by default: both have the same names to read."""
 
 
 # In a path and in a query
@@ -562,6 +752,14 @@ PathEndpoint = Annotated[str, parameter("The webhook endpoint's id.", pattern="^
 PathDelivery = Annotated[str, parameter("The delivery's id.", pattern="^del_[0-9A-Za-z]+$")]
 PathKey = Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")]
 PathEntry = Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")]
+PathPayment = Annotated[
+    str, parameter("An intent's id, or that of a charge without one.", pattern="^(pi|ch)_[0-9A-Za-z]+$")
+]
+PathRequest = Annotated[str, parameter("The Request-Id of a response.", pattern="^[a-z]+_[0-9A-Za-z]+$")]
+PathOperation = Annotated[str, parameter("An operationId, such as `createCharge`.", pattern="^[A-Za-z]+$")]
+PathSuspense = Annotated[
+    str, parameter("The late entry's id, or that of its charge or intent.", pattern="^(je|ch|pi)_[0-9A-Za-z]+$")
+]
 PathPhone = Annotated[base.Phone, parameter("The customer's number.")]
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _SEARCH = "Those in whose payload this text stands; of three digits and more, also those of a number that ends so."
@@ -589,6 +787,23 @@ class ListQuery(View):
     ) = None
 
 
+class NumberedQuery(View):
+    """The page of this number, newest first; the pages move on as rows are added."""
+
+    page: Annotated[int, Meta(ge=1, le=2**31 - 1, description="The page's number, from 1.")] = 1
+    per_page: Annotated[int, Meta(ge=1, le=100, description="How many rows at most.")] = 10
+
+
+@cache
+def numbered(query: type[ListQuery]) -> type[NumberedQuery]:
+    """The query of the same list, with the same filters, that names a page by its number."""
+    filters = [each for each in msgspec.structs.fields(query) if each.name not in ListQuery.__struct_fields__]
+    more = {"__doc__": query.__doc__, "__module__": __name__}
+    columns = [(each.name, each.type, each.default) for each in filters]
+    made = defstruct(f"Numbered{query.__name__}", columns, bases=(NumberedQuery,), namespace=more)
+    return cast("type[NumberedQuery]", made)
+
+
 class RefundsQuery(ListQuery):
     """Those of one charge."""
 
@@ -598,7 +813,7 @@ class RefundsQuery(ListQuery):
 class EventsQuery(ListQuery):
     """Those of one type, or of a family such as `charge.*`; from a moment of RFC 3339 on; in which a text stands."""
 
-    type: Annotated[str, parameter("Those of this type, or of a family.", enum=_EVENT_NAMES)] | None = None
+    type: Annotated[str, parameter("Those of this type, or of a family."), by_register(_event_names)] | None = None
     created_since: Annotated[base.Moment, parameter("Those of this moment and later.")] | None = None
     search: Annotated[str, Meta(min_length=1, max_length=100, description=_SEARCH)] | None = None
 
@@ -616,6 +831,50 @@ class BalancesQuery(View):
 
     as_of: Annotated[base.Moment, parameter("What had occurred by this moment.")] | None = None
     known_at: Annotated[base.Moment, parameter("What was recorded by this moment.")] | None = None
+
+
+class FindQuery(View):
+    """A page of what was looked for, newest first."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000, description="How many rows at most.")] = 25
+    older_than: Annotated[Seq, parameter("The `seq` of a row: those older than it.")] | None = None
+    search: (
+        Annotated[str, Meta(min_length=1, max_length=100, description="Those in which this text stands.")] | None
+    ) = None
+    since: Annotated[base.Moment, parameter("Those of this moment and later.")] | None = None
+    until: Annotated[base.Moment, parameter("Those before this moment.")] | None = None
+
+
+class PaymentsQuery(FindQuery):
+    """Those by id, description, or a number's last digits; in some states, by operator, and between two amounts."""
+
+    status: Annotated[str, _several("Those in one of these states", enum=PAYMENT_STATES)] | None = None
+    provider: Annotated[str, parameter("Those by this operator.")] | None = None
+    min_minor: Annotated[Seq, parameter("Those of this amount, in minor units, and more.")] | None = None
+    max_minor: Annotated[Seq, parameter("Those of this amount, in minor units, and less.")] | None = None
+
+
+class RequestsQuery(FindQuery):
+    """Those by Request-Id, path, payment or idempotency key; by their method, and by the first digit of the status."""
+
+    method: Annotated[str, parameter("Those of this method.")] | None = None
+    status: Annotated[int, Meta(ge=1, le=5, description="Those whose status begins so.")] | None = None
+
+
+class PaymentDetails(View):
+    """All there is of one payment."""
+
+    payment: Payment
+    events: list[PaymentEvent]
+    deliveries: list[Delivery]
+    trace: list[TraceRow]
+    object: Annotated[str, meaning(const="payment_details")] = "payment_details"
+
+
+class SuspenseQuery(View):
+    """Those in one state."""
+
+    status: Annotated[str, parameter("Those in this state.", enum=[WAITING, *SETTLED_AS.values()])] | None = None
 
 
 class EntriesQuery(View):

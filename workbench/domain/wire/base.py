@@ -1,6 +1,6 @@
 """What the structs on the wire share: their base, and what a field says beyond its type."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -10,8 +10,9 @@ from msgspec import UNSET, Meta, Struct
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import RFC3339
-from workbench.domain.money import ZMW
-from workbench.domain.phones import OPERATORS
+from workbench.domain.money import OFFERED
+from workbench.domain.phones import OFFERED as OPERATORS_OFFERED
+from workbench.domain.phones import Operator
 
 Schema = dict[str, Any]
 Rule = Callable[[Gaps], Schema]
@@ -37,10 +38,25 @@ def is_id(prefix: str) -> Meta:
     return meaning(pattern=f"^{prefix}_[0-9A-Za-z]{{24}}$")
 
 
-def kwacha(documented: str) -> Meta:
-    """The kwacha: in either case, or in the one that the interface shows."""
-    schema = {"pattern": f"^{_any_case([ZMW.code])}$", "description": "ISO 4217; ZMW alone, in either case."}
-    return by_register(lambda gaps: {"const": documented} if gaps.currency_case == "strict" else schema)
+def taken_currency(case: Callable[[str], str]) -> Meta:
+    """A currency that is taken: in either case, or in the one that the interface shows."""
+
+    def rule(gaps: Gaps) -> Schema:
+        if gaps.currency_case == "strict":
+            return shown_currency(gaps, case)
+        says = "ZMW alone" if gaps.currencies == "zmw" else "any that has a minor unit"
+        pattern = _any_case(OFFERED[gaps.currencies])
+        # One word needs no group.
+        pattern = f"({pattern})" if "|" in pattern else pattern
+        return {"pattern": f"^{pattern}$", "description": f"ISO 4217; {says}, in either case."}
+
+    return by_register(rule)
+
+
+def shown_currency(gaps: Gaps, *cases: Callable[[str], str]) -> Schema:
+    """A currency that is answered, in one case or several."""
+    codes = [case(code) for case in cases for code in OFFERED[gaps.currencies]]
+    return {"const": codes[0]} if len(codes) == 1 else {"enum": codes}
 
 
 def _any_case(words: Iterable[str]) -> str:
@@ -48,17 +64,43 @@ def _any_case(words: Iterable[str]) -> str:
     return "|".join("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else c for c in word) for word in words)
 
 
-_PREFIXES = "|".join(prefix for each in OPERATORS.values() for prefix in each.prefixes)
-_NAMES = _any_case(name for each in OPERATORS.values() for name in (each.id, each.long_id))
-_PHONE = "E.164: +260, a prefix of an operator with wallets, seven digits."
-_OPERATOR = "A mobile network operator: mtn, airtel or zamtel, or its long identifier, in any case."
+_COUNTRY: Mapping[str, str] = {"e164": r"\+260", "national": r"(\+260|0)"}
+"""What a number begins with, by `phone_format`."""
+
+
+def _operators(gaps: Gaps) -> Iterable[Operator]:
+    return OPERATORS_OFFERED[gaps.zed_mobile].values()
+
+
+def _phone(gaps: Gaps) -> Schema:
+    prefixes = "|".join(prefix for each in _operators(gaps) for prefix in each.prefixes)
+    also = " Or in national form, with 0 for +260." if gaps.phone_format == "national" else ""
+    return {
+        "pattern": f"^{_COUNTRY[gaps.phone_format]}({prefixes})[0-9]{{7}}$",
+        "description": f"E.164: +260, a prefix of an operator with wallets, seven digits.{also}",
+    }
+
+
+def _operator_name(gaps: Gaps) -> Schema:
+    *first, last = (each.id for each in _operators(gaps))
+    names = _any_case(name for each in _operators(gaps) for name in (each.id, each.long_id))
+    says = f"{', '.join(first)} or {last}, or its long identifier, in any case."
+    return {"pattern": f"^({names})$", "description": f"A mobile network operator: {says}"}
+
+
+def operator_id(gaps: Gaps) -> Schema:
+    """An operator's identifier as it is answered."""
+    return {"enum": [each.id if gaps.operator_ids == "short" else each.long_id for each in _operators(gaps)]}
+
+
 _MOMENT = "A moment with its zone (RFC 3339), to the millisecond."
 
 # What is sent
-Phone = Annotated[str, meaning(_PHONE, pattern=rf"^\+260({_PREFIXES})[0-9]{{7}}$")]
+Phone = Annotated[str, by_register(_phone)]
 Moment = Annotated[str, meaning(_MOMENT, pattern=f"^({RFC3339.pattern})$")]
-OperatorName = Annotated[str, meaning(_OPERATOR, pattern=f"^({_NAMES})$")]
-UpperCurrency = Annotated[str, kwacha(ZMW.code)]
+OperatorName = Annotated[str, by_register(_operator_name)]
+UpperCurrency = Annotated[str, taken_currency(str.upper)]
+LowerCurrency = Annotated[str, taken_currency(str.lower)]
 
 # What comes back
 ChargeId = Annotated[str, is_id("ch")]
@@ -70,7 +112,8 @@ NeverNegative = Annotated[int, meaning(minimum=0)]
 Positive = Annotated[int, meaning(minimum=1)]
 
 SECRETS = (
-    "client_secret", "access_token", "refresh_token", "secret", "password", "value", "secret_key", "publishable_key",
+    "client_secret", "access_token", "token", "refresh_token", "secret", "password", "value", "secret_key",
+    "publishable_key",
 )  # fmt: skip
 """Fields that hold a secret."""
 _LINE = 100

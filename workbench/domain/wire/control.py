@@ -1,5 +1,6 @@
 """The bodies of `/sandbox`, as structs."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, ClassVar, Final, Generic, TypeVar
 
@@ -7,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from workbench.domain import ussd
 from workbench.domain.ledger import SETTLEMENTS, TRACKED
-from workbench.domain.phones import OPERATORS
+from workbench.domain.phones import OFFERED
 from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE
 from workbench.domain.webhooks import FAULTS
 from workbench.domain.wire import base
@@ -23,6 +24,8 @@ MAX_NAME: Final = 40
 MAX_COMMANDS: Final = 1_000
 MAX_AT_MS: Final = 4_102_444_799_999
 """The last millisecond of 2099, which is as far as a moment of a request goes."""
+SETTLED_BY: Final[Mapping[str, str]] = {"credit": "suspense_settled", "return": "suspense_returned"}
+"""What is asked of late money → the recipe."""
 SIMULATED: Final = ("script", "charge", "intent", "confirm", "pin", "refund", "payout")
 
 
@@ -49,6 +52,60 @@ class Page(View, Generic[T]):
     data: list[T]
     has_more: bool = False
     object: str = "list"
+
+
+PAYMENT_STATES: Final = ("new", "waiting", "succeeded", "part_refunded", "refunded", "failed", "canceled")
+"""What a payment has come to, whether it is an intent or a charge without one."""
+
+
+class Found(View, Generic[T]):
+    """A page of what was looked for, newest first: the rows from the `first`, counted from 1, of a `total`."""
+
+    data: list[T]
+    first: base.NeverNegative = 1
+    total: base.NeverNegative = 0
+    object: str = "list"
+
+
+class Payment(OfSandbox):
+    """A payment as a person looks for it; amounts in minor units."""
+
+    id: str
+    seq: int
+    created: base.Seconds
+    amount_minor: base.Positive
+    refunded_minor: base.NeverNegative
+    currency: str
+    state: Annotated[str, meaning(enum=[*PAYMENT_STATES])]
+    description: str | None
+    phone: base.MaskedPhone | None
+    provider: str | None
+    charge: base.ChargeId | None
+    failure_code: str | None
+    object: Annotated[str, meaning(const="payment")] = "payment"
+
+
+class PaymentEvent(OfSandbox):
+    """An event that tells of a payment, without what it tells."""
+
+    id: str
+    type: str
+    created: base.Seconds
+
+
+class LoggedRequest(OfSandbox):
+    """A request of the merchant's, masked, without what was sent and answered."""
+
+    id: Annotated[str, meaning("Its Request-Id.")]
+    seq: int
+    at: base.DateTime
+    method: str
+    path: str
+    status: int
+    payment: str | None
+    key: Annotated[str, meaning("What it was sent with, masked; empty for nothing.")]
+    idempotency_key: str | None
+    object: Annotated[str, meaning(const="request")] = "request"
 
 
 class Input(OfSandbox):
@@ -82,6 +139,22 @@ class Outage(OfSandbox):
 
     provider: base.OperatorName
     seconds: Annotated[Decimal, _seconds_up_to(MAX_OUTAGE_S)]
+
+
+class Deprecate(OfSandbox):
+    """Mark an operation as one that will be gone, from a moment on, now without one; or `marked` false, no more."""
+
+    marked: bool = True
+    deprecated_at: base.Moment | None = None
+    sunset_at: Annotated[base.Moment, meaning("When it is gone, not before it is deprecated.")] | None = None
+
+
+class Deprecated(OfSandbox):
+    """An operation and the moments of its headers; none where it is not marked."""
+
+    operation: str
+    deprecated_at: base.DateTime | None = None
+    sunset_at: base.DateTime | None = None
 
 
 class SimulatedCommand(OfSandbox):
@@ -146,7 +219,7 @@ class Handset(OfSandbox):
     """A customer's phone: what it shows, of which charge, and whether that waits for an answer."""
 
     phone: str
-    operator: Annotated[str, meaning(enum=[*OPERATORS])]
+    operator: Annotated[str, base.by_register(lambda gaps: {"enum": [*OFFERED[gaps.zed_mobile]]})]
     screen: str
     state: Annotated[str, meaning(enum=["idle", *dict.fromkeys(ussd.SCREEN_TEXTS)])]
     waiting: bool
@@ -275,6 +348,12 @@ class Settle(OfSandbox):
     description: str = ""
 
 
+class SettleSuspense(OfSandbox):
+    """What becomes of late money: `credit` it to the merchant, or `return` it to the customer."""
+
+    how: Annotated[str, meaning(enum=[*SETTLED_BY])]
+
+
 class LedgerVerified(OfSandbox):
     """Whether the chain holds: its length and head, or where it breaks and why."""
 
@@ -308,7 +387,7 @@ class Simulated(OfSandbox):
 class OperatorState(OfSandbox):
     """Until when an operator is down, None when it is up."""
 
-    provider: Annotated[str, meaning(enum=[*OPERATORS])]
+    provider: Annotated[str, base.by_register(lambda gaps: {"enum": [*OFFERED[gaps.zed_mobile]]})]
     down_until: base.Seconds | None
     object: Annotated[str, meaning(const="operator")] = "operator"
 

@@ -8,7 +8,8 @@ import msgspec
 
 from workbench.domain import scenarios, wire
 from workbench.domain.gaps import Gaps
-from workbench.domain.webhooks import EVENT_TYPES
+from workbench.domain.interface import PAGE
+from workbench.domain.webhooks import TOLD_AS
 from workbench.sandbox import control, operations
 from workbench.sandbox.idempotency import KEY
 from workbench.sandbox.messages import JSON
@@ -16,7 +17,6 @@ from workbench.sandbox.openapi import examples, responses, schemas
 from workbench.sandbox.operations import ANY_POST, Operation
 
 Schema = dict[str, Any]
-TABLE: Final = (*operations.OPERATIONS, *control.OPERATIONS)
 
 _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No real money, no real customer.
 
@@ -24,7 +24,8 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
   with the key as user name and no password, assumed operations either. A live key is refused.
 - **Errors** are `application/problem+json`; each code is explained at [/docs/errors](/docs/errors).
 - **At the door**, before an operation is looked for: a name in `Host` that is not this machine's is answered 421, none
-  or several 400, a page of another `Origin` 403; a body that does not arrive within ten seconds 408, one that breaks
+  or several 400, a page of another `Origin` 403, unless it is let in by `--allow-origin` to what a publishable key
+  may call; a body that does not arrive within ten seconds 408, one that breaks
   off 400.
 - **Methods.** HEAD is answered as GET, without the body. Others that are not described here, OPTIONS among them,
   are answered 405 with `Allow`.
@@ -35,7 +36,8 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
 - **Failures** can be had on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
 - **Examples** of answers and events are of one run, the register of gaps at its defaults, with secrets masked.
 - **Provenance.** `x-provenance` tells what the interface shows (`documented`), what it leaves open and this sandbox
-  has settled (`assumed`), and what no real service has (`sandbox`); `x-section` names the section. The header
+  has settled (`assumed`), and what no real service has (`sandbox`); `x-section` names the section of the
+  [interface](/docs/interface). The header
   `Sandbox-Provenance` tells the same of one answer, by its status and media type, with the rows of the register that
   it relied on: `assumed; gaps="declined_status error_format"`.
 """
@@ -63,21 +65,34 @@ _TAGS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Beginning of a path → the group of its operations and what it is about."""
 _SCENARIO = "What the operator or the service is asked to do with this call, so that a failure can be tested. Here: "
-_HEADERS: Final = (
-    ("webhook-id", "^evt_[0-9A-Za-z]{24}$", "The event's id, the same over retries: dedupe on it."),
-    ("webhook-timestamp", "^[0-9]+$", "When this attempt was signed, seconds since 1970, UTC."),
-    ("webhook-signature", "^v1,[A-Za-z0-9+/]+=*( v1,[A-Za-z0-9+/]+=*)*$",
-     "HMAC-SHA256 of `id.timestamp.body`, base64; several while a secret is being rolled."),
-)  # fmt: skip
+_HEADERS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
+    "standard_webhooks": (
+        ("webhook-id", "^evt_[0-9A-Za-z]{24}$", "The event's id, the same over retries: dedupe on it."),
+        ("webhook-timestamp", "^[0-9]+$", "When this attempt was signed, seconds since 1970, UTC."),
+        ("webhook-signature", "^v1,[A-Za-z0-9+/]+=*( v1,[A-Za-z0-9+/]+=*)*$",
+         "HMAC-SHA256 of `id.timestamp.body`, base64; several while a secret is being rolled."),
+    ),
+    "stripe": (
+        ("Stripe-Signature", "^t=[0-9]+(,v1=[0-9a-f]{64})+$",
+         "When this attempt was signed, and HMAC-SHA256 of `t.body`, hex; several while a secret is being rolled."),
+    ),
+    "github": (("X-Hub-Signature-256", "^sha256=[0-9a-f]{64}$", "HMAC-SHA256 of the body, hex."),),
+}  # fmt: skip
+"""What a message is signed with, by `signature_scheme`."""
 
 
-def document(gaps: Gaps) -> Schema:
-    """The whole description, of a sandbox with this register."""
-    bodies = schemas.requests([row.body for row in TABLE if row.body is not None], gaps)
-    shown = schemas.shown(TABLE, _UNREQUESTED, gaps)
+_DROPPED: Final = {"kept": "", "dropped": " It is kept for 30 days."}
+"""What becomes of a dead letter, by `dead_letter`."""
+
+
+def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
+    """The whole description, of a sandbox with this register; `deprecated` are the operations that are marked so."""
+    table = (*(row for row in operations.in_force(gaps) if not row.gone), *control.OPERATIONS)
+    bodies = schemas.requests([row.body for row in table if row.body is not None], gaps)
+    shown = schemas.shown(table, _UNREQUESTED, gaps)
     paths: Schema = {}
-    for row in TABLE:
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, gaps)
+    for row in table:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, gaps, deprecated)
     whole = {
         "openapi": "3.1.0",
         "info": {
@@ -86,10 +101,14 @@ def document(gaps: Gaps) -> Schema:
             "summary": "Payment intents, charges, webhooks; and a control plane for tests.",
             "description": _ABOUT,
         },
+        "externalDocs": {"url": PAGE, "description": "The interface, section by section."},
         "servers": [{"url": "/", "description": "This sandbox."}],
         "tags": [{"name": name, "description": says} for name, says in _TAGS.values() if says],
         "paths": paths,
-        "webhooks": {each: {"post": _webhook(each, gaps)} for each in EVENT_TYPES},
+        "webhooks": {
+            told_as: {"post": _webhook(happens, told_as, gaps)}
+            for happens, told_as in TOLD_AS[gaps.event_types].items()
+        },
         "components": {
             "securitySchemes": {
                 "bearerAuth": {"type": "http", "scheme": "bearer", "description": "A test key or an access token."},
@@ -108,7 +127,7 @@ def document(gaps: Gaps) -> Schema:
     return msgspec.json.decode(wire.to_json(whole), type=Schema)
 
 
-def _operation(operation: Operation, gaps: Gaps) -> Schema:
+def _operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> Schema:
     summary, description = _words(operation)
     everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
     schemes = operations.EITHER if everywhere else operation.schemes
@@ -116,9 +135,10 @@ def _operation(operation: Operation, gaps: Gaps) -> Schema:
         "operationId": operation.id,
         "summary": summary,
         "description": description,
+        "deprecated": operation.id in deprecated,
         "tags": [next(tag for path, (tag, _) in _TAGS.items() if operation.path.startswith(path))],
         "security": [{f"{scheme.lower()}Auth": []} for scheme in schemes],
-        "parameters": [*_of_path(operation), *_of_query(operation), *_of_headers(operation, gaps)],
+        "parameters": [*_of_path(operation, gaps), *_of_query(operation, gaps), *_of_headers(operation, gaps)],
         "requestBody": _body(operation),
         "responses": responses.responses(operation, schemas.of_type(operation.response), gaps),
         **schemas.of_operation(operation),
@@ -145,16 +165,16 @@ def _words(operation: Operation) -> tuple[str, str]:
     return says[:1].upper() + says[1:], "\n\n".join(part for part in meaning if part)
 
 
-def _of_path(operation: Operation) -> Iterator[Schema]:
+def _of_path(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
     """What stands in the path, by the types of what runs."""
     kinds = get_type_hints(operation.run, include_extras=True)
     for name in re.findall(r"{(\w+)}", operation.path):
-        says, schema = schemas.said(kinds[name])
+        says, schema = schemas.said(kinds[name], gaps)
         yield _parameter("path", name, says, schemas.TEXT | schema, schemas.of_operation(operation), required=True)
 
 
-def _of_query(operation: Operation) -> Iterator[Schema]:
-    for name, says, schema in schemas.parameters(operation.query) if operation.query else ():
+def _of_query(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
+    for name, says, schema in schemas.parameters(operation.query, gaps) if operation.query else ():
         yield _parameter("query", name, says, schema, schemas.of_operation(operation))
 
 
@@ -187,22 +207,23 @@ def _key(operation: Operation, gaps: Gaps) -> Schema:
     return key | ({"required": True} if needed else {})
 
 
-def _parameter(
-    place: str, name: str, says: str, schema: Schema, shown: Mapping[str, str], *, required: bool = False
-) -> Schema:
+def _parameter(place: str, name: str, says: str, schema: Schema, shown: Schema, *, required: bool = False) -> Schema:
     needed = {"required": True} if required else {}
     listed = {"style": "form", "explode": False} if schema["type"] == "array" else {}
-    return {"name": name, "in": place, **needed, "description": says, **listed, "schema": schema, **shown}
+    # A parameter has no link of its own; its schema may.
+    schema |= {name: each for name, each in shown.items() if name == "externalDocs"}
+    told = {name: each for name, each in shown.items() if name != "externalDocs"}
+    return {"name": name, "in": place, **needed, "description": says, **listed, "schema": schema, **told}
 
 
-def _webhook(event_type: str, gaps: Gaps) -> Schema:
+def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
     family, _, happened = event_type.partition(".")
     words = event_type.replace(".", "_").split("_")
-    held = schemas.reference("".join(word.capitalize() for word in family.split("_")))
+    held = schemas.reference("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
     told = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
     content = {
         "schema": {"allOf": [schemas.reference("Event"), {"properties": told}]},
-        "example": examples.of_a_run()["events"][event_type],
+        "example": examples.event(happens, gaps),
     }
     return {
         "operationId": "on" + "".join(word.capitalize() for word in words),
@@ -211,9 +232,9 @@ def _webhook(event_type: str, gaps: Gaps) -> Schema:
         "security": [],
         "parameters": [
             _parameter("header", name, says, schemas.TEXT | {"pattern": pattern}, schemas.open_in("6"), required=True)
-            for name, pattern, says in _HEADERS
+            for name, pattern, says in _HEADERS[gaps.signature_scheme]
         ],
-        "requestBody": {"required": True, "content": {JSON: content}},
+        "requestBody": {"required": True, "content": {wire.MEDIA_TYPES[gaps.event_payload]: content}},
         "responses": _receipts(gaps),
         **schemas.open_in("6"),
     }
@@ -226,5 +247,8 @@ def _receipts(gaps: Gaps) -> Schema:
     return {
         taken: {"description": f"Received, when it comes within {gaps.delivery_timeout_s} s. The body is not read."},
         "410": {"description": gone},
-        "default": {"description": f"Sent again, seconds after the attempt before: {waits}; then it is a dead letter."},
+        "default": {
+            "description": f"Sent again, seconds after the attempt before: {waits}; then it is a dead letter."
+            f"{_DROPPED[gaps.dead_letter]}"
+        },
     }

@@ -10,13 +10,17 @@ from typing import Any, Final
 
 import msgspec
 
+from workbench.domain import wire
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
+from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import FieldProblem
 from workbench.sandbox import views
 
 Example = dict[str, Any]
 FILE: Final = "examples.json"
+_OF_EVENTS: Final = ("listEvents", "retrieveEvent")
+_AS_IN_THE_RUN: Final = (Gaps().event_types, Gaps().event_payload)
 
 _PHONE: Final = "+260960000001"
 _INTENT: Final = "pi_000000000000000000000001"
@@ -65,6 +69,9 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
     })},
     "Outage": {"ten_minutes": ("Ten minutes", {"provider": "airtel", "seconds": 600})},
     "OperatorQuery": {"charge": ("What became of it", {"charge": _CHARGE})},
+    "Deprecate": {"year": ("It ends with the year", {
+        "deprecated_at": "2026-01-05T00:00:00Z", "sunset_at": "2026-12-31T22:00:00Z",
+    })},
     "NewAccount": {"second": ("A second merchant", {"name": "Second shop"})},
     "Settle": {
         "credit": ("Money on a statement that the ledger does not know", {
@@ -73,6 +80,7 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[str, Example]]]] = {
         }),
         "undo": ("An entry that was wrong", {"recipe": "reversed", "entry": "je_000000000000000000000001"}),
     },
+    "SettleSuspense": {"credit": ("To the merchant", {"how": "credit"}), "back": ("Back", {"how": "return"})},
     "DeliveryFaults": {"both": ("Twice and out of order", {"faults": ["duplicate", "out_of_order"]})},
 }  # fmt: skip
 """Struct → name → what it shows, and the body."""
@@ -94,6 +102,7 @@ _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
           {"param": "Content-Type"}),
     422: ("idempotency_key_reused", "This Idempotency-Key came with another body before.",
           {"param": "Idempotency-Key"}),
+    429: ("rate_limited", "The account has made 100 calls in 60 s, and may make no more.", {"retry_after_s": 42}),
     500: ("service_failed", "The service failed before it did anything, as the scenario says.", {}),
 }  # fmt: skip
 
@@ -103,6 +112,25 @@ def of_a_run() -> dict[str, dict[str, Example]]:
     """What was answered in the run: `answers` by operation, and `events` by their type."""
     text = files(__package__).joinpath(FILE).read_bytes()
     return msgspec.json.decode(text, type=dict[str, dict[str, Example]])
+
+
+def answer(operation: str, gaps: Gaps) -> Example:
+    """What an operation answered in the run; an event in the form that the register gives it."""
+    shown = of_a_run()["answers"][operation]
+    if operation not in _OF_EVENTS or (gaps.event_types, gaps.event_payload) == _AS_IN_THE_RUN:
+        return shown
+    told = event("charge.succeeded", gaps)
+    return {**shown, "data": [told]} if "data" in shown and "has_more" in shown else told
+
+
+def event(happens: str, gaps: Gaps) -> Example:
+    """An event of the run, written by what writes those of the service."""
+    shown = of_a_run()["events"][happens]
+    if (gaps.event_types, gaps.event_payload) == _AS_IN_THE_RUN:
+        return shown
+    told = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, wire.Event)
+    written: Example = msgspec.to_builtins(views.PAYLOADS[gaps.event_payload](told, shown["data"]["object"]["id"]))
+    return written
 
 
 def refusal(status: int, gaps: Gaps) -> Example:

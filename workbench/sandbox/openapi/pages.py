@@ -10,20 +10,23 @@ from importlib.resources import files
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES, OperatorNames
-from workbench.domain.gaps import Gaps
+from workbench.domain.gaps import Gaps, choices_of
+from workbench.domain.interface import PAGE, SECTIONS, Section
 from workbench.domain.payments import FAILURES
-from workbench.domain.phones import COUNTRY_CODE, OPERATORS
+from workbench.domain.phones import COUNTRY_CODE, OFFERED, OPERATORS
 from workbench.errors import NotFound
-from workbench.sandbox.messages import JSON, Request, Response
+from workbench.sandbox.messages import JSON, InForce, Request, Response
 from workbench.sandbox.openapi.document import document
+from workbench.sandbox.operations import in_force
+from workbench.sandbox.provenance import OF_CODE
 
-Page = Callable[[Request, Gaps], Response]
+Page = Callable[[Request, InForce], Response]
 
 _HTML: Final = "text/html; charset=utf-8"
 _SELF_ALONE: Final = (
@@ -32,7 +35,7 @@ _SELF_ALONE: Final = (
 )
 _PAGE_HEADERS: Final = {"Content-Security-Policy": _SELF_ALONE, "Cache-Control": "no-cache"}
 _ASSET_HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
-_FROM_PACKAGE: Final = "flask_swagger_ui"
+_FROM_PACKAGE: Final = "swagger_ui"
 """The installed package that brings Swagger UI's files; none of its code is run."""
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
@@ -51,55 +54,87 @@ _CALLS: Final = (
   -d '{{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn",
        "phone": "{phone}"}}'""",
     ),
-    ("What became of it, newest first:", """curl {url}/v1/charges -H "Authorization: Bearer $KEY\""""),
+    ("What became of it, newest first:", """curl {url}{charges} -H "Authorization: Bearer $KEY\""""),
     ("Where each ngwee went:", """curl {url}/sandbox/ledger/postings -H "Authorization: Bearer $KEY\""""),
 )
 """What each of the first page's calls does, and the call."""
 _A_NUMBER: Final = f"{COUNTRY_CODE}{OPERATORS['mtn'].prefixes[0]}1234567"
 
 
-def start(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
+def start(request: Request, choices: InForce) -> Response:
     """GET /: what this is, and how to begin."""
-    address = {"url": f"http://{request.headers['Host']}", "phone": _A_NUMBER}
+    charges = next(each.path for each in in_force(choices.gaps) if each.id == "listCharges" and not each.gone)
+    address = {"url": f"http://{request.headers['Host']}", "charges": charges, "phone": _A_NUMBER}
     return _page("start.html", calls=[(says, call.format(**address)) for says, call in _CALLS])
 
 
-def openapi(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
+def openapi(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /openapi.json: the description of this very sandbox."""
-    return Response(200, JSON, _openapi(gaps))
+    return Response(200, JSON, _openapi(*choices))
 
 
-def plant_store(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
+def plant_store(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /plants/openapi.json: the sample's own description."""
     return Response(200, JSON, msgspec.json.format(files(__package__).joinpath("plants.json").read_bytes(), indent=-1))
 
 
-def docs(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
+def docs(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /docs: the description to read and to try."""
     return _page("docs.html")
 
 
-def errors(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
+def errors(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /docs/errors: every code, with an anchor for each, and why money does not move."""
     return _page(
         "errors.html",
         kinds=[(kind, list(rows)) for kind, rows in groupby(CODES.items(), key=lambda item: item[1].kind)],
+        rows_of=OF_CODE,
         failures=[(code, says, OPERATOR_NAMES.get(code, OperatorNames())) for code, says in FAILURES.items()],
     )
 
 
-def test_numbers(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
+def interface(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
+    """GET /docs/interface: the interface, section by section, with the rows of the register that it leaves open."""
+    return _page("interface.html", sections=_sections(choices.gaps))
+
+
+def interface_markdown() -> str:
+    """The interface and the register at its defaults, in Markdown."""
+    return cast("str", _templates().get_template("interface.md").render(sections=_sections(Gaps()))).strip() + "\n"
+
+
+def interface_alone() -> str:
+    """The same as a page that needs no other file."""
+    style = _content("docs.css").decode()
+    return _text("interface.html", sections=_sections(Gaps()), style=_templates().filters["safe"](style))
+
+
+def _sections(gaps: Gaps) -> list[tuple[Section, Mapping[str, Mapping[str, str]]]]:
+    """Each section with the rows that settle what it leaves open, as text."""
+    records = {each["name"]: each for each in gaps.as_records()}
+    named = [(each, [name for left in each.leaves_open for name in left.rows]) for each in SECTIONS]
+    return [(each, {name: _texts(records[name]) for name in names if name in records}) for each, names in named]
+
+
+def _texts(record: Mapping[str, Any]) -> Mapping[str, str]:
+    does, *others = choices_of(record)
+    texts = {"does": str(does._replace(is_default=False)), "others": "; ".join(map(str, others))}
+    return {name: record[name] for name in ("asks", "why")} | texts
+
+
+def test_numbers(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /docs/test-numbers: the numbers on which something happens by itself."""
+    offered = OFFERED[choices.gaps.zed_mobile].values()
     return _page(
         "test_numbers.html",
         rows=[(ending, each.says) for ending, each in scenarios.TEST_NUMBERS.items()],
-        operators=[(each.name, f"{COUNTRY_CODE}{each.prefixes[0]}") for each in OPERATORS.values()],
+        operators=[(each.name, f"{COUNTRY_CODE}{each.prefixes[0]}") for each in offered],
         pin=scenarios.SANDBOX_PIN,
         scenarios=scenarios.SCRIPTABLE,
     )
 
 
-def asset(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signature
+def asset(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /docs/assets/{name}: one of the files that the pages need.
 
     Raises NotFound: it is none of them.
@@ -111,8 +146,8 @@ def asset(request: Request, gaps: Gaps) -> Response:  # noqa: ARG001  one signat
 
 
 @lru_cache(maxsize=4)
-def _openapi(gaps: Gaps) -> bytes:
-    return msgspec.json.encode(document(gaps))
+def _openapi(gaps: Gaps, deprecated: frozenset[str]) -> bytes:
+    return msgspec.json.encode(document(gaps, deprecated))
 
 
 @cache
@@ -120,11 +155,11 @@ def _content(name: str) -> bytes:
     package, _ = _ASSETS[name]
     if not package:
         return files(__package__).joinpath("static", name).read_bytes()
-    # Found without being imported: that would load a web framework that nothing here uses.
+    # Found without being imported: none of its code is used.
     found = find_spec(package)
     if found is None or found.origin is None:
         raise NotFound(f"The package that brings {name} is not installed.", code="path_not_found")
-    return (Path(found.origin).parent / "dist" / name).read_bytes()
+    return (Path(found.origin).parent / "static" / name).read_bytes()
 
 
 def _versioned(name: str) -> str:
@@ -133,13 +168,16 @@ def _versioned(name: str) -> str:
 
 
 def _page(template: str, **values: Any) -> Response:  # noqa: ANN401  what a template shows is of any type
-    text = _templates().get_template(template).render(asset=_versioned, **values)
-    return Response(200, _HTML, text.encode(), _PAGE_HEADERS)
+    return Response(200, _HTML, _text(template, style="", **values).encode(), _PAGE_HEADERS)
+
+
+def _text(template: str, **values: Any) -> str:  # noqa: ANN401  the same
+    return cast("str", _templates().get_template(template).render(asset=_versioned, **values))
 
 
 @cache
 def _templates() -> Any:  # noqa: ANN401  loaded when it is first used
-    from jinja2 import DictLoader, Environment, StrictUndefined
+    from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
     from markupsafe import Markup
 
     def coded(text: str) -> Markup:
@@ -152,9 +190,14 @@ def _templates() -> Any:  # noqa: ANN401  loaded when it is first used
     folder = files(__package__).joinpath("templates")
     texts = {each.name: each.read_text("utf-8") for each in folder.iterdir()}
     environment = Environment(
-        loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=DictLoader(texts),
+        autoescape=select_autoescape(["html"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["coded"] = coded
+    environment.filters["cell"] = lambda text: text.replace("|", "\\|")
     return environment
 
 
@@ -164,6 +207,7 @@ PAGES: Final[Mapping[str, Page]] = {
     "/plants/openapi.json": plant_store,
     "/docs": docs,
     "/docs/errors": errors,
+    PAGE: interface,
     "/docs/test-numbers": test_numbers,
     "/docs/assets/{name}": asset,
 }

@@ -8,15 +8,18 @@ from workbench.domain import wire
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.wire import Source
+from workbench.errors import RateLimited
 from workbench.sandbox import views
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.openapi import examples, schemas
-from workbench.sandbox.operations import Link, Operation
+from workbench.sandbox.operations import OPERATIONS, Link, Operation
 
 Schema = dict[str, Any]
+_SHAPES_BY_DEFAULT: Final = {each.id: each.response for each in OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
 """The component of an error, by `error_format`."""
 
+_RETRY_AFTER: Final = {"type": "integer", "minimum": 1, "description": "Seconds until calls are taken again."}
 _BASIC_WORDS: Final[Mapping[int, str]] = {
     400: "What was sent is not valid; the same request will never succeed.",
     401: "No valid key or token.",
@@ -28,14 +31,14 @@ _BASIC_WORDS: Final[Mapping[int, str]] = {
     413: "The body is over 1 MiB.",
     415: "The body is not JSON.",
     422: "The idempotency key came with another body before.",
+    429: "The account has made as many calls as it may for now; `Retry-After` tells when it may again.",
     500: "The service failed; what it had done is undone, unless a scenario says otherwise.",
 }
 
 
 def responses(operation: Operation, response: str, gaps: Gaps) -> Schema:
     """The responses by status; `answer` is the component of the success."""
-    success = 201 if operation.creates and gaps.success_status == "201_created" else 200
-    found = {str(success): _success(operation, response, gaps)}
+    found = {str(operation.success): _success(operation, response, gaps)}
     for status in refusals(operation, gaps):
         plain = operation.plain_400 and status == 400  # noqa: PLR2004  the one documented status
         found[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
@@ -54,14 +57,27 @@ def refusals(operation: Operation, gaps: Gaps) -> list[int]:
         (413, not operation.plain_400),
         (415, operation.body is not None and not operation.plain_400),
         (gaps.reused_key_status, operation.takes_keys),
+        (RateLimited.status, _is_limited(operation, gaps)),
     ):
         found |= {status} if comes else set()
-    return sorted(found - ({402} if gaps.declined_status != "402" else set()))
+    # A customer who is waited for declines after the response.
+    declines = gaps.declined_status == "402" and gaps.charge_wait == "answered"
+    return sorted(found - (set() if declines else {402}))
+
+
+def _is_limited(operation: Operation, gaps: Gaps) -> bool:
+    """Whether calls of it count: those of the merchant's, with a key."""
+    return gaps.rate_limit != "none" and operation.traced and bool(operation.schemes)
+
+
+def _statuses(gaps: Gaps) -> list[int]:
+    """Those of all refusals."""
+    return [each for each in _BASIC_WORDS if each != RateLimited.status or gaps.rate_limit != "none"]
 
 
 def components(gaps: Gaps) -> Schema:
     """The refusals as components: one for each status, and the documented 400 of the plant store."""
-    found = {f"Refusal{status}": _refusal(status, gaps) for status in _BASIC_WORDS}
+    found = {f"Refusal{status}": _refusal(status, gaps) for status in _statuses(gaps)}
     found["PlantRefusal400"] = {
         "description": "What is wrong with the body.",
         "headers": _headers(400, gaps),
@@ -83,20 +99,44 @@ def headers(gaps: Gaps) -> Schema:
         ),
         "WWW-Authenticate": _header("What the operation takes (RFC 9110).", "^(Bearer|Basic) realm="),
         "Allow": _header("The methods that the path takes.", "^[A-Z]+(, [A-Z]+)*$"),
-        "Idempotent-Replayed": _header("There when this is the first answer again.", "^true$"),
+        "Idempotent-Replayed": _header("There when this is the first answer again.", "^true$", required=False),
         "Cache-Control": _header("The answer holds a secret.", "^no-store$"),
     }
-    found["Idempotent-Replayed"]["required"] = False
+    if gaps.deprecation == "headers":
+        found |= _END_HEADERS
+    if gaps.rate_limit != "none":
+        found |= _LIMIT_HEADERS
     if gaps.version_header != "api_version":
         del found["Api-Version"]
     return found
+
+
+def _header(says: str, pattern: str, *, required: bool = True) -> Schema:
+    return {"description": says, "required": required, "schema": schemas.TEXT | {"pattern": pattern}}
+
+
+_END_HEADERS: Final = {
+    "Deprecation": _header("Since when the operation is deprecated (RFC 9745).", "^@-?[0-9]+$", required=False),
+    "Sunset": _header("When the operation will be gone (RFC 8594).", "^[A-Z][a-z]{2}, .* GMT$", required=False),
+}
+_LIMIT_HEADERS: Final = {
+    "RateLimit-Policy": _header(
+        "How many calls (`q`) an account may make in how many seconds (`w`); draft-ietf-httpapi-ratelimit-headers-11.",
+        '^"default";q=[0-9]+;w=[0-9]+$',
+    ),
+    "RateLimit": _header(
+        "How many calls are left (`r`) for how many seconds (`t`); draft-ietf-httpapi-ratelimit-headers-11.",
+        '^"default";r=[0-9]+;t=[0-9]+$',
+    ),
+    "Retry-After": _header("In how many seconds the same may be sent again.", "^[1-9][0-9]*$"),
+}
 
 
 def shapes(gaps: Gaps) -> Schema:
     """The components of errors: those of the format in force."""
     if gaps.error_format == "plain":
         return {}
-    problem = _problem()
+    problem = _problem(gaps)
     if gaps.error_format == "envelope":
         return {"Envelope": _envelope(problem["properties"])}
     fields = {"pointer": schemas.TEXT | {"format": "json-pointer"}, "detail": schemas.TEXT}
@@ -110,19 +150,23 @@ def _envelope(members: Schema) -> Schema:
     within = {
         "type": schemas.TEXT | {"description": "The kind of error."} | schemas.open_in("7"),
         "doc_url": schemas.TEXT | {"format": "uri-reference"} | schemas.open_in("7"),
-        **{name: members[name] for name in (*inner, "state", "event", "allowed", "allow")},
+        **{
+            name: members[name]
+            for name in (*inner, "state", "event", "allowed", "allow", "retry_after_s")
+            if name in members
+        },
     }
     required = ["type", "code", "message", "doc_url", "request_id"]
     error = {"type": "object", "properties": within, "required": required, **schemas.open_in("7")}
     return {"type": "object", "title": "Envelope", "properties": {"error": error}, "required": ["error"]}
 
 
-def _problem() -> Schema:
+def _problem(gaps: Gaps) -> Schema:
     """The members of a problem (RFC 9457), with the documented `error` and `message`."""
     members: dict[str, Schema] = {
         "type": {"format": "uri-reference", "description": "Where the code is explained: `/docs/errors#code`."},
         "title": {},
-        "status": {"type": "integer", "enum": [*_BASIC_WORDS]},
+        "status": {"type": "integer", "enum": _statuses(gaps)},
         "detail": {"description": "What is wrong, for a person."},
         "instance": {"format": "uri-reference", "description": "The path."},
         "code": {"enum": [*CODES], "description": "What is wrong, for a program."},
@@ -137,6 +181,7 @@ def _problem() -> Schema:
         "event": {"description": "As `attempted`."},
         "allowed": _listed(schemas.TEXT, "What the state takes."),
         "allow": {"description": "The methods that the path takes."},
+        **({"retry_after_s": _RETRY_AFTER} if gaps.rate_limit != "none" else {}),
         "error": {"type": "integer", "format": "int32", "description": "The status again."},
         "message": {"description": "The detail again."},
     }
@@ -158,7 +203,12 @@ def _success(operation: Operation, response: str, gaps: Gaps) -> Schema:
     versions = gaps.version_header == "api_version"
     told = {"Api-Version": versions, "Idempotent-Replayed": operation.takes_keys, "Cache-Control": operation.no_store}
     names = ["Request-Id", "Sandbox-Provenance", *(name for name, is_there in told.items() if is_there)]
-    content = {"schema": schemas.reference(response), "example": examples.of_a_run()["answers"][operation.id]}
+    names += [*_END_HEADERS] if gaps.deprecation == "headers" and operation.source != "sandbox" else []
+    names += ["RateLimit-Policy", "RateLimit"] if _is_limited(operation, gaps) else []
+    content = {"schema": schemas.reference(response)}
+    # The examples are those of the defaults.
+    if _SHAPES_BY_DEFAULT.get(operation.id, operation.response) == operation.response:
+        content["example"] = examples.answer(operation.id, gaps)
     done: Schema = {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
     return {**done, "links": {link.name: _link(link) for link in operation.links}} if operation.links else done
 
@@ -177,7 +227,8 @@ def _refusal(status: int, gaps: Gaps) -> Schema:
 
 
 def _headers(status: int, gaps: Gaps) -> Schema:
-    of_status = {401: ["WWW-Authenticate"], 405: ["Allow"]}.get(status, [])
+    limits = ["RateLimit-Policy", "RateLimit", "Retry-After"]
+    of_status = {401: ["WWW-Authenticate"], 405: ["Allow"], 429: limits}.get(status, [])
     kept = ["Idempotent-Replayed"] if status in (402, 409, 500) else []
     version = ["Api-Version"] if gaps.version_header == "api_version" else []
     # A method that is not described leads to no operation.
@@ -187,7 +238,3 @@ def _headers(status: int, gaps: Gaps) -> Schema:
 
 def _named(names: list[str]) -> Schema:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-
-
-def _header(says: str, pattern: str) -> Schema:
-    return {"description": says, "required": True, "schema": schemas.TEXT | {"pattern": pattern}}

@@ -10,13 +10,14 @@ from msgspec import Meta, UnsetType
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
+from workbench.domain.interface import link_to
 from workbench.domain.wire import Source, View
 from workbench.sandbox.operations import Operation
 
 Schema = dict[str, Any]
 TEXT: Final[Schema] = {"type": "string"}
 _REF: Final = "#/components/schemas/"
-_GENERIC: Final = re.compile(r"(List|Rows|Page)_(.+)_")
+_GENERIC: Final = re.compile(r"(List|NumberedList|Rows|Page)_(.+)_")
 _ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
 
 
@@ -44,6 +45,10 @@ def shown(rows: Iterable[Operation], also: Iterable[type[View]], gaps: Gaps) -> 
     found, structs = _components([*(row.response for row in table), *also]), _structs()
     for name, schema in found.items():
         struct = structs.get(name)
+        if struct is wire.Event and gaps.event_payload == "cloudevents":
+            struct = wire.CloudEvent
+            schema.clear()
+            schema.update(_components([struct])[struct.__name__])
         schema["title"] = name
         if struct is not None:
             _refine(schema["properties"], struct, gaps)
@@ -52,24 +57,29 @@ def shown(rows: Iterable[Operation], also: Iterable[type[View]], gaps: Gaps) -> 
     return found
 
 
-def parameters(shape: type[View]) -> Iterator[tuple[str, str, Schema]]:
+def parameters(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]:
     """Name, words and schema of each parameter of a query, which is left out where a field would be null."""
     (schema,) = _components([shape]).values()
     for each in msgspec.structs.fields(shape):
         of_type = schema["properties"][each.name]
         kinds = of_type["type"]
         kind = {"type": next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds}
-        says, schema_said = said(each.type)
+        says, schema_said = said(each.type, gaps)
         plain = {name: value for name, value in of_type.items() if name != "description"}
         yield each.name, says, kind | schema_said if schema_said else plain | kind
 
 
-def said(kind: Any) -> tuple[str, Schema]:  # noqa: ANN401  a type
+def said(kind: Any, gaps: Gaps) -> tuple[str, Schema]:  # noqa: ANN401  a type
     """What a parameter of a type is for, and what is said of the type."""
     says, schema = "", Schema()
     for meta in _metas(kind):
-        says, schema = meta.description or says, schema | (meta.extra_json_schema or {})
+        says, schema = meta.description or says, schema | _of_meta(meta, gaps)
     return says, schema
+
+
+def _of_meta(meta: Meta, gaps: Gaps) -> Schema:
+    by_register: Schema = meta.extra["rule"](gaps) if meta.extra else {}
+    return (meta.extra_json_schema or {}) | by_register
 
 
 def reference(name: str) -> Schema:
@@ -102,21 +112,21 @@ def mark(schema: Schema, source: Source) -> Schema:
     return schema
 
 
-def of_operation(operation: Operation) -> dict[str, str]:
+def of_operation(operation: Operation) -> Schema:
     """Where an operation comes from; a documented one may stand in several sections."""
     if operation.source == "sandbox":
         return open_in("")
     return open_in(operation.gap) if operation.source == "assumed" else documented(operation.source)
 
 
-def documented(section: str) -> dict[str, str]:
+def documented(section: str) -> Schema:
     """What the interface shows."""
-    return {"x-provenance": "documented", "x-section": section}
+    return {"x-provenance": "documented", "x-section": section, "externalDocs": {"url": link_to(section)}}
 
 
-def open_in(section: str) -> dict[str, str]:
+def open_in(section: str) -> Schema:
     """What the interface leaves open, and the section that does; what no real service has for none."""
-    return {"x-provenance": "assumed", "x-section": section} if section else {"x-provenance": "sandbox"}
+    return documented(section) | {"x-provenance": "assumed"} if section else {"x-provenance": "sandbox"}
 
 
 def _structs() -> Mapping[str, type[View]]:
@@ -146,6 +156,8 @@ def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
     if "$ref" in schema:
         return schema | reference(_named(schema["$ref"]))
     match schema.get("anyOf"):
+        case [{"type": "integer"}, {"type": "string", "format": "decimal"}]:
+            return {**{name: value for name, value in schema.items() if name != "anyOf"}, "type": "number"}
         case [{"type": str(kind), **others}, {"type": "null"}]:
             kept = {name: value for name, value in schema.items() if name != "anyOf"}
             return _plain({**others, **kept, "type": kind}) | {
@@ -160,8 +172,7 @@ def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> No
     for each in msgspec.structs.fields(struct):
         said: Schema = {}
         for meta in _metas(each.type):
-            said |= meta.extra_json_schema or {}
-            said |= meta.extra["rule"](gaps) if meta.extra else {}
+            said |= _of_meta(meta, gaps)
         before = properties[each.name]
         is_nullable = isinstance(before.get("type"), list)
         if "enum" in said and is_nullable:
@@ -188,5 +199,5 @@ def _always_there(struct: type[View] | None, schema: Schema, gaps: Gaps) -> list
     for each in schema["properties"].values():
         each.pop("default", None)
     if struct is wire.PaymentIntent and gaps.intent_fields == "full":
-        unset &= {"client_secret"}  # the one field that an event's intent goes without
+        unset &= {"client_secret", "suspense"}  # an event's intent goes without the one, most without the other
     return [name for name in schema["properties"] if name not in unset]

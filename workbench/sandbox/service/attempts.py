@@ -3,15 +3,15 @@
 from workbench.domain import ledger, payments, scenarios, ussd, wire
 from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import Money
-from workbench.domain.payments import CHARGE_TRANSITIONS, INTENT_TRANSITIONS, Charge, PaymentIntent, next_state
-from workbench.domain.phones import OPERATORS, Msisdn, msisdn_from, operator_named
+from workbench.domain.payments import Charge, PaymentIntent, charge_transitions, intent_transitions, next_state
+from workbench.domain.phones import OFFERED, Msisdn, e164_of, operator_named, operator_of
 from workbench.domain.references import reference
 from workbench.domain.scenarios import SCENARIOS, Scenario
 from workbench.domain.ussd import UssdSession
 from workbench.domain.wire import control
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
-from workbench.sandbox.service import checks, clearing
+from workbench.sandbox.service import checks, clearing, suspense
 from workbench.sandbox.service.deliveries import emit
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause
 from workbench.sandbox.store import Transaction
@@ -20,6 +20,8 @@ from workbench.sandbox.store.records import Hold, Outage, Screen, Script
 ACTS = "customer_acts"
 PROMPT_TIMEOUT = "prompt_timeout"
 LATE_MONEY = "late_money"
+OF_LATE = "after its prompt had expired"
+"""What the warning of a payment that late money paid says, by which it is known."""
 
 
 def hold(tx: Transaction, charge: Charge, change: str = "opened") -> None:
@@ -37,19 +39,24 @@ def secure_funds(tx: Transaction, cause: Cause, charge: Charge, *, moved_ms: int
     now = tx.charges.get(charge.id)
     if now is None or now.status != payments.PENDING:
         return
-    fees = payments.fees_of(charge.amount_minor, tx.gaps)
+    hold(tx, charge, "ended")
+    _post_secured(tx, charge, tx.now_ms if moved_ms is None else moved_ms)
+    _move_charge(tx, cause, charge, "funds_secured", "charge.succeeded")
+    _move_intent_of(tx, cause, charge, "funds_secured", "payment_intent.succeeded")
+
+
+def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
+    """The money of an attempt is the merchant's, less the fees."""
+    fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
     amounts = {
         "gross": charge.amount_minor,
         "net": charge.amount_minor - fees.merchant_minor,
         "merchant_fee": fees.merchant_minor,
         "operator_fee": fees.operator_minor,
     }
-    hold(tx, charge, "ended")
-    known_as = reference(charge.provider, tx.now_ms if moved_ms is None else moved_ms, seq=charge.seq)
+    known_as = reference(charge.provider, moved_ms, seq=charge.seq)
     post(tx, charge, "funds_secured", amounts, f"{_money(charge)} received through {charge.provider}", known_as)
     clearing.expect(tx)
-    _move_charge(tx, cause, charge, "funds_secured", "charge.succeeded")
-    _move_intent_of(tx, cause, charge, "funds_secured", "payment_intent.succeeded")
 
 
 def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
@@ -70,7 +77,8 @@ def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
 def fail(tx: Transaction, cause: Cause, charge: Charge, code: str) -> None:
     """The attempt has failed; a canceled intent stays canceled."""
     hold(tx, charge, "ended")
-    _move_charge(tx, cause, charge, "attempt_failed", "charge.failed", failure_code=code)
+    ended = "prompt_expired" if code == scenarios.TIMEOUT else "attempt_failed"
+    _move_charge(tx, cause, charge, ended, "charge.failed", failure_code=code)
     if code != "canceled_by_merchant":
         _move_intent_of(tx, cause, charge, "attempt_failed", "payment_intent.payment_failed", failure_code=code)
 
@@ -87,8 +95,8 @@ def move_intent(
 ) -> wire.PaymentIntent:
     """Take an intent along its table, with `changes`, and tell of it; its view."""
     before = intent.status
-    moved = tx.intents.put(intent, status=next_state(INTENT_TRANSITIONS, before, event), **changes)
-    shown = views.payment_intent(moved, tx.gaps, prompt)
+    moved = tx.intents.put(intent, status=next_state(intent_transitions(tx.gaps), before, event), **changes)
+    shown = views.payment_intent(moved, tx.gaps, prompt, suspense.of_intent(tx, intent))
     emit(tx, cause, intent.account, event_type, shown, before={"status": before})
     return shown
 
@@ -105,10 +113,18 @@ def _move_intent_of(
 
 
 def _move_charge(
-    tx: Transaction, cause: Cause, charge: Charge, event: str, event_type: str, *, failure_code: str | None = None
+    tx: Transaction,
+    cause: Cause,
+    charge: Charge,
+    event: str,
+    event_type: str,
+    *,
+    failure_code: str | None = None,
+    **changes: tuple[str, ...],
 ) -> None:
     before = charge.status
-    moved = tx.charges.put(charge, status=next_state(CHARGE_TRANSITIONS, before, event), failure_code=failure_code)
+    status = next_state(charge_transitions(tx.gaps), before, event)
+    moved = tx.charges.put(charge, status=status, failure_code=failure_code, **changes)
     emit(tx, cause, charge.account, event_type, views.charge(moved, tx.gaps), before={"status": before})
 
 
@@ -146,20 +162,27 @@ def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str |
 
 def take_fault(tx: Transaction, number: str, *, asked: str | None) -> str | None:
     """What a call on a number asks to go wrong, or else the fault that its script has next, which is used up."""
+    number = e164_of(number, tx.gaps.phone_format)
     scripted = tx.scripts.first(order="seq", phone=number)
     if scripted is None or scripted.scenario not in scenarios.FAULTS:
         return asked
     is_heard = asked is None and tx.gaps.failure_triggers != "header"
-    if is_heard and not _down_until_ms(tx, msisdn_from(number, param="phone").operator.id):
+    if is_heard and not _down_until_ms(tx, operator_of(number).id):
         tx.scripts.remove(scripted)
         return scripted.scenario
     return asked
 
 
 def _attempt(tx: Transaction, charge: Charge) -> int:
-    """Attempts are counted for each intent; those of charges for each phone and reference."""
-    if charge.payment_intent is not None:
-        return tx.charges.count(payment_intent=charge.payment_intent)
+    """Attempts are counted for each intent; those of charges for each phone and reference.
+
+    So are those of intents that end with their first one: for each phone and description.
+    """
+    if (intent := _intent_of(tx, charge)) and tx.gaps.intent_states == "failed":
+        others = (_intent_of(tx, each) for each in tx.charges.all(account=charge.account, phone=charge.phone))
+        return sum(each is not None and each.description == intent.description for each in others)
+    if intent:
+        return tx.charges.count(payment_intent=intent.id)
     return tx.charges.count(account=charge.account, phone=charge.phone, reference=charge.reference, payment_intent=None)
 
 
@@ -170,7 +193,7 @@ def _down_until_ms(tx: Transaction, provider: str) -> int | None:
 
 def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:  # noqa: ARG001  one signature
     """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
-    phone = msisdn_from(body.phone, param="phone").e164
+    phone = checks.read_phone(tx.gaps, body.phone).e164
     says = "cannot be scripted; what can is"
     checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > control.MAX_ANSWERS:
@@ -185,7 +208,7 @@ def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scr
 def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.OperatorState:  # noqa: ARG001  one signature
     """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
     for_ms = checks.whole_ms(body.seconds, control.MAX_OUTAGE_S)
-    provider = operator_named(body.provider, param="provider").id
+    provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
     if before := tx.outages.get(provider):
         tx.outages.remove(before)
     if not for_ms:
@@ -196,7 +219,7 @@ def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.Ope
 
 def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorState]:  # noqa: ARG001  one signature
     """GET /sandbox/operator: each operator, and until when it is down."""
-    until = {each: _down_until_ms(tx, each) for each in OPERATORS}
+    until = {each: _down_until_ms(tx, each) for each in OFFERED[tx.gaps.zed_mobile]}
     return control.Rows([control.OperatorState(each, ends_ms and ends_ms // 1000) for each, ends_ms in until.items()])
 
 
@@ -263,16 +286,43 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     session = ussd.after(session, "late_pin")
     _show(tx, session, "•" * _pin_length(session))
     tx.sessions.put(session)
+    if _takes_late_funds(tx, charge):
+        _pay_late(tx, charge)
+        return
     # The attempt has failed: the money waits in suspense, the payment stays as it is.
-    fees = payments.fees_of(charge.amount_minor, tx.gaps)
+    fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
     amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
     known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
     post(tx, charge, "late_success", amounts, f"{_money(charge)} arrived late through {charge.provider}", known_as)
     clearing.expect(tx)
-    emit(tx, BY_ITSELF, charge.account, "charge.late_success", views.charge(charge, tx.gaps))
+    shown_charge = views.charge(charge, tx.gaps, suspense.of_charge(tx, charge))
+    emit(tx, BY_ITSELF, charge.account, "charge.late_success", shown_charge)
     if intent := _intent_of(tx, charge):
-        shown = views.payment_intent(intent, tx.gaps)
+        shown = views.payment_intent(intent, tx.gaps, late=suspense.of_intent(tx, intent))
         emit(tx, BY_ITSELF, charge.account, "payment_intent.late_success", shown)
+
+
+def _takes_late_funds(tx: Transaction, charge: Charge) -> bool:
+    """Whether late money pays an attempt after all: nothing else has paid its intent, which was not canceled."""
+    intent = _intent_of(tx, charge)
+    by_intent = intent is None or (intent.status, payments.LATE_FUNDS) in intent_transitions(tx.gaps)
+    return by_intent and (charge.status, payments.LATE_FUNDS) in charge_transitions(tx.gaps)
+
+
+def _pay_late(tx: Transaction, charge: Charge) -> None:
+    """Late money pays an attempt that had failed; another prompt that is open for the same intent is withdrawn."""
+    warnings = (*charge.warnings, f"The money came {OF_LATE}.")
+    if (intent := _intent_of(tx, charge)) and intent.status == payments.REQUIRES_ACTION and intent.latest_charge:
+        other = tx.sessions.first(charge=intent.latest_charge)
+        if other is not None and other.ended_seq is None:
+            press(tx, BY_ITSELF, other, "withdraw")
+    _post_secured(tx, charge, tx.now_ms)
+    _move_charge(tx, BY_ITSELF, charge, payments.LATE_FUNDS, "charge.succeeded", warnings=warnings)
+    if intent:
+        # The intent is that of the attempt which paid it: a refund of it is one of that charge.
+        paid_by = {"latest_charge": charge.id, "phone": charge.phone, "provider": charge.channel, "warnings": warnings}
+        intent = tx.intents.put(intent, **paid_by)
+        move_intent(tx, BY_ITSELF, intent, payments.LATE_FUNDS, "payment_intent.succeeded", failure_code=None)
 
 
 def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, shown: str | None = None) -> UssdSession:
@@ -326,4 +376,4 @@ def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
 
 
 def _pin_length(session: UssdSession) -> int:
-    return msisdn_from(session.phone, param="phone").operator.pin_length
+    return operator_of(session.phone).pin_length

@@ -1,22 +1,24 @@
 """The checks of a request beyond its types: what it names is there, its values by the register, no live key."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import ParamSpec, Self, TypeVar, cast
+from typing import Final, ParamSpec, Self, TypeVar, cast
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.money import (
-    CURRENCIES,
+    ISO_4217,
+    OFFERED,
     ZMW,
     Currency,
     Money,
     currency_named,
     money_from_integer,
     money_from_major,
+    rounded,
 )
-from workbench.domain.payments import BOUNDS_MINOR, MOBILE_MONEY, UNITS_MINOR
+from workbench.domain.payments import BOUNDS_MAJOR, MOBILE_MONEY, far_from_usual, one_minor, unit_minor
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
 from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, field_problem
 from workbench.sandbox.service.lists import Caller
@@ -24,6 +26,9 @@ from workbench.sandbox.store.table import R, Table
 
 P = ParamSpec("P")
 T = TypeVar("T")
+OF_MISMATCH: Final = "which is asked for the money"
+OF_AMOUNT: Final = "the usual charge before it"
+"""What a warning of each kind says in any case, by which it is known."""
 _LIVE = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
 
 
@@ -71,7 +76,7 @@ def found(
 
 def currency_or_only(text: str) -> Currency:
     """The currency named, or the one that there is, so that an amount can be judged beside a wrong name."""
-    return CURRENCIES.get(text.upper(), ZMW)
+    return ISO_4217.get(text.upper(), ZMW)
 
 
 def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
@@ -79,7 +84,7 @@ def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Cu
 
     Raises InvalidRequest: none of this service, or in another case where only the documented one is taken.
     """
-    currency = currency_named(text)
+    currency = currency_named(text, OFFERED[gaps.currencies])
     if gaps.currency_case == "strict" and text != documented(text):
         raise InvalidRequest(f"currency is written {documented(text)!r} here.", param="currency")
     return currency
@@ -87,19 +92,26 @@ def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Cu
 
 def check_bounds(gaps: Gaps, money: Money) -> None:
     """Raises InvalidRequest: outside the bounds in force."""
-    least, most = BOUNDS_MINOR[gaps.amount_bounds]
-    if money.amount_minor < least or (most is not None and money.amount_minor > most):
+    least, most = BOUNDS_MAJOR[gaps.amount_bounds]
+    one = one_minor(money.currency)
+    if money.amount_minor < least * one or (most is not None and money.amount_minor > most * one):
         raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
+
+
+_SCALED: Final[Mapping[str, Callable[[Decimal, Currency], Decimal]]] = {
+    "exact": lambda amount, _: amount,
+    "half_even": rounded,
+}
+"""What is made of an intent's amount before it is read, by `intent_amount_scale`."""
 
 
 def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
     """The amount of an intent.
 
-    Raises InvalidRequest: no amount, out of bounds, or one that its charge could not tell.
+    Raises InvalidRequest: no amount, or out of bounds.
     """
-    money = money_from_major(amount, currency)
+    money = money_from_major(_SCALED[gaps.intent_amount_scale](amount, currency), currency)
     check_bounds(gaps, money)
-    check_whole(gaps, money)
     return money
 
 
@@ -108,7 +120,7 @@ def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
 
     Raises InvalidRequest: no amount, or out of bounds.
     """
-    money = money_from_integer(amount, currency, units_minor=UNITS_MINOR[gaps.charge_amount_unit])
+    money = money_from_integer(amount, currency, units_minor=unit_minor(gaps, currency.code))
     check_bounds(gaps, money)
     return money
 
@@ -117,13 +129,6 @@ def check_reference(gaps: Gaps, reference: str | None) -> None:
     """Raises InvalidRequest: a charge needs a reference here."""
     if reference is None and gaps.required_fields == "with_reference":
         raise InvalidRequest("reference is required.", code="parameter_missing", param="reference")
-
-
-def check_whole(gaps: Gaps, money: Money) -> None:
-    """Raises InvalidRequest: the charge of this intent could not tell its amount in whole units."""
-    if money.amount_minor % UNITS_MINOR[gaps.charge_amount_unit]:
-        message = f"{money} is not whole, and charges count in whole units of {money.currency} here."
-        raise InvalidRequest(message, code="amount_too_precise", param="amount")
 
 
 def check_method_types(gaps: Gaps, types: list[str]) -> None:
@@ -141,13 +146,18 @@ def check_type(text: str, param: str) -> None:
         )
 
 
-def read_method(method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:
+def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
+    """The customer's number. Raises InvalidRequest: none, or one without a wallet."""
+    return msisdn_from(text, param=param, zed=gaps.zed_mobile, form=gaps.phone_format)
+
+
+def read_method(gaps: Gaps, method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:
     """The operator asked for and the customer's number."""
     details, within = method.mobile_money, "payment_method.mobile_money"
     with EveryFault() as every:
         every.read(check_type, method.type, "payment_method.type")
-        asked = every.read(operator_named, details.provider, param=f"{within}.provider")
-        phone = every.read(msisdn_from, details.phone, param=f"{within}.phone")
+        asked = every.read(operator_named, details.provider, param=f"{within}.provider", zed=gaps.zed_mobile)
+        phone = every.read(read_phone, gaps, details.phone, param=f"{within}.phone")
     return asked, phone
 
 
@@ -161,7 +171,17 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
     mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
     if gaps.operator_mismatch == "refused":
         raise InvalidRequest(f"{mismatch}.", code="operator_mismatch", param=param)
-    return (f"{mismatch}, which is asked for the money.",)
+    return (f"{mismatch}, {OF_MISMATCH}.",)
+
+
+def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tuple[str, ...]:
+    """That a charge looks a hundred times too large or too small beside those before it, of the same currency."""
+    usual = far_from_usual(money.amount_minor, before_minor)
+    if usual is None:
+        return ()
+    size = "more" if money.amount_minor > usual else "less"
+    unit = f"{gaps.charge_amount_unit} units of {money.currency}"
+    return (f"{money} is far {size} than the {Money(usual, money.currency)} of {OF_AMOUNT}: amounts are in {unit}.",)
 
 
 def check_known(

@@ -1,18 +1,24 @@
 """Clearing at midnight in Lusaka: pending money becomes available, floats are swept to the bank, payouts are paid."""
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 from workbench.domain import ledger
 from workbench.domain.ledger import AccountKind
 from workbench.domain.moments import day_start_ms
-from workbench.domain.money import CURRENCIES, Money
-from workbench.domain.phones import OPERATORS
+from workbench.domain.money import ZMW, Money
+from workbench.domain.phones import EVERY_OPERATOR
 from workbench.domain.references import reference
 from workbench.sandbox.store import Transaction
 
 CLEARING = "night"
+_FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=each) for each in EVERY_OPERATOR)
 
 
 def expect(tx: Transaction) -> None:
-    """See that the coming midnight finds its work."""
+    """See that the coming midnight finds its work; what is cleared at once is cleared now."""
+    if tx.gaps.clearing == "immediate":
+        clear(tx)
     if not tx.is_scheduled(CLEARING):
         tx.schedule(CLEARING, CLEARING, in_ms=day_start_ms(tx.now_ms, days_on=1) - tx.now_ms)
 
@@ -24,13 +30,30 @@ def clear_and_sweep(tx: Transaction) -> bool:
     """
     midnight_ms = day_start_ms(tx.now_ms)
     moved = False
-    for currency in CURRENCIES:
-        for operator in OPERATORS:
+    for currency in currencies(tx):
+        for operator in EVERY_OPERATOR:
             moved |= _credit_sweep(tx, operator, currency)
-        for account in tx.accounts.all(order="id"):
-            moved |= _clear(tx, account.id, currency, midnight_ms)
-        for operator in OPERATORS:
+        moved |= _clear_all(tx, currency)
+        for operator in EVERY_OPERATOR:
             moved |= _sweep(tx, operator, currency, midnight_ms)
+    return moved
+
+
+def clear(tx: Transaction) -> None:
+    """Clear every merchant of what is to be cleared by now."""
+    for currency in currencies(tx):
+        _clear_all(tx, currency)
+
+
+def currencies(tx: Transaction) -> list[str]:
+    """The kwacha, and whatever else has come in through an operator."""
+    return [ZMW.code, *(each for each in tx.journal.currencies(_FLOATS) if each != ZMW.code)]
+
+
+def _clear_all(tx: Transaction, currency: str) -> bool:
+    moved = False
+    for account in tx.accounts.all(order="id"):
+        moved |= _clear(tx, account.id, currency)
     return moved
 
 
@@ -42,13 +65,32 @@ def balance_of(
     return net if kind.normal_side == ledger.DEBIT else -net
 
 
-def _clear(tx: Transaction, merchant: str, currency: str, midnight_ms: int) -> bool:
-    pending = [
-        balance_of(tx, ledger.MERCHANT_PENDING, currency, before_day_ms=bound, merchant=merchant)
-        for bound in (midnight_ms, None)
-    ]
-    # A refund of today may have taken from what was pending yesterday.
-    net = max(0, min(pending))
+def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
+    """What was pending when the day began; a refund of today may have taken from it."""
+    bounds = (day_start_ms(tx.now_ms), None)
+    return min(
+        balance_of(tx, ledger.MERCHANT_PENDING, currency, before_day_ms=bound, merchant=merchant) for bound in bounds
+    )
+
+
+def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
+    """What is pending, without what came today and yesterday: what was taken, came first."""
+    account = ledger.MERCHANT_PENDING.name.format(merchant=merchant)
+    young = tx.journal.credits_since(account, currency, day_start_ms(tx.now_ms, days_on=-1))
+    return balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) - young
+
+
+RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
+    "immediate": lambda tx, merchant, currency: balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant),
+    "next_day": _of_days_before,
+    "t_plus_2": _of_two_days_before,
+}
+"""How much of a merchant's pending money becomes available now, in minor units, by the register's `clearing`."""
+
+
+def _clear(tx: Transaction, merchant: str, currency: str) -> bool:
+    """Clear a merchant; whether anything was moved, or waits for a later night."""
+    net = max(0, RIPE[tx.gaps.clearing](tx, merchant, currency))
     if net:
         _post(tx, "cleared", {"net": net}, currency, f"{Money(net, currency)} cleared", merchant=merchant)
     owed = min(
@@ -58,7 +100,8 @@ def _clear(tx: Transaction, merchant: str, currency: str, midnight_ms: int) -> b
     if owed > 0:
         words = f"{Money(owed, currency)} taken of what was owed"
         _post(tx, "receivable_recovered", {"owed": owed}, currency, words, merchant=merchant)
-    return bool(net) or owed > 0
+    waits = tx.gaps.clearing == "t_plus_2" and balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) > 0
+    return bool(net) or owed > 0 or waits
 
 
 def _credit_sweep(tx: Transaction, operator: str, currency: str) -> bool:

@@ -1,16 +1,17 @@
 """Webhook endpoints: where a merchant wants its events, and what they are signed with."""
 
 from workbench.domain import webhooks, wire
-from workbench.domain.webhooks import Endpoint, OldSecret, check_filter
+from workbench.domain.signatures import SCHEMES
+from workbench.domain.webhooks import Endpoint, OldSecret, check_filter, types_of
 from workbench.domain.wire import control
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
 from workbench.sandbox.service import checks, lists
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
-URL = "/v1/webhook_endpoints"
+URL = wire.ENDPOINTS
 OVERLAP_MS = 86_400_000
 """How long after a roll messages are signed with the secrets before as well."""
 _KEPT = (webhooks.ENABLED, webhooks.DISABLED)
@@ -18,11 +19,15 @@ _KEPT = (webhooks.ENABLED, webhooks.DISABLED)
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the answer holds its signing secret, once."""
+    if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_KEPT):
+        message = "There is an endpoint, and the dashboard has one alone."
+        hint = "Change its URL, or delete it first."
+        raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
     with checks.EveryFault() as every:
-        every.read(check_url, body.url)
-        every.read(check_filter, body.enabled_events)
+        every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
+        every.read(check_filter, body.enabled_events, types_of(tx.gaps.event_types))
     made = tx.made("we", caller.account)
-    secret = tx.draws.webhook_secret(made["id"], 1)
+    secret = tx.draws.webhook_secret(made["id"], 1, scheme=tx.gaps.signature_scheme)
     stored = tx.endpoints.add(Endpoint(**made, url=body.url, secret=secret, enabled_events=tuple(body.enabled_events)))
     return views.webhook_endpoint(stored, tx.now_ms, secret=True)
 
@@ -32,7 +37,7 @@ def retrieve(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint)
     return views.webhook_endpoint(found(tx, caller, endpoint_id), tx.now_ms)
 
 
-def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.WebhookEndpoint]:
+def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> lists.Listed[wire.WebhookEndpoint]:
     """GET /v1/webhook_endpoints: the endpoints, newest first."""
     return lists.page(
         caller, tx.endpoints, query, URL, lambda each: views.webhook_endpoint(each, tx.now_ms), status=_KEPT
@@ -45,10 +50,10 @@ def update(
     """PATCH /v1/webhook_endpoints/{endpoint_id}: another address or filter, or enabled again."""
     stored = found(tx, caller, endpoint_id)
     if body.url is not None:
-        check_url(body.url)
+        check_url(body.url, tx.mounted_hosts, private=tx.private_receivers)
         stored = tx.endpoints.put(stored, url=body.url)
     if body.enabled_events is not None:
-        check_filter(body.enabled_events)
+        check_filter(body.enabled_events, types_of(tx.gaps.event_types))
         stored = tx.endpoints.put(stored, enabled_events=tuple(body.enabled_events))
     if body.status is not None:
         if body.status not in _KEPT:
@@ -59,14 +64,19 @@ def update(
 
 def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: a new secret, once; for a day the one before signs too."""
-    stored = found(tx, caller, endpoint_id)
+    stored, scheme = found(tx, caller, endpoint_id), tx.gaps.signature_scheme
     rolled = tx.endpoints.put(
         stored,
-        secret=tx.draws.webhook_secret(stored.id, stored.rolls + 2),
+        secret=tx.draws.webhook_secret(stored.id, stored.rolls + 2, scheme=scheme),
         rolls=stored.rolls + 1,
-        old_secrets=(OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms)),
+        old_secrets=_signing_on(tx, stored) if SCHEMES[scheme].has_room else (),
     )
     return views.webhook_endpoint(rolled, tx.now_ms, secret=True)
+
+
+def _signing_on(tx: Transaction, endpoint: Endpoint) -> tuple[OldSecret, ...]:
+    """The secrets that go on signing beside a new one."""
+    return (OldSecret(endpoint.secret, tx.now_ms + OVERLAP_MS), *endpoint.overlapping(tx.now_ms))
 
 
 def delete(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.Deleted:

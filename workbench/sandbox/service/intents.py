@@ -3,11 +3,11 @@
 import hmac
 
 from workbench.domain import payments, wire
-from workbench.domain.payments import INTENT_TRANSITIONS, Charge, PaymentIntent, next_state
+from workbench.domain.payments import Charge, PaymentIntent, intent_transitions, next_state
 from workbench.domain.ussd import UssdSession
 from workbench.errors import IllegalTransition, InvalidRequest, PermissionDenied, StateConflict
 from workbench.sandbox import views
-from workbench.sandbox.service import attempts, checks, lists
+from workbench.sandbox.service import attempts, checks, lists, suspense
 from workbench.sandbox.service.deliveries import emit
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
@@ -17,6 +17,7 @@ _WHY_NOT = {
     payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for its answer.",
     payments.PROCESSING: "The customer has approved: wait for the operator.",
     payments.SUCCEEDED: "It is paid: create another intent for another payment.",
+    payments.FAILED: "Its attempt failed: create another intent.",
     payments.CANCELED: "It was canceled: create another intent.",
 }
 
@@ -52,9 +53,10 @@ def confirm(
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
-    asked, phone = checks.read_method(body.payment_method)
+    asked, phone = checks.read_method(tx.gaps, body.payment_method)
     warnings = checks.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
-    _check_takes(intent, "confirm")
+    _check_takes(tx, intent, "confirm")
+    warnings += suspense.warnings_of(tx, intent)
     charge = tx.charges.add(
         Charge(
             **tx.made("ch", intent.account),
@@ -81,7 +83,7 @@ def cancel(
 ) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: end an intent; a prompt that is open is withdrawn."""
     intent = found(tx, caller, intent_id)
-    _check_takes(intent, "cancel")
+    _check_takes(tx, intent, "cancel")
     if prompt := _prompt_of(tx, intent):
         attempts.press(tx, caller.cause, prompt, "withdraw")
     why = body.cancellation_reason
@@ -96,14 +98,16 @@ def retrieve(
     """GET /v1/payment_intents/{intent_id}: an intent as it is now."""
     intent = found(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
-    return views.payment_intent(intent, tx.gaps, _prompt_of(tx, intent))
+    return _shown(tx, intent)
 
 
-def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.PaymentIntent]:
+def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> lists.Listed[wire.PaymentIntent]:
     """GET /v1/payment_intents: the intents, newest first."""
-    return lists.page(
-        caller, tx.intents, query, URL, lambda each: views.payment_intent(each, tx.gaps, _prompt_of(tx, each))
-    )
+    return lists.page(caller, tx.intents, query, URL, lambda each: _shown(tx, each))
+
+
+def _shown(tx: Transaction, intent: PaymentIntent) -> wire.PaymentIntent:
+    return views.payment_intent(intent, tx.gaps, _prompt_of(tx, intent), suspense.of_intent(tx, intent))
 
 
 def found(tx: Transaction, caller: Caller, intent_id: str, *, param: str = "id") -> PaymentIntent:
@@ -123,9 +127,9 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
         raise PermissionDenied("client_secret is not this intent's.", code="client_secret_wrong", param="client_secret")
 
 
-def _check_takes(intent: PaymentIntent, event: str) -> None:
+def _check_takes(tx: Transaction, intent: PaymentIntent, event: str) -> None:
     try:
-        next_state(INTENT_TRANSITIONS, intent.status, event)
+        next_state(intent_transitions(tx.gaps), intent.status, event)
     except IllegalTransition:
         raise StateConflict(
             f"status is {intent.status}, which does not take {event}.",

@@ -1,5 +1,7 @@
 """API keys and the token flow: listed masked, created, rolled and revoked; other accounts, to be apart from."""
 
+from collections.abc import Mapping
+
 from workbench.domain import wire
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import control
@@ -10,16 +12,18 @@ from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.sandbox.store.records import Account, ApiKey, TokenPair
-from workbench.sandbox.store.transaction import digest_of
+from workbench.sandbox.store.transaction import credentials, digest_of
 
 URL = "/v1/api_keys"
 LIFETIME_MS = 86_400_000
+OVERLAP_MS: Mapping[str, int] = {"at_once": 0, "overlap": 86_400_000}
+"""How long a key works on after it was rolled, by `key_rotation`."""
 WRONG_PASSWORD = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
 
 
-def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.ApiKey]:
+def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> lists.Listed[wire.ApiKey]:
     """GET /v1/api_keys: the keys, masked, newest first."""
-    return lists.page(caller, tx.api_keys, query, URL, views.api_key)
+    return lists.page(caller, tx.api_keys, query, URL, lambda each: views.api_key(each, until_ms=_ends_ms(tx, each)))
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
@@ -35,13 +39,19 @@ def roll(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKe
     """POST /v1/api_keys/{key_id}/roll: a new key in place of one, which ends at once."""
     key = _active(tx, caller, key_id)
     tx.api_keys.put(key, status=ROLLED)
+    if overlap_ms := OVERLAP_MS[tx.gaps.key_rotation]:
+        tx.note(f"end of {key.id}", tx.now_ms + overlap_ms)
     return _new(tx, caller.account, key.kind)
 
 
 def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKey:
     """DELETE /v1/api_keys/{key_id}: end a key at once; the last secret key stays."""
-    key = _active(tx, caller, key_id)
-    if key.kind == "secret" and tx.api_keys.count(account=caller.account, kind="secret", status=ACTIVE) == 1:
+    key = _active(tx, caller, key_id, or_overlapping=True)
+    if (
+        key.status == ACTIVE
+        and key.kind == "secret"
+        and tx.api_keys.count(account=caller.account, kind="secret", status=ACTIVE) == 1
+    ):
         raise StateConflict(
             "It is the last secret key: without one nobody could call.", code="key_is_last", hint="Roll it instead."
         )
@@ -64,20 +74,31 @@ def _new(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
     return views.api_key(key, value=value)
 
 
-def _active(tx: Transaction, caller: Caller, key_id: str) -> ApiKey:
+def works_on(tx: Transaction, key: ApiKey) -> bool:
+    """Whether a key that was rolled still works."""
+    return tx.now_ms < (_ends_ms(tx, key) or 0)
+
+
+def _ends_ms(tx: Transaction, key: ApiKey) -> int | None:
+    """Until when a key that was rolled works, where one works on."""
+    return tx.last(f"end of {key.id}") or None if key.status == ROLLED and OVERLAP_MS[tx.gaps.key_rotation] else None
+
+
+def _active(tx: Transaction, caller: Caller, key_id: str, *, or_overlapping: bool = False) -> ApiKey:
     key = checks.found(caller, tx.api_keys, key_id, "key", code="key_not_found")
-    if key.status != ACTIVE:
+    if key.status != ACTIVE and not (or_overlapping and works_on(tx, key)):
         raise StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
     return key
 
 
 def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:  # noqa: ARG001  one signature
-    """POST /v1/auth/token: any e-mail address, any password but `wrong`."""
+    """POST /v1/auth/token: any e-mail address, any password but `wrong`, unless one account alone may sign in."""
     if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
-    if body.password == WRONG_PASSWORD:
+    known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
+    if body.password == WRONG_PASSWORD or (known and known != (body.email, body.password)):
         raise AuthenticationFailed("email and password do not fit.", code="credentials_wrong", param="password")
     return _new_pair(tx, MERCHANT_ID)
 

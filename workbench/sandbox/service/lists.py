@@ -1,7 +1,7 @@
 """Who calls, and pages of a list: newest first, from a cursor that is a row, so that new rows shift nothing."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from workbench.domain import wire
 from workbench.errors import ApiError, NotFound
@@ -29,6 +29,8 @@ class Caller(NamedTuple):
     cause: Cause = BY_ITSELF
     scenario: str | None = None
     """What the call, or the script of its number, asks to go wrong."""
+    relied: tuple[str, ...] = ()
+    """Rows of the register without which the credential would not do."""
 
 
 NOBODY = Caller("nobody", "")
@@ -45,22 +47,29 @@ class Refused(NamedTuple):
 
 
 W = TypeVar("W")
+Query: TypeAlias = wire.ListQuery | wire.NumberedQuery
+"""What asks for a page: `pagination` decides which."""
+Listed: TypeAlias = wire.List[W] | wire.NumberedList[W]
 
 
 def page(
     caller: Caller,
     table: Table[R],
-    query: wire.ListQuery,
+    query: Query,
     url: str,
     shown: Callable[[R], W],
     also: Sequence[Condition] = (),
     /,
     **equals: Filters,
-) -> wire.List[W]:
+) -> Listed[W]:
     """The caller's rows that `query` asks for, each as `shown`; of each, the conditions `also` hold.
 
     Raises NotFound: a cursor that is no row of the caller's.
     """
+    if isinstance(query, wire.NumberedQuery):
+        number, size = query.page, query.per_page
+        found, total = table.numbered(number, size, also, account=caller.account, **equals)
+        return wire.NumberedList(url, [shown(each) for each in found], number, size, total)
     found = table.page(
         query.limit + 1,
         older_than=_seq(caller, table, query.starting_after, "starting_after"),

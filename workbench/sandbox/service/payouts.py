@@ -1,46 +1,66 @@
 """Payouts: available money goes to the merchant's bank; the balance that it comes from."""
 
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import UNSET
+
 from workbench.domain import ledger, payments, scenarios, wire
 from workbench.domain.ledger import AccountKind
 from workbench.domain.moments import day_start_ms
-from workbench.domain.money import CURRENCIES, Money, currency_named, money_from_major
+from workbench.domain.money import OFFERED, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout, next_state
 from workbench.domain.references import reference
 from workbench.errors import StateConflict
 from workbench.sandbox import views
-from workbench.sandbox.service import checks, clearing, lists
+from workbench.sandbox.service import checks, clearing, lists, suspense
 from workbench.sandbox.service.deliveries import emit
 from workbench.sandbox.service.lists import BY_ITSELF, Caller
 from workbench.sandbox.store import Transaction
 
 URL = "/v1/payouts"
 RETURN = "payout_returned"
+_AVAILABLE: Final[Mapping[str, str]] = {
+    "immediate": "What was paid is available at once.",
+    "next_day": "What was paid today becomes available at midnight in Lusaka.",
+    "t_plus_2": "What was paid today becomes available at midnight in Lusaka in two days.",
+}
+"""When money becomes available, by the register's `clearing`."""
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
     with checks.EveryFault() as every:
-        every.read(currency_named, body.currency)
+        every.read(currency_named, body.currency, OFFERED[tx.gaps.currencies])
         money = every.read(money_from_major, body.amount, checks.currency_or_only(body.currency))
     available = clearing.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
         message = f"{money} is more than the {Money(max(0, available), money.currency)} that are available."
-        hint = "What was paid today becomes available at midnight in Lusaka."
-        raise StateConflict(message, code="balance_insufficient", param="amount", hint=hint)
-    payout = tx.payouts.add(
-        Payout(
-            **tx.made("po", caller.account),
-            amount_minor=money.amount_minor,
-            currency=money.currency,
-            destination=body.destination,
-            scenario=caller.scenario if caller.scenario in scenarios.OF_PAYOUTS else None,
-            metadata=body.metadata,
-        )
-    )
+        raise StateConflict(message, code="balance_insufficient", param="amount", hint=_AVAILABLE[tx.gaps.clearing])
+    scenario = caller.scenario if caller.scenario in scenarios.OF_PAYOUTS else None
+    return _ask(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
+
+
+def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> wire.Payout:  # noqa: ANN401  those of `Payout`
+    """Take available money for a payout, and tell of it."""
+    asked = {"amount_minor": money.amount_minor, "currency": money.currency, **more}
+    payout = tx.payouts.add(Payout(**tx.made("po", caller.account), **asked))
     _post(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
     emit(tx, caller.cause, caller.account, "payout.created", views.payout(payout))
     return views.payout(payout)
+
+
+def ask_daily(tx: Transaction) -> bool:
+    """Where payouts are made by themselves, ask for all that is available; whether there was any."""
+    asked = False
+    for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
+        for currency in clearing.currencies(tx):
+            available = clearing.balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=account.id)
+            if available > 0:
+                _ask(tx, lists.NOBODY._replace(account=account.id), Money(available, currency))
+                asked = True
+    return asked
 
 
 def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> wire.Payout:
@@ -48,7 +68,7 @@ def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> 
     return views.payout(checks.found(caller, tx.payouts, payout_id, "payout", code="payout_not_found"))
 
 
-def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> wire.List[wire.Payout]:
+def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> lists.Listed[wire.Payout]:
     """GET /v1/payouts: the payouts, newest first."""
     return lists.page(caller, tx.payouts, query, URL, views.payout)
 
@@ -59,13 +79,14 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
     def amounts(kind: AccountKind) -> list[wire.Amount]:
         return [
             wire.Amount(Money(clearing.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
-            for code in CURRENCIES
+            for code in clearing.currencies(tx)
         ]
 
     return wire.Balance(
         pending=amounts(ledger.MERCHANT_PENDING),
         available=amounts(ledger.MERCHANT_AVAILABLE),
         owed=amounts(ledger.RECEIVABLE),
+        suspense=suspense.balance(tx, caller) or UNSET,
     )
 
 

@@ -6,12 +6,11 @@ from workbench.domain import ussd, wire
 from workbench.domain.ledger import DEBIT, JournalEntry
 from workbench.domain.moments import rfc3339
 from workbench.domain.payments import SUCCEEDED, Charge
-from workbench.domain.phones import msisdn_from
 from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
 from workbench.domain.wire import control
 from workbench.errors import StateConflict
-from workbench.sandbox.service import attempts
+from workbench.sandbox.service import attempts, checks
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Refused
 from workbench.sandbox.store import Transaction
 
@@ -21,7 +20,7 @@ REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset:  # noqa: ARG001  one signature
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
     # The prompt that waits, else how the last one ended, else nothing.
-    number = msisdn_from(phone, param="phone")
+    number = checks.read_phone(tx.gaps, phone)
     there = _sessions(tx, phone)
     prompts = [each for each in there if each.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
@@ -56,7 +55,7 @@ def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control
 
 def _sessions(tx: Transaction, phone: str) -> list[UssdSession]:
     """Those that a handset shows: what has not ended, as several queue, the oldest first; else what ended last."""
-    number = msisdn_from(phone, param="phone").e164
+    number = checks.read_phone(tx.gaps, phone).e164
     waiting = tx.sessions.all(phone=number, ended_seq=None, screen=ussd.SHOWN)
     last = None if waiting else tx.sessions.first("ended_seq DESC", phone=number, screen=ussd.SHOWN)
     return [last] if last else waiting
@@ -81,7 +80,7 @@ def _acted(
 
 def read_messages(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Rows[control.Message]:  # noqa: ARG001  one signature
     """GET /sandbox/phones/{phone}/messages: what operators have texted to a customer, oldest first."""
-    number = msisdn_from(phone, param="phone")
+    number = checks.read_phone(tx.gaps, phone)
     # Of each prompt its last screen: that is where and when it ended.
     last = {each.charge: each for each in tx.screens.all(phone=number.e164)}
     meaning: list[Receipt] = []

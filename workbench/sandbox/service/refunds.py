@@ -1,9 +1,12 @@
 """Refunds: money of a charge goes back to its customer, in one piece or several."""
 
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from typing import Final
 
 from workbench.domain import ledger, payments, scenarios, wire
-from workbench.domain.money import CURRENCIES, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
+from workbench.domain.ledger import JournalEntry
+from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund, next_state
 from workbench.domain.references import reference
 from workbench.errors import InvalidRequest, StateConflict
@@ -51,7 +54,7 @@ def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> 
     return views.refund(checks.found(caller, tx.refunds, refund_id, "refund", code="refund_not_found"), tx.gaps)
 
 
-def listed(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> wire.List[wire.Refund]:
+def listed(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> lists.Listed[wire.Refund]:
     """GET /v1/refunds: the refunds, newest first, of one charge where it is named."""
     equals = {} if query.charge is None else {"charge": query.charge}
     return lists.page(caller, tx.refunds, query, URL, lambda each: views.refund(each, tx.gaps), **equals)
@@ -66,7 +69,7 @@ def send(tx: Transaction, refund_id: str) -> None:
     if refund.scenario is not None:
         _fail(tx, refund, charge, refund.scenario)
         return
-    _top_up(tx, charge, refund)
+    top_up(tx, charge, refund.amount_minor, refund.seq)
     sent = reference(charge.provider, tx.now_ms, seq=refund.seq)
     words = f"{_money(refund)} sent back to the customer"
     post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
@@ -131,18 +134,16 @@ def _amount(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
 
 
 def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool) -> int:
-    currency = CURRENCIES[charge.currency]
+    currency = ISO_4217[charge.currency]
     if of_intent:
-        money = money_from_major(amount, currency)
-        checks.check_whole(tx.gaps, money)
-        return money.amount_minor
+        return money_from_major(amount, currency).amount_minor
     # What has no decimals is below the largest amount before it is taken for an integer: 1e999999 never is one.
     check_size(amount, MAX_MAJOR_DIGITS + currency.decimals)
     if amount != amount.to_integral_value():
         raise InvalidRequest(
             "amount is not whole, as the amount of a charge is.", code="amount_too_precise", param="amount"
         )
-    units = payments.UNITS_MINOR[tx.gaps.charge_amount_unit]
+    units = payments.unit_minor(tx.gaps, charge.currency)
     return money_from_integer(int(amount), currency, units_minor=units).amount_minor
 
 
@@ -152,26 +153,55 @@ def _take(tx: Transaction, charge: Charge, amount_minor: int) -> str:
         clearing.balance_of(tx, kind, charge.currency, merchant=charge.account)
         for kind in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PENDING)
     )
-    split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending)
+    fee = _FEES[tx.gaps.fee_on_refund](tx, charge, amount_minor)
+    split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending, fee_minor=fee)
     words = f"{Money(amount_minor, charge.currency)} to be refunded"
     return post(tx, charge, "refund_asked", split, words).id
 
 
-def _top_up(tx: Transaction, charge: Charge, refund: Refund) -> None:
-    """What the operator pays out must be there: a sweep on its way is called back, then the bank fills what lacks."""
+def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
+    """The part of the fee that goes back with another refund, of what was really taken and given back."""
+    secured = next(tx.journal.of_payment(charge.payment_intent or charge.id, ("funds_secured",)), None)
+    stands = (each for each in tx.refunds.all(charge=charge.id) if each.status != payments.FAILED)
+    entries = (tx.journal.get(each.entry) for each in stands)
+    return payments.fee_returned(
+        _fee_in(secured),
+        amount_minor=charge.amount_minor,
+        refunded_minor=charge.refunded_minor + amount_minor,
+        returned_minor=sum(_fee_in(each) for each in entries),
+    )
+
+
+def _fee_in(entry: JournalEntry | None) -> int:
+    fees = (each.amount_minor for each in entry.postings if each.code == ledger.MERCHANT_FEE.code) if entry else ()
+    return sum(fees)
+
+
+_FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {
+    "kept": lambda *_: 0,
+    "returned": _fee_returned,
+}
+"""What of its fee a payment gets back with another refund, in minor units, by the register's `fee_on_refund`."""
+
+
+def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:
+    """What the operator pays out must be there: a sweep on its way is called back, then the bank fills what lacks.
+
+    `seq` is of what it is needed for; the other sides' ids of these movements are made of it.
+    """
     held, on_its_way = (
         max(0, clearing.balance_of(tx, kind, charge.currency, operator=charge.provider))
         for kind in (ledger.FLOAT, ledger.IN_TRANSIT)
     )
-    short = max(0, refund.amount_minor - held)
+    short = max(0, amount_minor - held)
     recalled = min(short, on_its_way)
     if recalled:
         words = f"{Money(recalled, charge.currency)} called back to {charge.provider} on its way to the bank"
-        recall = reference("recall", tx.now_ms, seq=refund.seq)
+        recall = reference("recall", tx.now_ms, seq=seq)
         post(tx, charge, "sweep_recalled", {"swept": recalled}, words, recall)
     if short > recalled:
         words = f"{Money(short - recalled, charge.currency)} moved from the bank to {charge.provider}"
-        top_up = reference("top_up", tx.now_ms, seq=refund.seq)
+        top_up = reference("top_up", tx.now_ms, seq=seq)
         post(tx, charge, "float_topped_up", {"short": short - recalled}, words, top_up)
 
 

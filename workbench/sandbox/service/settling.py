@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from workbench.domain import ledger, payments
+from workbench.domain import ledger, payments, wire
 from workbench.domain.ledger import (
     IN_SUSPENSE,
     LATE,
     POSTED,
     ROUNDING,
+    SETTLED_AS,
     SETTLEMENTS,
     SUSPENSE,
     TRACKED,
@@ -19,20 +20,19 @@ from workbench.domain.ledger import (
     mirrored,
 )
 from workbench.domain.moments import business_date, milliseconds_in
-from workbench.domain.payments import Charge
 from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
-from workbench.domain.wire.control import Settle
+from workbench.domain.wire.control import SETTLED_BY, Settle, SettleSuspense
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox.service import checks, clearing, payouts
+from workbench.sandbox.service import checks, clearing, payouts, refunds, suspense
+from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
 _OF_CUSTOMERS: Final = ("funds_secured", LATE, "refund_asked", "refund_sent")
 """Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
 
-_DECISIONS: Final = ("suspense_settled", "suspense_returned")
 REVERSED, REPOSTED, RETURNED = "reversed", "reposted", "payout_returned"
-_UNDONE_BY: Final = (*_DECISIONS, RETURNED)
+_UNDONE_BY: Final = (*SETTLED_AS, RETURNED)
 """What settles an entry once: after one of these there is nothing left of it to settle or to reverse."""
 _SHARED: Final = {WRITE_OFF.name, ROUNDING.name}
 """Accounts that settlements of every account are posted to."""
@@ -51,7 +51,7 @@ def phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
     # From the beginning of a line of reversals and settlements.
     while (before := entry.reverses or entry.settles) and (earlier := tx.journal.get(before)):
         entry = earlier
-    charge = charge_of(tx, entry) if entry.kind in _OF_CUSTOMERS else None
+    charge = suspense.charge_of(tx, entry) if entry.kind in _OF_CUSTOMERS else None
     return mask_phone(charge.phone) if charge else None
 
 
@@ -59,23 +59,8 @@ def state_of(tx: Transaction, entry: JournalEntry) -> str:
     """Whether late money still waits for a decision."""
     if entry.kind != LATE:
         return POSTED
-    answered = any(each.reverses or each.kind in _DECISIONS for each in tx.journal.answers_to(entry.id))
+    answered = any(each.reverses or each.kind in SETTLED_AS for each in tx.journal.answers_to(entry.id))
     return POSTED if answered else IN_SUSPENSE
-
-
-def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
-    """The attempt that an entry is about.
-
-    Of several attempts at one intent it is the one that the entry's reference was made for, else the one that was paid.
-    """
-    if entry.payment is None:
-        return None
-    tried = tx.charges.all(payment_intent=entry.payment) or tx.charges.all(id=entry.payment)
-    known = (
-        each for each in tried if reference(each.provider, entry.occurred_ms, seq=each.seq) == entry.external_reference
-    )
-    paid = (each for each in tried if each.status == payments.SUCCEEDED)
-    return next(known, None) or next(paid, None)
 
 
 Settled = tuple[tuple[Posting, ...], str | None]
@@ -98,7 +83,24 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
         _of_entry(tx, body, row, occurred_ms) if row.takes_entry else _as_told(tx, body, row, currency, occurred_ms)
     )
     clearing.expect(tx)
+    if posted.kind in SETTLED_AS:
+        suspense.tell(tx, found(tx, posted.settles or ""))
     return posted
+
+
+def settle_suspense(tx: Transaction, caller: Caller, body: SettleSuspense, *, item: wire.PathSuspense) -> wire.Suspense:
+    """POST /sandbox/suspense/{item}/settle: credit late money to the merchant, or return it to the customer.
+
+    Credited, it is less the fee of any payment; returned, it is a movement of the operator's.
+    Raises InvalidRequest: neither. Raises NotFound: none of this name. Raises StateConflict: settled before, or several
+    wait.
+    """
+    checks.check_known([body.how], SETTLED_BY, "is no way to settle late money; they are", param="how")
+    late = suspense.named(tx, caller, item)
+    recipe = SETTLED_BY[body.how]
+    if recipe == "suspense_returned":
+        refunds.top_up(tx, late.charge, late.money.amount_minor, late.entry.seq)
+    return late._replace(settled=settle(tx, Settle(recipe=recipe, entry=late.entry.id))).view
 
 
 def _as_told(tx: Transaction, body: Settle, row: Settlement, currency: str, occurred_ms: int) -> JournalEntry:
@@ -218,8 +220,8 @@ def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> No
 def _to_merchant(tx: Transaction, entry: JournalEntry) -> Settled:
     """Late money is the merchant's after all, less the fee that it would have paid."""
     suspended, operator = _suspended(entry)
-    charge = charge_of(tx, entry)
-    fee = payments.fees_of(suspended.amount_minor, tx.gaps).merchant_minor
+    charge = suspense.charge_of(tx, entry)
+    fee = payments.fees_of(suspended.amount_minor, tx.gaps, suspended.currency).merchant_minor
     amounts = {"gross": suspended.amount_minor, "net": suspended.amount_minor - fee, "merchant_fee": fee}
     merchant = charge.account if charge else ""
     made = ledger.postings_for("suspense_settled", amounts, suspended.currency, operator=operator, merchant=merchant)

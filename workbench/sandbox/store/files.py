@@ -18,11 +18,11 @@ from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.transaction import Transaction, create, key_value
+from workbench.sandbox.store.transaction import Credentials, Transaction, create, credentials, key_value
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _MIGRATIONS: Mapping[int, Sequence[str]] = {
     3: (
         "ALTER TABLE ussd_session RENAME COLUMN play TO scenario",
@@ -32,6 +32,7 @@ _MIGRATIONS: Mapping[int, Sequence[str]] = {
         "DROP INDEX posting_account",
         "DROP INDEX ussd_session_phone",
     ),
+    4: (),
 }
 """Version of an earlier schema → what changes in its tables on the way to the next; what is new is made anyway."""
 _APPLICATION_ID = 0x4D4D5742
@@ -57,6 +58,7 @@ class Settings:
     `path` None makes a private temporary file that is removed on close. `seed` None takes the
     file's own, or for a new file one from the operating system. `start_ms` is a new manual clock's
     first moment, in milliseconds since 1970; None takes `moments.START`, and a kept file's own.
+    `private_receivers` lets webhooks go to private ranges too.
     """
 
     path: Path | None = None
@@ -64,6 +66,7 @@ class Settings:
     clock: str = "manual"
     start_ms: int | None = None
     gaps: Gaps = field(default_factory=Gaps)
+    private_receivers: bool = False
 
 
 def wall_clock_ms() -> int:
@@ -123,6 +126,7 @@ class Store:
         self._forget = weakref.finalize(self, shutil.rmtree, own, ignore_errors=True) if own else None
         self._wall_ms = wall_ms
         self.gaps = settings.gaps
+        self.mounted_hosts: set[str] = set()
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
@@ -167,6 +171,11 @@ class Store:
         with self.transaction() as tx:
             key = tx.api_keys.first(order="seq", account=MERCHANT_ID, kind=kind, status="active")
         return key_value(self.draws, kind, key.id) if key else ""
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """What the merchant signs in with, drawn from the seed; None where any e-mail address and password do."""
+        return credentials(self.draws, MERCHANT_ID) if self.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
 
     def _fold(self) -> None:
         """Bring what was written last into the file and remove what stood beside it, unless others have it open."""
@@ -220,6 +229,8 @@ class Store:
             self._migrate(connection, version)
         self.draws = Draws(connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
         tx = self._transaction = Transaction(connection, self.draws, self.gaps, self._wall_ms, shared=self._durable)
+        tx.private_receivers = settings.private_receivers
+        tx.mounted_hosts = self.mounted_hosts
         self.transaction = partial(tx.begun, reads_only=False)
         """Begin a command: all of it is committed, or none when the block raises."""
         self.now_ms, self.clock_if_due = tx.moment, tx.clock_if_due

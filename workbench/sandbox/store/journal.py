@@ -22,6 +22,8 @@ _STANDS = "NOT EXISTS (SELECT 1 FROM entry AS undone WHERE undone.reverses = ent
 _BALANCE = "account, currency, day_ms, code, debit_minor, credit_minor"
 _MOVE = f"""INSERT INTO balance ({_BALANCE}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     debit_minor = debit_minor + excluded.debit_minor, credit_minor = credit_minor + excluded.credit_minor"""
+_LATE = f"WHERE kind = '{ledger.LATE}'"
+"""Spelled out, so that SQLite finds them by the index of these alone."""
 _BATCH = 1000
 
 
@@ -40,10 +42,11 @@ class Journal:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._head: tuple[int, str] | None = None
+        self._came_late: bool | None = None
 
     def forget(self) -> None:
-        """Read the head of the chain anew."""
-        self._head = None
+        """Read the head of the chain anew, and whether money ever came late."""
+        self._head = self._came_late = None
 
     def append(self, entry: JournalEntry) -> JournalEntry:
         """Seal `entry` at the end of the chain: its `number`, `prev_hash` and `hash` are set here."""
@@ -59,6 +62,8 @@ class Journal:
         self._connection.execute(_ADD_ENTRY, _VALUES(sealed))
         self._connection.executemany(_MOVE, _moves([sealed]))
         self._head = sealed.number, sealed.hash
+        if sealed.kind == ledger.LATE:
+            self._came_late = True
         return sealed
 
     def add_up(self) -> None:
@@ -106,10 +111,21 @@ class Journal:
         """Entries of this external reference that were not reversed, in order."""
         return self._read(f"WHERE external_reference = ? AND {_STANDS} ORDER BY number", (reference,))
 
-    def of_payment(self, payment: str, kinds: tuple[str, ...]) -> Iterator[JournalEntry]:
-        """Entries of these kinds about one payment, in order."""
-        places = ", ".join("?" * len(kinds))
-        return self._read(f"WHERE payment = ? AND kind IN ({places}) ORDER BY number", (payment, *kinds))
+    def of_payment(self, payment: str, kinds: tuple[str, ...] = ()) -> Iterator[JournalEntry]:
+        """Entries about one payment, in order; with `kinds`, those of these."""
+        among = f" AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        return self._read(f"WHERE payment = ?{among} ORDER BY number", (payment, *kinds))
+
+    @property
+    def came_late(self) -> bool:
+        """Whether money ever came late, of any payment: while none has, nobody need look for it."""
+        if self._came_late is None:
+            self._came_late = self._connection.execute(f"SELECT 1 FROM entry {_LATE} LIMIT 1").fetchone() is not None
+        return self._came_late
+
+    def late(self) -> Iterator[JournalEntry]:
+        """Entries by which money came late into suspense, in order."""
+        return self._read(f"{_LATE} ORDER BY number", ())
 
     def balance(self, account: str, currency: str, *, before_day_ms: int | None = None) -> int:
         """Debits less credits of one account in minor units: of all, or of what was before the day that begins so."""
@@ -121,6 +137,20 @@ class Journal:
             values,
         ).fetchone()
         return int(row[0])
+
+    def credits_since(self, account: str, currency: str, day_ms: int) -> int:
+        """What was credited to an account, in minor units, on the day that begins so and later."""
+        row = self._connection.execute(
+            "SELECT coalesce(sum(credit_minor), 0) FROM balance WHERE account = ? AND currency = ? AND day_ms >= ?",
+            (account, currency, day_ms),
+        ).fetchone()
+        return int(row[0])
+
+    def currencies(self, accounts: Sequence[str]) -> list[str]:
+        """The currencies that were posted in on some accounts, by their codes."""
+        places = ", ".join("?" * len(accounts))
+        sql = f"SELECT DISTINCT currency FROM balance WHERE account IN ({places}) ORDER BY currency"
+        return [code for (code,) in self._connection.execute(sql, tuple(accounts))]
 
     def sums(self, *, as_of_ms: int | None = None, known_ms: int | None = None) -> list[tuple[str, int, str, int, int]]:
         """(account, code, currency, debits, credits) of every account, in minor units, by code and name.

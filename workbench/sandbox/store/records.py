@@ -94,6 +94,24 @@ class KeptResponse(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
+class Payment(msgspec.Struct, frozen=True, kw_only=True):
+    """An intent or a charge without one, a row of the view `payment`; `state` is one of `wire.PAYMENT_STATES`."""
+
+    id: str
+    seq: int
+    account: str
+    amount_minor: int
+    refunded_minor: int
+    currency: str
+    description: str | None
+    phone: str | None
+    provider: str | None
+    charge: str | None
+    failure_code: str | None
+    created_ms: int
+    state: str
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP exchange, masked."""
 

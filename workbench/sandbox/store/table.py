@@ -35,14 +35,18 @@ def _terms(*filters: tuple[str, int | None]) -> str:
     return " AND ".join(terms) or "1"
 
 
-def _where(equals: dict[str, Filters]) -> tuple[str, tuple[str | int, ...]]:
-    """The condition that columns equal these, and the values for its places."""
+def _where(equals: dict[str, Filters], also: Sequence[Condition] = ()) -> tuple[str, tuple[str | int, ...]]:
+    """The condition that columns equal these and the others hold, and the values for its places."""
     places, values = list[tuple[str, int | None]](), list[str | int]()
     for name, filters in equals.items():
         several = filters if isinstance(filters, tuple) else () if filters is None else (filters,)
         places.append((name, None if filters is None else len(several)))
         values += several
-    return _terms(*places), tuple(values)
+    where = _terms(*places)
+    for each in also:
+        where = f"{where} AND {each.sql}"
+        values += each.values
+    return where, tuple(values)
 
 
 class Table(Generic[R]):
@@ -140,9 +144,7 @@ class Table(Generic[R]):
 
         With `newer_than` alone, those next above it. `also` are conditions that hold of each.
         """
-        where, values = _where(equals)
-        for each in also:
-            where, values = f"{where} AND {each.sql}", (*values, *each.values)
+        where, values = _where(equals, also)
         edges = {"<": older_than, ">": newer_than}
         for sign, edge in edges.items():
             if edge is not None:
@@ -152,10 +154,21 @@ class Table(Generic[R]):
         rows = self._read(f"{self._from} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit))
         return rows[::-1] if upwards else rows
 
-    def count(self, **equals: Filters) -> int:
-        """How many rows there are whose columns equal these."""
-        where, values = _where(equals)
-        return int(self._connection.execute(f"SELECT count(*) FROM {self._name} WHERE {where}", values).fetchone()[0])
+    def numbered(
+        self, number: int, size: int, also: Sequence[Condition] = (), **equals: Filters
+    ) -> tuple[list[R], int]:
+        """The page of a number, from 1, newest first, and how many rows there are on all pages."""
+        where, values = _where(equals, also)
+        there = (*values, size, (number - 1) * size)
+        rows = self._read(f"{self._from} WHERE {where} ORDER BY seq DESC LIMIT ? OFFSET ?", there)
+        return rows, self.count(also, **equals)
+
+    def count(self, also: Sequence[Condition] = (), **equals: Filters) -> int:
+        """How many rows there are whose columns equal these, and of which the conditions `also` hold."""
+        where, values = _where(equals, also)
+        # Counted within, and with a limit, so that SQLite flattens a view: a count of the view itself would build it.
+        within = f"SELECT seq FROM {self._name} WHERE {where} LIMIT -1"
+        return int(self._connection.execute(f"SELECT count(*) FROM ({within})", values).fetchone()[0])
 
     def _remember(self, record: R) -> None:
         """What is in the file now."""

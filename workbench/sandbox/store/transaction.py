@@ -4,10 +4,10 @@ import hashlib
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import msgspec
 
@@ -24,9 +24,15 @@ _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
 _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
 """What stands before the nine digits of a whole number, however it is written."""
 _FEWEST_DIGITS: Final = 3
+_NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
+_MOST_HEADERS: Final = 5_000
+"""The headers of so many of the latest calls are searched: each is a page of the file; the rest is in an index."""
 _SAME_PAYMENT: Final = """OR object_id IN (
     SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     UNION SELECT refund.id FROM refund JOIN charge ON charge.id = refund.charge WHERE charge.phone LIKE ?
+    UNION SELECT id FROM entry WHERE kind = 'late_success' AND payment IN (
+        SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
+    )
 )"""
 _READS_OF_AN_OPENING: Final = 1 << 40
 """So many numbers there are for what only reads, from one opening of a kept file to the next."""
@@ -52,6 +58,19 @@ def key_value(draws: Draws, kind: str, identifier: str) -> str:
     return KEY_PREFIXES[kind] + draws.token("key", identifier)
 
 
+class Credentials(NamedTuple):
+    """What a merchant signs in with."""
+
+    email: str
+    password: str
+
+
+def credentials(draws: Draws, account: str) -> Credentials:
+    """Those of an account; the same for the same seed."""
+    name = f"{account}-{draws.token('email', account)[:6].lower()}"
+    return Credentials(f"{name}@merchant.example", draws.token("password", account))
+
+
 def digest_of(secret: str) -> str:
     """What is stored of a key or token: its SHA-256."""
     return hashlib.sha256(secret.encode()).hexdigest()
@@ -64,11 +83,36 @@ def since(at_ms: int) -> Condition:
 
 def about(text: str) -> Condition:
     """Events in whose body a text stands, in either case; of digits, also those of a number that ends so."""
-    body = "%" + text.strip().translate(_ESCAPE) + "%"
+    ends = _ends_of_number(text)
+    phone = ends * _SAME_PAYMENT.count("?")
+    return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_within(text), *phone))
+
+
+def holds(text: str, *columns: str, phone: str = "") -> Condition:
+    """A text stands in one of these columns, in either case; or the number in the column `phone` ends in its digits."""
+    terms = [f"{each} LIKE ? ESCAPE '\\'" for each in columns]
+    ends = _ends_of_number(text) if phone else ()
+    terms += [f"{phone} LIKE ?"] * len(ends)
+    return Condition(f"({' OR '.join(terms)})", (*[_within(text)] * len(columns), *ends))
+
+
+def called(text: str) -> Condition:
+    """Calls by id or payment; or by what stands in their path and, of the latest, in their headers: a key."""
+    if _NAMES_CALLS.fullmatch(text):
+        return Condition("(id = ? OR payment = ?)", (text, text))
+    recent = f"seq > coalesce((SELECT seq FROM call ORDER BY seq DESC LIMIT 1 OFFSET {_MOST_HEADERS}), -1)"
+    # As it is written: without regard to case it would take four times as long.
+    return Condition(f"(instr(path, ?) OR {recent} AND instr(request_headers, ?))", (text, text))
+
+
+def _within(text: str) -> str:
+    return "%" + text.strip().translate(_ESCAPE) + "%"
+
+
+def _ends_of_number(text: str) -> tuple[str, ...]:
+    """How a number ends that a text gives, however it is written; nothing where it gives none."""
     digits = _BEFORE_WHOLE.sub("", _BETWEEN_DIGITS.sub("", text))
-    is_number = digits.isascii() and digits.isdecimal() and len(digits) >= _FEWEST_DIGITS
-    phone = (f"%{digits}",) * 3 if is_number else ()
-    return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if is_number else ''})", (body, *phone))
+    return (f"%{digits}",) if digits.isascii() and digits.isdecimal() and len(digits) >= _FEWEST_DIGITS else ()
 
 
 class Transaction:
@@ -80,6 +124,10 @@ class Transaction:
 
     now_ms: int
     reads_only: bool
+    private_receivers = False
+    """Whether webhooks may go to private ranges."""
+    mounted_hosts: Container[str] = ()
+    """Those for which an application of this process answers."""
 
     def __init__(
         self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
@@ -105,6 +153,8 @@ class Transaction:
         self.api_keys = Table(connection, "api_key", records.ApiKey, few=True)
         self.tokens = Table(connection, "token", records.TokenPair)
         self.intents = Table(connection, "payment_intent", payments.PaymentIntent)
+        self.payments = Table(connection, "payment", records.Payment)
+        """To look through; what is written goes to intents and charges, so that no row is remembered here."""
         self.charges = Table(connection, "charge", payments.Charge)
         self.refunds = Table(connection, "refund", payments.Refund)
         self.payouts = Table(connection, "payout", payments.Payout)
@@ -301,6 +351,14 @@ class Transaction:
             )
         )
 
+    def latest_amounts(self, account: str, currency: str, most: int) -> list[int]:
+        """The amounts, in minor units, of those of an account's latest `most` charges that are of a currency."""
+        # Whatever the currency: to look for a rare one would go through all that there are.
+        rows = self._connection.execute(
+            "SELECT amount_minor, currency FROM charge WHERE account = ? ORDER BY seq DESC LIMIT ?", (account, most)
+        )
+        return [amount_minor for amount_minor, of_currency in rows if of_currency == currency]
+
     def reverse(self, entry_id: str, kind: str, *, description: str) -> None:
         """Append the mirror of an entry."""
         entry = self.journal.get(entry_id)
@@ -370,6 +428,11 @@ class Transaction:
         self._counters[kind] = self.last(kind) + 1
         self._counted.add(kind)
         return self._counters[kind]
+
+    def note(self, kind: str, value: int) -> None:
+        """Keep a whole number under a name, for `last`; nobody else counts by it. A reset leaves it."""
+        self._counters[kind] = value
+        self._counted.add(kind)
 
     def last(self, kind: str) -> int:
         """The latest number of a kind, 0 before the first; of `seq`, the latest place that was taken."""

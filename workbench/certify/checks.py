@@ -1,0 +1,380 @@
+"""What an endpoint is examined for: one row a check, in the order in which they are made.
+
+To add one is to add its row, and what it sends.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import partial
+from typing import Final, NamedTuple
+
+from workbench.certify.exam import Exam, is_accepted
+from workbench.certify.payments import NotExamined, Payment
+from workbench.domain.signatures import ID_HEADER, SECRET_PREFIX, STANDARD
+from workbench.sandbox.delivery import Reply
+
+BURST: Final = 200
+LARGE_BYTES: Final = 256 * 1024
+_HOUR_S: Final = 3600
+_AT_ONCE: Final = 4
+_WITH_POINT: Final = Decimal("150.00")
+_REFUSED: Final = range(400, 500)
+_REDIRECTS: Final = range(300, 400)
+_GONE: Final = 410
+_PUBLISHED: Final = f"{SECRET_PREFIX}MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+"""The secret in the specification's example."""
+_TO_COME: Final[Mapping[str, str]] = {
+    STANDARD: f"v1a,{base64.b64encode(bytes(64)).decode()} {{}}", "stripe": f"{{}},v0={bytes(32).hex()}",
+}  # fmt: skip
+"""What a header holds once there is another version of the scheme."""
+
+Judge = Callable[[Reply, int], str]
+"""An answer and the limit in seconds → what is wrong with it, or nothing."""
+
+
+def accepted(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
+    """A message that is genuine is answered 2xx."""
+    return "" if is_accepted(reply) else shown(reply)
+
+
+def refused(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
+    """One that is not is refused by a 4xx; 410 would disable the endpoint, and a 5xx is a fault of its own."""
+    if reply.status_code == _GONE:
+        return f"{shown(reply)}, which disables the endpoint"
+    if is_accepted(reply):
+        return f"{shown(reply)}: taken for genuine"
+    return "" if reply.status_code in _REFUSED else shown(reply)
+
+
+def in_time(reply: Reply, limit_s: int) -> str:
+    """The whole answer comes within the limit."""
+    return "" if reply.latency_ms < limit_s * 1000 else f"{shown(reply)} after {reply.latency_ms} ms"
+
+
+def shown(reply: Reply) -> str:
+    """An answer in a few words."""
+    if reply.status_code is None:
+        return f"no answer: {reply.fault}"
+    text = " ".join(reply.answer.split())
+    if reply.status_code in _REDIRECTS:
+        return f"{reply.status_code}, a redirect, which is not followed"
+    if text[:15].lower().startswith(("<!doctype html", "<html")):
+        return f"{reply.status_code} with a page of HTML"
+    return f"{reply.status_code} {text[:60]!r}" if text else str(reply.status_code)
+
+
+class Order(NamedTuple):
+    """How often the order of the check's payment is to be fulfilled, why, and how to mend it."""
+
+    fulfilled: int
+    why: str
+    mend: str
+
+
+class Check(NamedTuple):
+    """One thing that an endpoint is examined for."""
+
+    name: str
+    title: str
+    sent: str
+    expected: str
+    why: str
+    mend: str
+    notebook: str
+    run: Callable[[Exam], Payment | None]
+    """Sends it; the payment whose order is looked at in the end."""
+    judge: Judge = accepted
+    order: Order | None = None
+
+
+def _valid(exam: Exam) -> Payment:
+    exam.first = exam.payments.paid()
+    return exam.tell(exam.first)
+
+
+def _duplicate(exam: Exam) -> Payment:
+    payment = exam.payments.paid()
+    exam.deliver(payment.events[:-1])
+    exam.deliver_at_once(payment.success, _AT_ONCE)
+    exam.deliver([payment.success])
+    return payment
+
+
+def _unknown_type(exam: Exam) -> None:
+    plant = {"id": "plant_1", "object": "plant", "name": "Monstera"}
+    new = exam.payments.paid().success.altered(
+        exam.new_id(), type="plant.watered", data={"object": plant, "previous_attributes": {}}
+    )
+    exam.deliver([new])
+
+
+def _unknown_fields(exam: Exam) -> None:
+    more = {"loyalty_points": 3, "till": {"name": "Kabwe Road", "number": 7}}
+    events = exam.payments.paid().events
+    exam.deliver([each.altered(each.id, object_members=more, region="lusaka", tags=["a", None]) for each in events])
+
+
+def _tampered(exam: Exam) -> Payment:
+    """A message that was delivered, changed: whoever looks its id up before the signature holds it for a duplicate."""
+    genuine, headers = exam.first.success, exam.signed(exam.first.success)
+    unpaid = exam.payments.failed()
+    other = genuine.about(exam.first.ids, unpaid.ids, genuine.id)
+    exam.send("the body changed", other.body, headers)
+    if ID_HEADER in headers:
+        exam.send("the id changed", genuine.body, {**headers, ID_HEADER: exam.new_id()})
+    if signed_at := exam.sent_s(headers):
+        changed = {name: value.replace(str(signed_at), str(signed_at - 1)) for name, value in headers.items()}
+        exam.send("the timestamp changed", genuine.body, changed)
+    return unpaid
+
+
+def _wrong_secret(exam: Exam) -> Payment:
+    unpaid = exam.payments.failed()
+    for label, secret in (("another secret", _other_secret(exam)), ("the specification's example", _PUBLISHED)):
+        forged = exam.first.success.about(exam.first.ids, unpaid.ids, exam.new_id())
+        exam.send(label, forged.body, exam.signed(forged, secret=secret))
+    return unpaid
+
+
+def _away(label: str, away_s: int, exam: Exam) -> None:
+    event = exam.payments.paid().success
+    headers = exam.signed(event, away_s=away_s)
+    if exam.sent_s(headers) is None:
+        raise NotExamined(f"a signature of the scheme {exam.scheme} tells no time")
+    exam.send(label, event.body, headers)
+
+
+def _missing_headers(exam: Exam) -> None:
+    event = exam.payments.paid().success
+    headers = exam.signed(event)
+    for name in headers:
+        exam.send(f"without {name}", event.body, {each: value for each, value in headers.items() if each != name})
+    if len(headers) > 1:
+        exam.send("without any", event.body, {})
+
+
+def _malformed_headers(exam: Exam) -> None:
+    event = exam.payments.paid().success
+    headers = exam.signed(event)
+    *_, last = headers
+    signed_at = exam.sent_s(headers)
+    wrong = [{last: "nonsense"}, *(exam.way.write(event.id, signed_at or 0, [each]) for each in ("nonsense", ""))]
+    if signed_at:
+        times = ("soon", "9" * 30, "-1")
+        wrong += [{name: value.replace(str(signed_at), each) for name, value in headers.items()} for each in times]
+    for each in wrong:
+        changed = {name: value for name, value in each.items() if value != headers[name]}
+        exam.send("; ".join(f"{name}: {value}" for name, value in changed.items()), event.body, {**headers, **changed})
+
+
+def _several_signatures(exam: Exam) -> None:
+    event = exam.payments.paid().success
+    headers = exam.signed(event)
+    *_, last = headers
+    more = _room_in(exam)
+    exam.send(more.format("…"), event.body, {**headers, last: more.format(headers[last])})
+
+
+def _rolled_secret(exam: Exam) -> None:
+    _room_in(exam)
+    other = _other_secret(exam)
+    for label, secret, also in (("new, old", other, exam.secret), ("old, new", exam.secret, other)):
+        event = exam.payments.paid().success
+        exam.send(f"the signatures {label}", event.body, exam.signed(event, secret=secret, also=(also,)))
+
+
+def _large(exam: Exam) -> None:
+    event = exam.payments.paid().success
+    exam.deliver([event.altered(event.id, object_members={"metadata": {"note": "x" * LARGE_BYTES}})])
+
+
+def _burst(exam: Exam) -> None:
+    event = exam.payments.paid().events[0]
+    family, status = ("payment_intent", "processing") if event.type.startswith("payment") else ("charge", "pending")
+    exam.burst(
+        event.altered(exam.new_id(), type=f"{family}.{status}", object_members={"status": status}) for _ in range(BURST)
+    )
+
+
+def _refund_first(exam: Exam) -> Payment:
+    payment, refund = exam.payments.refunded()
+    exam.deliver([*refund, *payment.events], again=True)
+    return payment
+
+
+def _other_secret(exam: Exam) -> str:
+    """A secret that is not the endpoint's."""
+    return exam.way.new_secret(hashlib.sha256(exam.secret.encode()).digest())
+
+
+def _room_in(exam: Exam) -> str:
+    """A header's value with a signature of a version to come beside its own. Raises NotExamined: there is no room."""
+    if not exam.way.has_room:
+        raise NotExamined(f"the scheme {exam.scheme} has room for one signature")
+    return _TO_COME[exam.scheme]
+
+
+_VERIFY, _RETRIES, _FAIL, _BACKEND = (
+    "verify_webhooks", "retries_dead_letters_and_replay", "when_payments_fail", "your_own_backend"
+)  # fmt: skip
+_TAKEN, _REFUSAL = "2xx to each", "400, or another 4xx except 410, to each"
+_RETRIED = "What is not answered 2xx is sent again for three days, and then becomes a dead letter"
+_FORGED = "Whoever knows the address could tell the shop that an order is paid"
+
+_NOT_FORGED = Order(
+    0, "A forged message has paid an order whose payment failed.", "Fulfil after verifying, never before."
+)
+
+CHECKS: Final[tuple[Check, ...]] = (
+    Check(
+        "valid", "A paid payment", "Each event of a payment that succeeds, in order, signed.", _TAKEN,
+        f"{_RETRIED}: the order is paid, and the shop never hears of it.",
+        "Answer 200 at the path that is called, to a POST without a session, a CSRF token or a redirect. If the "
+        "signature is what fails, verify the bytes of the body, with the key that the scheme asks for (Standard "
+        "Webhooks: what stands after whsec_, decoded). If it is an order that the shop does not know, let --checkout "
+        "make it.",
+        _VERIFY, _valid,
+        order=Order(1, "A paid order that nobody ships is a complaint by the evening.",
+                    "Fulfil the order when payment_intent.succeeded (or charge.succeeded) arrives."),
+    ),
+    Check(
+        "duplicate", "The same message again", f"The last event of a payment {_AT_ONCE} times at once, and once more.",
+        _TAKEN, "Delivery is at least once: a 2xx that is lost, or comes too late, brings the message again.",
+        "Answer 200 to an id that was handled before, and do nothing more.", _RETRIES, _duplicate,
+        order=Order(1, "An order that is shipped for each copy of one message is shipped twice.",
+                    "Record the event's id (webhook-id) under a unique constraint, in the transaction that fulfils "
+                    "the order."),
+    ),
+    Check(
+        "out_of_order", "Events in another order", "The events of a paid payment, the last one first.",
+        "2xx to each, at the second try at the latest",
+        "Order is not promised: a retry of an early event arrives after a later one.",
+        "Take each event for what it says, or retrieve the payment; never demand that another came before.",
+        _RETRIES, lambda exam: exam.tell(exam.payments.paid(), backwards=True),
+        order=Order(1, "A payment.processing that arrives late must not undo, or do again, what success did.",
+                    "Let an order only go forward: paid is final, whatever arrives behind it."),
+    ),
+    Check(
+        "failed", "A payment that fails", "Each event of a payment whose customer has too little money.", _TAKEN,
+        f"{_RETRIED}; failures are as frequent as successes in some hours.",
+        "Handle payment_intent.payment_failed and charge.failed, or ignore them, and answer 200.", _FAIL,
+        lambda exam: exam.tell(exam.payments.failed()),
+        order=Order(0, "Goods for an order that was never paid.", "Look at the event's type, not at its mere arrival."),
+    ),
+    Check(
+        "unknown_type", "An event of a type that you do not know", "A genuine event of the type plant.watered.", _TAKEN,
+        "New types come without notice, and each one refused is retried for three days.",
+        "Answer 200 to types that you do not handle.", _RETRIES, _unknown_type,
+    ),
+    Check(
+        "unknown_fields", "Fields that you do not know", "The events of a payment, with members that are new.", _TAKEN,
+        "Fields are added without notice: a strict parser stops every payment on that day.",
+        "Let your parser ignore what it does not know (`extra=ignore`, no `additionalProperties: false`).",
+        _VERIFY, _unknown_fields,
+    ),
+    Check(
+        "exact_bytes", "Bytes that no library would write",
+        "The events of a payment as JSON with blanks, and a letter in its long form.",
+        _TAKEN, "The bytes are signed. JSON that is parsed and written again has others, once an amount is 150.00 "
+        "or a name has an accent.",
+        "Verify the raw body before anything parses it: request.get_data(), request.body, express.raw().",
+        _VERIFY, lambda exam: exam.tell(exam.payments.paid(_WITH_POINT, "Größe ½").respelt()),
+    ),
+    Check(
+        "tampered", "A message that was changed on the way",
+        "A message that came before, with another payment in its body, another id, another timestamp.", _REFUSAL,
+        f"{_FORGED}, by changing a message that he has seen.",
+        "Verify the signature over id, timestamp and body first; look the id up after it.", _VERIFY, _tampered, refused,
+        _NOT_FORGED,
+    ),
+    Check(
+        "wrong_secret", "A signature of another's secret",
+        "A forged success, signed with another secret, and with the one of the specification's example.", _REFUSAL,
+        f"{_FORGED}.", "Compare with the secret of this endpoint alone; let the shop not start without one.",
+        _VERIFY, _wrong_secret, refused,
+        _NOT_FORGED,
+    ),
+    Check(
+        "stale", "A message from an hour ago", "A genuine message, signed an hour ago.", _REFUSAL,
+        "Whoever once recorded a message could send it again at any time.",
+        "Refuse a signed timestamp (webhook-timestamp) more than 300 s away from your clock.", _VERIFY,
+        partial(_away, "an hour old", -_HOUR_S), refused,
+    ),
+    Check(
+        "future", "A message from an hour ahead", "A genuine message, signed for an hour from now.", _REFUSAL,
+        "A message that is dated ahead would stay fresh for as long as its sender likes.",
+        "Refuse a signed timestamp more than 300 s away from your clock, in both directions.",
+        _VERIFY, partial(_away, "an hour ahead", _HOUR_S), refused,
+    ),
+    Check(
+        "missing_headers", "Headers that are missing",
+        "A message without each of the headers that sign it, and without any.", _REFUSAL,
+        f"{_FORGED}, if a message without a signature is not verified.",
+        "Refuse a message that lacks one; a missing header is no reason to skip the check.",
+        _VERIFY, _missing_headers, refused,
+    ),
+    Check(
+        "malformed_headers", "Headers that make no sense",
+        "A signature of nonsense, and the like; timestamps that are none.", _REFUSAL,
+        "A 500 says that the fault is yours: it fills your error log, and anybody can cause it.",
+        "Catch what the library raises for it. Of the PyPI package standardwebhooks that is ValueError beside "
+        "WebhookVerificationError; of the npm packages, any Error.", _VERIFY, _malformed_headers, refused,
+    ),
+    Check(
+        "several_signatures", "A signature of a version that you do not know",
+        "A genuine message with a signature of v1a beside its own (the scheme stripe: v0).", _TAKEN,
+        "The header may hold several signatures, of versions to come too; one that fits is enough.",
+        "Split the header, skip what is not v1, and accept if any of the others fits.", _VERIFY, _several_signatures,
+    ),
+    Check(
+        "rolled_secret", "A secret that is being rolled",
+        "Messages with two signatures: of the new secret and the old one, and the other way round.",
+        _TAKEN, "For a day after a roll, messages are signed with the new secret and the old one: your shop knows one.",
+        "Compare with every v1 signature of the header, not with the first alone.", _VERIFY, _rolled_secret,
+    ),
+    Check(
+        "large", "A large body", f"A genuine message of {LARGE_BYTES // 1024} KiB.", _TAKEN,
+        "Metadata of your own makes events larger than a framework's default of 100 kB.",
+        "Raise the limit of this route to 1 MB: express.raw({limit: '1mb'}), client_max_body_size.", _BACKEND, _large,
+    ),
+    Check(
+        "replay", "An event of yesterday, replayed",
+        "The events of a payment of a day ago, which arrive for the first time, signed now.", _TAKEN,
+        "Dead letters are replayed days later: the event is old, its signature is new.",
+        "Judge the age by the signed timestamp (webhook-timestamp), never by the event's own timestamp.",
+        _RETRIES, lambda exam: exam.tell(exam.yesterday),
+        order=Order(1, "A payment of the day on which the shop was down stays unfulfilled for ever.",
+                    "Fulfil an order whenever its success arrives, unless it was fulfilled or canceled."),
+    ),
+    Check(
+        "burst", f"{BURST} messages in a row", f"{BURST} genuine messages, one after the other.", _TAKEN,
+        "After an outage all that waited arrives at once.",
+        "Answer first and work later; keep rate limits and connection pools away from this route.", _RETRIES, _burst,
+    ),
+    Check(
+        "refund_first", "A refund before its success",
+        "The events of a refund, and after them those of its payment.",
+        "2xx to each, at the second try at the latest",
+        "The success may still wait for its retry while the refund is delivered.",
+        "Record a refund of a payment that you do not know as paid yet, and answer 200.", _RETRIES, _refund_first,
+        order=Order(0, "Goods for money that was given back.",
+                    "Remember refunds, or retrieve the charge, before you fulfil: `refunded` says it."),
+    ),
+    Check(
+        "late_success", "Money after the prompt has expired",
+        "The events of a payment that fails at 300 s, and whose money arrives at 360 s.", _TAKEN,
+        "The case that loses real money: the customer has paid, and the payment has failed.",
+        "Handle payment_intent.late_success and charge.late_success: tell a person, and answer 200.",
+        _FAIL, lambda exam: exam.tell(exam.payments.late()),
+        order=Order(0, "The money waits in suspense: it is not yours until it is credited, and may go back.",
+                    "Do not fulfil on late_success; settle it, then fulfil by hand."),
+    ),
+    Check(
+        "slow", "The answer in time", "The slowest answer to all genuine messages before.", "the whole answer in time",
+        "An answer that comes later counts as none: the message is sent again, while you still work on it.",
+        "Record the message, answer 200, and do the work in a queue.", _RETRIES,
+        Exam.look_at_the_slowest, in_time,
+    ),
+)  # fmt: skip

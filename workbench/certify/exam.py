@@ -1,0 +1,120 @@
+"""What an exam sends with: genuine messages and others, each answer kept until the check is judged."""
+
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+
+from workbench.certify.payments import Payment, Payments
+from workbench.certify.sending import Event, Target
+from workbench.domain.signatures import SCHEMES, headers_for
+from workbench.sandbox.delivery import Reply
+
+_BURST_S: Final = 30
+
+
+class Exchange(NamedTuple):
+    """What was sent, in a few words, and what came back."""
+
+    label: str
+    reply: Reply
+
+
+class NoAnswer(Exception):
+    """An answer did not come in time: what follows would wait as long."""
+
+
+class Exam:
+    """What the checks send with: `secret` signs in `scheme`, a row of `SCHEMES`; `payments` makes payments."""
+
+    first: Payment
+    """The payment of the first check."""
+    yesterday: Payment
+    """One of a day ago, of which nothing was sent."""
+
+    def __init__(self, target: Target, secret: str, scheme: str, payments: Payments, *, patience_s: int) -> None:
+        self.secret = secret
+        self.scheme = scheme
+        self.way = SCHEMES[scheme]
+        self.payments = payments
+        self.exchanges: list[Exchange] = []
+        """Those of the check that is made."""
+        self._target = target
+        self._patience_ms = patience_s * 1000
+        self._slowest = Exchange("", Reply(None))
+        self._ids = f"evt_exam{secrets.token_hex(4)}"
+        self._given = 0
+
+    def new_id(self) -> str:
+        """The id of an event that never was: a shop may remember those of earlier exams."""
+        self._given += 1
+        return f"{self._ids}{self._given:04}"
+
+    def signed(self, event: Event, *, away_s: int = 0, secret: str = "", also: tuple[str, ...] = ()) -> dict[str, str]:
+        """The headers of an event, signed `away_s` seconds from now; by another `secret`, and those of `also` too."""
+        at_s = int(time.time()) + away_s
+        return headers_for(secret or self.secret, event.id, at_s, event.body, also=also, scheme=self.scheme)
+
+    def sent_s(self, headers: dict[str, str]) -> int | None:
+        """When these headers say that they were signed, in seconds since 1970; None where the scheme tells no time."""
+        return self.way.read(headers).sent_s
+
+    def send(self, label: str, body: bytes, headers: dict[str, str]) -> None:
+        """Send one message as it is."""
+        self._note(Exchange(label, self._target.post(body, headers)))
+
+    def tell(self, payment: Payment, *, backwards: bool = False) -> Payment:
+        """Deliver the events of a payment, which is handed back; `backwards` those not accepted a second time."""
+        self.deliver(payment.events[:: -1 if backwards else 1], again=backwards)
+        return payment
+
+    def deliver(self, events: Sequence[Event], *, again: bool = False) -> None:
+        """Send genuine events, one after the other; with `again`, those not accepted once more behind the others."""
+        sent = len(self.exchanges)
+        for event in events:
+            self._note(self._delivered(event), genuine=True)
+        if again:
+            self._repeat(events, sent)
+
+    def deliver_at_once(self, event: Event, times: int) -> None:
+        """Send one event several times at the same moment; what is not accepted once more, as the service would."""
+        sent = len(self.exchanges)
+        with ThreadPoolExecutor(times) as threads:
+            exchanges = list(threads.map(self._delivered, [event] * times))
+        for each in exchanges:
+            self._note(each, genuine=True)
+        self._repeat([event] * times, sent)
+
+    def burst(self, events: Iterable[Event]) -> None:
+        """Send many events, one after the other, for as long as that may take."""
+        until = time.monotonic() + _BURST_S
+        for event in events:
+            if time.monotonic() > until:
+                self._note(Exchange("the rest", Reply(None, fault=f"{_BURST_S} s are up")))
+                return
+            self.deliver([event])
+
+    def look_at_the_slowest(self) -> None:
+        """Judge the slowest answer to a genuine message."""
+        self._note(self._slowest)
+
+    def _repeat(self, events: Sequence[Event], sent: int) -> None:
+        for place, event in enumerate(events, start=sent):
+            if not is_accepted(self.exchanges[place].reply):
+                self.exchanges[place] = self._delivered(event)
+
+    def _delivered(self, event: Event) -> Exchange:
+        return Exchange(event.type, self._target.post(event.body, self.signed(event)))
+
+    def _note(self, exchange: Exchange, *, genuine: bool = False) -> None:
+        self.exchanges.append(exchange)
+        if genuine and exchange.reply.latency_ms >= self._slowest.reply.latency_ms:
+            self._slowest = exchange
+        if exchange.reply.status_code is None and exchange.reply.latency_ms >= self._patience_ms:
+            raise NoAnswer
+
+
+def is_accepted(reply: Reply) -> bool:
+    """Whether an answer is any 2xx."""
+    return reply.status_code is not None and 200 <= reply.status_code < 300  # noqa: PLR2004  any 2xx

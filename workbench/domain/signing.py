@@ -1,0 +1,135 @@
+"""Messages to test a receiver with: signed as the service signs them, or wrong on purpose."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from workbench.domain import wire
+from workbench.domain.signatures import SCHEMES, TIMESTAMP_HEADER, headers_for
+from workbench.errors import InvalidRequest
+
+_BEYOND_S = 60
+"""So far outside the tolerance a message is that is old or early on purpose."""
+
+
+class SignedMessage(NamedTuple):
+    """What to send a receiver: the body, to the byte, and the headers that go with it."""
+
+    body: bytes
+    headers: dict[str, str]
+
+
+class Signer(NamedTuple):
+    """What a message is signed with: a secret, the rows of the register in force, a moment in seconds since 1970."""
+
+    secret: str
+    message_id: str
+    now_s: int
+    scheme: str
+    tolerance_s: int
+    payload: str
+
+    def headers(self, body: bytes, *, secret: str = "", later_s: int = 0, first: str = "") -> dict[str, str]:
+        """The headers of a scheme; `first` is a secret that signs before the right one."""
+        secret = secret or self.secret
+        secrets = (first, secret) if first else (secret,)
+        at_s = self.now_s + later_s
+        return headers_for(secrets[0], self.message_id, at_s, body, also=secrets[1:], scheme=self.scheme)
+
+    @property
+    def other_secret(self) -> str:
+        """The secret of somebody else."""
+        return SCHEMES[self.scheme].new_secret(hashlib.sha256(self.secret.encode()).digest())
+
+    @property
+    def away_s(self) -> int:
+        """How old or early a message must be to be refused."""
+        return self.tolerance_s + _BEYOND_S
+
+
+def _right(by: Signer, body: bytes) -> SignedMessage:
+    return SignedMessage(body, by.headers(body))
+
+
+def _wrong_secret(by: Signer, body: bytes) -> SignedMessage:
+    return SignedMessage(body, by.headers(body, secret=by.other_secret))
+
+
+def _stale(by: Signer, body: bytes) -> SignedMessage:
+    return SignedMessage(body, by.headers(body, later_s=-by.away_s))
+
+
+def _future(by: Signer, body: bytes) -> SignedMessage:
+    return SignedMessage(body, by.headers(body, later_s=by.away_s))
+
+
+def _tampered(by: Signer, body: bytes) -> SignedMessage:
+    """Signed, then changed, and still JSON where it was: who does not verify notices nothing."""
+    is_object = body.rstrip().endswith(b"}") and body.strip() != b"{}"
+    return SignedMessage(body.rstrip()[:-1] + b',"tampered":true}' if is_object else body + b" ", by.headers(body))
+
+
+def _reserialised(by: Signer, body: bytes) -> SignedMessage:
+    """The same JSON with other blanks, as a proxy or a framework may write it."""
+    try:
+        other = json.dumps(json.loads(body), indent=1, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        other = body + b"\n"
+    return SignedMessage(other, by.headers(body))
+
+
+def _unsigned(_by: Signer, body: bytes) -> SignedMessage:
+    return SignedMessage(body, {})
+
+
+def _malformed(by: Signer, body: bytes) -> SignedMessage:
+    """A signature that is none, as a probe sends it."""
+    headers = by.headers(body)
+    return SignedMessage(body, {**headers, [*headers][-1]: "nonsense"})
+
+
+def _malformed_timestamp(by: Signer, body: bytes) -> SignedMessage:
+    headers = by.headers(body)
+    name = TIMESTAMP_HEADER if TIMESTAMP_HEADER in headers else [*headers][-1]
+    return SignedMessage(body, {**headers, name: headers[name].replace(str(by.now_s), "yesterday")})
+
+
+def _several(by: Signer, body: bytes) -> SignedMessage:
+    """Another's signature before the right one, as while a secret is being rolled."""
+    return SignedMessage(body, by.headers(body, first=by.other_secret))
+
+
+HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
+    "right": _right,
+    "several": _several,
+    "wrong_secret": _wrong_secret,
+    "stale": _stale,
+    "future": _future,
+    "tampered": _tampered,
+    "reserialised": _reserialised,
+    "unsigned": _unsigned,
+    "malformed": _malformed,
+    "malformed_timestamp": _malformed_timestamp,
+}
+"""Name → the message. The first two are to be taken, all others refused."""
+TAKEN: Final = ("right", "several")
+NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
+    "github": {
+        "several": "has room for one signature",
+        **dict.fromkeys(("stale", "future", "malformed_timestamp"), "tells no time"),
+    },
+}
+"""Scheme → what cannot be in it, and why."""
+
+
+def signed(by: Signer, body: bytes, how: str = "right") -> SignedMessage:
+    """A message by a name of `HOW`. Raises InvalidRequest: no such name, or nothing that the scheme can have."""
+    if how not in HOW:
+        message = f"how is one of {', '.join(HOW)}, not {how!r}."
+        raise InvalidRequest(message, code="parameter_invalid", param="how")
+    if why := NOT_IN.get(by.scheme, {}).get(how):
+        message = f"There is no message {how!r} where signature_scheme is {by.scheme!r}: it {why}."
+        raise InvalidRequest(message, code="parameter_invalid", param="how")
+    made = HOW[how](by, body)
+    return made._replace(headers={"Content-Type": wire.MEDIA_TYPES[by.payload], **made.headers})

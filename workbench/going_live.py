@@ -1,0 +1,346 @@
+"""What is left to do before real money moves: a checklist from the register, an exam's report and a run's trace."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from workbench.domain.gaps import Gaps
+from workbench.domain.wire import TraceRow
+from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_of, entry_of, screen_of, webhook_of
+from workbench.errors import CheckLiveRefused
+from workbench.har import TRACE
+from workbench.register import GapRow, relied_on
+from workbench.render import Table, bundle, table
+from workbench.resources import notebook_name
+from workbench.visible import visible
+
+OPEN: Final = "open"
+DONE: Final = "done"
+BY_HAND: Final = "by hand"
+"""No input tells; somebody has to look."""
+HOSTS, ROWS, EXAM, WATCH, CUSTOMERS = TOPICS = (
+    "Hosts and keys", "What is still guessed", "The exam", "What to watch", "What is stored of customers",
+)  # fmt: skip
+_COLUMNS: Final = ("state", "what", "why", "how to check")
+_STYLE: Final = (
+    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;"
+    "padding:0 1rem}table{border-collapse:collapse;table-layout:fixed;width:100%;margin:1.5rem 0}"
+    "caption{text-align:left;font-weight:600}"
+    "th,td{border-bottom:1px solid #767676;padding:.35rem .6rem;vertical-align:top;overflow-wrap:anywhere}"
+    "th:first-child,td:first-child{width:5rem;white-space:nowrap}td:nth-child(2){font-weight:600}"
+    "@media(max-width:48rem){th{display:none}tr,tbody,td,table,caption{display:block}td,td:first-child{width:auto;"
+    "border:0;padding:.1rem 0}tr{border-bottom:1px solid #767676;padding:.6rem 0}}"
+)
+_MOST_BYTES: Final = 256 << 20
+
+
+class Item(NamedTuple):
+    """One line of the checklist; `state` is open, done or by hand."""
+
+    topic: str
+    what: str
+    why: str
+    check: str
+    state: str = BY_HAND
+
+
+# The inputs
+
+
+class Checked(msgspec.Struct):
+    """What an exam found of one check."""
+
+    name: str
+    title: str
+    verdict: Literal["passed", "failed", "not examined"]
+    came: str
+    why: str
+    mend: str
+
+
+class Exam(msgspec.Struct):
+    """The report that `workbench certify --report REPORT.json` writes, as far as it is read here."""
+
+    endpoint: str
+    at: str
+    score: str
+    checks: Annotated[list[Checked], msgspec.Meta(min_length=1)]
+
+
+class _Log(msgspec.Struct):
+    trace: list[TraceRow] = msgspec.field(name=TRACE)
+
+
+class _Kept(msgspec.Struct):
+    """A list of the sandbox's, or a HAR."""
+
+    data: list[TraceRow] | None = None
+    log: _Log | None = None
+
+
+_DETAILS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
+    CALL: call_of, SCREEN: screen_of, ENTRY: entry_of, WEBHOOK: webhook_of,
+}  # fmt: skip
+
+
+def read_exam(path: Path) -> Exam:
+    """The report of an exam. Raises CheckLiveRefused: it cannot be read, or is none."""
+    exam: Exam = _read(path, Exam, "the JSON that `workbench certify … --report REPORT.json` writes")
+    return exam
+
+
+def read_trace(path: Path) -> list[TraceRow]:
+    """The rows of a trace: of `bench.trace.save("x.har")`, `json.dump([*bench.trace], file)` or `GET /sandbox/trace`.
+
+    Raises CheckLiveRefused: it cannot be read, or holds none.
+    """
+    form = "a trace, such as bench.trace.save('trace.har') or json.dump([*bench.trace], file) writes"
+    read = _read(path, list[TraceRow] | _Kept, form)
+    rows = (read.log.trace if read.log else read.data) if isinstance(read, _Kept) else read
+    if rows is None:
+        raise CheckLiveRefused(f"{path} is not {form}.")
+    if not rows:
+        raise CheckLiveRefused(f"{path} holds no row of a trace.")
+    try:
+        return [
+            msgspec.structs.replace(row, detail=msgspec.to_builtins(_DETAILS[row.kind]({"detail": row.detail})))
+            for row in rows
+        ]
+    except (KeyError, msgspec.ValidationError) as error:
+        raise CheckLiveRefused(f"{path} is not {form}: {visible(str(error))}.") from None
+
+
+def _read(path: Path, shape: Any, form: str) -> Any:  # noqa: ANN401  what msgspec decodes is of any type
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise CheckLiveRefused(f"{path} is longer than {_MOST_BYTES >> 20} MiB.")
+        return msgspec.json.decode(path.read_bytes(), type=shape)
+    except OSError as error:
+        raise CheckLiveRefused(f"{path} cannot be read: {error.strerror}.") from None
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise CheckLiveRefused(f"{path} is not {form}: {visible(str(error))}.") from None
+
+
+# The list
+
+
+class Checklist(tuple[Item, ...]):
+    """The items, in the order of their topics; shows itself as text and HTML."""
+
+    __slots__ = ()
+
+    @property
+    def open(self) -> list[Item]:
+        """What the inputs say is not done."""
+        return [each for each in self if each.state == OPEN]
+
+    @property
+    def summary(self) -> str:
+        """How many items are in each state."""
+        states = [each.state for each in self]
+        return ", ".join(f"{states.count(state)} {state}" for state in (OPEN, BY_HAND, DONE))
+
+    def markdown(self) -> str:
+        """A list to tick off, a heading a topic."""
+        parts = ["# Before you go live", f"{self.summary}."]
+        for topic, items in groupby(self, lambda each: each.topic):
+            lines = [
+                f"- [{'x' if each.state == DONE else ' '}] **{_marked(each.what)}** ({each.state})\n"
+                f"  - why: {_marked(each.why)}\n  - how to check: {_marked(each.check)}"
+                for each in items
+            ]
+            parts += [f"## {topic}", "\n".join(lines)]
+        return "\n\n".join(parts) + "\n"
+
+    def html(self) -> str:
+        """A page to read offline: one file, no script."""
+        tables = "\n".join(each.html() for each in self._tables())
+        return (
+            f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Before you go live</title>\n'
+            f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>Before you go live</h1>\n"
+            f"<p>{escape(self.summary)}.</p>\n{tables}\n</main>\n</body>\n</html>\n"
+        )
+
+    def _tables(self) -> list[Table]:
+        return [
+            table(topic, _COLUMNS, [(each.state, each.what, each.why, each.check) for each in items])
+            for topic, items in groupby(self, lambda each: each.topic)
+        ]
+
+    def __repr__(self) -> str:
+        return f"Before you go live: {self.summary}\n\n" + "\n".join(
+            f"{each.state:<8} {visible(each.what)}" for each in self
+        )
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(repr(self), "".join(each.html() for each in self._tables()))
+
+
+_SIGN: Final = re.compile(r"[\\*`<>\[\]#]|_(?!\w)|(?<!\w)_")
+"""An underscore within a word means nothing."""
+
+
+def _marked(text: str) -> str:
+    """Text on one line of Markdown, whose signs mean nothing."""
+    return _SIGN.sub(r"\\\g<0>", visible(text))
+
+
+def checklist(
+    settled: Mapping[str, object] | None = None, exam: Exam | None = None, trace: Sequence[TraceRow] | None = None
+) -> Checklist:
+    """What is open, done, or to be looked at by hand.
+
+    `settled` is the provider's word: row of the register → value, a row that is confirmed at its default named too;
+    every other row is a guess. With the trace of a run, only guesses on which the run relied are open.
+    Raises GapRefused: there is no such row or value.
+    """
+    gaps = Gaps.chosen(settled)
+    parts = (_hosts(trace), _rows(gaps, frozenset(settled or ()), trace), _examined(exam), _watch(gaps), _CUSTOMERS)
+    return Checklist(item for part in parts for item in part)
+
+
+def _hosts(trace: Sequence[TraceRow] | None) -> Iterable[Item]:
+    """The hosts that the run called are to be changed; one that it did not call is not."""
+    paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]
+    for name, begins, what in _CALLED:
+        called = paths is None or any(path.startswith(begins) for path in paths)
+        found = f"the provider's host of {what}, without /v1 at its end"
+        yield Item(
+            HOSTS, f"{name}: {found}" if called else f"{name}: not needed, the run made no call of {what}",
+            "Intents, charges and plants have hosts of their own; a host that is not named is taken to be base_url.",
+            f"PaymentsClient(…, {name}=…) in the production settings, as the provider wrote it to you." if called
+            else "The run did all that your shop does.",
+            BY_HAND if called else DONE,
+        )  # fmt: skip
+    yield from _KEYS
+
+
+_CALLED: Final = (
+    ("base_url", ("",), "intents"),  # the client takes it always
+    ("charges_url", ("/v1/charges",), "charges"),
+    ("plants_url", ("/plants",), "plants"),
+)
+_KEYS: Final = (
+    Item(HOSTS, "The live secret key on the server alone, and never in the repository",
+         "Who holds sk_live moves your money.",
+         "git log -p -S sk_live finds nothing; the server reads it from its environment or a vault."),
+    Item(HOSTS, "The live publishable key in pages and apps", "A page with pk_test pays nobody.",
+         "Search what is built for pk_test."),
+    Item(HOSTS, "allow_live=True, in the production settings alone",
+         "Without it the client refuses a live key before anything is sent; on a laptop it should.",
+         "Search for allow_live: one place."),
+    Item(HOSTS, "A webhook endpoint at the live service, over HTTPS, with its own signing secret",
+         "The sandbox's secret verifies no live message: each of them would be refused, and become a dead letter.",
+         "The live endpoint is listed, and its secret is in the server's environment; pay 1.00 ZMW and see it arrive."),
+)  # fmt: skip
+
+
+def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None) -> Iterable[Item]:
+    used = None if trace is None else relied_on(trace)
+    for record in gaps.as_records():
+        row = GapRow(record)
+        name, does = row["name"], row.cells["does"]
+        if name in settled and row.is_changed:
+            yield Item(ROWS, f"{name}: {does}", "The sandbox does otherwise unless it is told.",
+                       "Run your tests with it: Workbench(gaps=…) or workbench serve --gaps FILE.")  # fmt: skip
+        elif name in settled:
+            yield Item(
+                ROWS, f"{name}: {does}", "Your file names it as settled.", "The provider's answer is filed.", DONE
+            )
+        elif used is None or name in used:
+            by = f" Your run relied on it: {', '.join(used[name])}." if used else ""
+            read = f" To read: {notebook_name(row['notebook'])}." if row["notebook"] else ""
+            yield Item(ROWS, f"{name}: we assume {does}", f"Section {row['section']} leaves it open.{by}",
+                       f"Ask: {row['asks']} Then name it in the file of --gaps.{read}", OPEN)  # fmt: skip
+    if used is not None:
+        rest = sum(row["name"] not in used and row["name"] not in settled for row in gaps.as_records())
+        yield Item(ROWS, f"{rest} other rows are guessed, and the run did not rely on them",
+                   "A guess on which nothing depends costs nothing, if the run did all that your shop does.",
+                   "Record the trace of your whole test suite, and not of one payment.")  # fmt: skip
+
+
+def _examined(exam: Exam | None) -> Iterable[Item]:
+    if exam is None:
+        yield Item(EXAM, "No exam was handed over",
+                   "A flaw in an endpoint shows when a message comes twice, late or forged.",
+                   "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)  # fmt: skip
+        return
+    yield Item(EXAM, f"{exam.endpoint} on {exam.at}: {exam.score}", "It holds for the code that was examined.",
+               "The code that goes live is the same; if not, hold the exam again.")  # fmt: skip
+    for each in exam.checks:
+        if each.verdict == "passed":
+            yield Item(EXAM, each.title, each.why, each.came, DONE)
+        else:
+            yield Item(EXAM, f"{each.title}: {each.verdict}", each.why, each.mend, OPEN)
+
+
+def _watch(gaps: Gaps) -> Iterable[Item]:
+    """What to be woken for, with thresholds from the rows in force."""
+    prompt_s, attempts_s = gaps.prompt_timeout_s, gaps.retry_schedule_s
+    last = f"The last attempt, of {len(attempts_s)}, is about {_time(sum(attempts_s))} after the first"
+    off_after_s = gaps.endpoint_disable_after_s
+    off = f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else (
+        "The endpoint is never disabled: nothing but your own log tells that all fail.")  # fmt: skip
+    late = {
+        "suspense": "The customer has paid and has nothing.",
+        "succeeds": "The payment then succeeds, and an order that was given up is paid; of one that was canceled or "
+        "paid otherwise the money waits.",
+    }[gaps.late_success]
+    yield from (
+        Item(WATCH, f"Stale orders: pending for more than {_time(2 * prompt_s)}",
+             f"The prompt closes after {_time(prompt_s)}, so by then the outcome is known, and its message was lost.",
+             "A job that retrieves each such payment; alert when one stays undecided for a day."),
+        Item(WATCH, "Dead letters: more than none",
+             f"{last}; a dead letter is an order that nobody fulfilled.",
+             "List deliveries with status dead_letter each morning; mend, then replay."),
+        Item(WATCH, "Failing deliveries: no success for an hour",
+             off, "Alert on your own 4xx and 5xx at the webhook URL, and on webhook_endpoint.disabled."),
+        Item(WATCH, "Money in suspense: more than none for a day",
+             f"Money that comes after the prompt has closed: here late_success = {gaps.late_success!r}. {late}",
+             "Handle payment_intent.late_success; ask the provider to credit or return it."),
+        Item(WATCH, "Daily reconciliation: any unexplained break, any variance but 0.00",
+             f"Your books, the provider's and the operator's differ first by one row; money clears {gaps.clearing}.",
+             "workbench reconcile for the business date before, each morning; see "
+             f"{notebook_name('reconcile_a_statement')}."),
+        Item(WATCH, f"The server's clock: off by more than {_time(max(1, gaps.signature_tolerance_s // 10))}",
+             f"A message older than {_time(gaps.signature_tolerance_s)} is refused: a wrong clock refuses all of them.",
+             "NTP is on; alert on timestamp_stale and timestamp_in_future."),
+    )  # fmt: skip
+
+
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+def _time(seconds: int) -> str:
+    """The two largest units of a time, such as `3 d 3 h`."""
+    parts = []
+    for unit, size in _UNITS:
+        count, seconds = divmod(seconds, size)
+        parts += [f"{count} {unit}"] if count else []
+    return " ".join(parts[:2]) or "0 s"
+
+
+_CUSTOMERS: Final = (
+    Item(CUSTOMERS, "Your database: the number, and what was bought",
+         "It is personal data; you answer for how long it is kept and for who reads it.",
+         "Keep what a refund and the books need; name the day on which the rest is deleted."),
+    Item(CUSTOMERS, "Your logs: no number, no key, no body of a request",
+         "Logs are copied to places that nobody lists. The sandbox's trace masks both: +26096••••567, sk_test_••••.",
+         "Search a day's logs for 260 and nine digits, for 0 and nine digits, and for sk_."),
+    Item(CUSTOMERS, "The PIN: nowhere", "It goes from the phone to the operator. A page that asks for it is a fraud.",
+         "No field of yours is named for it."),
+    Item(CUSTOMERS, "The sandbox's store (--store FILE): whole numbers, unmasked",
+         "It rings by them. What it shows and traces is masked, the file is not.",
+         "Test with invented numbers; delete the file, and share no copy of it."),
+    Item(CUSTOMERS, "Statements, and what reconciliation writes of them",
+         "A statement has customers' numbers in full; breaks and carried rows show them masked.",
+         "The folder of statements is readable by the accountants alone; a --phone-key FILE has mode 600."),
+    Item(CUSTOMERS, "Notebooks and exam reports that are shared", "Outputs are stored with the notebook.",
+         "Masked as shown; look through what you printed yourself, and clear it before you share."),
+)  # fmt: skip

@@ -1,0 +1,284 @@
+"""Recorded traffic as HAR 1.2, as browsers and proxies save it: written from a trace, and read one exchange at a time.
+
+Keys, secrets, tokens, passwords and numbers are masked before anything else looks at what was read.
+"""
+
+import base64
+import binascii
+import json
+import mmap
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from http.client import responses
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from workbench.domain.masking import mask, mask_values
+from workbench.domain.wire.trace_rows import CALL, WEBHOOK, call_of, webhook_of
+from workbench.errors import TrafficRefused
+
+SUFFIX: Final = ".har"
+TRACE: Final = "_trace"
+"""A field of our own in a HAR's log: their names begin so."""
+MOST_BYTES: Final = 4 * 2**20
+"""A longer exchange is passed over: no payment is that long."""
+_HIDDEN = "••••"
+_SECRET_NAME = re.compile(r"secret|token|password|passwd|cookie|api.?key|^pin$|authorization|x.auth|jwt", re.IGNORECASE)
+# Of a name in JSON, in a form or in a query. The lengths bound the search in a long text.
+_NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{0,60}}"\s*:\s*")(?:[^"\\]|\\.)*""")
+_IN_FORM = re.compile(rf"""(?i)((?:^|[?&])[^=&"\s]{{0,60}}?(?:{_SECRET_NAME.pattern})[^=&"\s]{{0,60}}=)[^&#"\s]*""")
+_PASSED_ON = re.compile(r"//[^/?#]*@")
+"""Before the host of a URL: a user's name and password."""
+_TOKEN_TELLS = re.compile(r"(?i)^(basic|bearer)\s+(?:[sp]k_|at_)?")
+_BOM = b"\xef\xbb\xbf"
+_UNKNOWN_URL = "http://webhook.invalid/{}"
+
+
+# What is read of a file; whatever else stands in it is passed over.
+
+
+class _Pair(msgspec.Struct):
+    name: str
+    value: str | None = ""
+
+
+class _Content(msgspec.Struct):
+    text: str | None = None
+    encoding: str | None = None
+
+
+class _Asked(msgspec.Struct):
+    method: str
+    url: str
+    headers: list[_Pair] = []
+    post: _Content | None = msgspec.field(default=None, name="postData")
+
+
+class _Answered(msgspec.Struct):
+    status: int
+    headers: list[_Pair] = []
+    content: _Content | None = None
+
+
+class _Entry(msgspec.Struct):
+    request: _Asked
+    response: _Answered
+    started: str = msgspec.field(default="", name="startedDateTime")
+
+
+class _Address(msgspec.Struct):
+    method: str
+    url: str
+
+
+class _Beginning(msgspec.Struct):
+    """Enough of an entry to see whether the rest is wanted."""
+
+    request: _Address
+
+
+class _Log(msgspec.Struct):
+    entries: list[msgspec.Raw]
+
+
+class _File(msgspec.Struct):
+    log: _Log
+
+
+class Message(NamedTuple):
+    """One half of an exchange: headers by their names in lower case, and the body's text, its values masked."""
+
+    headers: Mapping[str, str]
+    text: str = ""
+
+    @property
+    def body(self) -> Any:  # noqa: ANN401  JSON is of any type
+        """The JSON, secrets in it masked by their names; None where there is none."""
+        try:
+            return _masked(json.loads(self.text, parse_float=Decimal))
+        except (ValueError, ArithmeticError, RecursionError):
+            return None
+
+
+class Recorded(NamedTuple):
+    """One exchange as it was recorded."""
+
+    place: str
+    """Which it is: the name of its file and its number there, from 1."""
+    method: str
+    url: str
+    request: Message
+    status: int
+    response: Message
+    at_s: float | None
+    """When it began, in seconds since 1970; None where the file does not say."""
+
+
+def files_of(place: Path) -> list[Path]:
+    """A file itself; of a folder the HAR files in it. Raises TrafficRefused: there is none."""
+    if not place.is_dir():
+        return [place]
+    found = sorted(each for each in place.iterdir() if each.suffix.lower() == SUFFIX and each.is_file())
+    if not found:
+        hint = "Save what your browser or proxy recorded as HAR, or a trace by bench.trace.save(…)."
+        raise TrafficRefused(f"The folder {place} holds no {SUFFIX} file.", hint=hint)
+    return found
+
+
+def recorded(file: Path, wanted: Callable[[str, str], bool] = lambda *_: True) -> Iterator[Recorded]:
+    """The exchanges of a HAR file whose method and URL are `wanted`, one at a time.
+
+    The file is mapped, not loaded, so that its size does not matter; what is not wanted is not decoded.
+    Raises TrafficRefused: not a file, not JSON, cut off, or another kind of JSON.
+    """
+    try:
+        with file.open("rb") as opened:
+            if not opened.seek(0, 2):
+                raise TrafficRefused(f"{file} is empty.", hint="Save the recording again.")
+            with closing(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)) as mapped:
+                yield from _entries(file, mapped, wanted)
+    except OSError as error:
+        raise TrafficRefused(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def _entries(file: Path, mapped: mmap.mmap, wanted: Callable[[str, str], bool]) -> Iterator[Recorded]:
+    view = memoryview(mapped)
+    begun = view[len(_BOM) :] if view[: len(_BOM)] == _BOM else view
+    listed: list[msgspec.Raw] = []
+    try:
+        listed = _decoded(file, begun).log.entries
+        for number, raw in enumerate(listed, 1):
+            # An entry of another form, such as of a call that was broken off, is passed over.
+            with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                address = msgspec.json.decode(raw, type=_Beginning).request
+                if wanted(address.method, address.url) and memoryview(raw).nbytes <= MOST_BYTES:
+                    entry = msgspec.json.decode(raw, type=_Entry)
+                    yield _read(f"{file.name} #{number}", entry)
+    finally:
+        # What was mapped is let go only when nothing looks into it any more.
+        listed.clear()
+        raw = msgspec.Raw()
+        begun.release()
+        view.release()
+
+
+def _decoded(file: Path, text: memoryview) -> _File:
+    try:
+        return msgspec.json.decode(text, type=_File)
+    except (msgspec.ValidationError, RecursionError) as error:
+        hint = "Recordings are read as HAR 1.2: in a browser's network panel, “Save all as HAR with content”."
+        raise TrafficRefused(f"{file} is JSON, and no HAR: {error}.", hint=hint) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        hint = "It may have been cut off: save the recording again."
+        raise TrafficRefused(f"{file} is no JSON: {error}.", hint=hint) from None
+
+
+def _read(place: str, entry: _Entry) -> Recorded:
+    asked, answered = entry.request, entry.response
+    request = Message(_headers(asked.headers), _text(asked.post))
+    response = Message(_headers(answered.headers), _text(answered.content))
+    url = _hidden(_PASSED_ON.sub("//", asked.url))
+    return Recorded(place, asked.method, url, request, answered.status, response, _moment(entry.started))
+
+
+def _text(content: _Content | None) -> str:
+    if content is None or not content.text:
+        return ""
+    if content.encoding != "base64":
+        return _hidden(content.text)
+    try:
+        return _hidden(base64.b64decode(content.text).decode("utf-8", "replace"))
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _hidden(text: str) -> str:
+    """Text without secrets and numbers: those that tell themselves, and what stands under a secret's name."""
+    return _IN_FORM.sub(rf"\1{_HIDDEN}", _NAMED.sub(rf"\1{_HIDDEN}", mask(text)))
+
+
+def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
+    """Masked headers; of a credential its scheme and the kind of its key are left."""
+    found = mask_values({each.name.lower(): each.value or "" for each in pairs})
+    for name, value in found.items():
+        if _SECRET_NAME.search(name):
+            kept = _TOKEN_TELLS.match(value)
+            found[name] = f"{kept[0] if kept else ''}{_HIDDEN}"
+    return found
+
+
+def _masked(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type
+    if isinstance(value, dict):
+        return {key: _masked(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_masked(each, name) for each in value]
+    return _HIDDEN if isinstance(value, str) and _SECRET_NAME.search(name) else value
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+# Written
+
+
+def write(file: Path, rows: Iterable[Mapping[str, Any]], base_url: str) -> None:
+    """The calls and webhooks among the rows of a trace as a HAR file. Raises TrafficRefused: it cannot be written.
+
+    All of the rows stand in it once more, as they are, in `TRACE`, which other tools pass over: HAR has no place for a
+    screen or an entry, and what a run relied on shows in those too.
+    """
+    rows = list(rows)
+    kinds: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+        CALL: partial(_call, base_url.rstrip("/")),
+        WEBHOOK: _webhook,
+    }
+    entries = [kinds[row["kind"]](row) for row in rows if row["kind"] in kinds]
+    creator = {"name": "workbench", "version": "1"}
+    log = {"version": "1.2", "creator": creator, "entries": entries, TRACE: rows}
+    text = json.dumps({"log": log}, indent=1, ensure_ascii=False)
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        raise TrafficRefused(f"{file} cannot be written: {error.strerror}.") from None
+
+
+def _call(base_url: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    call = call_of(row)
+    method, _, target = call.target.partition(" ")
+    sent = _half(call.request.headers, "postData", call.request.body)
+    back = _half(call.response.headers, "content", call.response.body)
+    return _entry(row["at"], method, base_url + target, sent, call.response.status, back)
+
+
+def _webhook(row: Mapping[str, Any]) -> dict[str, Any]:
+    webhook, status = webhook_of(row), row["result"][:3]
+    sent = _half(webhook.headers, "postData", webhook.body)
+    url = _UNKNOWN_URL.format(webhook.endpoint)
+    back = _half({}, "content", webhook.answer or "")
+    return _entry(row["at"], "POST", url, sent, int(status) if status.isdigit() else 0, back)
+
+
+def _half(headers: Mapping[str, str], name: str, body: str) -> dict[str, Any]:
+    kind = {key.lower(): value for key, value in headers.items()}.get("content-type", "")
+    content = {"mimeType": kind, "text": body, **({"size": len(body.encode())} if name == "content" else {})}
+    listed = [{"name": key, "value": value} for key, value in headers.items()]
+    common = {"httpVersion": "HTTP/1.1", "cookies": [], "headers": listed, "headersSize": -1, "bodySize": -1}
+    return {**common, name: content} if body or name == "content" else common
+
+
+def _entry(at: str, method: str, url: str, sent: dict[str, Any], status: int, back: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "startedDateTime": at, "time": 0, "cache": {}, "timings": {"send": 0, "wait": 0, "receive": 0},
+        "request": {"method": method, "url": url, "queryString": [], **sent},
+        "response": {"status": status, "statusText": responses.get(status, ""), "redirectURL": "", **back},
+    }  # fmt: skip

@@ -1,0 +1,358 @@
+"""The register as a table, the rows that a run relied on, and the letter of questions that they leave."""
+
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, SupportsIndex, overload
+
+import msgspec
+
+from workbench.domain.gaps import Choice, choices_of, written
+from workbench.domain.interface import PAGE, SECTIONS
+from workbench.domain.scenarios import SCENARIOS
+from workbench.domain.wire import ABOUT, TraceRow
+from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK
+from workbench.errors import GapRefused
+from workbench.extras import extras_named
+from workbench.render import Column, Rows, Table, bundle, preformatted, table
+from workbench.resources import notebook_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+    from workbench.evidence import Evidence
+
+Record = Mapping[str, Any]
+"""A row of `GET /sandbox/gaps`."""
+
+COLUMNS: Final = ("section", "name", "shows", "does", "else", "why", "code", "notebook")
+_HEADINGS: Final = (
+    "section", "name", "what the interface shows", "what the sandbox does", "what else it may do", "why",
+    "where in the code", "notebook",
+)  # fmt: skip
+_CAPTION: Final = "What the interface leaves open"
+_DOES, _ELSE, _LINES, _CARD = 36, 33, 3, 68
+"""The widths of the texts in a terminal of 80 columns, and how many lines a cell of the table has at most."""
+
+
+# A row
+
+
+class GapRow(dict[str, Any]):
+    """One row of the register, shown in full."""
+
+    @property
+    def choices(self) -> list[Choice]:
+        """All values, that in force first."""
+        return choices_of(self)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether another value than the default is in force."""
+        return written(self["value"]) != written(self["default"])
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The columns of the table as text."""
+        does, *others = self.choices
+        return {
+            **{name: self[name] for name in ("section", "name", "shows", "why")},
+            "notebook": notebook_name(self["notebook"]),
+            "does": str(does._replace(is_default=False)), "else": "; ".join(map(str, others)),
+            "code": ", ".join(self["code"]),
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        does, *others = self.choices
+        parts = [("shows", self["shows"]), ("asks", self["asks"]), ("does", f"{does.value}: {does._replace(value='')}")]
+        parts += [("or", f"{each.value}: {each._replace(value='')}") for each in others]
+        parts += [
+            ("why", self["why"]),
+            ("code", ", ".join(self["code"])),
+            ("notebook", notebook_name(self["notebook"])),
+        ]
+        parts += [("page", self["page"])]
+        parts += [("used by", ", ".join(self.get("used_by", ())))]
+        lines = [f"{self['name']} (section {self['section']})"]
+        for name, text in parts:
+            wrapped = textwrap.wrap(text, _CARD, break_on_hyphens=False)
+            lines += [
+                f"  {head:<9} {line}" for head, line in zip_longest([name] if text else [], wrapped, fillvalue="")
+            ]
+        return "\n".join(lines)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(repr(self), preformatted(repr(self), self["name"]))
+
+
+# The table
+
+
+class GapRows(Rows):
+    """Rows of the register. `trace` reads what has happened in the sandbox of which it is."""
+
+    def __init__(
+        self, rows: Iterable[Record], trace: Callable[[], Iterable[TraceRow]] = tuple, page: str = PAGE
+    ) -> None:
+        super().__init__(map(GapRow, rows))
+        self._trace, self._page = trace, page
+
+    @overload
+    def __getitem__(self, place: SupportsIndex | str) -> GapRow: ...
+    @overload
+    def __getitem__(self, place: slice) -> "GapRows": ...
+    def __getitem__(self, place: SupportsIndex | str | slice) -> "GapRow | GapRows":
+        """A row by its name or place, or some of them. Raises GapRefused: no row here has this name."""
+        if isinstance(place, slice):
+            return self._with(super().__getitem__(place))
+        if isinstance(place, str):
+            found = [row for row in self if row["name"] == place]
+            if not found:
+                raise GapRefused(f"There is no gap named {place!r} here.", name=place)
+            return GapRow(found[0])
+        return GapRow(super().__getitem__(place))
+
+    @property
+    def changed(self) -> "GapRows":
+        """Those that are not at their default."""
+        return self._with(row for row in self if GapRow(row).is_changed)
+
+    def section(self, number: str) -> "GapRows":
+        """Those of a section, such as `6`; of `2` those of 2.1 and 2.5 too. Raises GapRefused: no such section."""
+        if number not in {each.number for each in SECTIONS}:
+            numbers = ", ".join(each.number for each in SECTIONS)
+            raise GapRefused(f"The interface has no section {number!r}; it has {numbers}.")
+        return self._with(row for row in self if number in {row["section"], row["section"].partition(".")[0]})
+
+    def about(self, word: str) -> "GapRows":
+        """Those with a word, or a part of one, in any column, in whatever case."""
+        return self._with(row for row in self if word.casefold() in repr(GapRow(row)).casefold())
+
+    @property
+    def used(self) -> "GapRows":
+        """Those on which this run has relied so far, each with `used_by`: what did, the most frequent first."""
+        found = relied_on(self._trace())
+        return self._with({**row, "used_by": found[row["name"]]} for row in self if row["name"] in found)
+
+    def questions(self) -> "Letter":
+        """What the rows that this run relied on leave to ask the provider, as a letter in Markdown."""
+        return letter(self.used)
+
+    def shown_by(self, *files: "str | Path") -> "Evidence":
+        """What traffic recorded from the real service shows of these rows: HAR files, or folders of them.
+
+        Raises TrafficRefused: no HAR, cut off, or nothing of the interface in it.
+        """
+        # The table of operations takes a moment to load.
+        from workbench.evidence import evidence
+
+        return evidence(*files).only(row["name"] for row in self)
+
+    @property
+    @extras_named()
+    def frame(self) -> "pd.DataFrame":
+        """The table as a DataFrame of text."""
+        import pandas as pd
+
+        return pd.DataFrame([GapRow(row).cells for row in self], columns=[*COLUMNS], dtype="string")
+
+    def _with(self, rows: Iterable[Record]) -> "GapRows":
+        return GapRows(rows, self._trace, self._page)
+
+    def __repr__(self) -> str:
+        headings = (Column("section"), Column("name, and what the sandbox does"), Column("what else it may do"))
+        lines = [line for row in self for line in _lines(GapRow(row))]
+        return str(Table(_CAPTION, headings, tuple(lines)))
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        cells = [GapRow(row).cells for row in self]
+        section, *others = _HEADINGS
+        headings = [Column(section, link=f"{self._page}#section-{{}}"), *map(Column, others)]
+        return bundle(repr(self), table(_CAPTION, headings, ([row[name] for name in COLUMNS] for row in cells)).html())
+
+
+def _lines(row: GapRow) -> Iterator[tuple[str, ...]]:
+    """The lines of a row in a terminal: its name, and below it the texts, cut off where they are long."""
+    cells = row.cells
+    texts = ((cells["does"], _DOES - 2), (cells["else"], _ELSE))
+    does, others = (
+        textwrap.wrap(text, width, max_lines=_LINES, placeholder=" …", break_on_hyphens=False) for text, width in texts
+    )
+    yield cells["section"], cells["name"] + (" (changed)" if row.is_changed else ""), ""
+    for left, right in zip_longest(does, others, fillvalue=""):
+        yield "", f"  {left}", right
+
+
+# What a run relied on
+
+
+class Effect(NamedTuple):
+    """What shows in a row of the trace that rows of the register settle, beyond what a response says of itself."""
+
+    rows: str
+    kind: str
+    shows: Callable[[TraceRow], bool]
+    called: str = ""
+    """What it is called; by its own name unless this is given."""
+
+
+def _status(*statuses: str) -> Callable[[TraceRow], bool]:
+    return lambda row: row.result.partition(",")[0] in statuses
+
+
+def _says(*texts: str) -> Callable[[TraceRow], bool]:
+    return lambda row: any(text in row.what for text in texts)
+
+
+def _entry(*kinds: str) -> Callable[[TraceRow], bool]:
+    return lambda row: row.result.startswith(kinds)
+
+
+_OF_OPERATORS: Final = tuple(
+    f'code":"{code}"' for each in SCENARIOS.values() for code in (each.refusal, each.rejection) if code
+)
+"""How a failure looks in a body that no customer causes at the handset."""
+
+
+def _failed_by_request(row: TraceRow) -> bool:
+    body = row.detail["body"] if row.kind == WEBHOOK else row.detail["response"]["body"]
+    asked = row.kind == CALL and any(name.lower() == "sandbox-scenario" for name in row.detail["request"]["headers"])
+    return asked or any(each in body for each in _OF_OPERATORS)
+
+
+_LATE: Final = "The request has expired"
+EFFECTS: Final[tuple[Effect, ...]] = (
+    Effect("event_types", WEBHOOK, lambda _: True),
+    Effect("event_payload signature_scheme signature_tolerance_s", WEBHOOK, lambda _: True, "a webhook"),
+    Effect("delivery_success", WEBHOOK, lambda row: row.result[0] == "2" and not _status("200")(row)),
+    Effect("retry_schedule_s", WEBHOOK, lambda row: row.result[0] != "2" or "attempt" in row.result, "a retry"),
+    Effect("delivery_timeout_s", WEBHOOK, lambda row: "took longer" in (row.detail["fault"] or ""), "a slow answer"),
+    Effect("delivery_gone", WEBHOOK, _status("410"), "a 410"),
+    Effect("delivery_retry_after", WEBHOOK, _status("429", "502", "503", "504"), "a 429, 502, 503 or 504"),
+    Effect("dead_letter", WEBHOOK, lambda row: "dead letter" in row.result, "a dead letter"),
+    Effect("endpoint_disable_after_s", WEBHOOK, _says("webhook_endpoint.disabled")),
+    Effect("prompt_timeout_s", SCREEN, _says(_LATE), "a prompt that expired"),
+    Effect("pin_attempts", SCREEN, _says("Wrong PIN"), "a wrong PIN"),
+    Effect("failure_triggers", CALL, _failed_by_request),
+    Effect("failure_triggers", WEBHOOK, _failed_by_request),
+    Effect("merchant_fee operator_fee", ENTRY, _entry("funds_secured"), "the ledger"),
+    Effect("fee_on_refund", ENTRY, _entry("refund_"), "a refund's entries"),
+    Effect("clearing", ENTRY, _entry("cleared"), "money that cleared"),
+    Effect("payouts", ENTRY, _entry("payout_"), "a payout's entries"),
+    Effect("late_success", ENTRY, _entry("late_success"), "late money"),
+)
+"""What happens in a sandbox, and the rows that settle it."""
+
+
+def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
+    """Row of the register → what relied on it, the most frequent first, with how often."""
+    found: dict[str, Counter[str]] = {}
+    happened = list(trace)
+    for names, by in (*_by_rows(happened), *_by_order(happened)):
+        for name in names.split():
+            found.setdefault(name, Counter())[by] += 1
+    return {
+        name: [by if count == 1 else f"{by} ({count})" for by, count in counted.most_common()]
+        for name, counted in found.items()
+    }
+
+
+def _by_rows(trace: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
+    """The names of rows, and what relied on them."""
+    for row in trace:
+        own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
+        if row.kind == CALL:
+            said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")
+            yield said.partition('gaps="')[2].rstrip('"'), own
+        if row.kind == WEBHOOK and (about := ABOUT.get(row.what.partition(".")[0])):
+            yield " ".join(about.__source__.relies), own
+        for each in EFFECTS:
+            if each.kind == row.kind and each.shows(row):
+                yield each.rows, each.called or own
+
+
+def _operation(called: str) -> str:
+    """A call without its query, and without the ids in its path."""
+    path = called.partition("?")[0].split("/")
+    return "/".join("…" if "_" in part and any(map(str.isupper, part)) else part for part in path)
+
+
+_FIRST: Final = ("created", "requires_action", "pending", "processing")
+"""What comes before all else that happens to a payment at the same moment."""
+
+
+def _by_order(trace: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
+    """Events of an object that arrived after a younger one."""
+    newest: dict[tuple[str | None, str], tuple[str, int]] = {}
+    for row in trace:
+        if row.kind == WEBHOOK and row.result[0] == "2":
+            family, _, happened = row.what.partition(".")
+            about = (row.payment, family)
+            age = (_timestamp(row.detail["body"]), _FIRST.index(happened) if happened in _FIRST else len(_FIRST))
+            if age < newest.get(about, age):
+                yield "ordering", f"webhook {row.what}, late"
+            newest[about] = max(age, newest.get(about, age))
+
+
+class _Event(msgspec.Struct):
+    timestamp: str = ""
+    time: str = ""
+
+
+def _timestamp(body: str) -> str:
+    """When an event happened, in whichever envelope."""
+    try:
+        event = msgspec.json.decode(body, type=_Event)
+    except msgspec.MsgspecError:
+        return ""
+    return event.timestamp or event.time
+
+
+# The letter
+
+
+class Letter(str):
+    """Text in Markdown, which JupyterLab shows as such."""
+
+    __slots__ = ()
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def letter(rows: Iterable[Record]) -> Letter:
+    """Each row as a question to the provider: what the interface shows, what we assumed, what else it may be.
+
+    Where a row has `used_by`, what of ours depends on it.
+    """
+    asked = [GapRow(row) for row in rows]
+    parts = ["# Questions about your payment interface", _GREETING if asked else _NONE]
+    for section in SECTIONS:
+        those = [row for row in asked if row["section"] == section.number]
+        parts += [f"## Section {section.number}: {section.title}"] if those else []
+        parts += [_question(asked.index(row) + 1, row) for row in those]
+    return Letter("\n\n".join(parts) + "\n")
+
+
+_GREETING = (
+    "We are integrating your interface. It leaves the following open, and our code depends on it. "
+    "Please answer each question, or tell us where the answer stands."
+)
+_NONE = "Nothing that your interface leaves open has mattered to our code so far."
+
+
+def _question(number: int, row: GapRow) -> str:
+    cells = row.cells
+    lines = [
+        ("Your interface shows", cells["shows"]), ("We assumed", cells["does"]),
+        ("It may also be", "; ".join(str(each._replace(is_default=False)) for each in row.choices[1:])),
+        ("Why we assumed so", cells["why"]), ("What of ours depends on it", ", ".join(row.get("used_by", ()))),
+    ]  # fmt: skip
+    answers = [f"   - {name}: {text}" for name, text in lines if text]
+    return "\n".join([f"{number}. **{row['asks']}** (`{row['name']}`)", "", *answers])

@@ -1,0 +1,125 @@
+"""An ASGI application of this process: its lifespan and its messages on one loop, in a thread of its own.
+
+A loop that runs already, as Jupyter's does, is no matter.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from workbench.domain.webhooks import MAX_RESPONSE_BYTES
+from workbench.errors import ServeRefused
+from workbench.sandbox.messages import log_fault
+from workbench.sandbox.mounted import Answer, NoAnswer
+
+_LIFESPAN_S = 30
+"""How long an application may take to start, and to end."""
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+ASGIApplication = Callable[[_Message, _Receive, _Send], Awaitable[None]]
+
+
+class Asgi:
+    """An ASGI application on a loop of its own, from its startup to its shutdown."""
+
+    def __init__(self, app: ASGIApplication) -> None:
+        self._app = app
+        self._state: dict[str, Any] = {}
+        self._loop: asyncio.AbstractEventLoop
+        self._end: asyncio.Event
+        self._begun: Future[None] = Future()
+        self._transport = httpx.ASGITransport(app=self._with_state)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), daemon=True)
+        self._thread.start()
+        self._begun.result()
+
+    def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Answer:
+        """The answer, if there is one within `timeout_s`; what takes longer is cancelled. Raises NoAnswer."""
+        if threading.current_thread() is self._thread:
+            message = "the application waits for the sandbox in its own loop, and cannot take a webhook meanwhile"
+            raise NoAnswer(message)
+        answering = asyncio.run_coroutine_threadsafe(self._post(url, headers, body), self._loop)
+        try:
+            answer = answering.result(timeout_s)
+        except TimeoutError:
+            message = f"the answer took longer than {timeout_s} s"
+            raise NoAnswer(message) from None
+        finally:
+            answering.cancel()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """Shut it down, and end its loop."""
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join(_LIFESPAN_S)
+
+    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer | Exception:
+        """The answer, or what the application raised: a future would lose the traceback of some."""
+        request = httpx.Request("POST", url, headers=headers, content=body)
+        try:
+            response = await self._transport.handle_async_request(request)
+        except Exception as error:  # noqa: BLE001  raised again where it is waited for
+            return error
+        answer = (await response.aread())[:MAX_RESPONSE_BYTES]
+        return Answer(response.status_code, answer, response.headers.get("retry-after", ""))
+
+    async def _with_state(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        """The application, with what its lifespan has left for its requests."""
+        await self._app({**scope, "state": self._state.copy()}, receive, send)
+
+    async def _live(self) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            async with _lifespan(self._app, self._state):
+                self._begun.set_result(None)
+                await self._end.wait()
+        except Exception as error:  # noqa: BLE001  raised where it is waited for, or logged
+            if self._begun.done():
+                log_fault("the application failed as it ended", error)
+            else:
+                self._begun.set_exception(error)
+
+
+@asynccontextmanager
+async def _lifespan(app: ASGIApplication, state: _Message) -> AsyncIterator[None]:
+    """Between an application's startup and its shutdown; one that knows of neither raises or returns, and runs so.
+
+    Raises ServeRefused: it says that it did not start, or says nothing.
+    """
+    asked, told = asyncio.Queue[_Message](), asyncio.Queue[_Message]()
+    scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}
+
+    async def live() -> None:
+        try:
+            await app(scope, asked.get, told.put)
+        finally:
+            await told.put({"type": "ended"})
+
+    living = asyncio.create_task(live())
+    await asked.put({"type": "lifespan.startup"})
+    try:
+        async with asyncio.timeout(_LIFESPAN_S):
+            first = await told.get()
+    except TimeoutError:
+        raise ServeRefused(f"The application did not start within {_LIFESPAN_S} s.") from None
+    if first["type"] == "lifespan.startup.failed":
+        reason = str(first.get("message", "")).strip() or "it gives no reason"
+        await asyncio.wait([living], timeout=1)
+        raise ServeRefused("The application did not start: " + reason.splitlines()[-1]) from (
+            living.exception() if living.done() else None
+        )
+    yield
+    if first["type"] == "lifespan.startup.complete":
+        await asked.put({"type": "lifespan.shutdown"})
+        async with asyncio.timeout(_LIFESPAN_S):
+            await living
+    elif living.done():
+        living.exception()  # looked at: what knows no lifespan may say so

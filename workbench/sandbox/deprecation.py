@@ -1,0 +1,88 @@
+"""Operations marked as ones that will be gone: the headers Deprecation (RFC 9745) and Sunset (RFC 8594).
+
+None is marked until the control plane marks it, so that what a client does then can be tried; a reset forgets it.
+"""
+
+from email.utils import formatdate
+
+from workbench.domain import wire
+from workbench.domain.moments import milliseconds_in, rfc3339
+from workbench.domain.wire import control as shapes
+from workbench.errors import NotFound, StateConflict
+from workbench.sandbox.operations import OPERATIONS
+from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.store import Transaction
+
+_MARKS = "deprecations"
+"""How many marks were ever made since the last reset: to look for one takes longer than to look at this."""
+
+
+def deprecate(
+    tx: Transaction,
+    caller: Caller,  # noqa: ARG001  one signature
+    body: shapes.Deprecate,
+    *,
+    operation_id: wire.PathOperation,
+) -> shapes.Deprecated:
+    """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as one that will be gone; or unmark it.
+
+    Its responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict: it would be
+    gone before it is deprecated.
+    """
+    if operation_id not in {each.id for each in OPERATIONS}:
+        raise NotFound(f"There is no operation {operation_id[:60]!r}.", code="operation_not_found", param="id")
+    if not body.marked:
+        _mark(tx, operation_id, 0, 0)
+        return shapes.Deprecated(operation_id)
+    since_ms = _ms(body.deprecated_at, "deprecated_at") or tx.now_ms
+    sunset_ms = _ms(body.sunset_at, "sunset_at")
+    if sunset_ms and sunset_ms < since_ms:
+        message = "An operation is gone after it is deprecated, not before."
+        raise StateConflict(message, code="moment_impossible", param="sunset_at")
+    _mark(tx, operation_id, since_ms, sunset_ms)
+    return shapes.Deprecated(operation_id, rfc3339(since_ms), rfc3339(sunset_ms) if sunset_ms else None)
+
+
+def _ms(moment: str | None, param: str) -> int:
+    """A moment in milliseconds since 1970, 0 for none: the first of them stands for the one before."""
+    return 0 if moment is None else milliseconds_in(moment, param=param) or 1
+
+
+def headers(tx: Transaction, operation: str) -> dict[str, str]:
+    """What a response of an operation says of its end."""
+    if not _tells(tx):
+        return {}
+    since_ms, sunset_ms = tx.last(_since(operation)), tx.last(_sunset(operation))
+    told = {"Deprecation": f"@{since_ms // 1000}"} if since_ms else {}
+    return told | ({"Sunset": formatdate(sunset_ms // 1000, usegmt=True)} if sunset_ms else {})
+
+
+def marked(tx: Transaction) -> frozenset[str]:
+    """The operations that are marked."""
+    return frozenset(each.id for each in OPERATIONS if tx.last(_since(each.id))) if _tells(tx) else frozenset()
+
+
+def _tells(tx: Transaction) -> bool:
+    return bool(tx.last(_MARKS)) and tx.gaps.deprecation != "none"
+
+
+def forget(tx: Transaction) -> None:
+    """Mark none any more."""
+    if tx.last(_MARKS):
+        for each in OPERATIONS:
+            _mark(tx, each.id, 0, 0)
+        tx.note(_MARKS, 0)
+
+
+def _mark(tx: Transaction, operation: str, since_ms: int, sunset_ms: int) -> None:
+    tx.count_up(_MARKS)
+    tx.note(_since(operation), since_ms)
+    tx.note(_sunset(operation), sunset_ms)
+
+
+def _since(operation: str) -> str:
+    return f"deprecated {operation}"
+
+
+def _sunset(operation: str) -> str:
+    return f"sunset {operation}"

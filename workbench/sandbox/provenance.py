@@ -1,0 +1,180 @@
+"""Where a response comes from: shown by the interface, or assumed, and by which rows of the register.
+
+Tables alone decide: a row of the register stands beside the operation, the struct of a body or the code of an error
+that it settles. What is said is of status, media type and body; headers and the moment of an effect are not looked at.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final, get_args, get_origin
+
+from msgspec import UNSET
+
+from workbench.domain import scenarios, wire
+from workbench.domain.gaps import Gaps
+from workbench.domain.money import ISO_4217, ZMW
+from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
+from workbench.domain.phones import COUNTRY_CODE, ZED, e164_of, operator_of
+from workbench.sandbox.operations import Operation
+from workbench.sandbox.service import attempts, checks, suspense
+from workbench.sandbox.service.lists import Caller
+
+Rows = tuple[str, ...]
+"""Names of rows of the register."""
+
+_ERRORS: Final = 300
+"""The first status that is no success."""
+_OF_DECLINED: Final = 402
+_ENDING: Final = 7
+"""So many digits at the end of a number make it a test number."""
+
+OF_CODE: Final[Mapping[str, Rows]] = {
+    **dict.fromkeys(("amount_not_positive", "amount_too_large", "amount_out_of_bounds"), ("amount_bounds",)),
+    **dict.fromkeys(("currency_unsupported", "currency_retired"), ("currencies",)),
+    **dict.fromkeys(("token_replaced", "refresh_token_invalid"), ("refresh_request",)),
+    "phone_invalid": ("phone_format",), "phone_without_wallet": ("zed_mobile",),
+    "operator_unknown": ("operator_ids", "zed_mobile"), "operator_mismatch": ("operator_mismatch",),
+    "event_type_unknown": ("event_types",), "scenario_unknown": ("failure_triggers",),
+    "version_unknown": ("version_header",), "idempotency_key_missing": ("idempotency_required",),
+    "idempotency_key_reused": ("idempotency_retention_s", "reused_key_status"),
+    "scheme_wrong": ("auth_schemes",), "key_rolled": ("key_rotation",), "key_revoked": ("key_revocation",),
+    "credentials_wrong": ("token_credentials",), "key_not_allowed": ("access_token_use", "publishable_key"),
+    "client_secret_missing": ("client_secret_on_confirm", "publishable_key"),
+    "client_secret_wrong": ("client_secret_on_confirm",),
+    "payment_declined": ("declined_status",), "cursor_unknown": ("pagination",),
+    "money_in_suspense": ("confirm_with_money_in_suspense",),
+    "endpoint_exists": ("endpoint_registration",), "rate_limited": ("rate_limit",),
+    "balance_insufficient": ("clearing", "merchant_fee", "payouts"), "prompt_expired": ("prompt_timeout_s",),
+}  # fmt: skip
+"""Code of an error → the rows without which it would be another response."""
+OF_CODE_HERE: Final[Mapping[tuple[str, str], Rows]] = {
+    ("CreatePaymentIntent", "parameter_missing"): ("required_fields",),
+    ("CreatePaymentIntent", "amount_too_precise"): ("intent_amount_scale",),
+    ("ConfirmPaymentIntent", "parameter_missing"): ("client_secret_on_confirm", "required_fields"),
+    ("CreateCharge", "parameter_missing"): ("required_fields",),
+}
+"""Struct of a request and code → rows that the code means for this body alone."""
+
+
+def refused_by(operation: Operation, code: str) -> Rows:
+    """The rows without which there would be another response than this refusal."""
+    struct = operation.body.__name__ if operation.body else ""
+    return OF_CODE.get(code, ()) + OF_CODE_HERE.get((struct, code), ())
+
+
+@lru_cache(maxsize=4096)
+def provenance(operation: Operation, status: int, media_type: str, relied: Rows = (), replayed: bool = False) -> str:  # noqa: FBT001, FBT002  kept by place, which is quicker
+    """The header Sandbox-Provenance: `documented` with its sections, `assumed` or `sandbox`, and the rows relied on.
+
+    `relied` are those that this response alone relied on, and others of its kind do not.
+    """
+    shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
+    said = f'documented; sections="{operation.source}"' if shown else "sandbox" if is_sandboxes else "assumed"
+    rows = {*relied, *_rows(operation, status, shown=shown or is_sandboxes, replayed=replayed)}
+    rows |= {"error_format"} if status >= _ERRORS and not shown else set()
+    return f'{said}; gaps="{" ".join(sorted(rows))}"' if rows else said
+
+
+_LEAST, _MOST = (bound or 0 for bound in BOUNDS_MAJOR["1_to_20000"])
+
+
+def _is_small_or_large(body: Any, gaps: Gaps) -> bool:  # noqa: ANN401  of an intent or a charge
+    code = body.currency.upper()
+    is_whole = isinstance(body, wire.CreateCharge) and code in ISO_4217
+    scale = one_minor(code) // unit_minor(gaps, code) if is_whole else 1
+    return not _LEAST * scale <= body.amount <= _MOST * scale
+
+
+_OF_BODY: Final[Mapping[type, tuple[tuple[str, Callable[[Any, Gaps], bool]], ...]]] = {
+    wire.CreatePaymentIntent: (
+        ("payment_method_types", lambda body, _: len(body.payment_method_types) > 1),
+        ("amount_bounds", _is_small_or_large),
+    ),
+    wire.CreateCharge: (
+        ("required_fields", lambda body, _: body.reference is None),
+        ("amount_bounds", _is_small_or_large),
+    ),
+}
+"""Struct of a request → each row that settles what becomes of such a body, and whether it does of this one."""
+TRIGGERED: Final = ("failure_triggers",)
+_OF_KIND: Final[Mapping[str, Rows]] = {"token": ("access_token_use",), "publishable": ("publishable_key",)}
+
+
+def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object) -> Rows:
+    """The rows that this request touched, and others of its kind do not."""
+    rows = () if operation.plain_400 else _OF_KIND.get(caller.kind, ())
+    for row, touches in _OF_BODY.get(type(body), ()):
+        rows += (row,) if touches(body, gaps) else ()
+    if operation.phone is not None and caller.scenario is None:
+        listed = operation.phone(body)[-_ENDING:] in scenarios.TEST_NUMBERS
+        rows += TRIGGERED if listed else ()
+    return rows
+
+
+OF_WARNING: Final[Mapping[str, str]] = {
+    checks.OF_MISMATCH: "operator_mismatch",
+    checks.OF_AMOUNT: "charge_amount_unit",
+    attempts.OF_LATE: "late_success",
+    suspense.OF_EARLIER: "confirm_with_money_in_suspense",
+}
+"""What a warning says → the row that made it one."""
+_OF_FAILURE: Final[Mapping[str, Rows]] = {"prompt_timeout": ("late_success", "prompt_timeout_s")}
+"""Why a payment failed → rows by which it would not have, or not for good."""
+
+
+def relied_by(operation: Operation, result: object, body: object = None) -> Rows:
+    """The rows that this success relied on and others of its kind do not.
+
+    It was declined, has a warning, waits for a customer, or was asked for as only a row of the register lets it.
+    """
+    rows: Rows = ()
+    error = getattr(result, "last_payment_error", None)
+    if failure := error.code if error else getattr(result, "failure_code", None):
+        rows = ("declined_status",) if _OF_DECLINED in operation.refuses else ()
+        rows += _OF_FAILURE.get(failure, ())
+    if warned := getattr(result, "warnings", None):
+        rows += tuple(row for says, row in OF_WARNING.items() if any(says in each for each in warned))
+    if any(getattr(each, "next_action", None) for each in getattr(result, "data", (result,))):
+        rows += ("prompt_timeout_s",)
+    if any(getattr(each, "suspense", None) for each in getattr(result, "data", (result,))):
+        rows += ("late_success",)
+    currency = getattr(result, "currency", None)
+    if currency and currency.upper() != ZMW.code:
+        rows += ("currencies",)
+    return rows + _asked_for(operation, result, body)
+
+
+def _asked_for(operation: Operation, result: object, body: object) -> Rows:
+    """The rows that let a request pass."""
+    rows: Rows = ()
+    if operation.phone is not None and body is not None:
+        number = operation.phone(body)
+        rows = () if number.startswith(COUNTRY_CODE) else ("phone_format",)
+        rows += ("zed_mobile",) if operator_of(e164_of(number, "national")) is ZED else ()
+    if isinstance(body, wire.CreatePaymentIntent) and isinstance(result, wire.PaymentIntent):
+        # Where the answer does not tell its amount, nobody sees that it was rounded.
+        rows = ("intent_amount_scale",) if result.amount not in (body.amount, UNSET) else ()
+    return rows
+
+
+def _rows(operation: Operation, status: int, *, shown: bool, replayed: bool) -> Iterator[str]:
+    if operation.source == "assumed":
+        yield "extra_endpoints"
+    yield from operation.gone
+    if status == _OF_DECLINED:
+        yield from ("charge_wait", "declined_status")
+    if status < _ERRORS:
+        yield from () if shown else ("success_status",)
+        yield from operation.relies
+        yield from _of_response(operation.response)
+    if replayed:
+        yield "idempotency_retention_s"
+        yield from () if status < _ERRORS else ("idempotency_keeps_errors",)
+
+
+def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
+    """The rows that settle the members of a body, and of the rows that it lists."""
+    shape = get_origin(response) or response
+    yield from shape.__source__.relies if issubclass(shape, wire.View) else ()
+    for each in get_args(response):
+        yield from _of_response(each)

@@ -1,0 +1,171 @@
+"""Late money: what of it waits in suspense, and its end: credited to the merchant, or returned to the customer.
+
+The payment that it came for stays as it is, whatever becomes of the money: it was given up.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from workbench.domain import payments, wire
+from workbench.domain.ledger import LATE, SETTLED_AS, SUSPENSE, WAITING, JournalEntry
+from workbench.domain.moments import rfc3339
+from workbench.domain.money import Money
+from workbench.domain.payments import Charge, PaymentIntent
+from workbench.domain.phones import mask_phone
+from workbench.domain.references import reference
+from workbench.domain.wire import control
+from workbench.errors import NotFound, StateConflict
+from workbench.sandbox.service import checks
+from workbench.sandbox.service.deliveries import emit
+from workbench.sandbox.service.lists import BY_ITSELF, Caller
+from workbench.sandbox.store import Transaction
+
+STATES: Final = (WAITING, *SETTLED_AS.values())
+OF_EARLIER: Final = "of an earlier attempt"
+"""What the warning of a payment that may be paid twice says, by which it is known."""
+_PAID_BEFORE: Final = {WAITING: "waits in suspense", "credited": "was credited to you from suspense"}
+"""The states in which the customer has paid, as a warning says them; what was returned is no payment."""
+
+
+class Late(NamedTuple):
+    """Late money: the entry by which it came, the attempt that it came for, and the entry that settled it."""
+
+    entry: JournalEntry
+    charge: Charge
+    settled: JournalEntry | None
+
+    @property
+    def status(self) -> str:
+        """What has become of it."""
+        return SETTLED_AS[self.settled.kind] if self.settled else WAITING
+
+    @property
+    def money(self) -> Money:
+        """How much it is, gross."""
+        waits = next(each for each in self.entry.postings if each.code == SUSPENSE.code)
+        return Money(waits.amount_minor, waits.currency)
+
+    @property
+    def view(self) -> wire.Suspense:
+        """What is shown of it."""
+        return wire.Suspense(
+            id=self.entry.id,
+            status=self.status,
+            amount=self.money.major,
+            currency=self.money.currency,
+            since=self.entry.occurred_ms // 1000,
+            operator_reference=self.entry.external_reference or "",
+            charge=self.charge.id,
+            phone=mask_phone(self.charge.phone),
+            payment_intent=self.charge.payment_intent,
+            settled_at=self.settled.occurred_ms // 1000 if self.settled else None,
+            settled_by=self.settled.id if self.settled else None,
+        )
+
+
+def of_intent(tx: Transaction, intent: PaymentIntent) -> list[wire.Suspense]:
+    """What came late for an intent, by whichever of its attempts, oldest first."""
+    if not tx.journal.came_late:
+        return []
+    return [each.view for each in _of_intent(tx, intent)]
+
+
+def of_charge(tx: Transaction, charge: Charge) -> list[wire.Suspense]:
+    """What came late for one attempt."""
+    if not tx.journal.came_late:
+        return []
+    return [each.view for each in _of_payment(tx, charge.payment_intent or charge.id) if each.charge.id == charge.id]
+
+
+def balance(tx: Transaction, caller: Caller) -> list[wire.Amount]:
+    """What waits of a merchant's, by currency."""
+    waits = Counter[str]()
+    for each in _of_merchant(tx, caller):
+        if each.status == WAITING:
+            waits[each.money.currency] += each.money.amount_minor
+    return [wire.Amount(Money(minor, currency).major, currency) for currency, minor in sorted(waits.items())]
+
+
+def warnings_of(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
+    """A line for each time that the customer has paid already for an intent that is confirmed again.
+
+    Raises StateConflict: they have, and then it may not be confirmed.
+    """
+    paid = [each for each in _of_intent(tx, intent) if each.status in _PAID_BEFORE]
+    lines = tuple(
+        f"{each.money} {OF_EARLIER} {_PAID_BEFORE[each.status]}: it came at {rfc3339(each.entry.occurred_ms)} under "
+        f"the operator's reference {each.entry.external_reference}. If this one is paid too, the customer pays twice."
+        for each in paid
+    )
+    if lines and tx.gaps.confirm_with_money_in_suspense == "refused":
+        hint = "Deliver, where it was credited; where it waits, have it credited, or returned and then confirm again."
+        raise StateConflict(lines[0], code="money_in_suspense", param="suspense", hint=hint, current=paid[0].status)
+    return lines
+
+
+def list_suspense(tx: Transaction, caller: Caller, *, query: wire.SuspenseQuery) -> control.Rows[wire.Suspense]:
+    """GET /sandbox/suspense: money of the merchant's customers that came late, oldest first, in one state or any."""
+    asked = () if query.status is None else (query.status,)
+    checks.check_known(asked, STATES, "is no state of late money; they are", param="status")
+    return control.Rows([each.view for each in _of_merchant(tx, caller) if query.status in {None, each.status}])
+
+
+def tell(tx: Transaction, entry: JournalEntry) -> None:
+    """Tell the merchant what became of late money, that came by this entry."""
+    for each in _all(tx, [entry]):
+        emit(tx, BY_ITSELF, each.charge.account, f"suspense.{each.status}", each.view, before={"status": WAITING})
+
+
+def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
+    """The attempt that an entry is about.
+
+    Of several attempts at one intent it is the one that the entry's reference was made for, else the one that was paid.
+    """
+    if entry.payment is None:
+        return None
+    tried = tx.charges.all(payment_intent=entry.payment) or tx.charges.all(id=entry.payment)
+    known = (
+        each for each in tried if reference(each.provider, entry.occurred_ms, seq=each.seq) == entry.external_reference
+    )
+    paid = (each for each in tried if each.status == payments.SUCCEEDED)
+    return next(known, None) or next(paid, None)
+
+
+def named(tx: Transaction, caller: Caller, item: str) -> Late:
+    """The late money that an entry, a charge or an intent names: what waits, else what came last."""
+    entry, charge = tx.journal.get(item), tx.charges.get(item)
+    payment = entry.payment if entry else charge.payment_intent or charge.id if charge else item
+    late = [each for each in _of_payment(tx, payment or "") if each.charge.account == caller.account]
+    named = [each for each in late if item in {each.entry.id, each.charge.id, each.charge.payment_intent}]
+    if not named:
+        message = f"No money came late for {item[:60]!r}."
+        raise NotFound(message, code="suspense_not_found", param="item")
+    waiting = [each for each in named if each.status == WAITING]
+    if len(waiting) > 1:
+        message = f"Money waits more than once for {item}: name one, {' or '.join(each.entry.id for each in waiting)}."
+        raise StateConflict(message, code="suspense_ambiguous", param="item", current=WAITING)
+    return [*named, *waiting][-1]
+
+
+def _of_intent(tx: Transaction, intent: PaymentIntent) -> Iterator[Late]:
+    return _of_payment(tx, intent.id) if intent.latest_charge else iter(())
+
+
+def _of_payment(tx: Transaction, payment: str) -> Iterator[Late]:
+    return _all(tx, tx.journal.of_payment(payment, (LATE,)) if tx.journal.came_late else ())
+
+
+def _of_merchant(tx: Transaction, caller: Caller) -> Iterator[Late]:
+    every = _all(tx, tx.journal.late() if tx.journal.came_late else ())
+    return (each for each in every if each.charge.account == caller.account)
+
+
+def _all(tx: Transaction, entries: Iterable[JournalEntry]) -> Iterator[Late]:
+    """Without those that were reversed: of these, nothing came."""
+    for entry in entries:
+        answers = {each.kind: each for each in tx.journal.answers_to(entry.id)}
+        charge = charge_of(tx, entry)
+        if charge is not None and not any(each.reverses for each in answers.values()):
+            settled = next((answers[recipe] for recipe in SETTLED_AS if recipe in answers), None)
+            yield Late(entry, charge, settled)
