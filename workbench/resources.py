@@ -1,16 +1,99 @@
 """Files: the shipped notebooks and fixtures, in a package or a checkout, and one way to write a file whole."""
 
 import os
+import re
 import tempfile
+import tomllib
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+from workbench.errors import RunRefused
 
 _PACKAGE = Path(__file__).parent
 _READABLE = 0o644
 
 
+class Notebook(NamedTuple):
+    """A notebook of the course, as its line in notebooks/course.toml says it."""
+
+    number: int
+    """Its place, from 0."""
+    part: str
+    slug: str
+    """What it is called wherever its place does not matter."""
+    title: str
+    about: str
+    minutes: int
+    optional: bool = False
+    was: tuple[str, ...] = ()
+    """Names without ending that the file had before, the last one first."""
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return f"{self.number:02}_{self.slug}"
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return _shipped("notebooks") / f"{self.name}.ipynb"
+
+
+@cache
+def course() -> dict[str, Notebook]:
+    """The notebooks by slug, in their order."""
+    table = tomllib.loads((_shipped("notebooks") / "course.toml").read_text("utf-8"))
+    rows = [
+        {**row, "part": part["title"], "was": tuple(row.get("was", ()))}
+        for part in table["parts"]
+        for row in part["notebooks"]
+    ]
+    return {row["slug"]: Notebook(number, **row) for number, row in enumerate(rows)}
+
+
 def notebooks() -> list[Path]:
     """The shipped notebooks, in their order."""
-    return sorted(_shipped("notebooks").glob("*.ipynb"))
+    return [each.path for each in course().values()]
+
+
+def former_names() -> dict[str, list[str]]:
+    """The name of each notebook's file, and those that it had in earlier versions."""
+    return {each.path.name: [f"{old}.ipynb" for old in each.was] for each in course().values()}
+
+
+def notebook_name(slug: str) -> str:
+    """The name of a notebook's file without its ending; of another version's notebook, or none, the slug itself."""
+    return course()[slug].name if slug in course() else slug
+
+
+def notebook(given: str) -> Path:
+    """The notebook at this path, or else the shipped one of this name.
+
+    The number before a shipped name, and its ending, may be left out or be those of another version.
+
+    Raises RunRefused: there is neither.
+    """
+    path = Path(given)
+    if path.is_file() or path.name != given:
+        return path
+    shipped = {_slug(name): each.path for each in course().values() for name in (*each.was, each.slug)}
+    slug = _slug(given.removesuffix(".ipynb"))
+    if slug in shipped:
+        return shipped[slug]
+    close = get_close_matches(slug, shipped, n=1, cutoff=0.5)
+    hint = f"Did you mean {shipped[close[0]].stem}?" if close else f"Those that are shipped: {', '.join(course())}."
+    raise RunRefused(f"{given} is no notebook here, and none is shipped by that name.", hint=hint)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"^\d+_", "", name)
+
+
+def interface() -> Path:
+    """The interface in Markdown, which stands beside the notebooks so that they can link to it."""
+    return _shipped("notebooks") / "interface.md"
 
 
 def fixture(name: str) -> Path:

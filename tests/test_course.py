@@ -1,0 +1,185 @@
+"""The course: one table, and all that follows from it. With --renew, the files are renamed and what follows is written.
+
+What follows: the files' names wherever they stand, and in each notebook its heading, how long it takes, and its foot;
+the contents in the first notebook and in the README; and the minutes in the table itself, which are measured.
+"""
+
+import json
+import re
+import tomllib
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.test_house import ROOT, tracked
+from workbench import resources
+from workbench.resources import Notebook, course
+
+FOLDER = ROOT / "notebooks"
+TABLE = FOLDER / "course.toml"
+TEXTS = {".py", ".md", ".toml", ".ipynb", ".json", ".yaml"}
+WORDS, CODE, OUTPUT = 200, 10, 60
+"""Words, lines of code and lines of output that are read in a minute."""
+COUNTS = {1: "an exercise", 2: "two exercises", 3: "three exercises"}
+MADE = ("<!-- made by: pytest tests/test_course.py --renew -->\n", "<!-- to here -->")
+SLUGS = "|".join(course())
+NAMED = re.compile(rf"\b\d\d_({SLUGS})\b")
+NUMBERED = re.compile(rf"\[([Nn]otebook )?\d+\]\((\S*?\d\d_({SLUGS})\.ipynb)")
+UNLINKED = re.compile(r"(?<![\[\w])[Nn]otebooks? \d+")
+
+
+def source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def cells(notebook: Notebook) -> list[dict[str, Any]]:
+    return list(json.loads(notebook.path.read_text("utf-8"))["cells"])
+
+
+@cache
+def minutes(notebook: Notebook) -> int:
+    """To the next five, exercises apart; what is made from the table counts for nothing."""
+    taken = 0.0
+    for cell in cells(notebook):
+        lines = [line for line in source(cell).splitlines() if line.strip()]
+        if cell["cell_type"] == "markdown":
+            taken += 0 if cell["id"] in {"contents", "foot"} else len(source(cell).split()) / WORDS
+        elif "exercise" not in cell["metadata"].get("tags", ()):
+            shown = ("".join(each.get("text") or each["data"].get("text/plain", "")) for each in cell["outputs"])
+            taken += len(lines) / CODE + sum(len(each.splitlines()) for each in shown) / OUTPUT
+    return max(5, 5 * round(taken / 5))
+
+
+def how_long(notebook: Notebook) -> str:
+    count = sum("exercise" in each["metadata"].get("tags", ()) for each in cells(notebook))
+    return f"About {minutes(notebook)} minutes{f', and {COUNTS[count]}' if count else ''}"
+
+
+def link(notebook: Notebook, text: str = "") -> str:
+    return f"[{text or f'{notebook.number}. {notebook.title}'}]({notebook.path.name})"
+
+
+def contents(folder: str = "") -> str:
+    """A row for each notebook but the first, under its part."""
+    rows = ["| | notebook | what it is about | minutes |", "|---|---|---|---|"]
+    for part, those in groupby(list(course().values())[1:], key=lambda each: each.part):
+        of_part = list(those)
+        rows.append(f"| | **{part}** | | **{sum(map(minutes, of_part))}** |")
+        for each in of_part:
+            title = f"[{each.title}]({folder}{each.path.name}){' (optional)' if each.optional else ''}"
+            rows.append(f"| {each.number} | {title} | {each.about} | {minutes(each)} |")
+    return "\n".join(rows)
+
+
+def readers() -> str:
+    return "\n".join(
+        f"- **{who}:** {', '.join(link(course()[slug], str(course()[slug].number)) for slug in slugs)}."
+        for who, slugs in tomllib.loads(TABLE.read_text("utf-8"))["readers"].items()
+    )
+
+
+def foot(notebook: Notebook) -> str:
+    order = list(course().values())
+    start, before, after = order[0].path.name, notebook.number - 1, notebook.number + 1
+    ways = [f"Previous: {link(order[before])}"] if notebook.number else []
+    ways += [f"[Contents]({start}#Contents)"]
+    ways += [f"Next: {link(order[after])}"] if after < len(order) else []
+    return f"---\n\n{' · '.join(ways)}\n\nSomething does not work? See [Troubleshooting]({start}#Troubleshooting)."
+
+
+def renewed_notebook(notebook: Notebook, text: str) -> str:
+    node = json.loads(text)
+    if node["cells"][-1]["id"] != "foot":
+        node["cells"].append({"cell_type": "markdown", "id": "foot", "metadata": {}})
+    first = source(node["cells"][0])
+    first = re.sub(r"^# .*", f"# {notebook.number}. {notebook.title}", first)
+    first = re.sub(r"(?<=\*\*How long\*\*\n\n)About \d+ minutes(, and \w+ exercises?)?", how_long(notebook), first)
+    made = {
+        node["cells"][0]["id"]: first,
+        "contents": f"## Contents\n\n{contents()}\n\n{readers()}",
+        "foot": foot(notebook),
+    }
+    for cell in node["cells"]:
+        if cell["id"] in made:
+            cell["source"] = made[cell["id"]].splitlines(keepends=True)
+    return json.dumps(node, indent=1, ensure_ascii=False) + "\n"
+
+
+def renewed_table(text: str) -> str:
+    for each in course().values():
+        text = re.sub(rf'(slug = "{each.slug}".* minutes = )\d+', rf"\g<1>{minutes(each)}", text)
+    return text
+
+
+def renewed(path: Path, text: str) -> str:
+    """The text of a file as it follows from the table."""
+    if path == TABLE:
+        return renewed_table(text)
+    text = NAMED.sub(lambda found: course()[found[1]].name, text)
+    text = NUMBERED.sub(lambda found: f"[{found[1] or ''}{course()[found[3]].number}]({found[2]}", text)
+    if path.name == "README.md":
+        before, rest = text.split(MADE[0])
+        return f"{before}{MADE[0]}{contents('notebooks/')}\n{MADE[1]}{rest.split(MADE[1], 1)[1]}"
+    of_course = [each for each in course().values() if each.path == path]
+    return renewed_notebook(of_course[0], text) if of_course else text
+
+
+def rename() -> None:
+    """Give each notebook the name that its place asks for, and remember the one that it had."""
+    for each in course().values():
+        if not each.path.exists():
+            (found,) = FOLDER.glob(f"[0-9][0-9]_{each.slug}.ipynb")
+            found.rename(each.path)
+            had = ", ".join(f'"{name}"' for name in (found.stem, *each.was) if name != each.name)
+            table = re.sub(
+                rf'(slug = "{each.slug}".*?)(?:, was = \[.*?\])? }}', rf"\1, was = [{had}] }}", TABLE.read_text("utf-8")
+            )
+            TABLE.write_text(table, "utf-8")
+
+
+def test_what_follows_from_the_table_is_as_it_says(request: pytest.FixtureRequest):
+    renew = request.config.getoption("--renew")
+    if renew:
+        rename()
+    assert sorted(each.name for each in FOLDER.glob("*.ipynb")) == [each.name for each in resources.notebooks()]
+    stale = []
+    for path in {*tracked(), *resources.notebooks()}:
+        if path.suffix in TEXTS or path.parent.name == ".ci":
+            text = path.read_text("utf-8")
+            if (now := renewed(path, text)) != text:
+                stale.append(path.relative_to(ROOT).as_posix())
+                if renew:
+                    path.write_text(now, "utf-8")
+    assert renew or stale == [], "pytest tests/test_course.py --renew brings them up to date"
+
+
+def test_no_text_names_a_notebook_by_a_number_that_nothing_holds():
+    found = []
+    for path in tracked():
+        if path.suffix in TEXTS and path != Path(__file__):
+            text = path.read_text("utf-8")
+            found += [f"{path.relative_to(ROOT)}: {each}" for each in UNLINKED.findall(text)]
+    assert found == []
+
+
+def test_every_link_of_a_notebook_leads_to_a_file_and_a_heading_that_are_there():
+    there = {each.path.name: headings(each) for each in course().values()}
+    there["interface.md"] = set(re.findall(r'id="([^"]+)"', resources.interface().read_text("utf-8")))
+    broken = []
+    for notebook in course().values():
+        texts = "\n".join(source(each) for each in cells(notebook) if each["cell_type"] == "markdown")
+        for file, anchor in re.findall(r"\]\((?!https?:|/)([^)#]*)#?([^)]*)\)", texts):
+            known = there.get(file or notebook.path.name, ())
+            if not (FOLDER / file).exists() or (anchor and anchor not in known):
+                broken.append(f"{notebook.name}: {file}#{anchor}")
+    assert broken == []
+
+
+def headings(notebook: Notebook) -> set[str]:
+    """As JupyterLab and a page that the runner writes name them."""
+    texts = (source(each) for each in cells(notebook) if each["cell_type"] == "markdown")
+    found = (re.findall(r"^#+ (.+)$", text, re.MULTILINE) for text in texts)
+    return {heading.replace(" ", "-") for each in found for heading in each}
