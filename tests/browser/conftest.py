@@ -124,6 +124,7 @@ ERRORS = f"""(path) => ({PANEL})(path).content.model.sharedModel.cells.flatMap(
   (cell) => (cell.outputs || []).filter((output) => output.output_type === 'error').map(
     (output) => output.ename + ': ' + output.evalue))"""
 SOURCES = f"(path) => ({PANEL})(path).content.model.sharedModel.cells.map((cell) => cell.source)"
+TOOK = re.compile(r"\b\d+ ms\b")
 COMMAND = "async ([name, options]) => { await window.jupyterapp.commands.execute(name, options); }"
 LEAST_PX = 44
 FLAWS = f"""(root) => {{
@@ -403,18 +404,31 @@ class Lab:
             for each in found for node in each["nodes"]
         ]  # fmt: skip
 
+    def touch(self) -> None:
+        """From now on the page is touched: what is pressed has to be as large as a finger wants it."""
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 1})
+        assert self.page.evaluate("matchMedia('(pointer: coarse)').matches")
+
     def flaws(self, where: "Locator") -> list[str]:
         """Targets within an element that are too small for a finger, and pieces that are cut off."""
         return list(where.evaluate(FLAWS))
 
     def snapshot(self, where: "Locator | str", name: str) -> None:
-        """Compare what a screen reader is told with snapshots/NAME.yaml; --renew writes the file."""
+        """Compare what a screen reader is told with snapshots/NAME.yaml; --renew writes the file.
+
+        How long the machine took for a request is left out.
+        """
         stored, element = SNAPSHOTS / f"{name}.yaml", self._at(where)
+
+        def told() -> str:
+            return TOOK.sub("… ms", element.aria_snapshot()) + "\n"
+
         if self._request.config.getoption("--renew"):
-            stored.write_text(element.aria_snapshot() + "\n", "utf-8")
+            stored.write_text(told(), "utf-8")
         expected = stored.read_text("utf-8") if stored.exists() else f"(there is no {stored.name}; write it by --renew)"
         until = time.monotonic() + SETTLES_S
-        while (shown := element.aria_snapshot() + "\n") != expected and time.monotonic() < until:
+        while (shown := told()) != expected and time.monotonic() < until:
             self.page.wait_for_timeout(50)
         assert shown == expected
 

@@ -19,7 +19,9 @@ for phone in ("+260961234567", "+260961111222", "+260971234567"):
 bench.clock.advance(days=4)
 """
 """An endpoint that takes nothing for as long as it is tried."""
-STAGES = ("Payments", "API keys", "Webhook endpoints", "Events", "Deliveries", "Operators")
+STAGES = (
+    "Payments", "Suspense", "Requests", "Events", "Deliveries", "Webhook endpoints", "API keys", "Operators",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -76,11 +78,14 @@ def test_a_key_is_rolled_and_its_value_is_seen_once(lab: "Lab", board: "Locator"
 def test_what_is_pressed_keeps_the_focus_and_what_cannot_be_undone_asks_first(lab: "Lab", board: "Locator"):
     go(board, "Deliveries")
     board.get_by_label("Status").select_option("dead_letter")
+    expect(board.get_by_role("table", name="Deliveries: dead letters")).to_be_visible()
     expect(board.get_by_role("button", name=re.compile("^Replay: "))).to_have_count(3)
-    first = board.get_by_role("button", name=re.compile("^Attempts: ")).first
+    first = board.locator(".wb-open").first
     first.click()
     expect(board.get_by_role("table", name=re.compile("^Attempts at delivery")).get_by_role("row")).to_have_count(11)
     expect(first).to_have_attribute("aria-expanded", "true")
+    expect(board.get_by_role("heading", name="charge.succeeded")).to_be_focused()
+    lab.page.keyboard.press("Escape")
     expect(first).to_be_focused()
     board.get_by_role("button", name="Replay all dead letters").click()
     expect(board.get_by_role("button", name="No", exact=True)).to_be_focused()
@@ -88,7 +93,7 @@ def test_what_is_pressed_keeps_the_focus_and_what_cannot_be_undone_asks_first(la
     said(board, "3 dead letters sent again.")
     go(board, "Events")
     keys, search, since = lab.page.keyboard, board.get_by_label("Search"), board.get_by_label("Since (Lusaka)")
-    details = board.get_by_role("button", name=re.compile("^Details: "))
+    details = board.locator(".wb-open")
     lab.reach(search)
     keys.type("1222")
     expect(details).to_have_count(5)
@@ -112,17 +117,76 @@ def test_what_is_pressed_keeps_the_focus_and_what_cannot_be_undone_asks_first(la
     expect(board.get_by_label("Deliver everything twice")).to_be_checked()
 
 
+def test_a_payment_is_opened_refunded_and_followed_to_its_request(lab: "Lab", board: "Locator"):
+    keys, rows, drawer = lab.page.keyboard, board.locator(".wb-open"), board.get_by_role("complementary")
+    expect(rows).to_have_count(3)
+    assert 36 <= board.locator(".wb-opens tbody tr").first.evaluate("(row) => row.getBoundingClientRect().height") < 38
+    lab.reach(rows.first)
+    keys.press("ArrowDown")
+    expect(rows.nth(1)).to_be_focused()
+    keys.press("Enter")
+    title = drawer.get_by_role("heading", name="K150.00")
+    expect(title).to_be_focused()
+    expect(rows.nth(1)).to_have_attribute("aria-expanded", "true")
+    keys.press("Escape")
+    expect(drawer).to_have_count(0)
+    expect(rows.nth(1)).to_be_focused()
+    # A row is clicked wherever it is clicked.
+    cell = board.get_by_role("row").filter(has_text="Airtel Money").get_by_text("K150.00").bounding_box()
+    assert cell is not None
+    lab.page.mouse.click(cell["x"] + 5, cell["y"] + 5)
+    expect(title).to_be_focused()
+    drawer.get_by_role("button", name=re.compile("^Copy pi_")).click()
+    said(board, "copied")
+    drawer.locator("summary", has_text="Refund").click()
+    drawer.get_by_label("Amount in ZMW").fill("10.50")
+    drawer.get_by_role("button", name="Refund", exact=True).click()
+    drawer.get_by_role("button", name="Yes, refund").click()
+    said(board, "K10.50 goes back to the customer.")
+    lab.run("bench.clock.advance(10)")
+    expect(drawer.locator(".wb-pill").first).to_have_text("↩refunded in part")
+    drawer.get_by_label("Amount in ZMW").fill("1000")
+    drawer.get_by_role("button", name="Refund", exact=True).click()
+    drawer.get_by_role("button", name="Yes, refund").click()
+    board.get_by_role("status").get_by_role("button", name="Show the request").click()
+    expect(drawer.get_by_role("heading", name="POST /v1/refunds")).to_be_visible()
+    expect(drawer).to_contain_text("✗400 Bad Request")
+    drawer.get_by_role("button", name="Send again").click()
+    drawer.get_by_role("button", name="Yes, send again").click()
+    said(board, "Sent again: 400 Bad Request.")
+    go(board, "Payments")
+    expect(title).to_be_visible()
+    board.get_by_label(re.compile("^Id, description")).fill("567")
+    expect(rows).to_have_count(2)
+    board.get_by_label("Operator").select_option("mtn")
+    expect(rows).to_have_count(1)
+    with lab.page.expect_download() as waited:
+        board.get_by_role("button", name="CSV").click()
+    assert waited.value.suggested_filename == "payments.csv"
+    assert len(waited.value.path().read_text("utf-8").splitlines()) == 2
+    said(board, "1 payment in payments.csv.")
+    go(board, "Events")
+    go(board, "Payments")
+    expect(board.get_by_label("Operator")).to_have_value("mtn")
+
+
 def test_axe_finds_nothing_a_screen_reader_is_told_all_and_it_is_whole_where_it_is_narrow(lab: "Lab", board: "Locator"):
     """A zoom of 400 % on a screen of 1280 by 1024 leaves 320 by 256."""
     stages = {name: name.replace(" ", "-").lower() for name in STAGES}
     for name, short in stages.items():
         go(board, name)
         lab.snapshot(board, f"dashboard-{short}")
+    for name in ("Payments", "Requests"):
+        go(board, name)
+        board.locator(".wb-open").first.click()
+        drawer = board.get_by_role("complementary")
+        expect(drawer.get_by_role("button", name="Close")).to_be_visible()
+        lab.snapshot(drawer, f"dashboard-drawer-of-{name.lower()}")
     go(board, "API keys")
     board.get_by_role("button", name="Create key").click()
     expect(board.get_by_role("group", name="New secret key")).to_be_visible()
     go(board, "Events")
-    board.get_by_role("button", name=re.compile("^Details: ")).first.click()
+    board.locator(".wb-open").first.click()
     expect(board.get_by_role("group", name="Payload, numbers masked")).to_be_visible()
     for theme in lab.themes():
         for name, short in stages.items():
@@ -133,6 +197,7 @@ def test_axe_finds_nothing_a_screen_reader_is_told_all_and_it_is_whole_where_it_
             assert lab.axe(board) == [], (theme, name)
             lab.shot(board, f"{theme}-{short}")
     lab.command("application:toggle-left-area")
+    lab.touch()
     for width, height in ((360, 740), (320, 256)):
         lab.page.set_viewport_size({"width": width, "height": height})
         for name in stages:

@@ -3,7 +3,6 @@
 import re
 from typing import TYPE_CHECKING
 
-from PIL import Image
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -28,7 +27,24 @@ OVERPRINTED = """(part) => {
 SCROLLED = """(part) => [...part.querySelectorAll('.wb-scroll')]
   .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => `${each.ariaLabel} is cut off`)"""
 TALL = {"width": 1400, "height": 4000}
-AMOUNT = "Amount in kwacha (ZMW)"
+AMOUNT = "Amount in kwacha"
+TABS = ("Progress", "Response", "Webhooks", "Ledger", "Code")
+MOST_PX, LEAST_CARD_PX, LEAST_PANEL_PX = 850, 240, 500
+SPLIT = """(part) => {
+  const found = [];
+  for (const each of part.querySelectorAll('caption, th, td, label, button, dt, h4, summary, .wb-step, .wb-note')) {
+    for (const node of [...each.childNodes].filter((one) => one.nodeType === 3)) {
+      for (const { index, 0: word } of node.textContent.matchAll(/[\\w']+/g)) {
+        const range = document.createRange();
+        range.setStart(node, index);
+        range.setEnd(node, index + word.length);
+        if (new Set([...range.getClientRects()].map((line) => line.top)).size > 1) found.push(word);
+      }
+    }
+  }
+  return found;
+}"""
+"""Words that go on in the next line."""
 
 
 class Desk:
@@ -37,11 +53,15 @@ class Desk:
         self.root = root
         self.status = root.locator("> .wb-status")
         self.handset = root.locator("section.wb-phone")
-        parts = ("Answer", "Payment", "Webhooks", "Ledger")
-        self.answer, self.payment, self.webhooks, self.ledger = map(self.part, parts)
+        self.request, self.payment = map(self.region, ("Request", "Payment"))
 
-    def part(self, name: str) -> "Locator":
+    def region(self, name: str) -> "Locator":
         return self.root.get_by_role("region", name=name, exact=True)
+
+    def tab(self, name: str) -> "Locator":
+        """The panel of a tab, which is chosen."""
+        self.root.get_by_role("tab", name=re.compile(f"^{name}")).click()
+        return self.root.get_by_role("tabpanel", name=re.compile(f"^{name}"))
 
     def field(self, name: str) -> "Locator":
         return self.root.get_by_label(name, exact=True)
@@ -50,6 +70,8 @@ class Desk:
         self.root.get_by_role("button", name=name, exact=True).click()
 
     def send(self) -> None:
+        if not self.request.count():
+            self.tab("Request")
         self.press("Send request")
 
     def asks(self) -> None:
@@ -65,12 +87,13 @@ class Desk:
         expect(self.status).to_contain_text(words)
 
     def is_paid(self, amount: str = "150.00") -> None:
-        self.says(f"Paid: ZMW {amount} is booked in the ledger, and its webhook has come, its signature verified.")
-        expect(self.payment.get_by_role("list", name="How far it is")).to_contain_text("webhook verified: done")
-        row = self.webhooks.get_by_role("row").filter(has_text=re.compile(r"\.succeeded")).last
+        self.says(f"Paid: K{amount} is booked in the ledger, and its webhook has come, its signature verified.")
+        expect(self.payment.get_by_role("list", name="How far it is")).to_contain_text("webhook: doneverified")
+        row = self.tab("Webhooks").get_by_role("row").filter(has_text=re.compile(r"\.succeeded")).last
         expect(row).to_contain_text("✓ verified")
-        expect(self.ledger).to_contain_text("Debits equal credits")
-        expect(self.ledger.get_by_role("table").first).to_contain_text(amount)
+        ledger = self.tab("Ledger")
+        expect(ledger).to_contain_text("Debits equal credits")
+        expect(ledger.get_by_role("table").first).to_contain_text(f"K{amount}")
 
 
 def opened(lab: "Lab", *cells: str) -> Desk:
@@ -88,30 +111,28 @@ def shown(lab: "Lab", cell: int) -> Desk:
 class TestAPayment:
     def test_by_mouse_from_empty_to_verified_webhook(self, lab: "Lab"):
         desk = opened(lab)
-        lab.page.set_viewport_size({"width": 1900, "height": 3000})
-        expect(desk.answer).to_contain_text("Nothing was sent yet.")
+        lab.page.set_viewport_size({"width": 1900, "height": 1200})
+        expect(desk.tab("Response")).to_contain_text("Nothing was sent yet.")
+        desk.tab("Progress")
         lab.snapshot(desk.root, "desk-empty")
         desk.send()
-        desk.says("ZMW 150.00 asked of +26096••••567: its handset shows the prompt.")
+        desk.says("K150.00 asked of +26096••••567: its handset shows the prompt.")
         expect(desk.handset).to_contain_text("Pay ZMW 150.00")
         # Code that is scrolled stays where it is.
-        scrolled = desk.answer.get_by_role("group", name="Answer")
+        response = desk.tab("Response")
+        scrolled = response.get_by_role("group", name="Response")
         scrolled.evaluate("(node) => { node.scrollTop = 60; }")
-        desk.pay()
+        lab.type_pin(desk.handset)
+        desk.says("Paid: K150.00")
         assert scrolled.evaluate("(node) => node.scrollTop") == 60
-        expect(desk.answer).to_contain_text("→ 200 OK")
-        shot = lab.shot(desk.root, "desk")
-        # As far as the ledger: the code below it is for those who have begun.
-        top, ledger = desk.root.bounding_box(), desk.ledger.bounding_box()
-        assert top
-        assert ledger
-        with Image.open(shot) as whole:
-            cut = whole.crop((0, 0, whole.width, int(ledger["y"] + ledger["height"] - top["y"]) + 8))
-        cut.save(shot)
-        lab.picture(shot, "desk")
+        expect(response).to_contain_text("→ 200 OK")
+        desk.is_paid()
         lab.snapshot(desk.payment, "desk-paid-payment")
-        lab.snapshot(desk.webhooks, "desk-paid-webhooks")
-        lab.snapshot(desk.ledger, "desk-paid-ledger")
+        lab.snapshot(desk.root.get_by_role("tablist"), "desk-paid-tabs")
+        for name in ("Progress", "Webhooks", "Ledger"):
+            lab.snapshot(desk.tab(name), f"desk-paid-{name.lower()}")
+        desk.tab("Progress")
+        lab.picture(lab.shot(desk.root, "desk"), "desk")
 
     def test_by_keyboard_alone(self, lab: "Lab"):
         desk, keys = opened(lab), lab.page.keyboard
@@ -131,6 +152,7 @@ class TestAPayment:
 class TestTheRequest:
     def test_raw_json_follows_the_form_is_sent_as_written_and_refused_beside_it(self, lab: "Lab"):
         desk = opened(lab)
+        desk.request.get_by_text("Raw JSON").click()
         raw, described = desk.field("JSON to create it"), desk.field("Description")
         described.press("End")
         described.press_sequentially(" deliciosa, large")
@@ -146,23 +168,22 @@ class TestTheRequest:
         desk.send()
         desk.says("The body is not JSON")
         expect(raw).to_have_attribute("aria-invalid", "true")
-        expect(desk.answer).to_contain_text("→ 400 Bad Request")
-        desk.press("Take the form's again")
+        expect(desk.tab("Response")).to_contain_text("→ 400 Bad Request")
+        desk.press("Use the form's JSON")
         # Markup stays text.
         described.fill("<img src=x onerror=alert(1)><b>Fern</b>")
         desk.asks()
-        assert desk.root.locator("img").count() == desk.answer.locator("b").count() == 0
-        expect(desk.answer).to_contain_text("<b>Fern</b>")
+        response = desk.tab("Response")
+        assert desk.root.locator("img").count() == response.locator("b").count() == 0
+        expect(response).to_contain_text("<b>Fern</b>")
 
     def test_what_is_copied_runs_as_it_stands(self, lab: "Lab"):
         desk = opened(lab)
-        request = desk.part("Request")
-        request.get_by_text("The same in Python and curl").click()
+        code = desk.tab("Code")
         desk.field(AMOUNT).fill("7")
-        code = request.get_by_role("group", name="Python")
-        expect(code).to_contain_text("amount=7,")
+        expect(code.get_by_role("group", name="Python", exact=True)).to_contain_text("amount=7,")
         lab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        request.get_by_role("button", name="Copy Python").click()
+        code.get_by_role("button", name="Copy Python", exact=True).click()
         desk.says("Python copied.")
         lab.run(lab.page.evaluate("() => navigator.clipboard.readText()"))
         expect(desk.handset).to_contain_text("Pay ZMW 7.00")
@@ -172,7 +193,7 @@ class TestTheRequest:
         desk.send()
         expect(desk.handset).to_contain_text("Pay ZMW 150.00")
         desk.field(AMOUNT).fill("20.00")
-        desk.field("Customer's number").fill("+260971234567")
+        desk.field("Phone number").fill("+260971234567")
         desk.field("Operator").select_option("airtel")
         desk.send()
         expect(desk.handset).to_contain_text("Pay ZMW 20.00")
@@ -183,7 +204,7 @@ class TestTheRequest:
         desk.pay()
         choice.select_option(index=1)
         expect(desk.handset).to_contain_text("Pay ZMW 20.00")
-        expect(desk.ledger).to_contain_text("No entry yet")
+        expect(desk.tab("Ledger")).to_contain_text("No entry yet")
         assert lab.run("len(bench.numbers)") == "2"
 
 
@@ -199,7 +220,7 @@ class TestTheNotebookAroundIt:
             " payment_method_types=['mobile_money'])\n"
             f"bench.client.payment_intents.confirm(i.id, phone='{NUMBER}', provider='mtn')"
         )
-        expect(desk.payment).to_contain_text("ZMW 3.00")
+        expect(desk.root.get_by_role("tabpanel", name="Progress")).to_contain_text("K3.00")
         expect(field).to_have_value("Fern, half wri")
         expect(field).to_be_focused()
         lab.page.keyboard.type("tten")
@@ -222,6 +243,96 @@ class TestTheNotebookAroundIt:
         expect(desk.root).to_contain_text("closed")
 
 
+class TestOneScreen:
+    def test_it_fits_in_every_state_and_tab_beside_the_file_browser_and_without(self, lab: "Lab"):
+        desk, found = opened(lab), []
+
+        def look(state: str) -> None:
+            for side in ("file browser", "notebook alone"):
+                lab.page.set_viewport_size({"width": 1440, "height": 4000})
+                for name in TABS:
+                    panel = desk.tab(name)
+                    box = desk.root.bounding_box()
+                    assert box
+                    if box["height"] > MOST_PX or desk.root.evaluate(SPLIT):
+                        found.append((state, side, name, box["height"], desk.root.evaluate(SPLIT)))
+                    cards = panel.locator(".wb-beside > *").evaluate_all("(all) => all.map((each) => each.clientWidth)")
+                    found.extend((state, side, name, card) for card in cards if card < LEAST_CARD_PX)
+                lab.command("application:toggle-left-area")
+                lab.page.wait_for_timeout(300)
+
+        look("empty")
+        desk.asks()
+        look("asked")
+        desk.pay()
+        look("paid")
+        assert found == []
+
+    def test_the_way_fills_as_it_happens(self, lab: "Lab"):
+        desk = opened(lab)
+        way = desk.payment.get_by_role("listitem")
+
+        def is_at(*states: str) -> None:
+            expect(way).to_have_class([re.compile(f"wb-step-{each}$") for each in states])
+
+        is_at(*["ahead"] * 5)
+        desk.asks()
+        is_at("done", "done", "now", "ahead", "ahead")
+        expect(way.nth(1).get_by_text("08:00:00")).to_have_attribute("title", "2026-01-05 06:00:00 UTC")
+        way.first.evaluate("(step) => { step.dataset.stood = 'before'; }")
+        desk.pay()
+        is_at(*["done"] * 5)
+        # What is filled does not fill again.
+        expect(way.first).to_have_attribute("data-stood", "before")
+        desk.asks()
+        is_at("done", "done", "now", "ahead", "ahead")
+        desk.handset.get_by_role("button", name="Cancel").click()
+        desk.says("Not paid: declined by customer.")
+        is_at("done", "done", "done", "failed")
+
+    def test_tabs_by_keyboard_and_a_chosen_one_is_not_taken_for_the_focus(self, lab: "Lab"):
+        desk, keys = opened(lab), lab.page.keyboard
+        tabs = desk.root.get_by_role("tab")
+        tabs.first.focus()
+        for key, place in (("ArrowRight", 1), ("End", 4), ("ArrowRight", 0), ("ArrowLeft", 4), ("Home", 0)):
+            keys.press(key)
+            expect(tabs.nth(place)).to_be_focused()
+            expect(desk.root.get_by_role("tab", selected=True)).to_have_text(re.compile(f"^{TABS[place]}"))
+            expect(desk.root.get_by_role("tabpanel")).to_have_count(1)
+        of_it = "(tab) => [getComputedStyle(tab).outlineColor, getComputedStyle(tab).borderBottomColor]"
+        focus, chosen = tabs.first.evaluate(of_it)
+        assert focus != chosen
+        keys.press("Tab")
+        expect(desk.root.get_by_role("tabpanel", name="Progress")).to_be_focused()
+
+    def test_where_it_is_narrow_the_request_is_a_tab_and_what_was_typed_stays(self, lab: "Lab"):
+        desk = opened(lab)
+        lab.command("application:toggle-left-area")
+        desk.field("Description").fill("Fern, half wri")
+        lab.page.set_viewport_size({"width": 900, "height": 4000})
+        expect(desk.root.get_by_role("tab").first).to_have_text("Request")
+        expect(desk.request).to_have_count(0)
+        expect(desk.root.get_by_role("tab", selected=True)).to_have_text("Progress")
+        expect(desk.tab("Request").get_by_label("Description")).to_have_value("Fern, half wri")
+        # There is as much room for it where no phone can be shown.
+        desk.field("Phone number").fill("+44")
+        desk.send()
+        desk.says("not Zambian")
+        box = desk.tab("Request").bounding_box()
+        assert box
+        assert box["height"] > LEAST_PANEL_PX
+        desk.field("Phone number").fill(NUMBER)
+        desk.field("Description").press("End")
+        lab.page.set_viewport_size({"width": 1440, "height": 4000})
+        expect(desk.request.get_by_label("Description")).to_be_focused()
+        lab.page.keyboard.type("tten")
+        expect(desk.field("Description")).to_have_value("Fern, half written")
+        desk.press("New key")
+        desk.says("The next request is sent with")
+        desk.asks()
+        expect(desk.tab("Response").get_by_role("group", name="Response")).to_contain_text("Fern, half written")
+
+
 class TestForEveryone:
     def test_axe_finds_nothing_in_any_theme_nor_with_forced_colors(self, lab: "Lab"):
         desk = opened(lab)
@@ -239,11 +350,13 @@ class TestForEveryone:
         assert lab.axe(desk.root) == []
         lab.page.emulate_media(forced_colors="none")
         desk.pay("5.00")
-        desk.webhooks.get_by_role("button", name=re.compile("^Message")).last.click()
-        desk.part("Request").get_by_text("The same in Python and curl").click()
+        desk.tab("Webhooks").get_by_role("button", name=re.compile("^Message")).last.click()
+        desk.request.get_by_text("Raw JSON").click()
         for theme in lab.themes():
-            lab.shot(desk.root, f"desk-{theme}")
-            assert (theme, lab.axe(desk.root), lab.flaws(desk.root)) == (theme, [], [])
+            for name in TABS:
+                desk.tab(name)
+                lab.shot(desk.root, f"desk-{theme}-{name}")
+                assert (theme, name, lab.axe(desk.root), lab.flaws(desk.root)) == (theme, name, [], [])
 
     def test_nothing_is_cut_off_overprinted_or_too_small_through_a_payment(self, lab: "Lab"):
         """In 320 px, what 400 % of 1280 px leaves, and on small screens, of which JupyterLab keeps a third."""
@@ -260,8 +373,9 @@ class TestForEveryone:
         for width in (1440, 1180, 1000, 900, 700, 500, 360):
             lab.page.set_viewport_size({"width": width, "height": 4000})
             lab.page.wait_for_timeout(300)  # JupyterLab lays out its panels some frames later
-            found[width] = desk.ledger.evaluate(OVERPRINTED) + desk.ledger.evaluate(SCROLLED)
-            lab.shot(desk.ledger, f"desk-ledger-{width}")
+            ledger = desk.tab("Ledger")
+            found[width] = ledger.evaluate(OVERPRINTED) + ledger.evaluate(SCROLLED)
+            lab.shot(ledger, f"desk-ledger-{width}")
         assert {width: each for width, each in found.items() if each} == {}
         for width, height in ((360, 740), (320, 256)):
             lab.page.set_viewport_size({"width": width, "height": height})

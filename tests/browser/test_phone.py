@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
+from tests.browser.conftest import READY
 from workbench import Workbench
 
 if TYPE_CHECKING:
@@ -235,7 +236,19 @@ class TestTheNotebookAroundIt:
         lab.page.locator("section.wb-phone").wait_for(timeout=OPENS_MS)
         phone = Handset(lab, 1)
         expect(phone.words).to_contain_text("Enter PIN")
-        expect(phone.says).to_contain_text("run the cells again", timeout=SILENCE_MS)
+        expect(phone.says).to_contain_text("Run the first cells to switch it on", timeout=SILENCE_MS)
+        # Greyed, and no key of it can be pressed.
+        body = phone.root.locator(".wb-body")
+        expect(body).to_have_css("opacity", "0.55")
+        assert lab.axe(phone.root) == []
+        body.locator("[data-digit='9']").click(force=True)
+        expect(body.locator(".wb-pin")).to_have_value("")
+        lab.shot(phone.root, "phone-off")
+        lab.page.evaluate(READY, lab.path)
+        lab.run_all()
+        phone = Handset(lab, 1)
+        expect(phone.root.locator(".wb-body")).to_have_css("opacity", "1")
+        phone.asked()
 
     def test_the_tab_closed_and_opened_again_and_neither_pin_nor_number_is_saved(self, lab: "Lab"):
         phone = opened(lab, "number = '+26096' + '1234567'; bench.phone(number)")

@@ -1,5 +1,6 @@
 """How soon what the kernel has answered is to be seen: the time of the widgets' own drawing, without the kernel's."""
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,7 +48,7 @@ PRESS = """async (button) => {
 QUIET = "() => performance.now() - window.lastAnswer > 300"
 """All that was answered is drawn; a button may have been drawn anew."""
 PRESSED = {
-    "a row of the trace": (5, "Older"),
+    "a payment of the trace": (5, re.compile(r"\d+ steps")),
     "a part of the dashboard": (4, "Events"),
     "a request of the desk": (3, "Send request"),
     "a key of the handset that the service refuses": (2, "Send"),

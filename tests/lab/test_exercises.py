@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,9 +15,12 @@ import pandas as pd
 import pytest
 
 from workbench import Workbench, exercises, resources
+from workbench.domain.gaps import Gaps
 from workbench.errors import ApiError, ExerciseNotDone, ServiceUnreachable
+from workbench.going_live import checklist
 from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, check, progress
 from workbench.lab.exercises.shape import Exercise, done
+from workbench.register import relied_on
 
 Said = Callable[..., str]
 PHONE, PROVIDER, PREFIX = "+260961234567", "mtn", "+26096"
@@ -156,6 +160,13 @@ MISTAKES = {
         "buy:Sale:39.00 attempt buy:Sale:1.00 attempt": "the merchant is owed K38.02",
         "buy:Sale:40.00 attempt refund": "refunded",
     },
+    "in_debt": {
+        "": "Not done yet: No Lily",
+        "buy:Lily ring": "Not done yet: No Lily",
+        "buy:Lily ring pin": "Not done yet: The Lily is sold",
+        "buy:Lily:80.00 ring pin refund": "owes K2.00 of K80.00: the rest of the refund came out of its own balance",
+        "buy:Lily ring pin later:86400 refund": "came out of its own balance",
+    },
     "smallest_fee": {
         "": "Not done yet: No payment that small",
         "buy:Sale:0.49 attempt": "Of K0.49 the operator keeps nothing",
@@ -201,7 +212,13 @@ MISTAKES = {
         "down buy:Rose ring pin later:345600": "Bring the database back",
         "down buy:Rose ring pin later:345600 up replay buy:Rose ring pin": "Done: ",
     },
+    "relied_on_late": {
+        "": "Not done yet: No payment relies on late_success",
+        "buy:Lily ring": "The prompt is still open",
+        "buy:Lily ring later:3600": "no money came after it",
+    },
 }
+TOKEN = 'pay.auth.token(email="shop@example.com", password="x").access_token'
 WRONG_TYPE = {**EVENT, "type": "charge.succeeded"}
 SURELY = BY_NAME["charge_surely"].solution
 SIGNATURE = SURELY.partition("\n")[0]
@@ -219,6 +236,13 @@ CASES = [
         own(body={**EVENT, "id": "evt_yours"}): "its body calls it evt_yours",
         f"receiver.secrets.append({MINE!r})" + own(body=EVENT, secret=MINE): "a secret of your own",
         own(body=EVENT): "Done: The receiver has taken it for genuine",
+    }.items()),
+    *(("plant_by_token", code, words) for code, words in {
+        "": "Not done yet: No plant with the name Aloe",
+        'pay.plants.create(id=1, name="Aloe")': "registered with a key",
+        'bench.http.post("/plants", json={"name": "Aloe"}, headers={"Authorization": "Bearer at_x"})': "answered 401",
+        f'bench.client_with({TOKEN}).plants.create(id=1, name="Fern")': "Not done yet: No plant with the name Aloe",
+        f'bench.client_with({TOKEN}).plants.create(id=1, name="Aloe")': "Done: ",
     }.items()),
     *(("charge_surely", code, words) for code, words in {
         f"{SIGNATURE} pass": "Not done yet: The function has not charged anybody",
@@ -281,6 +305,27 @@ def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Said):
         assert words in said(check, "refused_order", bench, mint)
 
 
+def test_words_and_digits_that_were_read_off_a_page(bench: Workbench, said: Said, tmp_path: Path):
+    for answer, words in (
+        ("merchant", "days later"), ("Provider", "who keeps the wallet"), ("bank", "sweep"),
+        ("customer", "give it away"), ("wallet", "one of these words"), (" Operator ", "Done: "),
+    ):  # fmt: skip
+        assert words in said(check, "who_has_it", answer)
+    for ending in ("001", "005", "010"):
+        bench.operator.script(f"{PREFIX}4567{ending}", ["late_success" if ending == "010" else "prompt_timeout"])
+        story = do(bench, code_of("buy:Sale"))
+        bench.client.payment_intents.confirm(story["it"].id, phone=f"{PREFIX}4567{ending}", provider=PROVIDER)
+        bench.clock.advance(minutes=10)
+    for answer, words in (
+        ("567", "They end in 001, 005, 010"), ("005", "This payment is prompt_timeout"), ("010", "Done: K150.00 came")
+    ):  # fmt: skip
+        assert words in said(check, "came_late", bench, answer)
+    junit = tmp_path / "junit.xml"
+    junit.write_text('<a><testcase name="one"/><testcase name="two"><failure/></testcase></a>')
+    for answer, words in (("one", "This case passed"), ("three", "There are: one; two"), ("two", "Done: ")):
+        assert words in said(check, "failed_case", junit, answer)
+
+
 def test_takings_of_the_weekends(bench: Workbench, said: Said):
     for story in ("", "buy:Sale:5.00 attempt"):
         do(bench, code_of(story))
@@ -329,6 +374,12 @@ def test_a_reconciliation_and_one_account_of_it(said: Said):
         ("largest_break", "one row of result.breaks",
          [breaks, 900, "amount_mismatch", breaks["code"], breaks.iloc[1][["account", "variance_minor"]]]),
         ("largest_break", "no row of result.breaks", [made_up]),
+        ("what_is_left", "Done: 3 breaks are left", [-825]),
+        ("what_is_left", "The sign is the other way round", [825]),
+        ("what_is_left", "These are the sizes", [975]),
+        ("what_is_left", "the sum over all accounts", [9175]),
+        ("what_is_left", "Which rows count", [-8]),
+        ("what_is_left", "a whole number of ngwee", [-8.25, "-825"]),
         ("one_account", "Done: 3 breaks", [part(0, 1, 2)]),
         ("one_account", "It finds 2 breaks", [part(0, 1)]),
         ("one_account", "It compares bank:settlement, operator:mtn:float", [whole]),
@@ -337,6 +388,29 @@ def test_a_reconciliation_and_one_account_of_it(said: Said):
     ]  # fmt: skip
     for name, words, answers in rows:
         assert [each for each in answers if words not in said(check, name, whole, each)] == [], words
+
+
+def test_a_report_of_an_exam_and_a_list_before_going_live(bench: Workbench, said: Said):
+    def report(*verdicts: str) -> SimpleNamespace:
+        return SimpleNamespace(rows=tuple(SimpleNamespace(title=f"of {each}", verdict=each) for each in verdicts))
+
+    for given, words in (
+        (report(), "should be the report of an exam"),
+        (report("passed", "failed"), "fails 1 of 2 checks, the first of them: of failed"),
+        (report("passed", "not examined"), "not examined in 1 checks, such as: of not examined"),
+        (report("passed"), "Done: All 1 checks"),
+    ):
+        assert words in said(check, "passes_the_exam", given)
+    trace = bench.control.trace()
+    names = {"checklist": checklist, "exam": None, "trace": trace, "relied_on": [*relied_on(trace)]}
+    solved = do(bench, BY_NAME["nothing_guessed"].solution, **names)
+    for given, words in (
+        (report("passed"), "a list as checklist"),
+        (checklist(trace=trace), "rows are still guessed, the first of them"),
+        (checklist(asdict(Gaps())), "Hand over the trace too"),
+        (solved["answer"], "Done: "),
+    ):
+        assert words in said(check, "nothing_guessed", given)
 
 
 class TestNothingRaises:
@@ -412,7 +486,10 @@ class TestProgress:
     ):
         shown = exercises.report()._repr_mimebundle_()
         assert "<caption>Exercises: 0 of" in shown["text/html"]
-        assert all(each.notebook in shown["text/plain"] and each.title in shown["text/html"] for each in EXERCISES)
+        assert all(
+            resources.notebook_name(each.notebook) in shown["text/plain"] and each.title in shown["text/html"]
+            for each in EXERCISES
+        )
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         assert (another(""), FILE.exists()) == ("not begun", False), "not done yet is nothing to keep"
         assert another(code_of("buy:Orchid:1.00")) == "tried"
@@ -455,12 +532,12 @@ class TestProgress:
 
 
 def test_the_notebooks_cells_and_words_are_those_of_the_table_in_their_order():
-    paths = {each.stem: each for each in resources.notebooks()}
-    assert list(dict.fromkeys(each.notebook for each in EXERCISES)) == list(paths)
+    course = resources.course()
+    assert list(dict.fromkeys(each.notebook for each in EXERCISES)) == list(course)
     assert len(BY_NAME) == len(EXERCISES)
     calls = []
-    for path in paths.values():
-        cells = json.loads(path.read_text("utf-8"))["cells"]
+    for each in course.values():
+        cells = json.loads(each.path.read_text("utf-8"))["cells"]
         sources = ["".join(each["source"]) for each in cells if "exercise" in each["metadata"].get("tags", ())]
         calls += [re.findall(r'^exercises\.check\("(\w+)", ([\w, ]+)\)$', source, re.MULTILINE) for source in sources]
     wanted = [[(each.name, ", ".join(inspect.signature(each.check).parameters))] for each in EXERCISES]

@@ -93,6 +93,7 @@ def filled(bench: Workbench) -> dict[str, str]:
     pay.payment_intents.confirm(paid.id, phone=PHONE, provider="mtn")
     bench.phone(PHONE).enter_pin("1234")
     charge = pay.charges.create(amount=20_000, channel="mtn", phone="+260961234568", idempotency_key="order-1")
+    late = pay.charges.create(amount=5_000, channel="mtn", phone="+260960000010", idempotency_key="order-0")
     bench.clock.advance(days=4)
     open_intent = pay.payment_intents.create(amount=Decimal("20.00"))
     prompted = pay.payment_intents.create(amount=Decimal("30.00"))
@@ -101,10 +102,12 @@ def filled(bench: Workbench) -> dict[str, str]:
     payout = pay.payouts.create(amount=Decimal("10.00"))
     return {
         "intent_id": open_intent.id, "client_secret": str(open_intent.client_secret), "paid_id": paid.id,
-        "charge_id": charge.id, "refund_id": refund.id, "payout_id": payout.id,
+        "charge_id": charge.id, "item": late.id, "refund_id": refund.id, "payout_id": payout.id,
+        "payment_id": paid.id, "request_id": bench.control.requests(limit="1").data[0].id,
         "event_id": pay.events.list().data[0].id,
         "delivery_id": pay.deliveries.list(status="dead_letter").data[0].id,
         "endpoint_id": pay.webhook_endpoints.list().data[0].id, "key_id": pay.api_keys.create().id,
+        "operation_id": "createCharge",
         "entry_id": bench.ledger.entries["id"].iloc[-1], "last_row": str(bench.trace[-1]["seq"]),
         "phone": PHONE, "refresh_token": str(token.refresh_token), "password": "any", "pin": "9999",
     }  # fmt: skip
@@ -171,6 +174,7 @@ SAID = [
     Case("POST", "/sandbox/operator/query", {"charge": "{charge_id}"}),
     Case("POST", "/sandbox/accounts", {"name": "SEED STORE"}),
     Case("POST", "/sandbox/webhook_endpoints/{endpoint_id}/faults", {"faults": ["duplicate", "out_of_order"]}),
+    Case("POST", "/sandbox/suspense/{item}/settle", {"how": "return"}),
     Case("POST", "/sandbox/ledger/entries", {"recipe": "rounding", "amount_minor": 1,
          "account": "operator:mtn:float", "reference": "r-1"}),
     Case("GET", "/sandbox/ledger/movements", None, {"account": "operator:mtn:float"}),

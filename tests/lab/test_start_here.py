@@ -1,8 +1,6 @@
-"""The first notebook: its map, and that it robs nobody of the PIN, whatever is run in whatever order."""
+"""The first notebook: it robs nobody of the PIN, whatever is run in whatever order."""
 
-import itertools
 import json
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,31 +8,9 @@ import pytest
 
 from workbench import resources
 
-PATHS = {each.stem: each for each in resources.notebooks()}
-START = "00_start_here"
-
-
-def cells(notebook: str, kind: str) -> list[str]:
-    found = json.loads(PATHS[notebook].read_text("utf-8"))["cells"]
-    return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
-
-
-CODE = cells(START, "code")
+CELLS = json.loads(resources.notebooks()[0].read_text("utf-8"))["cells"]
+CODE = ["".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"]
 PARAMETERS, SETUP, ASK, RING, PIN, LOOK = CODE[:6]
-MAP = re.findall(
-    r"^\| (\d+) \| \[.+\]\((\w+)\.ipynb\) \| .+ \| (\d+) \|$", "\n".join(cells(START, "markdown")), re.MULTILINE
-)
-
-
-def test_the_map_lists_every_other_notebook_in_order_with_its_minutes_and_each_leads_to_the_next():
-    names = list(PATHS)
-    assert [name for _, name, _ in MAP] == names[1:]
-    assert names[0] == START
-    for number, name, minutes in MAP:
-        assert int(number) == int(name[:2])
-        assert f"**How long**\n\nAbout {minutes} minutes" in cells(name, "markdown")[0]
-    for name, following in itertools.pairwise(names):
-        assert f"**What is next:** [{following}.ipynb]({following}.ipynb)" in cells(name, "markdown")[-1]
 
 
 @pytest.fixture

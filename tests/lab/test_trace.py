@@ -1,6 +1,7 @@
 """The trace: its table, diagram and exchanges, its board in JupyterLab, and what is kept back in each."""
 
 import json
+import re
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
@@ -8,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from workbench import Workbench
@@ -240,8 +241,10 @@ def paid(bench: Workbench, amount: str = "150.00") -> str:
     return made.id
 
 
-def board_of(bench: Workbench, trace: Trace | None = None) -> Board:
-    return trace_board(bench.trace if trace is None else trace, bench)
+def board_of(bench: Workbench, trace: Trace | None = None, form: str = "table") -> Board:
+    board = trace_board(bench.trace if trace is None else trace, bench)
+    board.do("trace", "show", form)
+    return board
 
 
 def seen(board: Board) -> dict[str, Any]:
@@ -311,7 +314,11 @@ def test_one_payment_and_one_kind_can_be_chosen_and_not_what_there_is_not(
         assert len(rows(board)) == len(bench.trace)
     board.do("trace", "follow", payment=first, of_kind="entry")
     assert [row["cells"][3] for row in rows(board)] == ["ZMW 150.00 received through mtn"]
-    assert "ZMW 20.00" not in items(board, "fold")[0]["items"][0]["svg"]
+    saved = board.do("trace", "save", "SVG")
+    assert saved
+    assert saved.download
+    assert "ZMW 150.00" in saved.download.text
+    assert "ZMW 20.00" not in saved.download.text
     monkeypatch.setattr(trace_part, "MOST_PAYMENTS", 1)
     assert [value for value, _ in items(board, "form")[0]["fields"][0]["options"]] == ["", second, first], "the chosen"
     board.do("trace", "follow", payment="", of_kind="entry")
@@ -332,8 +339,8 @@ def test_long_traces_are_turned_page_by_page(bench: Workbench):
             board.do("trace", "turn", where)
         assert ids(board)[0] == expected[0]
     assert ids(board) == every[-PAGE:]
-    empty = board_of(bench, bench.trace[:0])
-    assert (rows(empty), items(empty, "fold")) == ([], [])
+    empty = board_of(bench, bench.trace[:0], "diagram")
+    assert (rows(empty), items(empty, "split")) == ([], [])
 
 
 def test_it_is_live_only_where_somebody_looks_and_nothing_of_it_is_saved(
@@ -350,6 +357,111 @@ def test_it_is_live_only_where_somebody_looks_and_nothing_of_it_is_saved(
     monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
     assert VIEW in bench.trace._repr_mimebundle_()
     assert VIEW in bench.trace.for_(first)._repr_mimebundle_()
+
+
+def piece(board: Board) -> dict[str, Any]:
+    """The diagram and its drawer."""
+    (split,) = items(board, "split")
+    return split
+
+
+def bands(board: Board) -> dict[str, list[str]]:
+    """The steps that are unfolded, by their payments."""
+    found = piece(board)["items"][0]["bands"]
+    return {band["id"]: [arrow["id"] for arrow in band.get("arrows", [])] for band in found}
+
+
+def buttons(board: Board) -> list[str]:
+    return [each["label"] for each in items(board, "actions")[0]["actions"]]
+
+
+class TestTheDiagramToTouch:
+    def test_a_payments_steps_stand_in_a_band_that_folds(self, bench: Workbench):
+        made = [paid(bench, "1.00") for _ in range(4)]
+        bench.client.refunds.create(payment_intent=made[0], amount=Decimal("1.00"))
+        board = board_of(bench, form="diagram")
+        trace = bench.trace
+        expected = {each: [str(row["seq"]) for row in trace if row["payment"] == each] for each in bands(board)}
+        assert {*made} < {*expected}
+        latest = [*expected][-3:]
+        assert bands(board) == {each: rows if each in latest else [] for each, rows in expected.items()}
+        board.do("trace", "fold", made[0])
+        board.do("trace", "fold", latest[-1])
+        assert bands(board)[made[0]] == expected[made[0]]
+        assert bands(board)[latest[-1]] == []
+        before = bands(board)
+        paid(bench)
+        assert {each: rows for each, rows in bands(board).items() if each in before and each not in latest} == {
+            each: rows for each, rows in before.items() if each not in latest
+        }, "what somebody chose stays"
+        for label, is_open in (("Fold all", False), ("Unfold all", True)):
+            assert label in buttons(board)
+            board.do("trace", "fold")
+            assert {bool(rows) for rows in bands(board).values()} == {is_open}
+        told = repr(board)
+        assert all(each in told for each in ("your server", "payment_intent.succeeded", "200 requires_action"))
+
+    def test_it_is_paused_says_how_much_is_new_and_follows_again(self, bench: Workbench):
+        paid(bench)
+        for form in ("diagram", "table"):
+            board = board_of(bench, form=form)
+            board.do("trace", "pause")
+            before = seen(board)["items"]
+            assert "Follow again" in buttons(board)
+            known = len(bench.trace)
+            paid(bench)
+            assert f"{len(bench.trace) - known} new, show" in buttons(board)
+            assert seen(board)["items"][3:] == before[3:]
+            board.do("trace", "newest")
+            assert "Pause" in buttons(board)
+            assert seen(board)["items"][3:] != before[3:]
+        board.do("trace", "pause")
+        bench.reset()
+        assert "Pause" in buttons(board), "there is nothing left to hold"
+
+    def test_an_arrow_opens_what_its_row_of_the_table_unfolds(self, bench: Workbench):
+        paid(bench)
+        board, table = board_of(bench, form="diagram"), board_of(bench)
+        for row in bench.trace:
+            place = str(row["seq"])
+            for each, name in ((board, "fold"), (table, "unfold")):
+                each.do("trace", name if name == "unfold" else "open", place)
+            (unfolded,) = [each for each in rows(table) if each.get("beneath")]
+            assert piece(board)["drawer"]["items"][1:] == unfolded["beneath"]
+            (arrow,) = [
+                arrow
+                for band in piece(board)["items"][0]["bands"]
+                for arrow in band.get("arrows", [])
+                if arrow.get("opened")
+            ] or [{"id": place}]
+            assert (arrow["id"], piece(board)["drawer"]["row"]) == (place, place)
+        board.do("trace", "close")
+        assert "drawer" not in piece(board)
+
+    def test_what_is_saved_is_what_is_shown(self, bench: Workbench):
+        first, _ = paid(bench), paid(bench, "20.00")
+        board = board_of(bench, form="diagram")
+        board.do("trace", "follow", payment=first, of_kind="")
+        drawn = bench.trace.for_(first).sequence
+        for form in ("SVG", "PNG"):
+            saved = board.do("trace", "save", form)
+            assert saved
+            assert saved.download == (f"{first}.{form.lower()}", drawn.svg), "a browser makes the PNG of it"
+        shown = board.do("trace", "save", "Mermaid")
+        assert shown
+        assert shown.code[0].text == f"```mermaid\n{drawn.mermaid}```"  # type: ignore[union-attr]  a Code
+
+    @settings(deadline=None)
+    @given(words=st.text(max_size=60))
+    @example(words="#1; <b>%%{init}%% $x$ \\")
+    def test_whatever_a_text_holds_mermaid_gets_a_line_a_message(self, words: str):
+        row = {"at": "2026-01-05T06:00:00.000Z", "kind": "entry", "what": words, "result": "", "detail": {}}
+        head, *lines = SequenceDiagram([row]).mermaid.splitlines()
+        assert head == "sequenceDiagram"
+        assert [line.split()[0] for line in lines] == ["participant", "participant", "lane1->>lane3:"]
+        text = lines[-1].partition(": ")[2]
+        assert text
+        assert not set(re.sub(r"#\d+;", "", text)) & set("#;<>&%$\\")
 
 
 class TestItFollows:

@@ -11,7 +11,7 @@ from workbench.errors import WorkbenchError
 from workbench.lab import views
 from workbench.lab.board_widget import BROKEN
 from workbench.lab.sections import BoardSection, Message, whole_text
-from workbench.lab.views import BAD, Item, Note, Section, as_data, slots
+from workbench.lab.views import BAD, Action, Item, Note, Section, as_data, slots
 from workbench.render import Column, Table, Widget, bundle, pairs, preformatted, with_widget
 from workbench.visible import visible
 
@@ -23,7 +23,7 @@ FOLLOW = "follow"
 """What a form that is typed into asks its section to do."""
 _LIVE = "(live in JupyterLab)"
 _AREA = "area"
-_HOLDERS = (views.Picture, views.Beside, views.Fold, views.Slot)
+_HOLDERS = (views.Picture, views.Beside, views.Fold, views.Slot, views.Split)
 _STATES = {views.DONE: "✓", views.NOW: "●", views.AHEAD: "○", views.FAILED: "✗"}
 """The signs of steps; the widget names the states in words too, for screen readers."""
 
@@ -72,6 +72,22 @@ def _step(steps: views.Steps) -> str:
     )
 
 
+def _split(split: views.Split) -> tuple[Item, ...]:
+    """The list, and what is open of it."""
+    opened = split.drawer
+    return (*split.items, *((Note(f"{opened.title}: {opened.id}, {opened.status}"), *opened.items) if opened else ()))
+
+
+def _listed(sequence: views.Sequence) -> views.Grid:
+    """The steps that are unfolded, one a row."""
+    lanes = sequence.lanes
+    rows = tuple(
+        views.Row(each.id, (each.at, lanes[each.source], lanes[each.target], each.text, each.response))
+        for band in sequence.bands for each in band.arrows
+    )  # fmt: skip
+    return views.Grid(sequence.label, views.headings("moment (UTC)", "from", "to", "what", "response"), rows)
+
+
 def _lines(form: views.Form) -> dict[str, str]:
     """What a form holds, in one line each; texts of several lines stand below it."""
     return {each.label: _filled_in(each) for each in form.fields if each.type != _AREA}
@@ -105,6 +121,8 @@ _TEXT: Mapping[type, Callable[[Any], str]] = {
     views.Code: lambda code: f"{code.label}:\n{code.text}",
     views.Picture: lambda picture: picture.says,
     views.Beside: lambda beside: "\n\n".join(_texts(beside.items)),
+    views.Sequence: lambda sequence: _drawn(_TEXT, _listed(sequence)),
+    views.Split: lambda split: "\n\n".join(_texts(_split(split))),
     views.Steps: lambda steps: f"{steps.label}: {_step(steps)}",
     views.Slot: lambda slot: "\n".join(_texts(slot.instead)),
 }
@@ -120,6 +138,8 @@ _HTML: Mapping[type, Callable[[Any], str]] = {
     views.Picture: lambda picture: f"<figure>{picture.svg}<figcaption>{escape(picture.says)}</figcaption></figure>",
     views.Fold: lambda fold: f"<details><summary>{escape(fold.label)}</summary>{_htmls(fold.items)}</details>",
     views.Beside: lambda beside: _htmls(beside.items),
+    views.Sequence: lambda sequence: _drawn(_HTML, _listed(sequence)),
+    views.Split: lambda split: _htmls(_split(split)),
     views.Steps: lambda steps: f"<p>{escape(steps.label)}: {escape(_step(steps))}</p>",
     views.Slot: lambda slot: _htmls(slot.instead),
 }
@@ -205,6 +225,8 @@ class Board:
         """Show a message in the board's status line."""
         text = visible(message.text, lines=True)
         self._said = {"text": text, "tone": message.tone, "number": self._said.get("number", 0) + 1}
+        if message.leads is not None:
+            self._said["leads"] = as_data(message.leads)
 
     def __repr__(self) -> str:
         return text(self.title, self.sections())
@@ -233,8 +255,8 @@ class Board:
                 on = str(pressed.get("on") or "")
                 message = self.do(str(pressed.get("part")), str(pressed.get("do")), on, **values)
                 self.refresh()
-                if message is not None and message.reveal is not None:
-                    self.widget.reveal(message.reveal)
+                if message is not None:
+                    self.widget.hand_over(message)
             except Exception:
                 # Over what was drawn last: to draw anew may be what failed.
                 self.say(Message(BROKEN, BAD))
@@ -262,4 +284,8 @@ class Board:
         try:
             return handler(on, {each: whole_text(value) for each, value in values.items()})
         except WorkbenchError as error:
-            return None if name == FOLLOW else Message(str(error), BAD)
+            return None if name == FOLLOW else Message(str(error), BAD, leads=self._leads(error))
+
+    def _leads(self, error: WorkbenchError) -> Action | None:  # noqa: ARG002  for who knows where
+        """Where a person looks further after an error."""
+        return None

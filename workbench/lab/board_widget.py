@@ -8,7 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from workbench.lab.sections import Reveal
+from workbench.lab.sections import Message
 
 BROKEN = "Something in the workbench failed; the kernel's log says what."
 _STATIC = Path(__file__).parent / "static"
@@ -27,8 +27,8 @@ class BoardWidget(anywidget.AnyWidget):
     and in a view stand the numbers and texts that somebody has typed.
     """
 
-    _esm = asset("dom.js", "pieces.js", "forms.js", "board.js")
-    _css = asset("theme.css", "board.css")
+    _esm = asset("dom.js", "pieces.js", "sequence.js", "forms.js", "tabs.js", "board.js")
+    _css = asset("theme.css", "board.css", "desk.css", "dashboard.css", "trace.css")
     title = traitlets.Unicode().tag(sync=True)
     view = traitlets.Dict()
     answered = traitlets.Int(0).tag(sync=True)
@@ -47,9 +47,11 @@ class BoardWidget(anywidget.AnyWidget):
             self.title = str(view.get("title", ""))
             self.send({"view": view})
 
-    def reveal(self, secret: Reveal) -> None:
-        """Show a secret this once: a message, which no saved notebook holds."""
-        self.send({"reveal": {"label": secret.label, "secret": secret.secret}})
+    def hand_over(self, message: Message) -> None:
+        """A secret to show this once, or a file to keep: sent alone, so that no saved notebook holds it."""
+        for name in ("reveal", "download"):
+            if (given := getattr(message, name)) is not None:
+                self.send({name: given._asdict()})
 
     def _receive(self, message: dict[str, Any]) -> None:
         """A page that has just been opened asks to see, and says so when it is closed; anything else is pressed."""

@@ -11,7 +11,7 @@ import traitlets
 
 from workbench.domain import ussd, wire
 from workbench.domain.masking import mask
-from workbench.domain.phones import OPERATORS, mask_phone
+from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.wire import control
 from workbench.errors import WorkbenchError
 from workbench.handset import Phone, on_screen
@@ -74,7 +74,7 @@ def view_of(state: PhoneState, before: View) -> View:
     view = {
         **EMPTY,
         "name": mask_phone(handset.phone),
-        "operator": OPERATORS[handset.operator].name,
+        "operator": EVERY_OPERATOR[handset.operator].name,
         "words": "\n".join(on_screen(handset.screen)),
         "outcome": OUTCOMES.get(handset.state, ""),
         "messages": [

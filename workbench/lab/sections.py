@@ -16,6 +16,8 @@ T = TypeVar("T", bound=Identified)
 Values: TypeAlias = Mapping[str, str]
 """What a form holds, by the names of its fields."""
 _PAY: Final = "pay = bench.client\n"
+_ACTING: Final = "pay = bench.acting\n"
+_VERSION: Final = "/v1/"
 SIZE = 25
 NEWEST, NEWER, OLDER = "newest", "newer", "older"
 _CURSOR_GONE = "cursor_unknown"
@@ -29,6 +31,11 @@ def whole_text(text: str) -> str:
 def when(at_s: float | None) -> str:
     """A moment in Lusaka, to the second; a dash for none."""
     return "-" if at_s is None else moment(int(at_s * 1000)).astimezone(LUSAKA).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def utc(at_s: float | None) -> str:
+    """The same moment in UTC, to be shown over it."""
+    return "" if at_s is None else f"{moment(int(at_s * 1000)):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def span(seconds: float) -> str:
@@ -46,6 +53,23 @@ def counted(count: int, one: str) -> str:
     return f"{count} {one if count == 1 else f'{one}s'}"
 
 
+def turns(label: str, *, has_newer: bool, has_older: bool) -> tuple[Item, ...]:
+    """To turn the pages; none where there is but one."""
+    if not has_newer and not has_older:
+        return ()
+    first = "" if has_newer else "This is the newest page."
+    last = "" if has_older else "This is the oldest page."
+    ways = ((NEWEST, first), (NEWER, first), (OLDER, last))
+    return (Actions(label, tuple(Action("turn", where.capitalize(), where, off=off) for where, off in ways)),)
+
+
+class Download(NamedTuple):
+    """A file that the browser is handed, to keep."""
+
+    name: str
+    text: str
+
+
 class Reveal(NamedTuple):
     """A secret to be seen this once: it goes to the browser as a message, and into nothing that is saved."""
 
@@ -54,12 +78,14 @@ class Reveal(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What came of a button: a sentence, its tone, the same in code, and a secret that is shown once."""
+    """What came of a button: a sentence, its tone, the same in code; what a browser gets alone; what leads further."""
 
     text: str
     tone: str = GOOD
     code: tuple[Item, ...] = ()
     reveal: Reveal | None = None
+    download: Download | None = None
+    leads: Action | None = None
 
 
 Handler: TypeAlias = Callable[[str, Values], Message | None]
@@ -75,6 +101,7 @@ class BoardSection(ABC):
     id: ClassVar[str]
     title: ClassVar[str] = ""
     wide: ClassVar[bool] = False
+    tab: ClassVar[int] = 0
     _open = ""
     """The row that is unfolded, by its id."""
 
@@ -82,12 +109,16 @@ class BoardSection(ABC):
     def _items(self) -> Iterable[Item]:
         """What is to be seen now."""
 
+    def _badge(self) -> str:
+        """What its tab says beside its title."""
+        return ""
+
     def section(self) -> Section:
         """What it shows; or why it cannot."""
         try:
-            return Section(self.id, self.title, tuple(self._items()), self.wide)
+            return Section(self.id, self.title, tuple(self._items()), self.wide, self.tab, self._badge())
         except WorkbenchError as error:
-            return Section(self.id, self.id.capitalize(), (Note(str(error), BAD),))
+            return Section(self.id, self.id.capitalize(), (Note(str(error), BAD),), tab=self.tab)
 
     def handler(self, name: str) -> Handler | None:
         """What a button calls; None where there is no such button."""
@@ -101,11 +132,11 @@ class BoardSection(ABC):
 
 
 class SessionSection(BoardSection):
-    """A section that reads with `looking`, the key that the session holds now, and acts with the session's client."""
+    """A section that reads with `looking`, the key that the session holds now, and acts with the session's `acting`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._pay = session.client
+        self._pay = session.acting
         self._looking = session.looking()
 
     def _now_s(self) -> int:
@@ -123,7 +154,10 @@ class SessionSection(BoardSection):
         """The same call in Python and in curl; `python` is what stands around the call there."""
         made = snippet(method, path, body, query=query, base_url=self._session.base_url)
         before, pay, call = made.python.rpartition(_PAY)
-        return (Beside((Code("Python", before + pay + python.format(call)), Code("curl", made.curl))),)
+        curl = made.curl
+        if path.startswith(_VERSION) and self._session.is_on_dashboard(path):
+            pay, curl = _ACTING, curl.replace(_VERSION, f"{wire.DASHBOARD}/", 1)
+        return (Beside((Code("Python", before + pay + python.format(call)), Code("curl", curl))),)
 
 
 class PagedSection(SessionSection, Generic[T]):
@@ -135,6 +169,7 @@ class PagedSection(SessionSection, Generic[T]):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._group = getattr(self._looking, self.group)
+        self._numbered = self._looking.pagination == "page"
         self._after: list[str] = []
         """The last row of each page before this one."""
         self._last = ""
@@ -143,9 +178,10 @@ class PagedSection(SessionSection, Generic[T]):
 
     def _rows(self, **filters: str | None) -> list[T]:
         """The page that is shown, as it is now; the newest one where its place is gone, as after a reset."""
-        after = self._after[-1] if self._after else None
+        cursor = {"starting_after": self._after[-1]} if self._after else {}
+        place = {"page": len(self._after) + 1} if self._numbered else cursor
         try:
-            page: wire.List[T] = self._group.list(limit=self.page_size, starting_after=after, **filters)
+            page: wire.List[T] = self._group.list(limit=self.page_size, **place, **filters)
         except NotFound as error:
             if error.code != _CURSOR_GONE:
                 raise
@@ -164,11 +200,5 @@ class PagedSection(SessionSection, Generic[T]):
             self._after = []
 
     def _buttons(self, label: str) -> tuple[Item, ...]:
-        """To turn the pages; none where there is but one."""
-        if not self._after and not self._has_more:
-            return ()
-        first = "" if self._after else "This is the newest page."
-        last = "" if self._has_more else "This is the oldest page."
-        ways = ((NEWEST, first), (NEWER, first), (OLDER, last))
-        actions = tuple(Action("turn", where.capitalize(), where, off=off) for where, off in ways)
-        return (Actions(f"{label}: page {len(self._after) + 1}", actions),)
+        label = f"{label}: page {len(self._after) + 1}"
+        return turns(label, has_newer=bool(self._after), has_older=self._has_more)

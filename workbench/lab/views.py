@@ -49,22 +49,28 @@ class Note(_View, frozen=True):
 
 
 class Facts(_View, frozen=True):
-    """Names and values."""
+    """Names and values; those whose names are `pills` are statuses, as in a table's column of them."""
 
     pairs: tuple[tuple[str, str], ...]
+    pills: tuple[str, ...] = ()
 
 
 class Heading(_View, frozen=True):
-    """A column's heading; `numeric` columns are set flush right."""
+    """A column's heading; `numeric` columns are set flush right, and `pill` ones hold statuses.
+
+    The tone of a status is that of the sign it begins with: "✓ succeeded".
+    """
 
     text: str
     numeric: bool = False
+    pill: bool = False
 
 
 class Row(_View, frozen=True):
     """A row of a table, its buttons, and what unfolds beneath it, named by `more_label`.
 
-    What is costly to read is `beneath` instead: it is there only while the row is unfolded.
+    What is costly to read is `beneath` instead: it is there only while the row is unfolded. `hovers` are shown over
+    the cells, in their order: the moment in UTC over one in Lusaka.
     """
 
     id: str
@@ -73,12 +79,14 @@ class Row(_View, frozen=True):
     more: tuple["Item", ...] = ()
     more_label: str = "Details"
     beneath: tuple["Item", ...] = ()
+    hovers: tuple[str, ...] = ()
 
 
 class Grid(_View, frozen=True):
     """A captioned table; `empty` is shown where it has no rows.
 
     Where it is narrow, the rows of one with buttons, or that may be `cards`, are laid out one below the other.
+    With `opens` each row is a button, which asks the section to do that on its id; `opened` is the one that is open.
     """
 
     caption: str
@@ -86,10 +94,12 @@ class Grid(_View, frozen=True):
     rows: tuple[Row, ...]
     empty: str = "Nothing yet."
     cards: bool = False
+    opens: str = ""
+    opened: str = ""
 
 
 class Field(_View, frozen=True):
-    """Something to fill in; `type` is text, number, search, select, area or check ("yes" or "")."""
+    """Something to fill in; `type` is text, number, date, search, select, area or check ("yes" or "")."""
 
     name: str
     label: str
@@ -128,6 +138,43 @@ class Picture(_View, frozen=True):
     says: str
 
 
+class Arrow(_View, frozen=True):
+    """A step of a sequence: from one lane to another, by their places, and the response's way back if one came.
+
+    `of` is the kind of its row in the trace, `at` its time; `bad` is what went wrong, `opened` what is looked into.
+    """
+
+    id: str
+    at: str
+    of: str
+    source: int
+    target: int
+    text: str
+    response: str = ""
+    bad: bool = False
+    opened: bool = False
+
+
+class Band(_View, frozen=True):
+    """The steps that belong together; those of a band that is folded up are not sent."""
+
+    id: str
+    fold: Action
+    arrows: tuple[Arrow, ...] = ()
+
+
+class Sequence(_View, frozen=True):
+    """A sequence diagram of bands, whose arrows are buttons: each asks the section to `open` its id.
+
+    One that is not `held` moves on with what happens.
+    """
+
+    label: str
+    lanes: tuple[str, ...]
+    bands: tuple[Band, ...]
+    held: bool = False
+
+
 class Fold(_View, frozen=True):
     """Something that a person unfolds."""
 
@@ -143,20 +190,43 @@ class Beside(_View, frozen=True):
     items: tuple["Item", ...]
 
 
+class Drawer(_View, frozen=True):
+    """All there is of one row, beside its list: its status, the id to copy, and the button that closes it.
+
+    `row` is the row's id where it is another than the one to copy.
+    """
+
+    id: str
+    title: str
+    status: str
+    items: tuple["Item", ...]
+    close: Action
+    row: str = ""
+
+
+class Split(_View, frozen=True):
+    """A list and the drawer of the row that is open, or the drawer alone where there is no room for both."""
+
+    items: tuple["Item", ...]
+    drawer: Drawer | None = None
+
+
 class Menu(_View, frozen=True):
-    """What to choose from, and what is chosen; a choice asks the section to `show` it."""
+    """What to choose from, and what is chosen; a choice asks the section to `do` it, which is to `show` it."""
 
     label: str
     choices: tuple[tuple[str, str], ...]
     chosen: str
+    do: str = "show"
 
 
 class Step(_View, frozen=True):
-    """Something on the way; its state is done, now, ahead or failed."""
+    """Something on the way; its state is done, now, ahead or failed. `hover` is shown over its note."""
 
     text: str
     state: str
     note: str = ""
+    hover: str = ""
 
 
 class Steps(_View, frozen=True):
@@ -174,16 +244,27 @@ class Slot(_View, frozen=True):
     instead: tuple["Item", ...] = ()
 
 
+ALWAYS = 10_000
+
+
 class Section(_View, frozen=True):
-    """A titled piece of a board; its `id` is that of its `BoardSection`. A `wide` one has a row to itself."""
+    """A titled piece of a board; its `id` is that of its `BoardSection`. A `wide` one has a row to itself.
+
+    On a board of fewer rem than `tab` it is one of several that are seen one at a time: `ALWAYS` is more than any
+    board has. `badge` says on its tab how much there is, or what came of it.
+    """
 
     id: str
     title: str
     items: tuple["Item", ...]
     wide: bool = False
+    tab: int = 0
+    badge: str = ""
 
 
-Item: TypeAlias = Note | Facts | Grid | Form | Actions | Code | Picture | Fold | Beside | Menu | Steps | Slot
+Item: TypeAlias = (
+    Note | Facts | Grid | Form | Actions | Code | Picture | Fold | Beside | Menu | Sequence | Split | Steps | Slot
+)
 
 
 def as_data(view: object) -> Any:  # noqa: ANN401  plain data, of any shape
@@ -191,7 +272,7 @@ def as_data(view: object) -> Any:  # noqa: ANN401  plain data, of any shape
     return _read(msgspec.to_builtins(view))
 
 
-_TO_SEND_BACK = frozenset({"id", "on", "do", "name", "value", "chosen", "svg"})
+_TO_SEND_BACK = frozenset({"id", "on", "do", "name", "value", "chosen", "opened", "svg"})
 """What is typed, or tells the kernel what is meant, goes to the browser and comes back as it is."""
 _CHOICES = frozenset({"options", "choices"})
 _ONE_LINE = frozenset({"cells", "pairs"})
@@ -214,8 +295,10 @@ def slots(items: tuple[Item, ...]) -> Iterator[Slot]:
             yield each
         elif isinstance(each, Beside):
             yield from slots(each.items)
+        elif isinstance(each, Split):
+            yield from slots((*each.items, *(each.drawer.items if each.drawer else ())))
 
 
-def headings(*texts: str, numeric: tuple[str, ...] = ()) -> tuple[Heading, ...]:
-    """The headings of a table, those named in `numeric` flush right."""
-    return tuple(Heading(text, text in numeric) for text in texts)
+def headings(*texts: str, numeric: tuple[str, ...] = (), pills: tuple[str, ...] = ()) -> tuple[Heading, ...]:
+    """The headings of a table, those named in `numeric` flush right, those in `pills` over statuses."""
+    return tuple(Heading(text, text in numeric, text in pills) for text in texts)

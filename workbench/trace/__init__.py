@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any, TypeAlias, overload
 
 from msgspec.structs import asdict
 
+from workbench import har
 from workbench.domain import wire
 from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
 from workbench.render import Table, Widget, bundle, table, with_widget
@@ -91,6 +93,13 @@ class Trace(Sequence["dict[str, Any]"]):
     def sequence(self) -> SequenceDiagram:
         """The latest rows as a sequence diagram: who sent what to whom."""
         return SequenceDiagram(self._rows)
+
+    def save(self, file: str | Path) -> None:
+        """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `gaps --from` and `check-live`.
+
+        Raises TrafficRefused: it cannot be written there.
+        """
+        har.write(Path(file), self._rows, self._context.base_url or "http://sandbox")
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """The columns of the table as plain values."""

@@ -80,6 +80,11 @@ _OF_KIND: Final[Mapping[str, Callable[[dict[str, Any]], Step]]] = {
 }
 
 
+def step_of(row: dict[str, Any]) -> Step:
+    """A row of a trace as a step."""
+    return _OF_KIND[row["kind"]](row)
+
+
 def _step(
     row: dict[str, Any], source: str, target: str, label: str, response: str = "", *, is_bad: bool = False
 ) -> Step:
@@ -236,7 +241,7 @@ class SequenceDiagram:
     """The steps of the last rows of a trace."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self.steps: list[Step] = [_OF_KIND[row["kind"]](row) for row in rows[-MOST_ROWS:]]
+        self.steps: list[Step] = [step_of(row) for row in rows[-MOST_ROWS:]]
         left_out = len(rows) - len(self.steps)
         self.note = f"the last {len(self.steps)} of {len(rows):,} steps" if left_out else ""
 
@@ -244,6 +249,18 @@ class SequenceDiagram:
     def svg(self) -> str:
         """The picture; the same steps give the same text."""
         return _drawn(self.steps, "; ".join(each for each in (self.note, "UTC", MASK_NOTE) if each))
+
+    @property
+    def mermaid(self) -> str:
+        """The same for a Markdown page that draws Mermaid: put it between "```mermaid" and "```"."""
+        used = {each for step in self.steps for each in (step.source, step.target)}
+        lanes = {lane: f"lane{place}" for place, lane in enumerate(LANES) if lane in used}
+        lines = ["sequenceDiagram", *(f"    participant {name} as {lane}" for lane, name in lanes.items())]
+        for step in self.steps:
+            (label, response), source, target = _crossed(step), lanes[step.source], lanes[step.target]
+            lines.append(f"    {source}->>{target}: {_in_mermaid(label)}")
+            lines += [f"    {target}-->>{source}: {_in_mermaid(response)}"] if response else []
+        return "\n".join(lines) + "\n"
 
     @property
     def table(self) -> Table:
@@ -257,6 +274,11 @@ class SequenceDiagram:
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
         # No HTML beside it: where both are offered, the picture would not be shown.
         return {"text/plain": repr(self), "image/svg+xml": self.svg}, {"image/svg+xml": {"alt": repr(self)}}
+
+
+def _in_mermaid(text: str) -> str:
+    """Text of which Mermaid takes nothing for its own; an empty one it would refuse."""
+    return re.sub(r"[#;<>&%$\\]", lambda sign: f"#{ord(sign[0])};", text) or "-"
 
 
 def _crossed(step: Step) -> tuple[str, str]:

@@ -46,8 +46,7 @@ class Exchange:
     @property
     def response(self) -> str:
         """Status line, headers, body."""
-        first_line = f"HTTP/1.1 {self.status} {responses.get(self.status, '')}".rstrip()
-        return message(first_line, self._call.response.headers, self._call.response.body)
+        return message(f"HTTP/1.1 {named_status(self.status)}", self._call.response.headers, self._call.response.body)
 
     @property
     def status(self) -> int:
@@ -115,6 +114,11 @@ class Exchange:
         if self.latency_ms is not None:
             html += f"<p>answered in {self.latency_ms} ms</p>"
         return bundle(repr(self), html)
+
+
+def named_status(status: int) -> str:
+    """A status with its name: `409 Conflict`."""
+    return f"{status} {responses.get(status, '')}".rstrip()
 
 
 def message(first_line: str, headers: Mapping[str, str], body: str) -> str:

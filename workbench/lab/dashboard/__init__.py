@@ -1,75 +1,51 @@
 """The dashboard: what a merchant sees of payments, events, deliveries, endpoints, keys and the sandbox."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
-from msgspec import UNSET
 from msgspec.structs import replace
 
-from workbench.domain import wire
+from workbench.errors import WorkbenchError
 from workbench.lab import views
 from workbench.lab.board import Board
+from workbench.lab.dashboard.payments_tab import PaymentsSection, SuspenseSection
+from workbench.lab.dashboard.requests_tab import RequestsSection
 from workbench.lab.dashboard.settings_tab import ClockSection, KeysSection, OperatorsSection
 from workbench.lab.dashboard.webhooks_tab import DeliveriesSection, EndpointsSection, EventsSection
-from workbench.lab.sections import BoardSection, Message, PagedSection, SessionSection, Values, when
-from workbench.lab.views import PLAIN, Actions, Beside, Fold, Form, Item, Menu, Section
+from workbench.lab.sections import BoardSection, Message, SessionSection, Values
+from workbench.lab.views import PLAIN, Actions, Beside, Fold, Form, Item, Menu, Section, Split
 from workbench.session import Session
-
-_FAILED, _STATUS_TEXTS = "requires_payment_method", {"succeeded": "✓ succeeded", "canceled": "✗ canceled"}
-
-
-class PaymentsSection(PagedSection[wire.PaymentIntent]):
-    """The balance and the payment intents, newest first."""
-
-    id, title, wide = "payments", "Payments", True
-    group = "payment_intents"
-    page_size = 10
-
-    def _items(self) -> Iterator[views.Item]:
-        balance = self._looking.balance.retrieve()
-        sums = (balance.available, balance.pending, balance.owed)
-        names = ("Available to pay out", "Pending, cleared at night", "Owed")
-        yield views.Facts(tuple(zip(names, map(_sum, sums), strict=True)))
-        columns = views.headings("Payment", "Amount", "Status", "Phone", "Made (Lusaka)", numeric=("Amount",))
-        yield views.Grid("Payment intents, newest first", columns, tuple(map(_row, self._rows())), cards=True)
-        yield from self._buttons("Payments")
-
-
-def _sum(amounts: Sequence[wire.Amount]) -> str:
-    return ", ".join(f"{each.amount:,.2f} {each.currency}" for each in amounts) or "0.00"
-
-
-def _row(intent: wire.PaymentIntent) -> views.Row:
-    amount = "" if intent.amount is UNSET else f"{intent.amount:,.2f} {intent.currency}"
-    method = intent.payment_method
-    phone = method.mobile_money.phone if isinstance(method, wire.MobileMoneyMethod) else "-"
-    made = "" if intent.created is UNSET else when(intent.created)
-    status = _STATUS_TEXTS.get(intent.status, intent.status.replace("_", " "))
-    error = intent.last_payment_error
-    if intent.status == _FAILED and isinstance(error, wire.PaymentError):
-        status = f"✗ failed: {error.code}"
-    return views.Row(intent.id, (intent.id, amount, status, phone, made))
-
 
 _SECTIONS: Final[dict[type[SessionSection], str]] = {
     PaymentsSection: "Payments",
-    KeysSection: "API keys",
-    EndpointsSection: "Webhook endpoints",
+    SuspenseSection: "Suspense",
+    RequestsSection: "Requests",
     EventsSection: "Events",
     DeliveriesSection: "Deliveries",
+    EndpointsSection: "Webhook endpoints",
+    KeysSection: "API keys",
     OperatorsSection: "Operators",
 }
 """What can be chosen in the menu, and its label there."""
+_FOUND: Final = (PaymentsSection.id, RequestsSection.id, EventsSection.id)
+"""Where one row can be looked for from elsewhere."""
+_GO: Final = "go"
 
 
 class MenuSection(BoardSection):
-    """What can be chosen, and what is."""
+    """What can be chosen, and what is; how many sums wait in suspense."""
 
     id, wide = "menu", True
     chosen = PaymentsSection.id
 
+    def __init__(self, waits: Callable[[], int]) -> None:
+        self._waits = waits
+
     def _items(self) -> Iterator[Item]:
-        yield Menu("Dashboard", tuple((each.id, label) for each, label in _SECTIONS.items()), self.chosen)
+        labels = {each.id: label for each, label in _SECTIONS.items()}
+        if waiting := self._waits():
+            labels[SuspenseSection.id] += f" ({waiting})"
+        yield Menu("Dashboard", tuple(labels.items()), self.chosen)
 
     def _on_show(self, on: str, _values: Values) -> Message:
         if on in {each.id for each in _SECTIONS}:
@@ -81,10 +57,37 @@ class Dashboard(Board):
     """All of it as text and HTML; live, the clock and what is chosen, so that only this is asked for."""
 
     def __init__(self, session: Session) -> None:
-        self._menu = MenuSection()
-        self._always = (ClockSection(session), self._menu)
         self._chosen = tuple(each(session) for each in _SECTIONS)
-        super().__init__("Merchant dashboard", (*self._always, *self._chosen), session.watch)
+        self._menu = MenuSection(lambda: self._section(SuspenseSection.id).waits())
+        self._always = (ClockSection(session), self._menu)
+        super().__init__(
+            "Merchant dashboard",
+            (*self._always, *self._chosen),
+            session.watch,
+            name="dashboard",
+            slot=lambda payment: self._section(PaymentsSection.id).trace_of(payment),
+        )
+
+    def do(self, section: str, name: str, on: str = "", **values: str) -> Message | None:
+        """Press a button: what a click does, for a script. An error of the service is a message, not raised.
+
+        `go` leads to what another part of the dashboard has: `dashboard.do("menu", "go", "requests req_…")`.
+        """
+        part, _, identifier = on.partition(" ")
+        if name != _GO or part not in _FOUND:
+            return super().do(section, name, on, **values)
+        with self._lock:
+            self._section(part).find(identifier)
+            self._menu.chosen = part
+        return None
+
+    def _section(self, part: str) -> Any:  # noqa: ANN401  one of several classes
+        return next(each for each in self._chosen if each.id == part)
+
+    def _leads(self, error: WorkbenchError) -> views.Action | None:
+        """To the request that was refused, if it is one of the merchant's."""
+        name = getattr(error, "request_id", None) or ""
+        return views.Action(_GO, "Show the request", f"requests {name}") if name.startswith("req_") else None
 
     def sections(self) -> tuple[Section, ...]:
         """All of it, without what can only be pressed or filled in."""
@@ -98,5 +101,13 @@ class Dashboard(Board):
 
 
 def _readable(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    kept = (Beside(_readable(each.items)) if isinstance(each, Beside) else each for each in items)
-    return tuple(each for each in kept if not isinstance(each, Actions | Fold | Form | Menu))
+    return tuple(_read(each) for each in items if not isinstance(each, Actions | Fold | Form | Menu))
+
+
+def _read(item: Item) -> Item:
+    if isinstance(item, Beside):
+        return Beside(_readable(item.items))
+    if isinstance(item, Split):
+        drawer = item.drawer and replace(item.drawer, items=_readable(item.drawer.items))
+        return Split(_readable(item.items), drawer)
+    return item

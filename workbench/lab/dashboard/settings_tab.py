@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from msgspec import UnsetType
+
 from workbench.domain import wire
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES
 from workbench.domain.masking import mask
 from workbench.domain.moments import moment
-from workbench.domain.phones import OPERATORS
+from workbench.domain.phones import EVERY_OPERATOR
 from workbench.lab import views
 from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, span, when
 
@@ -45,8 +47,9 @@ class KeysSection(PagedSection[wire.ApiKey]):
         if is_own:
             self._session.use_key(str(made.value))
         also = " This bench has gone over to it; whatever else held the old one needs it now." if is_own else ""
+        old = "works for a day more" if self._overlap() else "has ended"
         return Message(
-            f"Rolled: the old key has ended, the new one is {made.masked}.{also}",
+            f"Rolled: the old key {old}, the new one is {made.masked}.{also}",
             code=self._code("POST", f"{_PATH}/{on}/roll", python="bench.use_key({}.value)" if is_own else "{}"),
             reveal=_reveal(made),
         )
@@ -60,13 +63,20 @@ class KeysSection(PagedSection[wire.ApiKey]):
     def _row(self, key: wire.ApiKey) -> views.Row:
         is_own = self._is_own(key)
         status = f"{key.status}, this bench calls with it" if is_own else key.status
+        until_s = 0 if isinstance(key.works_until, UnsetType) else key.works_until
+        works_on = bool(until_s) and until_s > self._now_s()
+        status += f", works until {when(until_s)}" if works_on else ""
         cells = (key.masked, key.kind, when(key.created), status)
         goes_on, kept = (" This bench goes over to the new one.", _KEPT) if is_own else ("", "")
-        actions = (
-            views.Action("roll", "Roll", key.id, confirm=f"The old key ends at once.{goes_on} Roll it?"),
-            views.Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept),
-        )
-        return views.Row(key.id, cells, actions if key.status == ACTIVE else ())
+        old = "works for a day more" if self._overlap() else "ends at once"
+        roll = views.Action("roll", "Roll", key.id, confirm=f"The old key {old}.{goes_on} Roll it?")
+        revoke = views.Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept)
+        actions = (roll, revoke) if key.status == ACTIVE else (revoke,) if works_on else ()
+        return views.Row(key.id, cells, actions)
+
+    def _overlap(self) -> bool:
+        """Whether a key works on after it was rolled."""
+        return self._session.in_force.get("key_rotation") == "overlap"
 
     def _holds(self, key_id: str) -> bool:
         return any(each.id == key_id and self._is_own(each) for each in self._looking.api_keys.each())
@@ -131,12 +141,10 @@ class ClockSection(SessionSection):
         return Message(f"The clock was moved; in Lusaka it is {when(clock.now_ms // 1000)}.", code=code)
 
 
-_NAMES: Final = {each.id: each.name for each in OPERATORS.values()}
+_NAMES: Final = {each.id: each.name for each in EVERY_OPERATOR.values()}
 _MINUTE_S: Final = 60
-_PROVIDER: Final = views.Field("provider", "Operator", "mtn", "select", tuple(_NAMES.items()))
 _MINUTES: Final = views.Field("minutes", "For how many minutes", "10", "number")
 _START: Final = views.Action("start", "Start outage", primary=True)
-_OUTAGE: Final = views.Form("outage", "An outage", (_PROVIDER, _MINUTES), (_START,), row=True)
 _OUTAGE_NOTE: Final = views.Note("While an operator is down, payments by its wallets fail with operator_unavailable.")
 
 
@@ -147,9 +155,13 @@ class OperatorsSection(SessionSection):
 
     def _items(self) -> Iterator[views.Item]:
         now_s = self._now_s()
-        rows = tuple(_row(each, now_s) for each in self._session.untraced.operators())
-        columns = views.headings("Operator", "Status", "Down until (Lusaka)")
-        yield from (views.Grid("Mobile network operators", columns, rows, cards=True), _OUTAGE, _OUTAGE_NOTE)
+        operators = self._session.untraced.operators()
+        rows = tuple(_row(each, now_s) for each in operators)
+        offered = tuple((each.provider, _NAMES[each.provider]) for each in operators)
+        provider = views.Field("provider", "Operator", "mtn", "select", offered)
+        outage = views.Form("outage", "An outage", (provider, _MINUTES), (_START,), row=True)
+        columns = views.headings("Operator", "Status", "Down until (Lusaka)", pills=("Status",))
+        yield from (views.Grid("Mobile network operators", columns, rows, cards=True), outage, _OUTAGE_NOTE)
 
     def _on_start(self, _on: str, values: Values) -> Message:
         provider, minutes = values.get("provider", ""), _number(values.get("minutes", ""))

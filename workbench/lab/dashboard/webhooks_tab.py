@@ -1,6 +1,6 @@
 """The dashboard's events, their deliveries with each attempt, and the endpoints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -8,20 +8,44 @@ from workbench.domain import wire
 from workbench.domain.ids import short_id
 from workbench.domain.masking import Secret, mask, shortened
 from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339
-from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, DISABLED, ENABLED, EVENT_TYPES, FAULTS, PENDING
-from workbench.errors import InvalidRequest, NotFound
+from workbench.domain.webhooks import (
+    DEAD_LETTER,
+    DELIVERED,
+    DISABLED,
+    ENABLED,
+    FAULTS,
+    PENDING,
+    types_and_families,
+    types_of,
+)
+from workbench.errors import InvalidRequest
 from workbench.lab import views
-from workbench.lab.sections import Message, PagedSection, Reveal, Values, counted, span, when
+from workbench.lab.dashboard.found import Opens
+from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, counted, span, utc, when
 from workbench.render import indented
 
 _MAX_RESPONSE: Final = 300
 """So many characters are shown of a receiver's response."""
-_DELIVERY_TEXTS: Final = {PENDING: "on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
+_DELIVERY_TEXTS: Final = {PENDING: "◷ on its way", DELIVERED: "✓ delivered", DEAD_LETTER: "✗ dead letter"}
 
 
-def _deliveries(caption: str, rows: Sequence[views.Row]) -> views.Grid:
-    columns = views.headings("Delivery", "Event, and where to", "Status")
-    return views.Grid(caption, columns, tuple(rows), "None.", cards=True)
+def attempted(deliveries: Iterable[wire.Delivery], now_s: int) -> Iterator[views.Row]:
+    """Each delivery without its id: its attempts, its event, and a button to send it again."""
+    for each in deliveries:
+        event = views.Actions("This delivery", (views.Action("go", "Event", f"events {each.event}"),))
+        more = (*_attempts(each, now_s), event)
+        again = views.Action("replay", "Replay", each.id)
+        yield views.Row(each.id, _cells(each, now_s)[1:], (again,), more=more, more_label="Attempts")
+
+
+class Replays(SessionSection):
+    """Sends deliveries again."""
+
+    def _on_replay(self, on: str, _values: Values) -> Message:
+        self._pay.deliveries.replay(on)
+        status = self._looking.deliveries.retrieve(on).status
+        text, tone = _OUTCOMES.get(status, ("Sent again.", views.PLAIN))
+        return Message(text, tone, self._code("POST", f"{_DELIVERIES}/{on}/replay"))
 
 
 def _cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
@@ -61,19 +85,18 @@ def _next(delivery: wire.Delivery, now_s: int) -> views.Note:
 
 
 _EVENTS_PATH: Final = "/v1/events"
-_FAMILIES: Final = tuple(dict.fromkeys(f"{each.partition('.')[0]}.*" for each in EVENT_TYPES))
-_TYPES: Final = (("", "all types"), *((each, each) for each in (*_FAMILIES, *EVENT_TYPES)))
 _NO_MOMENT: Final = "A moment in Lusaka, such as 2026-01-05 or 2026-01-05 08:30."
 _MAX_SEARCH: Final = 100
 
 
-class EventsSection(PagedSection[wire.Event]):
-    """A page of events, newest first, as they are filtered; one of them unfolded."""
+class EventsSection(Opens, Replays, PagedSection[wire.Event]):
+    """A page of events, newest first, as they are filtered; one of them opened."""
 
     id, title, wide = "events", "Developers: events", True
     group = "events"
     _filter: Values = dict.fromkeys(("search", "type", "since"), "")
     """As it was typed."""
+    _named: Sequence[str] = ()
 
     def _items(self) -> Iterator[views.Item]:
         query, error = self._query()
@@ -82,8 +105,9 @@ class EventsSection(PagedSection[wire.Event]):
         caption = f"Events{', as filtered' if query else ''}, newest first"
         try:
             rows = tuple(self._row(each) for each in self._rows(**query))
-            yield views.Grid(caption, columns, rows, "None found." if query else "None yet.")
-            yield from self._buttons("Events")
+            empty = "None found." if query else "None yet."
+            grid = views.Grid(caption, columns, rows, empty, cards=True, opens="unfold", opened=self._open)
+            yield self._split(grid, *self._buttons("Events"))
         except InvalidRequest as refused:
             # The filter can still be changed.
             yield views.Note(str(refused), views.BAD)
@@ -103,20 +127,21 @@ class EventsSection(PagedSection[wire.Event]):
             self._filter = event_filter
             self._after = []
 
+    def find(self, identifier: str) -> None:
+        """Look for one event, and unfold it."""
+        self._on_follow("", {"search": identifier})
+        self._open = identifier
+
     def _on_clear(self, on: str, _values: Values) -> Message:
         self._on_follow(on, {})
         return Message("All events are shown.", code=self._code("GET", _EVENTS_PATH))
 
-    def _on_replay(self, on: str, _values: Values) -> Message:
+    def _on_replay_event(self, on: str, _values: Values) -> Message:
         sent = self._pay.events.replay(on)
         code = self._code("POST", f"{_EVENTS_PATH}/{on}/replay")
         if not sent.data:
             return Message("No endpoint that is enabled wants it.", views.WARN, code)
         return Message(f"Sent again to {counted(len(sent.data), 'endpoint')}.", code=code)
-
-    def _on_replay_one(self, on: str, _values: Values) -> Message:
-        self._pay.deliveries.replay(on)
-        return Message("Sent again.", code=self._code("POST", f"/v1/deliveries/{on}/replay"))
 
     def _query(self) -> tuple[dict[str, str], str]:
         """The parameters of the list, and what is wrong with the filter."""
@@ -128,42 +153,46 @@ class EventsSection(PagedSection[wire.Event]):
         parameters = {"type": self._filter["type"], "created_since": since, "search": search}
         return {name: value for name, value in parameters.items() if value}, error
 
+    def _types(self) -> tuple[tuple[str, str], ...]:
+        """What the events can be filtered by: families and types, as this sandbox has them."""
+        if not self._named:
+            _all, *self._named = types_and_families(types_of(self._session.untraced.in_force()["event_types"]))
+        return ("", "all types"), *((each, each) for each in self._named)
+
     def _form(self, error: str) -> views.Form:
         search, kind, since = self._filter.values()
         fields = (
             views.Field("search", "Search", search, "search", hint="An id, a reference, a number's last digits"),
-            views.Field("type", "Type", kind, "select", _TYPES),
+            views.Field("type", "Type", kind, "select", self._types()),
             views.Field("since", "Since (Lusaka)", since, hint="Such as 2026-01-05 08:30", error=error),
         )
         buttons = (views.Action("search", "Search", primary=True), views.Action("clear", "Clear"))
         return views.Form("filter", "Which events", fields, buttons, follow=True, row=True)
 
     def _row(self, event: wire.Event) -> views.Row:
-        at = when(datetime.fromisoformat(event.timestamp).timestamp())
-        cells = (short_id(event.id), event.type, short_id(_payment(event)), at)
-        beneath = self._details(event) if event.id == self._open else ()
-        return views.Row(event.id, cells, (self._unfolds("Details", event.id),), beneath=beneath)
+        at_s = datetime.fromisoformat(event.timestamp).timestamp()
+        cells = (short_id(event.id), event.type, short_id(_payment(event)), when(at_s))
+        return views.Row(event.id, cells, hovers=("", "", "", utc(at_s)))
 
-    def _details(self, event: wire.Event) -> tuple[views.Item, ...]:
-        try:
-            sent = self._looking.deliveries.list(event=event.id, limit=100).data
-        except NotFound:
-            sent = []
-        now_s = self._now_s()
-        rows = [
-            views.Row(
-                each.id, _cells(each, now_s), (views.Action("replay_one", "Replay", each.id),),
-                more=_attempts(each, now_s), more_label="Attempts",
-            )
-            for each in sent
-        ]  # fmt: skip
-        caused_by = ("Caused by the call", event.request.id or "none")
-        return (
-            views.Facts((("Event", event.id), ("Payment", _payment(event)), caused_by)),
+    def _drawer(self, opened: str) -> views.Drawer:
+        event = self._looking.events.retrieve(opened)
+        sent = self._looking.deliveries.list(event=event.id, limit=100).data
+        rows = [*attempted(sent, self._now_s())]
+        links = [views.Action("replay_event", "Replay to every endpoint", event.id)]
+        links += [views.Action("go", "Payment", f"payments {_payment(event)}")]
+        if event.request.id:
+            links += [views.Action("go", "Request that caused it", f"requests {event.request.id}")]
+        columns = views.headings("Sent to", "Status", pills=("Status",))
+        items = (
+            views.Facts((("Payment", _payment(event)), ("Caused by", event.request.id or "no request"))),
+            views.Actions("This event", tuple(links)),
+            views.Grid("Deliveries", columns, tuple(rows), "It was sent nowhere: no endpoint wanted it."),
             views.Code("Payload, numbers masked", mask(indented(wire.to_json(event).decode()))),
-            _deliveries("Sent to", rows) if rows else views.Note("It was sent nowhere: no endpoint wanted it."),
-            views.Actions("This event", (views.Action("replay", "Replay to every endpoint", event.id),)),
         )
+        states = {each.status for each in sent}
+        worst = next((each for each in (DEAD_LETTER, PENDING, DELIVERED) if each in states), "")
+        status = _DELIVERY_TEXTS.get(worst, "○ sent nowhere")
+        return views.Drawer(event.id, event.type, status, items, views.Action("unfold", "Close", event.id))
 
 
 def _in_lusaka(text: str) -> str:
@@ -200,8 +229,8 @@ _DEAD_LETTERS: Final = (
 )
 
 
-class DeliveriesSection(PagedSection[wire.Delivery]):
-    """The deliveries, newest first, of one status or of all; one of them unfolded."""
+class DeliveriesSection(Opens, Replays, PagedSection[wire.Delivery]):
+    """The deliveries, newest first, of one status or of all; one of them opened."""
 
     id, title, wide = "deliveries", "Developers: deliveries", True
     group = "deliveries"
@@ -212,8 +241,10 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         rows = [self._row(each, now_s) for each in self._rows(status=self._status or None)]
         dead = self._looking.deliveries.list(status=DEAD_LETTER, limit=1).data
         yield from (self._form(), *(_DEAD_LETTERS if dead else _NO_DEAD_LETTERS))
-        yield _deliveries(f"Deliveries: {_FILTERS[self._status]}", rows)
-        yield from self._buttons("Deliveries")
+        columns = views.headings("Delivery", "Event, and where to", "Status", pills=("Status",))
+        caption = f"Deliveries: {_FILTERS[self._status]}"
+        grid = views.Grid(caption, columns, tuple(rows), "None.", cards=True, opens="unfold", opened=self._open)
+        yield self._split(grid, *self._buttons("Deliveries"))
 
     def _on_show(self, on: str, values: Values) -> Message:
         if values.get("status", on) not in _FILTERS:
@@ -228,12 +259,6 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
             self._status = status
             self._after = []
 
-    def _on_replay(self, on: str, _values: Values) -> Message:
-        self._pay.deliveries.replay(on)
-        status = self._looking.deliveries.retrieve(on).status
-        text, tone = _OUTCOMES.get(status, ("Sent again.", views.PLAIN))
-        return Message(text, tone, self._code("POST", f"{_DELIVERIES}/{on}/replay"))
-
     def _on_replay_all(self, _on: str, _values: Values) -> Message:
         sent = self._pay.deliveries.replay_dead_letters()
         code = self._code("POST", "/v1/dead_letters/replay")
@@ -247,9 +272,22 @@ class DeliveriesSection(PagedSection[wire.Delivery]):
         return views.Form("filter", "Which deliveries", (status,), (show,), follow=True, row=True)
 
     def _row(self, delivery: wire.Delivery, now_s: int) -> views.Row:
-        beneath = _attempts(delivery, now_s) if delivery.id == self._open else ()
-        actions = (self._unfolds("Attempts", delivery.id), views.Action("replay", "Replay", delivery.id))
-        return views.Row(delivery.id, _cells(delivery, now_s), actions, beneath=beneath)
+        again = (views.Action("replay", "Replay", delivery.id),) if delivery.status != DELIVERED else ()
+        return views.Row(delivery.id, _cells(delivery, now_s), again)
+
+    def _drawer(self, opened: str) -> views.Drawer:
+        delivery = self._looking.deliveries.retrieve(opened)
+        links = (
+            views.Action("replay", "Replay", opened),
+            views.Action("go", "Event", f"events {delivery.event}"),
+        )
+        items = (
+            views.Facts((("Sent to", delivery.url), ("Event", delivery.event))),
+            views.Actions("This delivery", links),
+            *_attempts(delivery, self._now_s()),
+        )
+        status = _DELIVERY_TEXTS.get(delivery.status, delivery.status)
+        return views.Drawer(opened, delivery.event_type, status, items, views.Action("unfold", "Close", opened))
 
 
 _ENDPOINTS: Final = "/v1/webhook_endpoints"

@@ -1,23 +1,23 @@
 """The desk: one payment from its request to its ledger, with the handset between; put together from its sections."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
 from workbench.domain import wire
-from workbench.domain.ledger import CREDIT, DEBIT, TAccount, t_accounts
-from workbench.domain.money import Money
+from workbench.domain.ledger import CREDIT, DEBIT, Side, TAccount, t_accounts
+from workbench.domain.money import money_text
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.trace_rows import entry_of
 from workbench.errors import WorkbenchError
 from workbench.lab.board import Board
 from workbench.lab.desk.gathered import DeskSection, Gathered, Rows, news
-from workbench.lab.desk.progress_section import PaymentSection, WebhooksSection, verified_at
+from workbench.lab.desk.progress_section import PaymentSection, ProgressSection, WebhooksSection, verified_in
 from workbench.lab.desk.request_section import RequestSection, ResponseSection
 from workbench.lab.sections import Message
-from workbench.lab.views import BAD, GOOD, WARN, Beside, Code, Fold, Grid, Item, Note, Row, Slot, headings
+from workbench.lab.views import ALWAYS, BAD, GOOD, WARN, Beside, Code, Fold, Grid, Item, Note, Row, Slot, headings
 from workbench.session import Session
 from workbench.snippets import snippet
 
@@ -42,7 +42,10 @@ _MEANINGS: Mapping[int, str] = {
 class LedgerSection(DeskSection):
     """The accounts that a payment was booked to."""
 
-    id, title = "ledger", "Ledger"
+    id, title, tab = "ledger", "Ledger", ALWAYS
+
+    def _badge(self) -> str:
+        return str(sum(row["kind"] == "entry" for row in self._gathered.rows) or "")
 
     def _items(self) -> Iterable[Item]:
         return ledger(self._gathered.rows, self._gathered.accounts)
@@ -76,25 +79,34 @@ def _proof(postings: Sequence[Mapping[str, Any]]) -> Note:
         sums[row["currency"], row["side"]] += row["amount_minor"]
     sides = {code: (sums[code, DEBIT], sums[code, CREDIT]) for code, _ in sorted(sums)}
     text = "; ".join(
-        f"debits {Money(debit, code)}, credits {Money(credit, code)}" for code, (debit, credit) in sides.items()
+        f"debits {money_text(debit, code)}, credits {money_text(credit, code)}"
+        for code, (debit, credit) in sides.items()
     )
     if all(debit == credit for debit, credit in sides.values()):
         return Note(f"Debits equal credits: {text}.", GOOD)
     return Note(f"It does not balance: {text}.", BAD)
 
 
+def _side(posting: Side | None) -> str:
+    return money_text(posting.money.amount_minor, posting.money.currency) if posting else ""
+
+
+def _total(text: str, balance_minor: int, currency: str) -> Row:
+    """A balance on the side on which it stands."""
+    shown = money_text(abs(balance_minor), currency)
+    return Row(text, (text, *((shown, "") if balance_minor >= 0 else ("", shown))))
+
+
 def _grid(account: TAccount, balances: Mapping[tuple[str, str], int]) -> Grid:
     rows = []
     for place, (debit, credit) in enumerate(zip_longest(account.debits, account.credits)):
-        sides = (debit.money.plain if debit else "", credit.money.plain if credit else "")
-        rows.append(Row(f"{place}", ((debit or credit).entry, *sides)))
-    rows.append(Row("balance", ("balance", *account.balance)))
+        rows.append(Row(f"{place}", ((debit or credit).entry, *map(_side, (debit, credit)))))
+    rows.append(_total("balance", account.balance_minor, account.currency))
     in_all = balances.get((account.account, account.currency), account.balance_minor)
     if in_all != account.balance_minor:
-        shown = Money(abs(in_all), account.currency).plain
-        rows.append(Row("all", ("of all payments", *((shown, "") if in_all >= 0 else ("", shown)))))
-    meaning = f" — {_MEANINGS[account.code]}" if account.code in _MEANINGS else ""
-    caption = f"{account.code} {account.account}{meaning} ({account.currency})"
+        rows.append(_total("of all payments", in_all, account.currency))
+    meaning = f"\n{_MEANINGS[account.code]}" if account.code in _MEANINGS else ""
+    caption = f"{account.code} {account.account}{meaning}"
     return Grid(caption, headings("entry", "debit", "credit", numeric=("debit", "credit")), tuple(rows))
 
 
@@ -108,29 +120,49 @@ _UNKNOWN = (
 class HandsetSection(DeskSection):
     """The phone of the payment chosen; before that has one, the phone of the number in the form."""
 
-    id, title = "handset", "Handset of the customer"
+    id, title = "handset", "Customer's phone"
 
     def __init__(self, session: Session, gathered: Gathered, request: RequestSection) -> None:
         super().__init__(session, gathered)
         self._request = request
 
-    def _items(self) -> tuple[Item, ...]:
+    @property
+    def number(self) -> str:
+        """The number of the phone that is shown; empty where nobody here has typed it."""
         payment = self._gathered.payment
-        number = self._gathered.number if payment and payment.phone else self._request.values["phone"]
+        return self._gathered.number if payment and payment.phone else self._request.values["phone"]
+
+    def _items(self) -> tuple[Item, ...]:
+        number = self.number
         if not number:
             return (Note(_UNKNOWN, WARN),)
         try:
             shown = repr(self._session.phone(number))
         except WorkbenchError as error:
             return (Note(str(error), WARN),)
+        instead = (Code("Handset", shown), Note(f"The PIN of every wallet here is {SANDBOX_PIN}."))
+        return (Slot(number, "Handset", instead),)
+
+
+class CodeSection(DeskSection):
+    """What is done here by hand, as a script does it."""
+
+    id, title, tab = "code", "Code", ALWAYS
+
+    def __init__(self, session: Session, gathered: Gathered, request: RequestSection, handset: HandsetSection) -> None:
+        super().__init__(session, gathered)
+        self._request = request
+        self._handset = handset
+
+    def _items(self) -> Iterator[Item]:
+        yield from self._request.code()
         codes: list[Item] = []
         for name, path, body in _KEYS:
-            same = snippet("POST", f"/sandbox/phones/{number}/{path}", body, base_url=self._session.base_url)
+            url = f"/sandbox/phones/{self._handset.number}/{path}"
+            same = snippet("POST", url, body, base_url=self._session.base_url)
             codes += [Code(f"{name} in Python", same.python), Code(f"{name} in curl", same.curl)]
-        return (
-            Slot(number, "Handset", (Code("Handset", shown), Note(f"The PIN of every wallet here is {SANDBOX_PIN}."))),
-            Fold("code", "Its keys in Python and curl", tuple(codes)),
-        )
+        if self._handset.number:
+            yield Fold("keys", "The phone's keys in Python and curl", tuple(codes))
 
 
 class Desk(Board):
@@ -138,15 +170,18 @@ class Desk(Board):
 
     def __init__(self, session: Session) -> None:
         self._gathered = gathered = Gathered(session)
-        self._known = ("", "", "")
+        self._known = ("", "", False)
         request = RequestSection(session, gathered)
+        handset = HandsetSection(session, gathered, request)
         sections = (
-            request,
-            HandsetSection(session, gathered, request),
             PaymentSection(session, gathered),
+            request,
+            handset,
+            ProgressSection(session, gathered),
             ResponseSection(request),
             WebhooksSection(session, gathered),
             LedgerSection(session, gathered),
+            CodeSection(session, gathered, request, handset),
         )
         super().__init__(
             "Desk",
@@ -168,7 +203,7 @@ class Desk(Board):
         """Read, and report what has become of the payment that is looked at."""
         self._gathered.read()
         payment = self._gathered.payment
-        now = (payment.id, payment.status, verified_at(self._gathered.rows, self._gathered.arrivals))
+        now = (payment.id, payment.status, bool(verified_in(self._gathered.rows, self._gathered.arrivals)))
         before, self._known = self._known, now
-        if before != now and before[0] == payment.id and (message := news(payment, is_verified=bool(now[2]))):
+        if before != now and before[0] == payment.id and (message := news(payment, is_verified=now[2])):
             self.say(message)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from workbench.domain import wire
 from workbench.domain.masking import shortened
-from workbench.domain.phones import OPERATORS, msisdn_from
+from workbench.domain.phones import msisdn_from
 from workbench.errors import InvalidRequest
 from workbench.lab.desk.gathered import object_in, pretty
 from workbench.snippets import snippet
@@ -15,8 +15,7 @@ from workbench.snippets import snippet
 INTENT, CHARGE = "intent", "charge"
 SECRET, PUBLISHABLE = "secret_key", "publishable_key"
 OPERATIONS = ((INTENT, "Payment intent, two calls"), (CHARGE, "Charge, one call"))
-KEYS = ((SECRET, "secret key, a server's"), (PUBLISHABLE, "publishable key, an app's"))
-PROVIDERS = tuple((each.id, each.name) for each in OPERATORS.values())
+KEYS = ((SECRET, "secret key"), (PUBLISHABLE, "publishable key"))
 START: Final[Mapping[str, str]] = {
     "operation": INTENT,
     "amount": "150.00",
@@ -124,7 +123,7 @@ def phone_of(texts: Sequence[str]) -> str:
 def phone_hint(values: Mapping[str, str]) -> str:
     """What a number and an operator that do not belong together come to."""
     try:
-        own = msisdn_from(values["phone"], param="phone").operator
+        own = msisdn_from(values["phone"], param="phone", zed="zed", form="national").operator
     except InvalidRequest:
         return ""
     is_same = own.id == values["provider"]

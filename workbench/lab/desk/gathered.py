@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from workbench.domain import wire
 from workbench.domain.ids import short_id
-from workbench.domain.money import currency_named as currency
-from workbench.domain.money import money_from_integer, money_from_major
-from workbench.domain.phones import mask_phone
+from workbench.domain.money import ISO_4217, money_from_integer, money_from_major, money_text
+from workbench.domain.phones import OFFERED, e164_of, mask_phone
 from workbench.domain.reading import json_from
 from workbench.domain.wire.trace_rows import call_of, webhook_of
 from workbench.errors import WorkbenchError
@@ -38,6 +37,11 @@ _BREAK = re.compile(r"\n *")
 def lusaka(at: str) -> list[str]:
     """The day and the time of day in Lusaka of a moment as the trace has it."""
     return when(datetime.fromisoformat(at).timestamp()).split()
+
+
+def utc(at: str) -> str:
+    """The same moment in UTC, to be shown over one in Lusaka."""
+    return f"{at[:10]} {at[11:19]} UTC"
 
 
 def short_path(path: str) -> str:
@@ -96,6 +100,12 @@ class Gathered:
         """What one unit of a charge's amount is worth in minor units: 1, or 100 where the register says so."""
         return 100 if self._control.in_force().get("charge_amount_unit") == "major" else 1
 
+    @cached_property
+    def providers(self) -> tuple[tuple[str, str], ...]:
+        """The operators of the service: identifier and name."""
+        offered = OFFERED[self._control.in_force().get("zed_mobile", "refused")]
+        return tuple((each.id, each.name) for each in offered.values())
+
     @property
     def arrivals(self) -> list[Arrival]:
         """What has reached this bench's receiver."""
@@ -106,7 +116,7 @@ class Gathered:
     def number(self) -> str:
         """The number of the payment that is looked at, whole, if somebody here has typed it; else empty."""
         typed = self.numbers.get(self.payment.id)
-        same = [each for each in self._session.numbers if mask_phone(each) == self.payment.phone]
+        same = [each for each in self._session.numbers if mask_phone(e164_of(each, "national")) == self.payment.phone]
         return typed or next(iter(same), "")
 
     def seq(self) -> int:
@@ -149,10 +159,13 @@ class Gathered:
         for text in (sides.response.body, sides.request.body):
             body = object_in(text)
             try:
-                amount, code = body["amount"], currency(body["currency"])
+                amount, code = body["amount"], ISO_4217[body["currency"].upper()]
                 if is_charge:
-                    return str(money_from_integer(amount, code, units_minor=self.unit_minor))
-                return str(money_from_major(amount, code))
+                    unit_minor = 1 if self.unit_minor == 1 else 10**code.decimals
+                    money = money_from_integer(amount, code, units_minor=unit_minor)
+                else:
+                    money = money_from_major(amount, code)
+                return money_text(money.amount_minor, money.currency)
             except (WorkbenchError, KeyError, TypeError, AttributeError):
                 continue
         return ""

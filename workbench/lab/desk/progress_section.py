@@ -6,14 +6,15 @@ from workbench.domain import wire
 from workbench.domain.ids import short_id
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import rfc3339
+from workbench.domain.signatures import GITHUB_HEADER, SIGNATURE_HEADER, STRIPE_HEADER
 from workbench.domain.wire.trace_rows import call_of, screen_of, webhook_of
 from workbench.lab import views
-from workbench.lab.desk.gathered import LATEST, DeskSection, Rows, TraceRow, lusaka, object_in, pretty, short_path
+from workbench.lab.desk.gathered import LATEST, DeskSection, Rows, TraceRow, lusaka, object_in, pretty, short_path, utc
 from workbench.lab.sections import Message, Values
 from workbench.receiver import Arrival
 from workbench.snippets import snippet
 
-_AT_REST = {"requires_payment_method", "succeeded", "failed", "canceled", "refunded"}
+_AT_REST = {"requires_payment_method", "succeeded", "failed", "expired", "canceled", "refunded"}
 """Statuses in which nothing happens until somebody asks for it."""
 _DONE: Mapping[str, str] = {
     "payment_intents": "intent created",
@@ -25,6 +26,9 @@ _DONE: Mapping[str, str] = {
 """What a call that succeeded has done, by the last segment of its path."""
 
 
+_SCREEN_LINES = 2
+
+
 def timeline(rows: Rows) -> views.Grid:
     """A line for each row of the trace."""
     days = sorted({lusaka(row["at"])[0] for row in rows})
@@ -32,37 +36,47 @@ def timeline(rows: Rows) -> views.Grid:
     for row in rows:
         what, result = _TEXTS[row["kind"]](row)
         time = " ".join(lusaka(row["at"])) if len(days) > 1 else _time(row)
-        shown.append(views.Row(f"{row['seq']}{row['kind']}", (time, shortened(what, 96), shortened(result, 48))))
+        cells = (time, shortened(what, 64), shortened(result, 48))
+        shown.append(views.Row(f"{row['seq']}{row['kind']}", cells, hovers=(utc(row["at"]),)))
     caption = f"Timeline{f' on {days[0]}' if len(days) == 1 else ''}, time in Lusaka"
     columns = views.headings("time", "what", "result")
-    return views.Grid(caption, columns, tuple(shown), "Nothing yet: send a request.", cards=True)
+    return views.Grid(caption, columns, tuple(shown), "Nothing yet: send a request.")
 
 
-def steps(rows: Rows, status: str, failure: str, verified: str) -> views.Steps:
-    """How far a payment has come; `verified` says when a webhook about its end was found genuine, if it was."""
-    if not rows:
-        ahead = ("created", "prompt", "PIN", "paid", "webhook")
-        return views.Steps("How far it is", tuple(views.Step(text, views.AHEAD) for text in ahead))
+def steps(rows: Rows, status: str, failure: str, verified: TraceRow | None) -> views.Steps:
+    """How far a payment has come; `verified` is the webhook about its success that was found genuine, if one was."""
     prompted = _first(rows, lambda row: row["kind"] == "screen" and row["result"] == "prompt")
     answered = _first(rows, lambda row: row["kind"] == "screen" and row["result"] != "prompt")
     secured = _first(rows, lambda row: row["kind"] == "entry" and row["result"] == "funds_secured")
-    texts = ("created", "prompt on the phone", "answered", "paid", "webhook verified")
-    notes = (_time(rows[0]), prompted, answered, secured, verified if secured else "")
-    reached = list(zip(texts, notes, strict=True))
+    reached = {
+        "created": rows[0] if rows else None,
+        "prompt": prompted,
+        "PIN": answered,
+        "paid": secured,
+        "webhook": verified if secured else None,
+    }
     if failure and not secured:
-        done = [views.Step(text, views.DONE, note) for text, note in reached[:3] if note]
+        # Who cancels has answered, and typed no PIN.
+        names = {"created": "created", "prompt": "prompt", "PIN": "answered"}
+        done = [_done(text, row) for name, text in names.items() if (row := reached[name])]
         return views.Steps("How far it is", (*done, views.Step("not paid", views.FAILED, failure.replace("_", " "))))
     # What comes after the first step that is not reached yet lies ahead, as it does of a payment at rest.
-    next_text = next((text for text, note in reached if not note), "") if status not in _AT_REST else ""
+    is_moving = rows and status not in _AT_REST
+    next_text = next((text for text, row in reached.items() if not row), "") if is_moving else ""
     way = (
-        views.Step(text, views.DONE if note else views.NOW if text == next_text else views.AHEAD, note)
-        for text, note in reached
+        _done(text, row) if row else views.Step(text, views.NOW if text == next_text else views.AHEAD)
+        for text, row in reached.items()
     )
     return views.Steps("How far it is", tuple(way))
 
 
-def _first(rows: Rows, holds: Callable[[TraceRow], bool]) -> str:
-    return next((_time(row) for row in rows if holds(row)), "")
+def _done(text: str, row: TraceRow) -> views.Step:
+    note = f"verified {_time(row)}" if row["kind"] == "webhook" else _time(row)
+    return views.Step(text, views.DONE, note, utc(row["at"]))
+
+
+def _first(rows: Rows, holds: Callable[[TraceRow], bool]) -> TraceRow | None:
+    return next((row for row in rows if holds(row)), None)
 
 
 def _time(row: TraceRow) -> str:
@@ -75,12 +89,14 @@ def _call(row: TraceRow) -> tuple[str, str]:
     has_succeeded = method == "POST" and str(row["result"]).startswith("2")
     done = _DONE.get(last, "") if has_succeeded else ""
     again = " again" if "Idempotent-Replayed" in call_of(row).response.headers else ""
-    return f"Merchant: {done or f'{method} {short_path(path)}'}", f"answered {row['result']}{again}"
+    return f"Merchant: {done or f'{method} {short_path(path)}'}", f"{row['result']}{again}"
 
 
 def _screen(row: TraceRow) -> tuple[str, str]:
     pressed = screen_of(row).pressed
-    return f"Phone: {row['what']}", f"PIN {pressed}" if pressed and set(pressed) == {"•"} else str(pressed or "prompt")
+    # Its first line names the operator.
+    what = " / ".join(str(row["what"]).split(" / ")[:_SCREEN_LINES])
+    return f"Phone: {what}", f"PIN {pressed}" if pressed and set(pressed) == {"•"} else str(pressed or "prompt")
 
 
 def _entry(row: TraceRow) -> tuple[str, str]:
@@ -88,8 +104,7 @@ def _entry(row: TraceRow) -> tuple[str, str]:
 
 
 def _webhook(row: TraceRow) -> tuple[str, str]:
-    result = str(row["result"])
-    return f"Webhook: {row['what']}", f"answered {result}" if result[:1].isdigit() else result
+    return f"Webhook: {row['what']}", str(row["result"])
 
 
 _TEXTS = {"call": _call, "screen": _screen, "entry": _entry, "webhook": _webhook}
@@ -99,11 +114,13 @@ _NO_RECEIVER = (
     "Nothing here receives webhooks yet. The receiver listens on a free port of this machine and is registered "
     "with the sandbox, until the bench is closed; what happens from then on arrives there."
 )
-_HOW = (
-    "Verified: the signature, HMAC-SHA256 over webhook-id.webhook-timestamp.body with the endpoint's secret, is that "
-    "of these very bytes, and the timestamp is at most five minutes off. Then the id is looked up: what came before "
-    "is answered 200 and not handled again."
-)
+_FRESH = "and the timestamp is at most five minutes off"
+_HOW = {
+    SIGNATURE_HEADER: ("webhook-id.webhook-timestamp.body", _FRESH),
+    STRIPE_HEADER: ("t.body", _FRESH),
+    GITHUB_HEADER: ("the body", "and says nothing of when it was made"),
+}
+"""Header of a signature → what is signed, and what is known of the time."""
 _CODE = """bench.receiver
 
 
@@ -115,7 +132,10 @@ def ship(event):
 class WebhooksSection(DeskSection):
     """What was sent about a payment, and whether it was genuine."""
 
-    id, title = "webhooks", "Webhooks"
+    id, title, tab = "webhooks", "Webhooks", views.ALWAYS
+
+    def _badge(self) -> str:
+        return str(len(_deliveries(self._gathered.rows)) or "")
 
     def _items(self) -> Iterator[views.Item]:
         if self._session.started is None:
@@ -132,26 +152,32 @@ class WebhooksSection(DeskSection):
 
 def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, wire.Delivery]) -> views.Grid:
     """The attempts among a payment's rows, one line for each event and endpoint."""
-    by_delivery: dict[str, list[TraceRow]] = {}
-    for row in rows:
-        if row["kind"] == "webhook":
-            by_delivery.setdefault(webhook_of(row).delivery, []).append(row)
     came = _by_event(arrivals)
     shown = tuple(
-        _row(each, came.get(webhook_of(each[0]).event, []), deliveries.get(name)) for name, each in by_delivery.items()
+        _row(each, came.get(webhook_of(each[0]).event, []), deliveries.get(name))
+        for name, each in _deliveries(rows).items()
     )
     columns = views.headings("time", "event", "attempts", "signature", "handled")
     return views.Grid("Webhooks of this payment", columns, shown, "None was sent yet.")
 
 
-def verified_at(rows: Rows, arrivals: Sequence[Arrival]) -> str:
-    """When the webhook of a payment's success was found genuine: the time in Lusaka, or nothing."""
+def _deliveries(rows: Rows) -> dict[str, list[TraceRow]]:
+    """The attempts of each delivery, by its id."""
+    found: dict[str, list[TraceRow]] = {}
+    for row in rows:
+        if row["kind"] == "webhook":
+            found.setdefault(webhook_of(row).delivery, []).append(row)
+    return found
+
+
+def verified_in(rows: Rows, arrivals: Sequence[Arrival]) -> TraceRow | None:
+    """The webhook of a payment's success that was found genuine, if one was."""
     came = _by_event(arrivals)
     for row in rows:
-        is_end = row["kind"] == "webhook" and str(row["what"]).endswith(".succeeded")
+        is_end = row["kind"] == "webhook" and str(row["what"]).endswith((".succeeded", ".successful"))
         if is_end and any(each.verdict in {"accepted", "failed"} for each in came.get(webhook_of(row).event, [])):
-            return _time(row)
-    return ""
+            return row
+    return None
 
 
 def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
@@ -168,7 +194,8 @@ def _row(rows: Rows, arrivals: Sequence[Arrival], delivery: wire.Delivery | None
     if delivery is not None and delivery.next_attempt_at:
         attempts += f", next at {lusaka(rfc3339(delivery.next_attempt_at * 1000))[1]}"
     cells = (_time(first), str(first["what"]), attempts, *_verdicts(arrivals))
-    return views.Row(webhook_of(first).delivery, cells, more=_more(rows, arrivals), more_label="Message")
+    more, hovers = _more(rows, arrivals), (utc(first["at"]),)
+    return views.Row(webhook_of(first).delivery, cells, more=more, more_label="Message", hovers=hovers)
 
 
 def _result(row: TraceRow) -> str:
@@ -197,51 +224,39 @@ def _more(rows: Rows, arrivals: Sequence[Arrival]) -> tuple[views.Item, ...]:
         (str(place), _time(row), _result(row), answer)
         for place, (row, answer) in enumerate(zip(rows, answers, strict=True), 1)
     ]
-    columns = views.headings("attempt", "time", "answer", "the receiver said", numeric=("attempt",))
+    columns = views.headings("attempt", "time", "response", "body", numeric=("attempt",))
     attempts = views.Grid("Attempts", columns, tuple(views.Row(each[0], each) for each in cells))
     last = sent[-1]
     head = "\n".join(f"{name}: {value}" for name, value in last.headers.items())
     message = views.Code("The message, secrets masked", mask(f"{head}\n\n{pretty(last.body)}"))
     reasons = sorted({each.reason for each in arrivals if each.verdict in {"refused", "failed"}})
-    return (attempts, *(views.Note(each, views.WARN) for each in reasons), message, views.Note(_HOW))
+    return (attempts, *(views.Note(each, views.WARN) for each in reasons), message, views.Note(_how(last.headers)))
 
 
-_SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
+def _how(headers: Mapping[str, str]) -> str:
+    """How a message that came with these headers is verified."""
+    content, fresh = next((how for name, how in _HOW.items() if name in headers), _HOW[SIGNATURE_HEADER])
+    return (
+        f"Verified: the signature, HMAC-SHA256 over {content} with the endpoint's secret, is that of these very bytes, "
+        f"{fresh}. Then the id is looked up: what came before is answered 200 and not handled again."
+    )
 
 
 class PaymentSection(DeskSection):
-    """The choice of a payment, its steps and its timeline."""
+    """How far the payment is that is looked at, and the choice of another."""
 
     id, title = "payment", "Payment"
 
     def _items(self) -> Iterator[views.Item]:
         gathered, payment = self._gathered, self._gathered.payment
+        yield steps(gathered.rows, payment.status, payment.failure, verified_in(gathered.rows, gathered.arrivals))
         if gathered.payments:
             yield self._choice()
-        yield steps(gathered.rows, payment.status, payment.failure, verified_at(gathered.rows, gathered.arrivals))
-        facts = {
-            "Payment": payment.id,
-            "Amount": payment.money,
-            "Status": payment.status.replace("_", " "),
-            "Failed for": payment.failure.replace("_", " "),
-            "Number": payment.phone,
-        }
-        if payment.id:
-            yield views.Facts(tuple((name, value) for name, value in facts.items() if value))
-        yield timeline(gathered.rows)
-        yield views.Actions("Clock", tuple(views.Action("wait", label, span) for span, label in _SPANS))
 
     def _on_follow(self, _on: str, values: Values) -> None:
         chosen = values.get("payment", LATEST)
         self._gathered.chosen = chosen if chosen in {each.id for each in self._gathered.payments} else LATEST
         self._gathered.read()
-
-    def _on_wait(self, on: str, _values: Values) -> Message:
-        seconds = int(on) if on in dict(_SPANS) else int(_SPANS[0][0])
-        self._session.clock.advance(seconds)
-        same = snippet("POST", "/sandbox/clock/advance", {"seconds": seconds}, base_url=self._session.base_url)
-        code = (views.Code("Python", same.python), views.Code("curl", same.curl))
-        return Message(f"{seconds} seconds have passed.", code=code)
 
     def _choice(self) -> views.Form:
         options = [
@@ -251,3 +266,35 @@ class PaymentSection(DeskSection):
         latest = (LATEST, f"the latest: {options[0][1]}")
         field = views.Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options))
         return views.Form("choice", "Which payment", (field,), follow=True)
+
+
+_SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
+_SIGNS: Mapping[str, str] = {"succeeded": "✓ ", "canceled": "✗ ", "expired": "✗ "}
+
+
+class ProgressSection(DeskSection):
+    """What the payment is and what has happened to it, line by line."""
+
+    id, title, tab = "progress", "Progress", views.ALWAYS
+
+    def _items(self) -> Iterator[views.Item]:
+        payment = self._gathered.payment
+        sign = "✗ " if payment.failure else _SIGNS.get(payment.status, "")
+        facts = {
+            "Payment": payment.id,
+            "Amount": payment.money,
+            "Status": f"{sign}{payment.status.replace('_', ' ')}" if payment.status else "",
+            "Failed for": payment.failure.replace("_", " "),
+            "Number": payment.phone,
+        }
+        if payment.id:
+            yield views.Facts(tuple((name, value) for name, value in facts.items() if value), ("Status",))
+        yield timeline(self._gathered.rows)
+        yield views.Actions("Clock", tuple(views.Action("wait", label, span) for span, label in _SPANS))
+
+    def _on_wait(self, on: str, _values: Values) -> Message:
+        seconds = int(on) if on in dict(_SPANS) else int(_SPANS[0][0])
+        self._session.clock.advance(seconds)
+        same = snippet("POST", "/sandbox/clock/advance", {"seconds": seconds}, base_url=self._session.base_url)
+        code = (views.Code("Python", same.python), views.Code("curl", same.curl))
+        return Message(f"{seconds} seconds have passed.", code=code)

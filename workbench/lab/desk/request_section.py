@@ -16,12 +16,12 @@ from workbench.errors import ApiError, PaymentDeclined, ServiceUnreachable, Work
 from workbench.lab.desk import draft
 from workbench.lab.desk.draft import CHARGE, INTENT, MADE_ID, DraftRequest
 from workbench.lab.desk.gathered import DeskSection, Gathered, Rows, TraceRow, news, object_in, pretty, short_path
-from workbench.lab.desk.progress_section import verified_at
+from workbench.lab.desk.progress_section import verified_in
 from workbench.lab.sections import BoardSection, Message, Values
-from workbench.lab.views import BAD, GOOD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Note
+from workbench.lab.views import ALWAYS, BAD, GOOD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Note
 from workbench.session import Session
 
-_AGAIN = "The answer of before, given again (Idempotent-Replayed: true): nothing was done a second time."
+_AGAIN = "The earlier response, returned again (Idempotent-Replayed: true): nothing was done a second time."
 _REPLAYED = "Idempotent-Replayed"
 _HEADERS = ("Request-Id", _REPLAYED, "Api-Version")
 
@@ -35,7 +35,7 @@ def responses(calls: Rows) -> tuple[Item, ...]:
 
 
 def was_replayed(calls: Rows) -> bool:
-    """Whether every response was that of before."""
+    """Whether every response was an earlier one, returned again."""
     return bool(calls) and all(_REPLAYED in call_of(call).response.headers for call in calls)
 
 
@@ -49,7 +49,7 @@ def _response(call: TraceRow) -> tuple[Item, ...]:
     if was_replayed([call]):
         items.append(Note(_AGAIN))
     head = [f"{name}: {response.headers[name]}" for name in _HEADERS if name in response.headers]
-    items.append(Code("Answer", "\n".join([*head, "", pretty(response.body)])))
+    items.append(Code("Response", "\n".join([*head, "", pretty(response.body)])))
     lines = [call["what"], *(f"{name}: {value}" for name, value in request.headers.items()), ""]
     sent = Code("Request", "\n".join([*lines, pretty(request.body)]))
     return (*items, Fold(f"{call['seq']}sent", "Request as it was sent", (sent,)))
@@ -106,7 +106,7 @@ _FORM, _JSON = "form", "json"
 class RequestSection(DeskSection):
     """The form, the JSON, the headers, the keys, and the code of it all."""
 
-    id, title = "request", "Request"
+    id, title, tab = "request", "Request", 56
 
     def __init__(self, session: Session, gathered: Gathered) -> None:
         super().__init__(session, gathered)
@@ -125,26 +125,30 @@ class RequestSection(DeskSection):
     def _items(self) -> tuple[Item, ...]:
         self._draw_first()
         requests = self._requests()
-        code = Fold("code", "The same in Python and curl", self._code(requests, self.values[_KEY]))
-        return self._form(), self._facts(requests), self._json(requests), code
+        return self._form(), self._facts(requests), Fold("json", "Raw JSON", (self._json(requests),))
+
+    def code(self) -> tuple[Item, ...]:
+        """What the form stands for, in Python and for a shell."""
+        self._draw_first()
+        return self._code(self._requests(), self.values[_KEY])
 
     def _form(self) -> Form:
         is_charge = self.values["operation"] == CHARGE
         last = self._last_key
-        key_hint = f"The last request was sent with {last}." if last else "However often it is sent, it is done once."
+        key_hint = f"Last sent with {last}." if last else "Sent twice, it is done once."
         fields = [
             self._field("operation", "What to send", type="select", options=draft.OPERATIONS),
-            self._field("amount", "Amount in kwacha (ZMW)", type="number", hint=self._amount_hint()),
-            self._field("phone", "Customer's number", hint=draft.phone_hint(self.values)),
-            self._field("provider", "Operator", type="select", options=draft.PROVIDERS),
+            self._field("amount", "Amount in kwacha", type="number", hint=self._amount_hint()),
             self._field("description", "Reference of your order" if is_charge else "Description"),
+            self._field("phone", "Phone number", hint=draft.phone_hint(self.values)),
+            self._field("provider", "Operator", type="select", options=self._gathered.providers),
             self._field(_KEY, "Idempotency key", hint=key_hint),
         ]
         if self._session.publishable_key:
             fields.append(self._field("key", "Sent with", type="select", options=draft.KEYS))
         actions = (
             Action("send", "Send request", primary=True),
-            Action("again", "Send again with the same key", off="" if last else "Nothing was sent yet."),
+            Action("again", "Send again, same key", off="" if last else "Nothing was sent yet."),
             Action("new_key", "New key"),
         )
         return Form(_FORM, "Payment to ask for", tuple(fields), actions, follow=True)
@@ -163,7 +167,8 @@ class RequestSection(DeskSection):
         key = mask(str(getattr(self._session, self.values["key"])))
         is_charge = self.values["operation"] == CHARGE
         facts = (
-            ("Endpoint", f"POST {self._session.base_url}{first}"),
+            ("Base URL", self._session.base_url),
+            ("Call", f"POST {first}"),
             *(("then", f"POST {each}") for each in others),
             ("Authorization", f"Basic {key}: (the key is the user name)" if is_charge else f"Bearer {key}"),
             ("Content-Type", "application/json"),
@@ -173,7 +178,7 @@ class RequestSection(DeskSection):
 
     def _json(self, requests: tuple[DraftRequest, ...]) -> Form:
         first, *others = requests
-        back = Action("follow_form", "Take the form's again")
+        back = Action("follow_form", "Use the form's JSON")
         hint, actions = (_FOLLOWS, ()) if self._texts is None else (_WRITTEN, (back,))
         label, error = "JSON to create it" if others else "JSON", self._errors.get(_JSON, "")
         fields = [Field("body0", label, first.text, "area", hint=hint, error=error)]
@@ -302,17 +307,17 @@ class RequestSection(DeskSection):
     def _done(self) -> Message:
         gathered, payment = self._gathered, self._gathered.payment
         if was_replayed(self.calls):
-            return Message("The service gave the answer of before: nothing was done a second time.")
+            return Message("The service returned its earlier response: nothing was done a second time.")
         if not payment.id:
             return Message("Sent.")
-        if payment.status == "requires_action":
+        if payment.status in ("requires_action", "pending"):
             number = mask_phone(gathered.numbers.get(payment.id, ""))
             if any(row["kind"] == "screen" for row in gathered.rows):
                 then = "its handset shows the prompt. Type the PIN there; it is 1234."
             else:
                 then = "no handset shows a prompt yet. Let time pass to see what comes of it."
             return Message(f"{payment.money} asked of {number}: {then}")
-        ended = news(payment, is_verified=bool(verified_at(gathered.rows, gathered.arrivals)))
+        ended = news(payment, is_verified=bool(verified_in(gathered.rows, gathered.arrivals)))
         return ended or Message(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
 
     def _renew(self, key: str) -> None:
@@ -326,13 +331,16 @@ class RequestSection(DeskSection):
 class ResponseSection(BoardSection):
     """The response to what was sent last."""
 
-    id, title = "answer", "Answer"
+    id, title, tab = "response", "Response", ALWAYS
 
     def __init__(self, request: RequestSection) -> None:
         self._request = request
 
     def _items(self) -> tuple[Item, ...]:
         return responses(self._request.calls)
+
+    def _badge(self) -> str:
+        return str(call_of(self._request.calls[-1]).response.status) if self._request.calls else ""
 
 
 def _without_key(values: Values) -> dict[str, str]:

@@ -11,7 +11,7 @@ from workbench.errors import ExerciseNotDone
 from workbench.lab.exercises import on_books, on_payments
 from workbench.lab.exercises.shape import Exercise, State, verdict_on
 from workbench.render import Table, is_live, table
-from workbench.resources import write_whole
+from workbench.resources import course, notebook_name, write_whole
 from workbench.visible import visible
 
 __all__ = ["MUST_BE_DONE", "check", "hint", "report", "solution"]
@@ -28,7 +28,10 @@ _hints_shown: dict[str, int] = {}
 
 _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
 _CHECKS = {**vars(on_payments), **vars(on_books)}
-EXERCISES = tuple(Exercise(name, check=_CHECKS[f"_{name}"], **row) for name, row in _ROWS.items())
+EXERCISES = tuple(
+    Exercise(name, check=_CHECKS[f"_{name}"], **row)
+    for name, row in sorted(_ROWS.items(), key=lambda each: course()[each[1]["notebook"]].number)
+)
 """In the order of the notebooks."""
 
 
@@ -136,7 +139,10 @@ def solution(name: str) -> None:
 def report() -> Table:
     """Every exercise by notebook, and how far it is: not begun, tried, or done."""
     states = progress().states()
-    rows = [(each.notebook, each.title, each.name, _STATES[states.get(each.name, State.NOT_YET)]) for each in EXERCISES]
+    rows = [
+        (notebook_name(each.notebook), each.title, each.name, _STATES[states.get(each.name, State.NOT_YET)])
+        for each in EXERCISES
+    ]
     done = sum(states.get(each.name) is State.DONE for each in EXERCISES)
     caption = f"Exercises: {done} of {len(EXERCISES)} done"
     return table(caption, ("notebook", "exercise", "its name", "how far"), rows)

@@ -1,6 +1,7 @@
-"""The exercises on the ledger and its reconciliation: notebooks 3 and 11 to 13."""
+"""The exercises on the ledger and its reconciliation."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, SupportsIndex
 
 from workbench.lab.exercises.shape import Bench, Reconciled, Verdict, done, kwacha, not_yet, wrong
@@ -116,3 +117,37 @@ def _one_account(result: Reconciled, one: Reconciled) -> Iterator[Verdict]:
     if found != whole:
         yield wrong(f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.")
     yield done(f"{expected} breaks, as many as the whole has for {_MTN_FLOAT}.")
+
+
+def _in_debt(bench: Bench) -> Iterator[Verdict]:
+    lilies = {each.id: each for each in bench.looking().payment_intents.each() if each.description == "Lily"}
+    price = max(
+        (Decimal(str(each.amount)) for each in lilies.values() if each.status == "succeeded"), default=Decimal()
+    )
+    owed = sum(each.amount for each in bench.looking().balance.retrieve().owed)
+    if not price:
+        yield not_yet("No Lily was sold.")
+    if owed >= price:
+        yield done(f"The merchant owes K{owed:,.2f}. The next clearing takes it first.")
+    if not any(each.payment_intent in lilies for each in bench.looking().refunds.each()):
+        yield not_yet("The Lily is sold. Pay out what the merchant has, then refund the Lily.")
+    yield wrong(
+        f"The merchant owes K{owed:,.2f} of K{price:,.2f}: the rest of the refund came out of its own balance. Let a "
+        "night pass after the sale, and ask for a payout of all that is available before the refund."
+    )
+
+
+def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Verdict]:
+    if isinstance(left_minor, float) or not hasattr(left_minor, "__index__"):
+        yield wrong(f"The answer is a {type(left_minor).__name__}. Money is a whole number of ngwee: an int.")
+    variances = second.breaks["variance_minor"]
+    of_mtn = variances[second.breaks["account"] == _MTN_FLOAT]
+    given, right = left_minor.__index__(), int(of_mtn.sum())
+    slips = {
+        -right: "The sign is the other way round: it is the ledger's side less the statement's.",
+        int(of_mtn.abs().sum()): "These are the sizes. With their signs, some cancel each other out.",
+        int(variances.sum()): "This is the sum over all accounts.",
+    }
+    if given == right:
+        yield done(f"{len(of_mtn)} breaks are left, and together they explain the difference of {right:,} ngwee.")
+    yield wrong(f"It is not {given:,} ngwee. {slips.get(given, 'Which rows count, and which column?')}")

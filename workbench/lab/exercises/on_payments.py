@@ -1,11 +1,13 @@
-"""The exercises on payments, webhooks, retries and a backend of one's own: notebooks 0 to 2, and 4 to 10."""
+"""The exercises on payments, webhooks, retries, a backend of one's own, and what it takes to go live."""
 
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator
 from decimal import Decimal
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET  # only ever a file that `workbench run` wrote
 
 from workbench.domain.signatures import TIMESTAMP_HEADER, verify
 from workbench.errors import IdempotencyKeyReused, ServiceUnreachable, SignatureRefused
@@ -154,7 +156,9 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
     if not paid:
         yield wrong(f"The charge is {found[-1].status}. Take a number that is no test number.")
     if paid[0].amount != _LOST_MINOR:
-        yield wrong(f"The customer has paid {kwacha(paid[0].amount)}, not K12.05. The amount of a charge counts ngwee.")
+        yield wrong(
+            f"The customer has paid {kwacha(int(paid[0].amount))}, not K12.05. The amount of a charge counts ngwee."
+        )
     calls = _calls_to(bench, "POST /v1/charges")
     asked = [each for each in calls if _json_of(each.request.body).get("reference") == _LOST_ORDER]
     answered = [place for place, each in enumerate(asked) if paid[0].id in each.response.body]
@@ -296,7 +300,7 @@ def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
     if len(tried.paid) > 1:
         yield wrong(f"The customer has paid {len(tried.paid)} times: every request had a key of its own.")
     if tried.paid[0].amount != _SURE_MINOR:
-        yield wrong(f"The customer has paid {kwacha(tried.paid[0].amount)}, not {kwacha(_SURE_MINOR)}.")
+        yield wrong(f"The customer has paid {kwacha(int(tried.paid[0].amount))}, not {kwacha(_SURE_MINOR)}.")
     if getattr(tried.response, "id", None) != tried.paid[0].id:
         yield wrong("The customer has paid once, as it should be. Now return the charge, so that the shop knows it.")
     if tried.asked <= _LOST:
@@ -396,3 +400,90 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if _REFUSED not in mint["status"]:
         yield wrong(f"The shop says {mint['status']!r} of an order that the customer has refused.")
     yield done("Refused on the phone, told by webhook, and the order is open with its reason.")
+
+
+def _relied_on_late(bench: Bench) -> Iterator[Verdict]:
+    used = [row["name"] for row in bench.gaps.used]
+    if "late_success" in used:
+        yield done("Money came after its prompt had expired, and late_success is among the rows to ask about.")
+    codes = {each.failure_code for each in _charges(bench)}
+    if "prompt_timeout" in codes:
+        yield wrong("A prompt has expired, and no money came after it. Take the test number whose money comes late.")
+    if any(each.status == "pending" for each in _charges(bench)):
+        yield not_yet("The prompt is still open. Let time pass until it has expired.")
+    yield not_yet("No payment relies on late_success yet: all money so far came in time.")
+
+
+def _passes_the_exam(report: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
+    rows = getattr(report, "rows", None)
+    if not isinstance(rows, tuple) or not rows:
+        yield wrong("The answer should be the report of an exam, as examined(shop) gives it back.")
+        return
+    verdicts = {each.title: each.verdict for each in rows}
+    if failed := [title for title, verdict in verdicts.items() if verdict == "failed"]:
+        yield wrong(f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {failed[0]}.")
+    if left_out := [title for title, verdict in verdicts.items() if verdict == "not examined"]:
+        yield wrong(f"It was not examined in {len(left_out)} checks, such as: {left_out[0]}. Let it count the orders.")
+    yield done(f"All {len(rows)} checks are passed, orders included.")
+
+
+def _nothing_guessed(answer: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
+    if not hasattr(answer, "summary"):
+        yield wrong("The answer should be a list as checklist(…) gives it back.")
+    if rows := [each for each in answer.open if each.topic == "What is still guessed"]:
+        yield wrong(f"{len(rows)} rows are still guessed, the first of them {rows[0].what.partition(':')[0]}.")
+    if not any("did not rely on them" in each.what for each in answer):
+        yield wrong("Hand over the trace too: without it, the list does not know on which rows the run relied.")
+    yield done("Nothing on which the run relied is a guess any more.")
+
+
+_HOLDERS = {
+    "merchant": "The merchant is owed it, and gets it with a payout, days later.",
+    "provider": "The provider knows of it at once, and has it in its wallet; who keeps the wallet?",
+    "bank": "The bank receives it with the sweep of the next night.",
+    "customer": "The customer has just agreed to give it away.",
+}
+
+
+def _who_has_it(answer: object) -> Iterator[Verdict]:
+    given = str(answer).strip().lower()
+    if given in _HOLDERS:
+        yield wrong(_HOLDERS[given])
+    if given != "operator":
+        yield wrong("The answer is one of these words: merchant, provider, operator, bank.")
+    yield done("The operator keeps all wallets: the customer's, from which it went, and the provider's, where it is.")
+
+
+def _came_late(bench: Bench, digits: object) -> Iterator[Verdict]:
+    late = [each for each in bench.operator.suspense() if str(each["phone"]).endswith(str(digits))]
+    made = {str(each.phone)[-3:]: each for each in bench.looking().charges.each()}
+    if str(digits) not in made:
+        yield wrong(f"No payment is by a number that ends in {digits}. They end in {', '.join(sorted(made))}.")
+    if not late:
+        charge = made[str(digits)]
+        yield wrong(f"This payment is {charge.failure_code or charge.status}, and no money waits for it.")
+    amount = late[0]["amount"]
+    yield done(f"K{amount:,.2f} came after the prompt had expired. They are in suspense: hand the case over.")
+
+
+def _plant_by_token(bench: Bench) -> Iterator[Verdict]:
+    calls = _calls_to(bench, "POST /plants")
+    asked = [each for each in calls if _json_of(each.request.body).get("name") == "Aloe"]
+    if not asked:
+        yield not_yet("No plant with the name Aloe was sent.")
+    taken = [each for each in asked if each.response.status == HTTPStatus.OK]
+    if not taken:
+        yield wrong(f"The Aloe was answered {asked[-1].response.status}: bench.trace.exchanges has why.")
+    if not any("at_" in each.request.headers["Authorization"] for each in taken):
+        yield wrong("The Aloe was registered with a key. Ask for a token, and make a client with it.")
+    yield done("The Aloe is registered, and the request carried a token that ends by itself.")
+
+
+def _failed_case(junit: Path, failed: object) -> Iterator[Verdict]:
+    cases = ET.fromstring(Path(junit).read_bytes()).iter("testcase")  # noqa: S314  written by a run of ours
+    names = {str(each.get("name")): each.find("failure") is not None for each in cases}
+    if names.get(str(failed)):
+        yield done("A CI server shows this cell as the test that failed.")
+    if failed in names:
+        yield wrong("This case passed. The one that failed has an element failure inside.")
+    yield wrong(f"No test case has this name. There are: {'; '.join(names)}.")

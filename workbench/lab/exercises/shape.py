@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.errors import ServiceUnreachable
-from workbench.resources import notebooks
+from workbench.resources import course
 
 if TYPE_CHECKING:
     import httpx
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.control import Operator
     from workbench.domain.masking import Secret
     from workbench.receiver import Receiver
+    from workbench.register import GapRows
     from workbench.trace import Trace
 
 
@@ -49,7 +50,7 @@ class Exercise(NamedTuple):
 
     name: str
     notebook: str
-    """The file's name without its ending."""
+    """Its slug."""
     hints: Sequence[str]
     """From a nudge to nearly all of it."""
     solution: str
@@ -74,8 +75,7 @@ class Exercise(NamedTuple):
 @cache
 def _written(notebook: str, name: str) -> tuple[str, str]:
     """What a notebook says of an exercise in the text above its check: `**Title.** Task`."""
-    path = next(each for each in notebooks() if each.stem == notebook)
-    cells = json.loads(path.read_text("utf-8"))["cells"]
+    cells = json.loads(course()[notebook].path.read_text("utf-8"))["cells"]
     sources = ["".join(each["source"]) for each in cells]
     place = next(place for place, source in enumerate(sources) if f'exercises.check("{name}"' in source)
     ((title, task),) = re.findall(r"^\*\*(.+)\.\*\* (.+)$", sources[place - 1], re.MULTILINE)
@@ -92,6 +92,7 @@ class Bench(Protocol):
     receiver: "Receiver"
     receiver_url: str
     trace: "Trace"
+    gaps: "GapRows"
     ledger: Any
     """DataFrames of the analysis, which the Lab does not know; so are `tables`."""
     tables: Any
@@ -108,9 +109,9 @@ class Reconciled(Protocol):
 
 def kwacha(minor: int) -> str:
     """An amount for a sentence: 123450 is K1,234.50."""
-    from workbench.domain.money import Money
+    from workbench.domain.money import ZMW, money_text
 
-    return f"K{Money(minor).plain}"
+    return money_text(minor, ZMW.code)
 
 
 _OF_OTHERS = (

@@ -3,26 +3,35 @@
 import hashlib
 import json
 import os
+import platform
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
-import nbformat
+from workbench.notebook_files import nbformat
+
+# isort: split
+# JupyterLab imports nbformat as well: after ours, which takes a second less.
+from jupyter_client.kernelspec import NATIVE_KERNEL_NAME
 from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyterlab.labapp import LabApp
 from jupyterlab_server.workspaces_handler import WorkspacesManager
 from tornado.web import HTTPError, authenticated
 from traitlets.config import Config
 
 from workbench.errors import LabRefused, NotFound
-from workbench.resources import write_whole
+from workbench.resources import notebooks, write_whole
 
 OURS: Final = ".workbench"
 """The folder within theirs that holds what the workbench remembers of it."""
-START: Final = "00_start_here.ipynb"
+START: Final = notebooks()[0].name
 HANDSET: Final = "handset"
+_LAYOUTS: Final = "workspaces"
 _BROUGHT: Final = "brought.json"
 """Name → SHA-256 of each notebook as it was last brought: what still has it was not changed since."""
 _HERE: Final = Path(__file__).parent
@@ -44,6 +53,8 @@ class Copies(NamedTuple):
     same: tuple[str, ...] = ()
     theirs: tuple[str, ...] = ()
     """Changed by the person, or never brought by the workbench: left as they are."""
+    renamed: tuple[str, ...] = ()
+    """Theirs, too, and `old name, now new name`: those that had the name of an earlier version."""
 
     @property
     def shipped(self) -> tuple[str, ...]:
@@ -55,14 +66,17 @@ class Copies(NamedTuple):
         parts = [f"{len(names)} {outcome}" for names, outcome in counted if names]
         if self.theirs:
             parts.append(f"{len(self.theirs)} of your own, left as they are ({', '.join(self.theirs)})")
+        if self.renamed:
+            parts.append(f"{len(self.renamed)} of them renamed ({'; '.join(self.renamed)})")
         return ", ".join(parts)
 
 
-def bring(shipped: Iterable[Path], folder: Path) -> Copies:
+def bring(shipped: Iterable[Path], folder: Path, was: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Copies:
     """Copy the shipped notebooks into a folder, which is made where there is none.
 
     A notebook that is not there is written; one that is as it was last brought is replaced by a newer one; any other
-    is left alone, whatever it is. To have one anew, delete it.
+    is left alone, whatever it is. To have one anew, delete it. `was` has, by a file's name, those that it had in
+    earlier versions: what a person changed under one of them is theirs under the new one, and the rest goes.
 
     Raises LabRefused: the folder cannot be made or written.
     """
@@ -74,12 +88,16 @@ def bring(shipped: Iterable[Path], folder: Path) -> Copies:
         hashes = dict(before)
         for source in sorted(shipped):
             content = source.read_bytes()
+            for old in was.get(source.name, ()):
+                if _carried(folder / old, folder / source.name, hashes.pop(old, None)):
+                    became["renamed"].append(f"{old}, now {source.name}")
             outcome = _outcome(folder / source.name, _hash(content), before.get(source.name))
             became[outcome].append(source.name)
             if outcome in {"new", "updated"}:
                 write_whole(folder / source.name, content)
             if outcome != "theirs":
                 hashes[source.name] = _hash(content)
+        _renamed_in_layouts(folder, was)
         if hashes != before:
             write_whole(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
     except OSError as error:
@@ -87,6 +105,31 @@ def bring(shipped: Iterable[Path], folder: Path) -> Copies:
         hint = "Name another folder: workbench lab FOLDER."
         raise LabRefused(f"The notebooks cannot be written into {folder}: {reason}.", hint=hint) from None
     return Copies(**{outcome: tuple(names) for outcome, names in became.items()})
+
+
+def _carried(old: Path, new: Path, brought: str | None) -> bool:
+    """Whether what a person made of a notebook under an older name has moved to the new one, which was free.
+
+    What they did not change goes.
+    """
+    if old.is_symlink() or not old.is_file():
+        return False
+    if _hash(old.read_bytes()) == brought:
+        old.unlink()
+    elif not os.path.lexists(new):
+        old.rename(new)
+        return True
+    return False
+
+
+def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
+    """JupyterLab opens what was open last; a notebook by its older name would be an error on the first screen."""
+    gone = {old: new for new, names in was.items() for old in names if not (folder / old).exists()}
+    for layout in (folder / OURS / _LAYOUTS).glob("*"):
+        before = layout.read_text("utf-8")
+        now = reduce(lambda text, names: text.replace(*names), gone.items(), before)
+        if now != before:
+            write_whole(layout, now.encode())
 
 
 def _outcome(target: Path, shipped: str, brought: str | None) -> str:
@@ -110,6 +153,23 @@ def _read(path: Path) -> dict[str, str]:
     except (FileNotFoundError, ValueError):
         return {}
     return {str(name): str(each) for name, each in found.items()} if isinstance(found, dict) else {}
+
+
+class _Contents(AsyncLargeFileManager):
+    """Reads a notebook with what JupyterLab would write into it as soon as its kernel answers: opened, it is unchanged.
+
+    The shipped notebooks name the kernel and the language, and no version of either.
+    """
+
+    async def get(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401  the base class's arguments
+        """As the base class, which describes the model."""
+        model: dict[str, Any] = await super().get(*args, **kwargs)  # type: ignore[no-untyped-call]  # the base class
+        metadata = (model["content"] or {}).get("metadata", {}) if model["type"] == "notebook" else {}
+        if metadata.get("kernelspec", {}).get("name") == NATIVE_KERNEL_NAME and "language_info" in metadata:
+            found = cast("Any", self.parent).kernel_spec_manager.get_kernel_spec(NATIVE_KERNEL_NAME)
+            metadata["kernelspec"] |= {"display_name": found.display_name, "language": found.language}
+            metadata["language_info"].setdefault("version", platform.python_version())
+        return model
 
 
 class _PageHandler(JupyterHandler):
@@ -179,7 +239,7 @@ def launch(
     Raises LabRefused: no notebook is in the folder.
     """
     notebook = first_notebook(folder)
-    workspaces = folder / OURS / "workspaces"
+    workspaces = folder / OURS / _LAYOUTS
     # The layout that JupyterLab has kept since is left alone.
     if not any(workspaces.glob("*")):
         workspaces.mkdir(parents=True, exist_ok=True)
@@ -205,6 +265,7 @@ def _config(folder: Path, workspaces: Path, base_url: str, *, token: str, path: 
             "ip": at.hostname,
             "port": at.port,
             "port_retries": 0,
+            "contents_manager_class": _Contents,
             "base_url": "/",
             "root_dir": str(folder.resolve()),
             "open_browser": browser,

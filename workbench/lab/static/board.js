@@ -15,6 +15,7 @@ class Board extends Forms {
     this.status = h("div", { class: "wb-status", role: "status", "aria-live": "polite" });
     this.secret = h("div", { class: "wb-secret", hidden: true });
     this.sections = h("div", { class: "wb-sections" });
+    this.tabs = new Tabs(this.prefix);
     this.code = h("div", { class: "wb-incode" });
     this.root = h(
       "div",
@@ -32,12 +33,15 @@ class Board extends Forms {
     ];
     for (const [name, heard] of this.listeners) model.on(name, heard);
     this.title.textContent = model.get("title");
+    this.sizes = new ResizeObserver(() => this.resized());
+    this.sizes.observe(this.root);
     this.send({ look: true });
   }
 
   // The view comes as a message, and is in nothing that is saved with the notebook.
-  hear({ view, reveal }) {
+  hear({ view, reveal, download }) {
     if (reveal) this.reveal(reveal);
+    if (download) saved(download.name, download.text);
     if (!view) return;
     this.view = view;
     this.draw();
@@ -52,6 +56,7 @@ class Board extends Forms {
     for (const [name, heard] of this.listeners) this.model.off(name, heard);
     for (const { timer } of this.waiting.values()) clearTimeout(timer);
     for (const closes of this.closers) closes();
+    this.sizes.disconnect();
   }
 
   // ---- what is to be seen -------------------------------------------------------------------------------------
@@ -66,29 +71,58 @@ class Board extends Forms {
     this.inCode(view.code ?? []);
     this.say(view.said ?? {});
     this.restore(focus);
+    // What has been opened is looked at next; where nobody is at this board, the focus stays where it is.
+    if (focus) this.opening?.focus();
+    this.opening = null;
   }
 
   place(sections) {
-    for (const [id, { node }] of this.drawn) {
-      if (sections.some((each) => each.id === id)) continue;
-      node.remove();
-      this.drawn.delete(id);
+    for (const id of [...this.drawn.keys()]) {
+      if (!sections.some((each) => each.id === id)) this.remove(id);
     }
     let after = null;
+    let tabs = 0;
     for (const section of sections) {
-      if (!this.drawn.has(section.id)) this.drawn.set(section.id, this.section(section.id));
-      const { node, title, body } = this.drawn.get(section.id);
-      node.classList.toggle("wb-wide", Boolean(section.wide));
+      if (!this.drawn.has(section.id)) {
+        this.drawn.set(section.id, this.isTab(section) ? this.tabs.panel(section.id, tabs) : this.section(section.id));
+      }
+      const drawn = this.drawn.get(section.id);
+      const { title, body, badge } = drawn;
+      const node = badge ? this.tabs.root : drawn.node;
+      if (badge) write(badge, section.badge ?? "");
+      if (!badge) node.classList.toggle("wb-wide", Boolean(section.wide));
       node.classList.toggle("wb-untitled", !section.title);
       if (!section.title) node.removeAttribute("aria-labelledby");
       title.hidden = !section.title;
-      if (title.textContent !== section.title) title.textContent = section.title;
+      write(title, section.title);
       this.fill(body, section.items, section.id, section.id);
+      if (badge && tabs++) continue; // they have their place already
       if (node.previousElementSibling !== after || !node.parentNode) {
         after ? after.after(node) : this.sections.prepend(node);
       }
       after = node;
     }
+  }
+
+  isTab(section) {
+    return this.root.clientWidth < (section.tab ?? 0) * parseFloat(getComputedStyle(document.documentElement).fontSize);
+  }
+
+  // What is a tab where there is little room stands by itself where there is more. What was typed is kept.
+  resized() {
+    if (!this.root.clientWidth) return;
+    const moved = (this.view.sections ?? []).filter(({ id }) => this.drawn.has(id))
+      .filter((each) => this.isTab(each) !== Boolean(this.drawn.get(each.id).badge));
+    const focus = this.focused();
+    for (const { id } of moved) this.remove(id);
+    if (moved.length) this.draw();
+    this.restore(focus);
+  }
+
+  remove(id) {
+    this.drawn.get(id).node.remove();
+    this.tabs.forget(id);
+    this.drawn.delete(id);
   }
 
   section(id) {
@@ -102,7 +136,7 @@ class Board extends Forms {
     this.coded ??= this.section("code");
     this.coded.title.textContent = "The last action in code";
     if (!items.length) this.coded.node.remove();
-    else if (!this.coded.node.parentNode) this.code.append(this.coded.node);
+    else if (!this.coded.node.parentNode) (this.drawn.get("code")?.node ?? this.code).append(this.coded.node);
     this.fill(this.coded.body, items, "(code)", "code");
   }
 
@@ -138,6 +172,7 @@ class Board extends Forms {
     if (said.number === undefined || said.number === this.told) return;
     this.told = said.number;
     this.announce(said.text, said.tone);
+    if (said.leads) this.status.append(" ", this.button(said.leads, "said", "said"));
   }
 
   announce(text, tone = "plain") {
@@ -169,17 +204,23 @@ class Board extends Forms {
 
   focused() {
     const active = document.activeElement;
-    if (!active || !this.root.contains(active) || !active.dataset.key) return null;
+    if (!active || !this.root.contains(active)) return null;
     const isText = active.tagName === "TEXTAREA" || (active.tagName === "INPUT" && active.type !== "checkbox");
-    return { node: active, key: active.dataset.key, caret: isText ? [active.selectionStart, active.selectionEnd] : null };
+    const caret = isText && active.selectionStart !== null ? [active.selectionStart, active.selectionEnd] : null;
+    return { node: active, key: active.dataset.key, back: active.closest("[data-back]")?.dataset.back, caret };
   }
 
   restore(focus) {
     if (!focus || this.root.contains(focus.node)) return;
     const node = this.keyed(focus.key);
-    if (!node) return;
+    if (!node) return this.backTo(focus.back);
     node.focus({ preventScroll: true });
     if (focus.caret) node.setSelectionRange(...focus.caret);
+  }
+
+  // The row of which the drawer was closed.
+  backTo(row) {
+    [...this.root.querySelectorAll(".wb-open")].find((each) => each.dataset.row === row)?.focus();
   }
 
   keyed(key) {

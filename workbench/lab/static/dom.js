@@ -14,6 +14,11 @@ function h(tag, attributes = {}, ...children) {
   return node;
 }
 
+// Nothing is written that stands there already: it would flicker, and be read aloud again.
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 function copied(text) {
   if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
   const area = h("textarea", { class: "wb-unseen" });
@@ -23,4 +28,24 @@ function copied(text) {
   document.execCommand("copy");
   area.remove();
   return Promise.resolve();
+}
+
+// A file for the person's own folder, made of text that is here already; a PNG is made of an SVG.
+async function saved(name, text) {
+  const url = URL.createObjectURL(name.endsWith(".png") ? await png(text) : new Blob([text]));
+  const link = h("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+// Twice as large as it is drawn, so that it is sharp where it is printed.
+async function png(svg) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;utf8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = h("canvas", { width: image.naturalWidth * 2, height: image.naturalHeight * 2 });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve));
 }

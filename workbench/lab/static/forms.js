@@ -14,7 +14,7 @@ function rowsFor(text) {
   return Math.min(16, Math.max(3, text.split("\n").length));
 }
 
-class Forms extends Pieces {
+class Forms extends Sequences {
   constructor(model) {
     super(model);
     this.prefix = `wb-${Math.random().toString(36).slice(2)}`;
@@ -120,7 +120,7 @@ class Forms extends Pieces {
       area.value = value;
       return area;
     }
-    const kinds = { number: ["text", "decimal"], search: ["search", null], text: ["text", null] };
+    const kinds = { number: ["text", "decimal"], search: ["search", null], date: ["date", null], text: ["text", null] };
     const [type, inputmode] = kinds[field.type ?? "text"];
     const made = h("input", { ...attributes, type, inputmode });
     made.value = value;
@@ -171,7 +171,11 @@ class Forms extends Pieces {
       `Yes, ${action.label.toLowerCase()}`,
     );
     const question = h("span", { class: "wb-confirm", role: "group", "aria-label": action.confirm }, action.confirm, " ", no, yes);
-    question.addEventListener("keydown", (event) => event.key === "Escape" && done(false));
+    question.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      done(false);
+    });
     return question;
   }
 

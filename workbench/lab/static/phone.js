@@ -7,6 +7,7 @@ const SURE_MS = 5000;
 const MOST_DIGITS = 12;
 const NO_ANSWER =
   "No answer from the kernel. If it is busy, this is done when it is free; if it was restarted, run the cells again.";
+const IS_OFF = "Run the first cells to switch it on. If one is running, it comes on when that has ended.";
 const LETTERS = { 2: "abc", 3: "def", 4: "ghi", 5: "jkl", 6: "mno", 7: "pqrs", 8: "tuv", 9: "wxyz" };
 const RECEIVER =
   "M3.2 8.9C8 4.1 16 4.1 20.8 8.9l.6 3-4.4 1.5-1.8-2.9c-2-.7-4.4-.7-6.4 0L7 13.4 2.6 11.9z";
@@ -23,11 +24,6 @@ function icon(path, kind = "") {
   drawn.setAttribute("d", path);
   svg.append(drawn);
   return svg;
-}
-
-// Nothing is written that stands there already: it would flicker, and be read aloud again.
-function write(node, text) {
-  if (node.textContent !== text) node.textContent = text;
 }
 
 function minutes(ms) {
@@ -120,8 +116,10 @@ class Handset {
       h("div", { class: "wb-ear", "aria-hidden": "true" }), this.ring, this.screen,
       h("div", { class: "wb-softs" }, this.messages, this.away),
       h("div", { class: "wb-calls" }, this.green, this.bell, this.red), this.keys);
-    this.root = h("section", { class: "wb wb-phone" }, this.body, this.says,
-      h("p", { class: "wb-help" }, "Digits and Backspace type, Enter sends, Escape twice cancels. Every PIN here is 1234."));
+    // Off, until a kernel has answered.
+    this.body.inert = true;
+    this.root = h("section", { class: "wb wb-phone wb-off" }, this.body, this.says,
+      h("p", { class: "wb-help" }, "Type digits; Enter sends, Escape twice cancels. Every PIN is 1234."));
     this.root.addEventListener("keydown", (event) => this.keydown(event));
     // What is pressed here is not meant for the notebook around it.
     for (const kind of ["keyup", "keypress"]) this.root.addEventListener(kind, (event) => event.stopPropagation());
@@ -343,7 +341,10 @@ class Handset {
 
   unanswered() {
     this.root.removeAttribute("aria-busy");
-    this.say(NO_ANSWER, "bad");
+    if (this.body.inert) {
+      this.silence();
+      this.say(IS_OFF, "");
+    } else this.say(NO_ANSWER, "bad");
     this.root.dataset.answers = "no";
   }
 
@@ -354,6 +355,8 @@ class Handset {
     this.behind_ms = message.kernel_ms - Date.now();
     this.root.removeAttribute("aria-busy");
     const silent = this.root.dataset.answers === "no";
+    this.body.inert = false;
+    this.root.classList.remove("wb-off");
     this.root.dataset.answers = "yes";
     if (message.said) this.say(message.said, "bad");
     else if (silent || (this.says.dataset.tone === "bad" && !this.view.trouble)) this.say("", "");

@@ -3,6 +3,18 @@
 
 const STEPS = { done: ["✓", "done"], now: ["●", "now"], ahead: ["○", "to come"], failed: ["✗", "failed"] };
 
+// A status: its sign, which says its tone too, and its words.
+function pill(text) {
+  const [tone, sign] = Object.entries(SIGNS).find(([, each]) => each && text.startsWith(each)) ?? ["plain", text.match(/^[^\p{L}\p{N}\s](?=\s)/u)?.[0] ?? ""];
+  const mark = sign ? h("span", { class: "wb-sign", "aria-hidden": "true" }, sign) : null;
+  return h("span", { class: `wb-pill wb-${tone}` }, mark, h("span", {}, text.slice(sign.length).trim()));
+}
+
+// The row that a drawer is of.
+function rowOf(drawer) {
+  return drawer?.row ?? drawer?.id;
+}
+
 class Pieces {
   constructor(model) {
     this.model = model;
@@ -52,7 +64,8 @@ class Pieces {
   }
 
   draw_facts(facts) {
-    return h("dl", { class: "wb-facts" }, facts.pairs.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+    const shown = ([name, value]) => (facts.pills?.includes(name) ? pill(value) : value);
+    return h("dl", { class: "wb-facts" }, facts.pairs.map((pair) => [h("dt", {}, pair[0]), h("dd", {}, shown(pair))]));
   }
 
   draw_grid(grid, part, path) {
@@ -67,14 +80,18 @@ class Pieces {
     // Named, since where it is narrow it is laid out as no table.
     const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, headings));
     const table = h("table", { role: "table" }, caption, head, h("tbody", { role: "rowgroup" }, rows));
-    return h("div", { class: `wb-scroll${acts || grid.cards ? " wb-rows" : ""}`, tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
+    if (grid.opens) table.addEventListener("keydown", (event) => this.stepped(event, table));
+    const laidOut = grid.opens ? " wb-opens" : acts || grid.cards ? " wb-rows" : "";
+    return h("div", { class: `wb-scroll${laidOut}`, tabindex: "0", role: "group", "aria-label": grid.caption, "data-scroll": path, "data-key": `${path}/scroll` }, table);
   }
 
   row(row, grid, acts, part, path) {
     const cells = row.cells.map((text, place) => {
       const heading = grid.headings[place];
       const named = place ? { role: "cell" } : { role: "rowheader", scope: "row" };
-      return h(place ? "td" : "th", { ...named, "data-label": heading?.text, class: heading?.numeric ? "wb-number" : null }, text);
+      const more = { "data-label": heading?.text, class: heading?.numeric ? "wb-number" : null, title: row.hovers?.[place] || null };
+      const shown = heading?.pill && text ? pill(text) : text;
+      return h(place ? "td" : "th", { ...named, ...more }, !place && grid.opens ? this.opener(row, grid, part, path, shown) : shown);
     });
     const beneath = row.more?.length ? h("tr", { class: "wb-more", role: "row" }) : null;
     const asked = row.beneath?.length ? h("tr", { class: "wb-more", role: "row" }) : null;
@@ -84,7 +101,27 @@ class Pieces {
       cells.push(h("td", { role: "cell" }, h("div", { class: "wb-actions" }, buttons)));
     }
     asked?.append(this.beneath(row.beneath, cells.length, part, `${path}/beneath`));
-    return [h("tr", { role: "row" }, cells), beneath, asked].filter(Boolean);
+    const opened = grid.opens && row.id === grid.opened ? "wb-opened" : null;
+    return [h("tr", { role: "row", class: opened }, cells), beneath, asked].filter(Boolean);
+  }
+
+  // The button that a row is: it lies over the whole row.
+  opener(row, grid, part, path, shown) {
+    const action = { do: grid.opens, on: row.id, label: shown, expanded: row.id === grid.opened ? "yes" : "no" };
+    const node = this.button(action, part, path);
+    node.className = "wb-open";
+    node.dataset.row = row.id;
+    return node;
+  }
+
+  // From row to row by the arrows.
+  stepped(event, table) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const rows = [...table.querySelectorAll(".wb-open")];
+    const next = step && rows[rows.indexOf(document.activeElement) + step];
+    if (!next || !rows.includes(document.activeElement)) return;
+    event.preventDefault();
+    next.focus();
   }
 
   beneath(items, width, part, path) {
@@ -114,11 +151,55 @@ class Pieces {
 
   draw_menu(menu, part, path) {
     const choices = menu.choices.map(([id, label]) => {
-      const node = this.button({ do: "show", on: id, label }, part, path);
+      const node = this.button({ do: menu.do ?? "show", on: id, label }, part, path);
+      node.className = "wb-tab";
       if (id === menu.chosen) node.setAttribute("aria-current", "page");
       return h("li", {}, node);
     });
-    return h("nav", { class: "wb-menu", "aria-label": menu.label }, h("ul", {}, choices));
+    return h("nav", { class: "wb-menu", "aria-label": menu.label }, h("ul", { class: "wb-tablist" }, choices));
+  }
+
+  draw_split(split, part, path) {
+    const node = h("div", { class: "wb-split" }, h("div", { class: "wb-list wb-items" }));
+    this.keep_split({ node }, split, part, path);
+    return node;
+  }
+
+  keep_split({ node }, split, part, path) {
+    const [list, before] = node.children;
+    this.fill(list, split.items, part, `${path}/list`);
+    const isSame = before && before.dataset.back === rowOf(split.drawer);
+    if (before && !isSame) before.remove();
+    if (!split.drawer) return true;
+    const drawer = isSame ? before : this.drawer(split.drawer, part, `${path}/drawer`);
+    if (!isSame) node.append(drawer);
+    const [head, body] = drawer.children;
+    const status = head.querySelector(".wb-pill");
+    if (status.dataset.text !== split.drawer.status) status.replaceWith(this.status_of(split.drawer));
+    this.fill(body, split.drawer.items, part, `${path}/drawer`);
+    return true;
+  }
+
+  status_of(drawer) {
+    const node = pill(drawer.status);
+    node.dataset.text = drawer.status;
+    return node;
+  }
+
+  drawer(drawer, part, path) {
+    const id = `${this.prefix}-drawer-${part}`;
+    const title = h("h5", { id, tabindex: "-1" }, drawer.title);
+    const copy = h("button", { type: "button", class: "wb-button", "data-key": `${path}/copy`, "aria-label": `Copy ${drawer.id}` }, "Copy");
+    copy.addEventListener("click", async () => {
+      await copied(drawer.id);
+      this.announce(`${drawer.id} copied.`, "good");
+    });
+    const close = this.button(drawer.close, part, path);
+    const head = h("div", { class: "wb-drawer-head" }, title, this.status_of(drawer), close, h("code", {}, drawer.id), copy);
+    const node = h("aside", { class: "wb-drawer", "aria-labelledby": id, "data-back": rowOf(drawer) }, head, h("div", { class: "wb-items" }));
+    node.addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && close.click());
+    this.opening = title;
+    return node;
   }
 
   draw_actions(group, part, path) {
@@ -181,15 +262,26 @@ class Pieces {
   }
 
   draw_steps(steps) {
-    const one = (step) => {
-      const [sign, says] = STEPS[step.state];
-      const mark = h("span", { class: "wb-sign", "aria-hidden": "true" }, sign);
-      const note = step.note ? h("span", { class: "wb-hint" }, step.note) : null;
-      const text = h("span", {}, step.text, h("span", { class: "wb-unseen" }, `: ${says}`));
-      const isNow = step.state === "now" ? "step" : null;
-      return h("li", { class: `wb-step wb-step-${step.state}`, "aria-current": isNow }, mark, text, note);
-    };
-    return h("ol", { class: "wb-steps", "aria-label": steps.label }, steps.steps.map(one));
+    return h("ol", { class: "wb-steps", "aria-label": steps.label }, steps.steps.map((each) => this.step(each)));
+  }
+
+  // Only the steps that have changed are drawn anew, so that what is filled already does not fill again.
+  keep_steps(old, { label, steps }) {
+    const before = old.item.steps;
+    if (old.item.label !== label || before.length !== steps.length) return false;
+    for (const [place, step] of steps.entries()) {
+      if (JSON.stringify(step) !== JSON.stringify(before[place])) old.node.children[place].replaceWith(this.step(step));
+    }
+    return true;
+  }
+
+  step(step) {
+    const [sign, says] = STEPS[step.state];
+    const mark = h("span", { class: "wb-sign", "aria-hidden": "true" }, sign);
+    const note = step.note ? h("span", { class: "wb-hint", title: step.hover || null }, step.note) : null;
+    const text = h("span", {}, step.text, h("span", { class: "wb-unseen" }, `: ${says}`));
+    const isNow = step.state === "now" ? "step" : null;
+    return h("li", { class: `wb-step wb-step-${step.state}`, "aria-current": isNow }, mark, text, note);
   }
 
   // ---- other widgets ------------------------------------------------------------------------------------------

@@ -1,10 +1,19 @@
 // A tile in JupyterLab's launcher, an entry of its Help menu and its palette: the service's documentation, in a tab.
+// And the name of the customer's phone beside a notebook, with what switches it on.
 //
 // JupyterLab loads an extension as a "container": an object with init, which is given the modules that all share,
 // and get, which answers with a module. A bundler writes such objects; this one is short enough to be written by hand.
 (() => {
   const COMMAND = "workbench:docs";
   const LABEL = "API docs";
+  const HANDSET_CLASS = "workbench-handset";
+  // Until a cell has run, the view shows the picture that the notebook was saved with, whose own note is for pages.
+  const STYLE = `
+    .workbench-off { margin: 12px; font-size: var(--jp-ui-font-size2); color: var(--jp-ui-font-color1); }
+    .workbench-handset:has(.wb-phone) .workbench-off { display: none; }
+    .workbench-handset:not(:has(.wb-phone)) .jp-OutputArea { filter: grayscale(1); opacity: 0.55; padding: 0 12px; }
+    .workbench-handset:not(:has(.wb-phone)) section { min-width: 0 !important; }
+    .workbench-handset section + p { display: none; }`;
   const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><path class="jp-icon3"
     fill="#616161" d="M5 3h10l4 4v14H5zm2 2v14h10V9h-4V5zm2 7h6v1.6H9zm0 3.2h6v1.6H9z"/></svg>`;
   let shared = {};
@@ -38,7 +47,25 @@
       return widget;
     }
 
+    // A cell's output in a tab of its own is an "Output View"; that of a cell tagged so is the customer's phone.
+    function nameHandsets(shell) {
+      const panels = [...shell.widgets("main")];
+      for (const { content: view } of panels) {
+        if (!view?.hasClass?.("jp-LinkedOutputView") || view.hasClass(HANDSET_CLASS)) continue;
+        const notebook = panels.find((each) => each.context?.path === view.path && each.content?.widgets);
+        const tags = notebook?.content.widgets[view.index]?.model.getMetadata("tags");
+        if (!tags?.includes("handset")) continue;
+        view.addClass(HANDSET_CLASS);
+        view.title.label = "Customer's phone";
+        const off = document.createElement("p");
+        off.className = "workbench-off";
+        off.textContent = "Run the first cells to switch it on.";
+        view.node.prepend(off);
+      }
+    }
+
     function activate(app, launcher, palette, menu, restorer) {
+      document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
       const kept = new apputils.WidgetTracker({ namespace: "workbench-docs" });
       let opened = null;
       app.commands.addCommand(COMMAND, {
@@ -58,6 +85,10 @@
       palette?.addItem({ command: COMMAND, category: "Help" });
       menu?.helpMenu.addGroup([{ command: COMMAND }], 0);
       restorer?.restore(kept, { command: COMMAND, name: () => "docs" });
+      app.restored.then(() => {
+        nameHandsets(app.shell);
+        app.shell.layoutModified.connect(nameHandsets);
+      });
     }
 
     return {

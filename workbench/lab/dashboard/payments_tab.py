@@ -1,0 +1,263 @@
+"""The dashboard's payments: the list, all there is of one of them, and the money that came late."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from workbench.domain import wire
+from workbench.domain.ledger import DEBIT, WAITING
+from workbench.domain.masking import mask
+from workbench.domain.moments import milliseconds_in
+from workbench.domain.money import ISO_4217, ZMW, Money, money_text
+from workbench.domain.payments import FAILURES
+from workbench.domain.phones import EVERY_OPERATOR
+from workbench.domain.wire.trace_rows import CALL, ENTRY, call_of, entry_of
+from workbench.lab import views
+from workbench.lab.dashboard.found import OF_TIME, FoundSection
+from workbench.lab.dashboard.webhooks_tab import Replays, attempted
+from workbench.lab.sections import Message, SessionSection, Values, utc, when
+from workbench.lab.trace_board import trace_board
+from workbench.render import Widget, indented
+from workbench.trace import Trace, rows_of
+from workbench.trace.diagram import SequenceDiagram, short
+
+NAMES: Final = {each.id: each.name for each in EVERY_OPERATOR.values()}
+_STATUSES: Final = {
+    "new": "○ not confirmed", "waiting": "◷ waiting", "succeeded": "✓ succeeded", "part_refunded": "↩ refunded in part",
+    "refunded": "↩ refunded", "failed": "✗ failed", "canceled": "⊘ canceled",
+}  # fmt: skip
+"""What a payment has come to: a sign and words."""
+_ANY: Final = ("", "any")
+_STATUS_CHOICES: Final = (_ANY, *((state, text[2:]) for state, text in _STATUSES.items()))
+_OPERATORS: Final = (_ANY, *NAMES.items())
+_AMOUNTS: Final = {"min_minor": "K from", "max_minor": "K to"}
+_NO_AMOUNT: Final = "An amount, such as 87.35."
+_LARGEST_MINOR: Final = 10**12
+_COLUMNS: Final = views.headings(
+    "Payment", "Amount", "Status", "Description", "Customer", "Created (Lusaka)", numeric=("Amount",), pills=("Status",)
+)
+_TABS: Final = {"timeline": "Timeline", "ledger": "Ledger", "webhooks": "Webhooks", "json": "JSON", "trace": "Trace"}
+_DAY, _WIDEST = len("2026-01-05"), 46
+_SIGNS: Final = {"call": "→", "screen": "☎", "entry": "≡", "webhook": "✉"}
+
+
+class PaymentsSection(Replays, FoundSection[wire.Payment]):
+    """The balance and the payments, newest first; of one of them, all there is."""
+
+    id, title, wide = "payments", "Payments", True
+    noun = "payment"
+    filters = (
+        ("search", "Id, description, last digits of the number", "search", ()),
+        ("status", "Status", "select", _STATUS_CHOICES),
+        ("provider", "Operator", "select", _OPERATORS),
+        *OF_TIME,
+        *((name, label, "number", ()) for name, label in _AMOUNTS.items()),
+    )
+
+    def _items(self) -> Iterator[views.Item]:
+        balance = self._looking.balance.retrieve()
+        sums = (balance.available, balance.pending, balance.owed)
+        names = ("Available to pay out", "Pending, cleared at night", "Owed")
+        yield views.Facts(tuple(zip(names, map(_sum, sums), strict=True)))
+        yield from super()._items()
+
+    def _read(self, query: Mapping[str, str]) -> wire.Found[wire.Payment]:
+        return self._session.untraced.payments(**query)
+
+    def _asked(self, name: str, text: str) -> str:
+        return _minor(text) if name in _AMOUNTS else super()._asked(name, text)
+
+    def _grid(self, caption: str, rows: Iterable[wire.Payment]) -> views.Grid:
+        return views.Grid(caption, _COLUMNS, tuple(map(_row, rows)), cards=True, opens="unfold", opened=self._open)
+
+    def _line(self, row: wire.Payment) -> dict[str, object]:
+        sums = (Money(each, row.currency).major for each in (row.amount_minor, row.refunded_minor))
+        return {
+            "id": row.id, "created_lusaka": when(row.created), **dict(zip(("amount", "refunded"), sums, strict=True)),
+            "currency": row.currency, "status": row.state, "description": row.description, "phone": row.phone,
+            "operator": row.provider, "charge": row.charge, "failure_code": row.failure_code,
+        }  # fmt: skip
+
+    def _drawer(self, opened: str) -> views.Drawer:
+        details = self._session.untraced.payment(opened)
+        payment = details.payment
+        tab = self._tab if self._tab in _TABS else "timeline"
+        items = (
+            *self._overview(payment),
+            views.Menu("Of this payment", tuple(_TABS.items()), tab, do="tab"),
+            *getattr(self, f"_{tab}")(details),
+        )
+        return views.Drawer(opened, _money(payment), _status(payment), items, views.Action("unfold", "Close", opened))
+
+    def _overview(self, payment: wire.Payment) -> Iterator[views.Item]:
+        facts = [("Description", payment.description), ("Customer", _customer(payment)), ("Charge", payment.charge)]
+        facts += [("Created (Lusaka)", when(payment.created))]
+        if payment.failure_code:
+            facts += [("Why it failed", FAILURES.get(payment.failure_code, payment.failure_code))]
+        if payment.refunded_minor:
+            facts += [("Refunded", written(payment.refunded_minor, payment.currency))]
+        yield views.Facts(tuple((name, text) for name, text in facts if text))
+        left = Money(payment.amount_minor - payment.refunded_minor, payment.currency)
+        if payment.state in ("succeeded", "part_refunded"):
+            whole = written(left.amount_minor, left.currency)
+            ask = f"At most {whole} goes back to the customer. Refund it?"
+            refund = views.Action("refund", "Refund", payment.id, primary=True, confirm=ask)
+            amount = views.Field("amount", f"Amount in {left.currency}", str(left.major), "number")
+            form = views.Form(f"refund-{payment.id}", f"Refund of {payment.id}", (amount,), (refund,), row=True)
+            yield views.Fold("refund", "Refund", (form,))
+
+    def _timeline(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
+        rows = []
+        for row in details.trace:
+            at_s = milliseconds_in(row.at, param="at") // 1000
+            name = call_of(_as_dict(row)).response.headers.get("Request-Id", "") if row.kind == CALL else ""
+            leads = (views.Action("go", "Request", f"requests {name}"),) if name else ()
+            # The day is said where it is another than that of the payment.
+            at = when(at_s).removeprefix(when(details.payment.created)[:_DAY]).strip()
+            said = f"{_SIGNS.get(row.kind, '')} {short(row.what, _WIDEST)}"
+            rows.append(views.Row(str(row.seq), (at, said, row.result), leads, hovers=(utc(at_s),)))
+        columns = views.headings("Lusaka", "What", "Result")
+        yield views.Grid(f"{len(rows)} steps, oldest first", columns, tuple(rows))
+
+    def _ledger(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
+        rows = []
+        for row in details.trace:
+            if row.kind == ENTRY:
+                for place, (side, account, minor, currency) in enumerate(entry_of(_as_dict(row)).postings):
+                    amount = written(minor, currency)
+                    sides = (amount, "") if side == DEBIT else ("", amount)
+                    said = "" if place else row.what
+                    rows.append(views.Row(f"{row.seq} {place}", (said, account, *sides)))
+        columns = views.headings("Entry", "Account", "Debit", "Credit", numeric=("Debit", "Credit"))
+        yield views.Grid("Ledger lines", columns, tuple(rows), "No money has moved.")
+
+    def _webhooks(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
+        sent = {each.event for each in details.deliveries}
+        rows = [*attempted(details.deliveries, self._now_s())]
+        rows += [views.Row(each.id, (each.type, "nowhere")) for each in details.events if each.id not in sent]
+        columns = views.headings("Event, and where to", "Status", pills=("Status",))
+        yield views.Grid(f"{len(details.events)} events and their deliveries", columns, tuple(rows), "None.")
+
+    def _json(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
+        payment = details.payment.id
+        group = self._looking.payment_intents if payment.startswith("pi_") else self._looking.charges
+        text = mask(indented(wire.to_json(group.retrieve(payment)).decode()))
+        yield views.Code(f"{payment} as JSON, numbers and secrets masked", text)
+
+    def _trace(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
+        code = views.Code("The same in Python", f'bench.trace.for_("{details.payment.id}")')
+        drawn = SequenceDiagram(rows_of(details.trace)).svg
+        yield views.Slot(details.payment.id, "Trace", (views.Picture(drawn, "Sequence diagram of this payment"),))
+        yield code
+
+    def trace_of(self, payment: str) -> Widget:
+        """The trace of a payment, to look through."""
+        rows = rows_of(self._session.untraced.payment(payment).trace)
+        # Of rows picked by their places: read for this payment alone, however long the whole trace is.
+        return trace_board(Trace(rows, self._session.trace_context)[:], self._session).widget
+
+    def _on_refund(self, on: str, values: Values) -> Message:
+        payment = self._session.untraced.payment(on).payment
+        try:
+            minor = int(_minor(values.get("amount", "")))
+        except ValueError as error:
+            return Message(str(error), views.BAD)
+        amount = Money(minor, payment.currency)
+        body: dict[str, Any] = {"charge": on, "amount": minor}
+        if on.startswith("pi_"):
+            body = {"payment_intent": on, "amount": amount.major}
+        self._pay.refunds.create(**body)
+        text = f"{written(minor, payment.currency)} goes back to the customer."
+        return Message(text, code=self._code("POST", "/v1/refunds", body))
+
+
+class SuspenseSection(SessionSection):
+    """Money that came after its attempt had failed, newest first: credited to the merchant, or returned."""
+
+    id, title, wide = "suspense", "Suspense", True
+
+    def _items(self) -> Iterator[views.Item]:
+        yield views.Note(
+            "Money that came after its payment had failed. Credit or return it here, as the provider does."
+        )
+        late = reversed(self._session.untraced.suspense())
+        yield views.Grid("Late money, newest first", _LATE, tuple(map(_late_row, late)), "None came late.", cards=True)
+
+    def waits(self) -> int:
+        """How many sums wait."""
+        return sum(each.status == WAITING for each in self._session.untraced.suspense())
+
+    def _on_settle(self, on: str, _values: Values) -> Message:
+        how, _, item = on.partition(" ")
+        settled = self._session.operator.settle(item, how)
+        code = self._code("POST", f"/sandbox/suspense/{item}/settle", {"how": how})
+        return Message(f"{_major(settled['amount'], settled['currency'])} was {settled['status']}.", code=code)
+
+
+_WAYS: Final = {
+    "credit": ("Credit to merchant", "You get the money, less the fee. Credit it?"),
+    "return": ("Return to customer", "The customer gets the money back. Return it?"),
+}
+_LATE_STATUSES: Final = {WAITING: "◷ waiting", "credited": "✓ credited", "returned": "↩ returned"}
+_LATE: Final = views.headings(
+    "Came (Lusaka)", "Amount", "Customer", "Operator's reference", "Payment", "Status",
+    numeric=("Amount",), pills=("Status",),
+)  # fmt: skip
+
+
+def _late_row(late: wire.Suspense) -> views.Row:
+    paid = late.payment_intent or late.charge
+    status = _LATE_STATUSES.get(late.status, late.status)
+    cells = (when(late.since), _major(late.amount, late.currency), late.phone, late.operator_reference, paid, status)
+    ways = [views.Action("go", "Payment", f"payments {paid}")]
+    if late.settled_by is None:
+        ways += [views.Action("settle", label, f"{how} {late.id}", confirm=ask) for how, (label, ask) in _WAYS.items()]
+    return views.Row(late.id, cells, tuple(ways), hovers=(utc(late.since),))
+
+
+def _row(payment: wire.Payment) -> views.Row:
+    made = when(payment.created)
+    cells = (payment.id, _money(payment), _status(payment), payment.description or "", _customer(payment), made)
+    return views.Row(payment.id, cells, hovers=("",) * (len(cells) - 1) + (utc(payment.created),))
+
+
+def _status(payment: wire.Payment) -> str:
+    why = f": {payment.failure_code}" if payment.state == "failed" and payment.failure_code else ""
+    return f"{_STATUSES[payment.state]}{why}"
+
+
+def _customer(payment: wire.Payment) -> str:
+    return f"{payment.phone} {NAMES.get(payment.provider or '', payment.provider)}" if payment.phone else ""
+
+
+def _money(payment: wire.Payment) -> str:
+    return written(payment.amount_minor, payment.currency)
+
+
+def written(amount_minor: int, currency: str) -> str:
+    """Money as a person writes it: `K1,234.50`, `JPY 300`."""
+    # Of others with their own decimals, where `money_text` reads two, as statements have them.
+    return money_text(amount_minor, currency) if currency == ZMW.code else str(Money(amount_minor, currency))
+
+
+def _major(amount: Decimal, currency: str) -> str:
+    return written(int(amount * 10 ** ISO_4217.get(currency, ZMW).decimals), currency)
+
+
+def _sum(amounts: Iterable[wire.Amount]) -> str:
+    return ", ".join(_major(each.amount, each.currency) for each in amounts) or written(0, ZMW.code)
+
+
+def _minor(text: str) -> str:
+    """An amount that somebody typed, in minor units. Raises ValueError: none, or finer than a ngwee."""
+    try:
+        minor = Decimal(text.strip().removeprefix("K").replace(",", "")) * 10**ZMW.decimals
+    except InvalidOperation:
+        raise ValueError(_NO_AMOUNT) from None
+    if not minor.is_finite() or minor != int(minor) or not 0 <= minor < _LARGEST_MINOR:
+        raise ValueError(_NO_AMOUNT)
+    return str(int(minor))
+
+
+def _as_dict(row: wire.TraceRow) -> dict[str, object]:
+    return {"detail": row.detail}
