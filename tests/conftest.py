@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from decimal import Decimal
 from functools import partial
@@ -70,7 +70,9 @@ INTENT = {"amount": 1, "currency": "ZMW", "payment_method_types": ["mobile_money
 Serving = Callable[..., AbstractContextManager[Server]]
 Bounded = Callable[[subprocess.Popen[Any]], AbstractContextManager[None]]
 
-settings.register_profile("workbench", deadline=None, max_examples=30)
+# The same examples on every machine: who runs the tests is told about this code, not about the luck of a draw. The
+# other profiles draw anew each time.
+settings.register_profile("workbench", deadline=None, max_examples=30, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=200)
 settings.register_profile("long")
 # Before pytest reads --hypothesis-profile, which then has the last word.
@@ -84,8 +86,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--installed", action="store_true", help="Install the wheel elsewhere, and run its notebooks.")
     parser.addoption("--months", type=int, default=2, help="Over how many seeds months are simulated and reconciled.")
     parser.addoption("--payments", type=int, help="With how many, and four times as many, memory is told.")
-    parser.addoption("--renew", action="store_true", help="Write the description's examples anew, from their run.")
+    parser.addoption("--renew", action="store_true", help="Write what is held in files anew, from a run.")
     parser.addoption("--require-browser", action="store_true", help="Fail, rather than skip, without a browser.")
+    parser.addoption("--require-recipes", action="store_true", help="Fail, rather than skip, without a language.")
     parser.addoption("--require-postgresql", action="store_true", help="Fail, rather than skip, without PostgreSQL.")
     parser.addoption("--pictures", action="store_true", help="Write the README's pictures anew, into fixtures/.")
     parser.addoption("--shots", help="The folder in which browser tests leave pictures; their own unless named.")
@@ -167,22 +170,32 @@ def served(serving: Serving, *options: str) -> Iterator[Workbench]:
 
 
 @pytest.fixture(scope="session")
-def served_bench(serving: Serving) -> Iterator[Workbench]:
+def switches(workbench_gaps: Mapping[str, Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """The options by which `workbench serve` switches what --workbench-gaps asks for."""
+    if not workbench_gaps:
+        return ()
+    path = tmp_path_factory.mktemp("gaps") / "gaps.toml"
+    path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in workbench_gaps.items()))
+    return "--gaps", str(path)
+
+
+@pytest.fixture(scope="session")
+def served_bench(serving: Serving, switches: tuple[str, ...]) -> Iterator[Workbench]:
     """One served sandbox for the whole session, and one receiver for it: its store is shared."""
-    with served(serving, "--allow-host", "allowed.example", "--allow-host", "192.0.2.7") as bench:
+    with served(serving, *switches, "--allow-host", "allowed.example", "--allow-host", "192.0.2.7") as bench:
         yield bench
 
 
 @pytest.fixture(scope="module", params=DOORS)
-def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
+def shared_bench(request: pytest.FixtureRequest, workbench_gaps: Mapping[str, Any]) -> Iterator[Workbench]:
     """A sandbox through each door for the tests of a file; after the last of them its ledger verifies and balances.
 
     Served it is that of the session, or the file's own if that is to be ALONE.
     """
     if request.param == "in_process":
-        opened = Workbench(seed=7)
+        opened = Workbench(seed=7, gaps=workbench_gaps)
     elif getattr(request.module, "ALONE", False):
-        opened = served(request.getfixturevalue("serving"))
+        opened = served(request.getfixturevalue("serving"), *request.getfixturevalue("switches"))
     else:
         opened = nullcontext(request.getfixturevalue("served_bench"))
     with opened as bench:

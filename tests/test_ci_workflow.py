@@ -1,4 +1,4 @@
-"""The CI workflow to copy: it parses, asks only for what `workbench` offers, and its sandbox starts."""
+"""The CI workflows to copy: they parse, ask only for what `workbench` offers, and the sandbox starts."""
 
 import os
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from workbench import Workbench
+from workbench.cli import app
 from workbench.resources import fixture
 
 NAMES = {"PAYMENTS_BASE_URL", "PAYMENTS_SECRET_KEY", "PAYMENTS_PUBLISHABLE_KEY", "PAYMENTS_WEBHOOK_SECRET"}
@@ -42,3 +43,14 @@ def test_the_sandbox_starts_in_the_runners_shell_and_takes_a_payment(tmp_path: P
     finally:
         # The sandbox outlives the shell that started it: the group is ours alone.
         os.killpg(shell.pid, signal.SIGTERM)
+
+
+def test_the_notebooks_are_run_with_options_that_there_are_and_what_came_out_is_kept_even_if_one_failed():
+    job = yaml.safe_load(fixture("notebooks-workflow.yml").read_text("utf-8"))["jobs"]["notebooks"]
+    assert job["timeout-minutes"] <= 15
+    *_, ran, kept = job["steps"]
+    program, name, *arguments = ran["run"].split()
+    assert (program, name) == ("workbench", "run")
+    asked = app.commands[name].make_context(name, arguments).params
+    assert asked["parameter"] == (("amount", "87.35"),)
+    assert (kept["if"], kept["with"]["path"]) == ("always()", str(asked["out"]))

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from workbench import Receiver, Workbench
 from workbench.analysis.reconcile import Tolerance
-from workbench.cli import app
+from workbench.cli import COMMANDS, app
 from workbench.commands import analysis
 from workbench.domain.gaps import REGISTER
 from workbench.domain.moments import START, milliseconds
+from workbench.resources import fixture
 
 if TYPE_CHECKING:
     from tests.conftest import Server, Serving
@@ -70,6 +72,17 @@ def test_what_is_announced_to_people_can_be_called_and_its_port_is_taken(serving
     assert all(words in said for words in ("listens", port, "--port", "whoever reaches the port"))
 
 
+def test_beside_containers_it_answers_by_its_name_and_calls_private_networks_with_a_warning(serving: "Serving"):
+    compose = yaml.safe_load(fixture("compose.yml").read_text())["services"]["sandbox"]["command"][-1]
+    options = compose.partition("serve ")[2].partition(" >")[0].replace("--port 4242", "--port 0").split()
+    with serving(*options) as server, connected(server) as bench:
+        endpoints = bench.client.webhook_endpoints
+        assert [each.url for each in endpoints.each()] == ["http://shop:3000/webhooks"]
+        assert endpoints.create(url="http://192.168.0.7:8000/").status == "enabled"
+        assert bench.http.get("/openapi.json", headers={"Host": "sandbox:4242"}).status_code == 200
+        assert "any host of your private networks" in server.errors
+
+
 REFUSED = [
     ("--port 65536", "--port"), ("--port http", "--port"), ("--workers 0", "Invalid value for '--workers'"),
     ("--host 192.0.2.1", "--host"), ("--host nowhere.invalid", "--host"), ("--host 2001:db8::1", "--host"),
@@ -105,6 +118,7 @@ def test_what_is_refused_is_said_in_a_line_and_nothing_is_served(
     assert (tmp_path / "letters.txt").read_text() == "Dear Ada,\n" * 1000
 
 
+@pytest.mark.thorough
 def test_a_kept_sandbox_from_its_first_start_to_its_third(
     serving: "Serving", tmp_path: Path, new_number: Callable[..., str]
 ):
@@ -225,9 +239,13 @@ def test_a_hang_up_that_is_ignored_stays_so_and_killed_its_workers_do_not_serve_
 
 def test_help_lists_every_command_and_the_gaps_are_the_registers():
     listed = invoke("--help").stdout
+    assert re.findall(r"^(\w+):$", listed, re.MULTILINE) == ["Options", *COMMANDS]
     for name in app.commands:
-        assert f"\n  {name} " in listed
-        assert invoke(name, "--help").stdout.startswith(f"Usage: workbench {name} ")
+        (line,) = re.findall(rf"^  {name} .*", listed, re.MULTILINE)
+        assert re.search(r"\w\.$", line), "the first sentence of its help, whole"
+        shown = invoke(name, "--help").stdout
+        assert shown.startswith(f"Usage: workbench {name} ")
+        assert max(map(len, shown.splitlines())) <= 80
     gaps = invoke("gaps")
     assert not [row.name for row in REGISTER if row.name not in gaps.stdout]
     assert invoke("--version").stdout.strip().endswith("version 0.1.0")

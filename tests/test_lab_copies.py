@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from workbench.cli import app
 from workbench.errors import LabRefused
 from workbench.lab.server import Copies, bring
+from workbench.resources import former_names, notebooks
 
 NAMES = A, B = ("00_a.ipynb", "01_b.ipynb")
 
@@ -58,6 +59,68 @@ def test_without_its_memory_it_touches_nothing_but_what_is_as_shipped(shipped: P
     assert brought(shipped, folder) == Copies(same=(B,), theirs=(A,))
     ship(shipped, "second")
     assert brought(shipped, folder) == Copies(updated=(B,), theirs=(A,))
+
+
+@pytest.fixture
+def older(folder: Path) -> Path:
+    """A folder of the notebooks as an earlier version named them, the first of them edited."""
+    before = folder.parent / "before"
+    before.mkdir()
+    for name in WAS:
+        (before / name).write_text(f"before {name}")
+    brought(before, folder)
+    (folder / "07_a.ipynb").write_text("mine")
+    (folder / "99_b.ipynb").write_text("a copy of one's own")
+    (folder / ".workbench" / "workspaces").mkdir()
+    (folder / LAYOUT).write_text("open: 07_a.ipynb, 08_b.ipynb, 99_b.ipynb")
+    return folder
+
+
+LAYOUT = ".workbench/workspaces/default"
+WAS = ("07_a.ipynb", "08_b.ipynb")
+FORMER = {A: ["06_a.ipynb", "07_a.ipynb"], B: ["08_b.ipynb"]}
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+
+
+def test_what_was_changed_under_an_older_name_moves_to_the_new_one_and_what_was_not_is_replaced(
+    shipped: Path, older: Path
+):
+    copies = bring(shipped.iterdir(), older, FORMER)
+    assert copies == Copies(new=(B,), theirs=(A,), renamed=("07_a.ipynb, now 00_a.ipynb",))
+    assert str(copies) == (
+        "1 new, 1 of your own, left as they are (00_a.ipynb), 1 of them renamed (07_a.ipynb, now 00_a.ipynb)"
+    )
+    assert files(older) == {A: "mine", B: f"first {B}", "99_b.ipynb": "a copy of one's own"}
+    assert (older / LAYOUT).read_text() == "open: 00_a.ipynb, 01_b.ipynb, 99_b.ipynb"
+    assert bring(shipped.iterdir(), older, FORMER) == Copies(same=(B,), theirs=(A,))
+    ship(shipped, "second")
+    assert bring(shipped.iterdir(), older, FORMER) == Copies(updated=(B,), theirs=(A,))
+    assert files(older) == {A: "mine", B: f"second {B}", "99_b.ipynb": "a copy of one's own"}
+
+
+def test_without_its_memory_what_has_an_older_name_is_theirs_and_nothing_is_there_twice(shipped: Path, older: Path):
+    (older / ".workbench" / "brought.json").unlink()
+    assert bring(shipped.iterdir(), older, FORMER).theirs == NAMES
+    assert files(older) == {A: "mine", B: "before 08_b.ipynb", "99_b.ipynb": "a copy of one's own"}
+
+
+def test_two_that_were_both_changed_and_what_is_no_file_stay_where_they_are(shipped: Path, older: Path):
+    (older / A).write_text("mine, too")
+    (older / "08_b.ipynb").unlink()
+    (older / "08_b.ipynb").symlink_to("07_a.ipynb")
+    assert bring(shipped.iterdir(), older, FORMER) == Copies(new=(B,), theirs=(A,))
+    assert (older / LAYOUT).read_text() == "open: 07_a.ipynb, 08_b.ipynb, 99_b.ipynb"
+    assert files(older).items() >= {(A, "mine, too"), ("07_a.ipynb", "mine"), ("08_b.ipynb", "mine")}
+
+
+def test_the_older_names_of_the_notebooks_are_of_files_that_are_not_shipped_now():
+    shipped = {each.name for each in notebooks()}
+    older = [name for names in former_names().values() for name in names]
+    assert len({*older}) == len(older)
+    assert shipped.isdisjoint(older)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["ship", "edit", "delete"]), st.sampled_from("xyz")), max_size=12))

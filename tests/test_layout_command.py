@@ -1,5 +1,6 @@
 """`workbench layout`, and `--layout FILE=LAYOUT` and `--layouts FOLDER` of `workbench reconcile`."""
 
+import shlex
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -160,6 +161,25 @@ class TestCommand:
         assert "'32.10.2026' is not a date" in bad.stdout
         assert "\x1b" not in bad.output
         assert run("layout", "bank.csv", "--check", "--layout", "ours/shop.toml").exit_code == 2
+
+    def test_a_check_fits_a_terminal_and_names_the_command_that_comes_next(self):
+        text = "a narrative of a length that none would read to its end on a line"
+        rows = "\n".join(f"A{day};{day:02}.02.2026;{text};{day},00-" for day in range(1, 9))
+        Path("own bank.csv").write_text(f"Ref;Day;Narrative;Amount\n{rows}\n")
+        asked = run("layout", "own bank.csv", "--check")
+        assert asked.exit_code == 2
+        command = "workbench layout 'own bank.csv' --check --date-format %d.%m.%Y"
+        assert f"Next: {command} (or %m.%d.%Y)" in said(asked)
+        drafted = run(*shlex.split(command)[1:])
+        assert drafted.exit_code == 0
+        assert max(map(len, drafted.stdout.splitlines())) <= 80
+        assert "To decide:\n- account = " in drafted.stdout
+        assert "dates" not in drafted.stdout, "what is said is no doubt"
+        assert drafted.stdout.endswith("Next: workbench layout 'own bank.csv' --out 'own bank.toml'\n")
+        sound = run("layout", "shop.csv", "--check", "--layout", "ours/shop.toml")
+        assert sound.stdout.endswith("Next: workbench reconcile LEDGER shop.csv --layout ours/shop.toml\n")
+        Path("shop.csv").write_text(SHOP + "A3;32.10.2026;1,00;\n")
+        assert run("layout", "shop.csv", "--check", "--layout", "ours/shop.toml").stdout.endswith("layout is mended\n")
 
     @pytest.mark.parametrize(
         ("arguments", "expected"),

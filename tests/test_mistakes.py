@@ -63,6 +63,10 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
     "an idempotency key of another alphabet": (
         lambda b, _: b.client.payment_intents.create(amount=1, idempotency_key="ключ"), InvalidRequest, "must be ASCII",
     ),
+    "a message signed in no known way": (
+        lambda b, it: b.sign(it, "wrong"), InvalidRequest, "how is one of right, several, wrong_secret, stale, ",
+    ),
+    "no application": (lambda b, _: b.deliver_to(None), TypeError, "a WSGI or ASGI application, not None"),
     "no key": (lambda b, _: b.client_with(None), InvalidRequest, "The key must be a string such as 'sk_test_…'"),
     "an empty key": (lambda b, _: b.client_with(""), InvalidRequest, "Workbench.connect, as its third argument"),
     **{

@@ -1,4 +1,4 @@
-"""The shop of notebook 10 is what people copy: its own code, told of payments in any order and more than once."""
+"""The shop of your_own_backend is what people copy: its own code, told of payments in any order and more than once."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ class Told(NamedTuple):
 @pytest.fixture(scope="module")
 def notebook() -> Iterator[dict[str, Any]]:
     """The names of the notebook once its cells have run, down to the shop."""
-    path = next(each for each in resources.notebooks() if each.stem == "10_your_own_backend")
+    path = resources.course()["your_own_backend"].path
     names: dict[str, Any] = {}
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         if cell["cell_type"] == "code" and "Shop" not in names:

@@ -106,6 +106,16 @@ def test_a_message_that_is_not_genuine_or_not_of_now_is_refused_with_the_reason(
     assert [receiver.receive(event(), signed(event(), at_s=NOW_S + away_s)) for away_s in (301, 300)] == [400, 200]
 
 
+def test_it_verifies_by_the_scheme_that_it_is_told_and_there_is_no_other():
+    by_stripe = Receiver(["any text"], now=lambda: NOW_S, scheme="stripe")
+    headers = headers_for("any text", "", NOW_S, event(), scheme="stripe")
+    assert [by_stripe.receive(event(), headers) for _ in range(2)] == [200, 200]
+    assert by_stripe.arrivals[-1][1:3] == ("duplicate", "evt_1"), "by the id in the body"
+    assert by_stripe.receive(event(), signed(event())) == 400
+    with pytest.raises(ValueError, match="'standard_webhooks' or 'stripe' or 'github', not 'hmac'"):
+        Receiver(scheme="hmac")
+
+
 def test_on_a_port_headers_come_in_any_case_and_the_port_is_given_back(receiver: Receiver):
     with receiver.listen() as url:
         for case in (str.title, str.upper, str.lower):

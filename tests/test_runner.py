@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import ANY
 from xml.etree import ElementTree as ET
 
 import nbformat
@@ -162,7 +163,13 @@ def test_each_failure_is_named_with_its_source_and_error(mixed: Run, words: str)
 
 def test_the_rest_still_runs_a_failed_notebook_is_written_up_to_its_failure_and_no_traceback_is_shown(mixed: Run):
     assert "ok      shop: 2 cells" in mixed.said
-    assert "2 passed, 8 failed" in mixed.said
+    shown = [line.split() for line in mixed.said.splitlines()]
+    passed = ["shop", "ok", ANY, "s", str(mixed.out / "shop.html")]
+    failed = ["not_json", "FAILED", ANY, "s", "none"]
+    assert passed in shown
+    assert failed in shown
+    assert [row[0] for row in shown if row[3:4] == ["s"]] == [*mixed.suites], "in their order"
+    assert f"2 passed, 8 failed; see {mixed.out}".split() in shown
     assert mixed.printed("failing") == "before\n"
     assert "plants" in mixed.page("failing")
     assert "150 == 146" in mixed.page("asserts")
@@ -248,11 +255,14 @@ def test_two_runs_write_the_same_bytes_with_one_job_and_with_two_and_no_trace_of
         "figure = Figure(figsize=(2, 1))\nfigure.subplots().plot([1, 2])\npicture(figure, 'A line that rises.')",
     )
     # The shipped notebook with the most in it that chance could change: signatures, ids, retries.
-    shipped = next(each for each in resources.notebooks() if each.stem == "04_verify_webhooks")
+    shipped = resources.course()["verify_webhooks"].path
     runs = [run(tmp_path / jobs, notebook, shipped, "-p", "amount", "7.00", "--jobs", jobs) for jobs in ("1", "2")]
     assert [each.status for each in runs] == [0, 0], runs[0].said + runs[1].said
     for name in ("steady", shipped.stem):
         assert len({each.page(name) for each in runs}) == len({str(each.notebook(name)) for each in runs}) == 1
+    shown = runs[0].page(shipped.stem)
+    assert f'href="{resources.notebooks()[0].stem}.html#Contents"' in shown
+    assert re.findall(r'href="\w+\.ipynb', shown) == []
     (found,) = re.findall(r"<img[^>]*>", runs[0].page("steady"))
     assert all(each in found for each in ('alt="A line that rises."', 'src="data:image/png;base64,'))
     node = runs[0].notebook("steady")
@@ -261,10 +271,25 @@ def test_two_runs_write_the_same_bytes_with_one_job_and_with_two_and_no_trace_of
         assert not {"papermill", "execution", "widgets"} & part.metadata.keys()
 
 
+def test_a_shipped_notebook_is_named_without_its_folder_number_or_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    for slug, row in resources.course().items():
+        shipped = row.path
+        names = (slug, shipped.stem, f"99_{slug}", shipped.name, *row.was)
+        assert {resources.notebook(each) for each in names} == {shipped}
+        (tmp_path / shipped.name).write_text("")
+        assert resources.notebook(shipped.name) == Path(shipped.name), "their own first"
+    assert resources.notebook("sub/going_live") == Path("sub/going_live")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("there", "nowhere"), ["nowhere.ipynb"]),
+        (("there", "7_verify_webhook"), ["7_verify_webhook is no notebook here", "Did you mean"]),
+        (("there", "orchids"), ["Those that are shipped: start_here, "]),
         (("there", "more/there"), ["there"]),
         (("there", "--jobs", "0"), ["--jobs"]),
         (("there", "-p", "alone"), ["-p"]),

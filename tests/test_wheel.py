@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 300
+MOST_PACKAGES = 20
+"""In the base installation, ours among them."""
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
 """The environment without what would let the checkout be found."""
 
@@ -29,6 +31,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+SHIPPED = ("workbench/notebooks/", "workbench/fixtures/")
+
+
 def test_the_wheel_holds_every_module_notebook_and_fixture_and_no_test_nor_what_stands_beside(wheel: Path):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -46,7 +51,7 @@ def test_the_wheel_holds_every_module_notebook_and_fixture_and_no_test_nor_what_
     package = ROOT / "workbench"
     for ending in (".py", ".toml"):
         there = {f"workbench/{each.relative_to(package).as_posix()}" for each in package.rglob(f"*{ending}")}
-        assert {name for name in names if name.endswith(ending) and "/fixtures/" not in name} == there
+        assert {name for name in names if name.endswith(ending) and not name.startswith(SHIPPED)} == there
     assert {name.partition("/")[0].rpartition(".")[2] for name in names} == {"workbench", "dist-info"}
 
 
@@ -61,7 +66,12 @@ def test_installed_elsewhere_it_is_that_package_that_runs_every_notebook_and_fit
         return called(bin_folder / program, *arguments, cwd=tmp_path)
 
     called(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
-    ran("python", "-m", "pip", "install", "--quiet", "--no-input", wheel)
+    pip = ("-m", "pip", "install", "--quiet", "--no-input")
+    ran("python", *pip, wheel)
+    brought = ran("python", "-c", "from importlib.metadata import distributions as d; print(*{e.name for e in d()})")
+    assert len({*brought.split()} - {"pip", "setuptools"}) <= MOST_PACKAGES
+    assert "createCharge" in ran("workbench", "openapi")
+    ran("python", *pip, f"{wheel}[all]")
     where = ran("python", "-c", "import workbench; print(workbench.__file__)")
     assert str(ROOT) not in where
     assert str(tmp_path) in where

@@ -5,16 +5,19 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
 
 from workbench.closing import Closing
-from workbench.control import GapRows
 from workbench.domain.gaps import Gaps
+from workbench.domain.interface import PAGE
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
-from workbench.domain.webhooks import EVENT_TYPES
+from workbench.domain.webhooks import types_of
 from workbench.errors import ServeRefused, WorkbenchError
+from workbench.extras import extras_named
 from workbench.handset import Phone
 from workbench.receiver import Receiver
+from workbench.register import GapRows
 from workbench.render import Widget
 from workbench.session import Session
 from workbench.snippets import IN_PROCESS_URL
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from workbench.lab.desk import Desk
     from workbench.sandbox.engine import Engine
 
+APP_URL = "http://testserver/webhooks"
+"""Where a merchant's application of this process is called, unless another address is given."""
 MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
@@ -53,18 +58,26 @@ class Served(Closing):
 
 
 class Workbench(Session):
-    """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver`.
+    """A sandbox in this process: manual clock, throw-away store, webhooks to `receiver` or to your own application.
 
     `seed` makes it repeatable: one seed gives the same trace, to the byte. `store` is a file to keep it in;
     opened again, its clock goes on from where it stood. `start` is the clock's first moment, an aware
     datetime (2026-01-05 06:00 UTC unless it is given). `gaps` switches rows of the register; they are not kept in the
-    file. Raises StoreRefused: not a store, or one of another seed or start. Raises GapRefused: no such row.
+    file. `webhooks` is your shop, a WSGI or ASGI application of this process, such as one of Flask, Django or
+    FastAPI: events are posted to it at `webhook_url` without a port, signed with `webhook_secret`. Give `webhook_url`
+    alone where the shop has to be made with that secret, then `deliver_to(shop)`.
+    Raises StoreRefused: not a store, or one of another seed or start. Raises GapRefused: no such row.
+    Raises TypeError and ServeRefused for `webhooks` as `deliver_to` does.
     It is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` gives the same over a
     served one. Use it as a context manager, or `close` it.
     """
 
     _engine: "Engine | None" = None
     """The sandbox itself, where it is of this process."""
+    _within: Receiver
+    """The receiver of this process, registered or not."""
+    webhook_url = ""
+    """Where events are posted to the merchant's own application; empty without one."""
     _desk: "Desk | None" = None
     _dashboard: "Dashboard | None" = None
 
@@ -74,6 +87,9 @@ class Workbench(Session):
         store: str | Path | None = None,
         start: datetime | None = None,
         gaps: Mapping[str, object] | None = None,
+        *,
+        webhooks: object = None,
+        webhook_url: str | None = None,
     ) -> None:
         # The server's half takes a quarter of a second to load, which `connect` does without.
         from workbench.sandbox.engine import Engine, InProcess
@@ -87,7 +103,10 @@ class Workbench(Session):
             raise TypeError(message)
         choices = Gaps.chosen(gaps)
         receiver = Receiver(
-            now=lambda: engine.store.now_ms() / 1000, tolerance_s=choices.signature_tolerance_s, types=EVENT_TYPES
+            now=lambda: engine.store.now_ms() / 1000,
+            tolerance_s=choices.signature_tolerance_s,
+            types=types_of(choices.event_types),
+            scheme=choices.signature_scheme,
         )
         engine = Engine(
             Settings(
@@ -106,33 +125,46 @@ class Workbench(Session):
             engine.store.key("publishable"),
             transport=InProcess(engine, watchers),
             watchers=watchers,
+            in_force=choices.changed(),
         )
-        self._engine, self.started, self.receiver_url = engine, receiver, RECEIVER_URL
+        self._engine, self._within = engine, receiver
+        if account := engine.store.credentials:
+            self.email, self.password = account.email, Secret(account.password)
         self.closing.callback(engine.close)
         # The watchers stop before the store is closed, not in the middle of reading it.
         self.closing.callback(watchers.close)
-        # A store that is opened again knows the endpoint; registering it twice would deliver twice.
-        secret = engine.signing_secret(RECEIVER_URL) or self.client.webhook_endpoints.create(url=RECEIVER_URL).secret
-        receiver.secrets.append(Secret(secret))
+        if webhooks is None and webhook_url is None:
+            self._start_receiver(engine)
+            return
+        try:
+            self._mount(webhooks, webhook_url or APP_URL)
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
-    def connect(cls, base_url: str, secret_key: str, publishable_key: str = "") -> Self:
+    def connect(
+        cls, base_url: str, secret_key: str, publishable_key: str = "", *, email: str = "", password: str = ""
+    ) -> Self:
         """The same over a sandbox that is served at `base_url`.
 
-        `publishable_key` is needed by what uses it alone, such as `client_with(bench.publishable_key)`.
+        `publishable_key` is needed by what uses it alone, such as `client_with(bench.publishable_key)`; `email` and
+        `password` are those of its one account, where it has one (`token_credentials`).
         Raises ServiceUnreachable: nothing answers there. Raises AuthenticationFailed: not this sandbox's key.
         Raises UnexpectedResponse: what answers is no sandbox. Raises LiveKeyRefused: a live key.
         """
         bench = cls.__new__(cls)
         Session.__init__(bench, base_url, secret_key, publishable_key)
+        bench.email, bench.password = email, Secret(password)
         try:
             bench.control.check()
+            bench.follow(bench.untraced.in_force())
         except WorkbenchError:
             bench.close()
             raise
         return bench
 
-    def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = ()) -> Served:
+    def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = (), allow_origins: Iterable[str] = ()) -> Served:
         """Answer over real HTTP too, on a port of this machine's loopback.
 
         A backend on this machine and this notebook then see one ledger, one clock, which moves when
@@ -140,8 +172,10 @@ class Workbench(Session):
         that takes the result; each call opens a port of its own. What a call makes due is run once it
         has been answered. `allow_hosts` are names to answer by beside 127.0.0.1, [::1], localhost and *.localhost,
         such as a proxy's: a request with another one in `Host`, or from a page of another `Origin`, is refused.
-        Raises PortTaken: something listens there. Raises ServeRefused: no such port or name, or a Workbench that is
-        connected or closed.
+        `allow_origins` are those of your pages, such as http://localhost:3000: in a browser they may call what a
+        publishable key may, and nothing else.
+        Raises PortTaken: something listens there. Raises ServeRefused: no such port, name or origin, or a Workbench
+        that is connected or closed.
         """
         if self.http.is_closed:
             raise ServeRefused("This Workbench is closed.")
@@ -149,9 +183,90 @@ class Workbench(Session):
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
         serving = self.closing.enter_context(ExitStack())
         base_url = serving.enter_context(
-            self._engine.listening(port, allow_hosts=allow_hosts, after_each=self.watchers.notify)
+            self._engine.listening(
+                port, allow_hosts=allow_hosts, allow_origins=allow_origins, after_each=self.watchers.notify
+            )
         )
         return Served(base_url, self.secret_key, self.publishable_key, serving)
+
+    def deliver_to(self, app: object, url: str | None = None) -> None:
+        """Post events to `app`, a WSGI or ASGI application of this process, at `url`: as a server would, with no port.
+
+        `url` is `webhook_url` unless it is given; it is registered if it is not yet, with a secret that
+        `webhook_secret` tells, before it is registered too. Where there is room for one endpoint alone, the application
+        takes the place of `receiver`. Messages are signed by this machine's clock, which your code reads, as over a
+        socket. A WSGI application is called in the thread in which the call was made that made the event, or that moved
+        the clock; an ASGI one on a loop of its own, which runs its lifespan too, until `close`. Either may call the
+        sandbox meanwhile. What it raises is logged, and to the sandbox a 500, whose answer in the trace is the
+        traceback. An answer after `delivery_timeout_s` of real time counts as none; only an ASGI application is stopped
+        then.
+        Raises TypeError: neither WSGI nor ASGI. Raises InvalidRequest: an address that cannot be registered.
+        Raises ServeRefused: its lifespan failed, the address of `receiver`, or a Workbench that is connected.
+        """
+        if app is None:
+            message = "deliver_to takes a WSGI or ASGI application, not None"
+            raise TypeError(message)
+        self._mount(app, url or self.webhook_url or APP_URL)
+
+    def _mount(self, app: object, url: str) -> None:
+        """Register a URL, and let an application answer there; None for one that is to come."""
+        if self._engine is None:
+            raise ServeRefused("A served sandbox sends webhooks over a socket: register your endpoint's address.")
+        if urlsplit(url).hostname == MERCHANT_HOST:
+            raise ServeRefused(f"{MERCHANT_HOST} is where the Workbench's own receiver answers: name another host.")
+        self._engine.mount(url, app)
+        if not self._takes_the_receivers_place(self._engine, url):
+            self._register(self._engine, url)
+        self.webhook_url = url
+
+    def _takes_the_receivers_place(self, engine: "Engine", url: str) -> bool:
+        """Give the first application the endpoint of `receiver`, and with it the secret that it was made with.
+
+        The receiver is registered again beside it, where there may be two.
+        """
+        if self.webhook_url or self.started is None or engine.signing_secret(url):
+            return False
+        own = [each.id for each in self.looking().webhook_endpoints.each() if each.url == RECEIVER_URL]
+        for each in own:
+            self.acting.webhook_endpoints.update(each, url=url)
+        self.started = None
+        if own and self.in_force.get("endpoint_registration") != "dashboard":
+            self._start_receiver(engine)
+        return bool(own)
+
+    def _register(self, engine: "Engine", url: str) -> str:
+        """The signing secret of a URL: a store that is opened again knows it, and twice would deliver twice."""
+        return engine.signing_secret(url) or str(self.acting.webhook_endpoints.create(url=url).secret)
+
+    def _start_receiver(self, engine: "Engine") -> None:
+        self.started, self.receiver_url = self._within, RECEIVER_URL
+        self._within.secrets.append(Secret(self._register(engine, RECEIVER_URL)))
+
+    @property
+    def receiver(self) -> Receiver:
+        """The merchant's webhook endpoint.
+
+        In process it has been registered since the start, or with `webhooks` since its first use. Over a served sandbox
+        the first use starts one on a free port of this machine and registers it, until `close`; events from then on
+        arrive there.
+        """
+        if self._engine is None:
+            return super().receiver
+        if self.started is None:
+            self._start_receiver(self._engine)
+        return self._within
+
+    @property
+    def webhook_secret(self) -> Secret:
+        """The secret that messages to your application are signed with now; without one, those to `receiver`.
+
+        One seed gives the same secret each time.
+        """
+        found = self._engine.signing_secret(self.webhook_url) if self._engine and self.webhook_url else None
+        return super().webhook_secret if found is None else Secret(found)
+
+    def _receivers_now_s(self) -> float:
+        return self.clock.now_ms / 1000 if self._engine and not self.webhook_url else super()._receivers_now_s()
 
     @property
     def trace(self) -> Trace:
@@ -160,15 +275,20 @@ class Workbench(Session):
 
     @property
     def gaps(self) -> GapRows:
-        """The register of what the interface does not show, each row a dict with the `value` in force."""
-        return GapRows(self.control.gaps())
+        """The register of what the interface does not show, each row a dict with the `value` in force.
+
+        `used` are the rows that this run has relied on, `questions()` makes a letter to the provider of them.
+        """
+        # In process nothing answers at an address; the file stands beside the notebooks.
+        page = f"{self.base_url}{PAGE}" if self.is_served else "interface.md"
+        return GapRows(self.control.gaps(), self.untraced.trace, page)
 
     def delivery_faults(self, *faults: str, endpoint: str | None = None) -> None:
         """Make deliveries `duplicate`, `out_of_order`, both, or with neither named well-behaved again.
 
         They are those to `endpoint`, an id, or to every endpoint.
         """
-        named = [each.id for each in self.client.webhook_endpoints.each()] if endpoint is None else [endpoint]
+        named = [each.id for each in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
         for each in named:
             self.control.set_delivery_faults(each, list(faults))
 
@@ -182,6 +302,7 @@ class Workbench(Session):
     # For analysts: what begins when payments were made. pandas is loaded when it is first used.
 
     @property
+    @extras_named()
     def ledger(self) -> "Ledger":
         """The double-entry ledger, as DataFrames and T-accounts."""
         from workbench.analysis.ledger import Ledger
@@ -189,12 +310,14 @@ class Workbench(Session):
         return Ledger(self.control)
 
     @property
+    @extras_named()
     def tables(self) -> "Tables":
-        """Payments, charges, refunds, payouts, events and deliveries, as DataFrames."""
+        """Payments, charges, refunds, payouts, late money, events and deliveries, as DataFrames."""
         from workbench.analysis.tables import Tables
 
-        return Tables(self.client, self.control)
+        return Tables(self.reading, self.control)
 
+    @extras_named()
     def settle(self, item: object) -> "pd.DataFrame":
         """Post the entries that a break proposes: `item` is a row of `result.breaks`; they can be reversed.
 
@@ -204,6 +327,7 @@ class Workbench(Session):
 
         return settle(self.control, item)
 
+    @extras_named()
     def simulate(  # noqa: PLR0913  each sets another thing about the month
         self,
         *,
@@ -241,6 +365,7 @@ class Workbench(Session):
 
     # To look at: each thing is there once, however often it is shown. Widgets are loaded when they are shown.
 
+    @extras_named()
     def desk(self) -> "Desk":
         """The desk: a payment asked for, paid on the handset and followed to its webhooks, on one screen.
 
@@ -252,6 +377,7 @@ class Workbench(Session):
             self._desk = Desk(self)
         return self._desk
 
+    @extras_named()
     def dashboard(self) -> "Dashboard":
         """The merchant dashboard: payments, keys, webhook endpoints, events, deliveries, the clock, outages.
 
@@ -263,12 +389,14 @@ class Workbench(Session):
             self._dashboard = Dashboard(self)
         return self._dashboard
 
+    @extras_named()
     def _trace_widget(self, trace: Trace) -> Widget:
         """The trace to look through, which follows what happens."""
         from workbench.lab.trace_board import trace_board
 
         return trace_board(trace, self).widget
 
+    @extras_named()
     def phone_widget(self, phone: Phone) -> Widget:
         """The handset to touch, kept up to date until the bench is closed."""
         from workbench.lab.phone import PhoneWidget

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from functools import cache, lru_cache
+from threading import Lock
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
@@ -41,11 +42,12 @@ _STARTED = "workbench.started"
 
 
 class Latencies:
-    """How long each of the latest responses took, by its Request-Id; kept in memory alone."""
+    """How long each of the latest responses took, by its Request-Id, and its request; kept in memory alone."""
 
     def __init__(self, kept: int = 1000) -> None:
         self._kept = kept
         self._ms: dict[str, int] = {}
+        self._requests: dict[str, httpx.Request] = {}
 
     def watch(self, client: httpx.Client) -> None:
         """Measure this client's requests from now on, up to the headers of the response."""
@@ -56,9 +58,13 @@ class Latencies:
         """Whole milliseconds; None for another client's response, or one that is no longer kept."""
         return self._ms.get(request_id)
 
+    def request_of(self, request_id: str) -> httpx.Request | None:
+        """What was sent, unmasked; None for another client's, or one that is no longer kept."""
+        return self._requests.get(request_id)
+
     def _start(self, request: httpx.Request) -> None:
-        # Calls of /sandbox are in no trace, and a board makes many.
-        if not request.url.path.startswith("/sandbox/"):
+        # Calls of /sandbox are in no trace, nor is what only looks, and a board makes many.
+        if not request.url.path.startswith("/sandbox/") and wire.UNSEEN not in request.headers:
             request.extensions[_STARTED] = time.perf_counter()
 
     def _end(self, response: httpx.Response) -> None:
@@ -66,8 +72,10 @@ class Latencies:
         started = response.request.extensions.get(_STARTED)
         if request_id is not None and started is not None:
             self._ms[request_id] = round((time.perf_counter() - started) * 1000)
+            self._requests[request_id] = response.request
         if len(self._ms) > self._kept:
-            del self._ms[next(iter(self._ms))]
+            oldest = next(iter(self._ms))
+            del self._ms[oldest], self._requests[oldest]
 
 
 class Calls:
@@ -132,7 +140,7 @@ class Calls:
         if not response.is_success:
             raise error_from(response)
         try:
-            return cast("T", _decoder(cast("Hashable", shape)).decode(response.content))
+            return cast("T", _read(cast("Hashable", shape), response.content))
         except msgspec.MsgspecError as error:
             raise UnexpectedResponse(f"{method} {mask(url)} answered something else: {error}.") from error
 
@@ -184,10 +192,25 @@ def segments(*identifiers: str) -> str:
     return "".join([f"/{quote(each, safe='')}" for each in identifiers])
 
 
+_LEARNING = Lock()
+"""msgspec notes of a struct what it is made of at its first decoder; another thread must not meet it half noted."""
+
+
 @cache
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
     """Numbers with a point become Decimals, never floats, also where a body may hold anything."""
-    return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal)
+    with _LEARNING:
+        return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal)
+
+
+def _read(shape: Hashable, content: bytes) -> Any:  # noqa: ANN401  what the shape says
+    """A body as its struct, or as the other form that the register may give it."""
+    try:
+        return _decoder(shape).decode(content)
+    except msgspec.ValidationError:
+        if shape not in wire.OTHER_FORM:
+            raise
+        return _decoder(wire.OTHER_FORM[shape]).decode(content)
 
 
 def error_from(response: httpx.Response) -> ApiError:
@@ -213,6 +236,9 @@ def error_from(response: httpx.Response) -> ApiError:
         request_id=text("request_id") or response.headers.get("Request-Id"),
     )
     error.facts.update({name: value for name, value in members.items() if name not in _READ})
+    waits = response.headers.get("Retry-After", "")
+    if waits.isascii() and waits.isdigit():
+        error.facts["retry_after_s"] = int(waits)
     return error
 
 

@@ -1,21 +1,40 @@
 """The command `workbench`, and how it shows errors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from workbench.commands.analysis import reconcile, simulate
+from workbench.commands.certify import certify
+from workbench.commands.going_live import check_live
 from workbench.commands.layouts import layout
 from workbench.commands.notebooks import lab, run
-from workbench.commands.service import gaps, openapi, serve
+from workbench.commands.service import docs, gaps, openapi, serve
 from workbench.errors import WorkbenchError
+from workbench.extras import extras_named
 from workbench.visible import visible
+
+COMMANDS: Final[Mapping[str, tuple[click.Command, ...]]] = {
+    "Learn": (lab, run, docs),
+    "Serve": (serve, openapi, gaps),
+    "Check": (certify, check_live, simulate, layout, reconcile),
+}
+"""What each command is for, in the order in which the help lists them."""
 
 
 class _Command(click.Group):
     """A WorkbenchError is shown as one line, with exit status 2; no message steers a terminal."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  the base class's
+        """List the commands in their groups, each with its first sentence."""
+        for group, commands in COMMANDS.items():
+            with formatter.section(group):
+                # One width for all the groups; a sentence that is too long is wrapped, never cut off.
+                width = max(len(name) for name in self.commands)
+                rows = [(f"{each.name:<{width}}", each.get_short_help_str(formatter.width * 2)) for each in commands]
+                formatter.write_dl(rows)
 
     def make_context(self, *given: Any, **more: Any) -> click.Context:  # noqa: ANN401  the base class's arguments
         with _visibly():
@@ -23,7 +42,7 @@ class _Command(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            with _visibly():
+            with _visibly(), extras_named():
                 return super().invoke(ctx)
         except WorkbenchError as error:
             raise click.UsageError(str(error)) from None
@@ -46,5 +65,6 @@ def app() -> None:
     """An integration workbench for mobile-money payments in Zambia."""
 
 
-for _each in (run, lab, serve, simulate, layout, reconcile, gaps, openapi):
-    app.add_command(_each)
+for _group in COMMANDS.values():
+    for _each in _group:
+        app.add_command(_each)

@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar, cast, get_args
 
 import httpx
+from msgspec import Struct
 
 from workbench.calls import Calls, checked_text, host_of, invalid, segments
 from workbench.closing import Closing
 from workbench.domain import wire
-from workbench.domain.payments import CANCELED, REQUIRES_PAYMENT_METHOD, SUCCEEDED
-from workbench.errors import InvalidRequest, WaitExpired, WorkbenchError
+from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
+from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError
 
 
 class Identified(Protocol):
@@ -22,12 +23,14 @@ class Identified(Protocol):
 
 T = TypeVar("T", bound=Identified)
 Shape = TypeVar("Shape")
+Payment = TypeVar("Payment", wire.PaymentIntent, wire.Charge)
 
 
 class Resource:
-    """One group of calls: below `_path`, on the host that `_host` names."""
+    """One group of calls: below `_path` of the version, on the host that `_host` names."""
 
     _host = "base_url"
+    _version = "/v1"
     _path: str
 
     def __init__(self, client: "PaymentsClient") -> None:
@@ -44,8 +47,12 @@ class Resource:
         headers = {}
         if idempotency_key is not None:
             headers["Idempotency-Key"] = checked_text("idempotency_key", idempotency_key, such_as="order-1")
-        url = f"{getattr(self._client, self._host)}{self._path}{segments(*identifiers)}"
+        url = f"{getattr(self._client, self._host)}{self._version}{self._path}{segments(*identifiers)}"
         return self._client.calls.send(method, url, shape, headers=headers, **parts)
+
+    def use_dashboard(self) -> None:
+        """Call the same operations on a sandbox's dashboard, where the interface has none of them."""
+        self._version = wire.DASHBOARD
 
 
 class Listed(Resource, Generic[T]):
@@ -63,30 +70,64 @@ class Listed(Resource, Generic[T]):
         return self._send("GET", self._shape, identifier)
 
     def list(
-        self, *, limit: int = 10, starting_after: str | None = None, ending_before: str | None = None
+        self,
+        *,
+        limit: int = 10,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        page: int | None = None,
     ) -> wire.List[T]:
-        """A page of 1 to 100 objects, newest first: older than the id `starting_after`, newer than `ending_before`."""
-        return self._listed(limit, starting_after, ending_before)
+        """A page of 1 to 100 objects, newest first: older than the id `starting_after`, newer than `ending_before`.
+
+        Where the service numbers its pages, the one of the number `page`, from 1.
+        """
+        return self._listed(limit, starting_after, ending_before, page)
 
     def each(self) -> Iterator[T]:
         """Every object, newest first, page after page; those that arrive meanwhile are not among them."""
         return self._every()
 
     def _listed(
-        self, limit: int, starting_after: str | None, ending_before: str | None = None, **filters: str | None
+        self,
+        limit: int,
+        starting_after: str | None = None,
+        ending_before: str | None = None,
+        page: int | None = None,
+        **filters: str | None,
     ) -> wire.List[T]:
-        asked = {"limit": str(limit), "starting_after": starting_after, "ending_before": ending_before, **filters}
-        query = {name: checked_text(name, value) for name, value in asked.items() if value is not None}
-        return self._send("GET", self._page, query=query)
+        cursors = {"starting_after": starting_after, "ending_before": ending_before}
+        query = {name: checked_text(name, value) for name, value in {**cursors, **filters}.items() if value is not None}
+        numbered = self._client.pagination == "page"
+        if misplaced := [*cursors.keys() & query.keys()] if numbered else ["page"] * (page is not None):
+            there = "numbers of pages, `page`" if numbered else "the ids of rows, `starting_after`"
+            raise invalid(f"{misplaced[0]} leads nowhere here: this service's lists go by {there}.", misplaced[0])
+        if not numbered:
+            return self._send("GET", self._page, query={"limit": str(limit), **query})
+        place = {"page": str(page or 1), "per_page": str(limit)}
+        found = self._send("GET", _numbered(self._page), query=place | query)
+        return wire.List(found.url, found.page * found.per_page < found.total, found.data)
 
     def _every(self, **filters: str | None) -> Iterator[T]:
+        """Page after page, by the place of the last row, or by number: then rows may move on to a page meanwhile."""
         after: str | None = None
+        number = 1 if self._client.pagination == "page" else None
+        seen = set[str]()
         while True:
-            page = self._listed(100, after, **filters)
-            yield from page.data
+            page = self._listed(100, after, page=number, **filters)
+            yield from (each for each in page.data if each.id not in seen)
             if not page.has_more:
                 return
-            after = page.data[-1].id
+            if number is None:
+                after = page.data[-1].id
+            else:
+                number += 1
+                seen.update(each.id for each in page.data)
+
+
+def _numbered(page: type[wire.List[T]]) -> type[wire.NumberedList[T]]:
+    """The page of a list by its number, of the same rows."""
+    of_rows: Any = wire.NumberedList
+    return cast("type[wire.NumberedList[T]]", of_rows[get_args(page)])
 
 
 def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
@@ -112,31 +153,48 @@ def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
     return [*values]
 
 
-class Auth(Resource):
-    """Section 4, the illustrative token flow."""
+class _AnyToken(Struct):
+    """A pair of tokens, whatever the field is called: the interface does not show its name."""
 
-    _path = "/v1/auth"
+    access_token: str = ""
+    token: str = ""
+    data: "_AnyToken | None" = None
+    refresh_token: str = ""
+
+    def read(self) -> wire.Token:
+        """Raises UnexpectedResponse: there is no token by any of the names."""
+        if self.data is not None:
+            return self.data.read()
+        if not (access := self.access_token or self.token):
+            raise UnexpectedResponse("The service answered no token: none of access_token, token and data.token.")
+        return wire.Token(access, self.refresh_token)
+
+
+class Auth(Resource):
+    """Section 4, the illustrative token flow; the token is read by any of the names that it may have."""
+
+    _path = "/auth"
 
     def token(self, *, email: str, password: str) -> wire.Token:
         """A bearer token, good for 86,400 seconds."""
-        return self._send("POST", wire.Token, "token", body={"email": email, "password": password}, key="")
+        return self._send("POST", _AnyToken, "token", body={"email": email, "password": password}, key="").read()
 
     def refresh(self, refresh_token: str) -> wire.Token:
         """A new pair for the old, which ends."""
-        return self._send("POST", wire.Token, "refresh", body={"refresh_token": refresh_token}, key="")
+        return self._send("POST", _AnyToken, "refresh", body={"refresh_token": refresh_token}, key="").read()
 
 
 class ApiKeys(Listed[wire.ApiKey]):
     """Test keys, masked; a value is shown once. Assumed."""
 
-    _path, _shape, _page = "/v1/api_keys", wire.ApiKey, wire.List[wire.ApiKey]
+    _path, _shape, _page = "/api_keys", wire.ApiKey, wire.List[wire.ApiKey]
 
     def create(self, kind: str = "secret") -> wire.ApiKey:
         """Another key, `secret` or `publishable`; `value` is there this once."""
         return self._send("POST", wire.ApiKey, body={"kind": kind})
 
     def roll(self, key_id: str) -> wire.ApiKey:
-        """A new key in place of one, which ends at once."""
+        """A new key in place of one, which ends at once, or a day later where keys overlap."""
         return self._send("POST", wire.ApiKey, key_id, "roll")
 
     def revoke(self, key_id: str) -> wire.ApiKey:
@@ -147,7 +205,7 @@ class ApiKeys(Listed[wire.ApiKey]):
 class Balance(Resource):
     """What is pending, available and owed."""
 
-    _path = "/v1/balance"
+    _path = "/balance"
 
     def retrieve(self) -> wire.Balance:
         """The balance as it is now."""
@@ -157,7 +215,7 @@ class Balance(Resource):
 class Payouts(Listed[wire.Payout]):
     """Available money on its way to the merchant's bank."""
 
-    _path, _shape, _page = "/v1/payouts", wire.Payout, wire.List[wire.Payout]
+    _path, _shape, _page = "/payouts", wire.Payout, wire.List[wire.Payout]
 
     def create(
         self,
@@ -176,7 +234,7 @@ class Payouts(Listed[wire.Payout]):
 class Plants(Resource):
     """Section 2.4, the sample plant store."""
 
-    _host, _path = "plants_url", "/plants"
+    _host, _version, _path = "plants_url", "", "/plants"
 
     def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> wire.Plant:  # noqa: A002  the field's name
         """Add a plant; `token` is a bearer to use in place of the key."""
@@ -186,7 +244,7 @@ class Plants(Resource):
 class PaymentIntents(Listed[wire.PaymentIntent]):
     """Sections 2.1 and 2.2; listing and canceling are assumed."""
 
-    _path, _shape, _page = "/v1/payment_intents", wire.PaymentIntent, wire.List[wire.PaymentIntent]
+    _path, _shape, _page = "/payment_intents", wire.PaymentIntent, wire.List[wire.PaymentIntent]
 
     def create(
         self,
@@ -245,7 +303,7 @@ class Charges(Listed[wire.Charge]):
     """Section 2.3; listing is assumed."""
 
     _host = "charges_url"
-    _path, _shape, _page = "/v1/charges", wire.Charge, wire.List[wire.Charge]
+    _path, _shape, _page = "/charges", wire.Charge, wire.List[wire.Charge]
 
     def create(  # noqa: PLR0913  the fields of the request
         self,
@@ -263,6 +321,7 @@ class Charges(Listed[wire.Charge]):
 
         `idempotency_key` is yours to choose and to keep: the same key with the same body never
         charges twice. An order's number is a good one.
+        A service that does not wait for the customer answers `pending`: see `PaymentsClient.wait_charge`.
         Raises PaymentDeclined; `facts["charge"]` names the charge.
         """
         payer = {"type": type, "channel": channel, "phone": phone, "reference": reference, "metadata": metadata}
@@ -277,7 +336,7 @@ class Charges(Listed[wire.Charge]):
 class Refunds(Listed[wire.Refund]):
     """Money given back; assumed. `list` and `each` take `charge`."""
 
-    _path, _shape, _page = "/v1/refunds", wire.Refund, wire.List[wire.Refund]
+    _path, _shape, _page = "/refunds", wire.Refund, wire.List[wire.Refund]
 
     def list(
         self,
@@ -285,10 +344,11 @@ class Refunds(Listed[wire.Refund]):
         limit: int = 10,
         starting_after: str | None = None,
         ending_before: str | None = None,
+        page: int | None = None,
         charge: str | None = None,
     ) -> wire.List[wire.Refund]:
         """A page, newest first; of one `charge`, if named."""
-        return self._listed(limit, starting_after, ending_before, charge=charge)
+        return self._listed(limit, starting_after, ending_before, page, charge=charge)
 
     def each(self, *, charge: str | None = None) -> Iterator[wire.Refund]:
         """Every refund, newest first; of one `charge`, if named."""
@@ -319,7 +379,7 @@ class Refunds(Listed[wire.Refund]):
 class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
     """Where events go; the interface does not show how an endpoint is registered."""
 
-    _path, _shape, _page = "/v1/webhook_endpoints", wire.WebhookEndpoint, wire.List[wire.WebhookEndpoint]
+    _path, _shape, _page = "/webhook_endpoints", wire.WebhookEndpoint, wire.List[wire.WebhookEndpoint]
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:
         """Register an endpoint; the answer holds its signing secret, this once."""
@@ -351,14 +411,15 @@ class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
 class Events(Listed[wire.Event]):
     """What happened; `list` and `each` take `type`, `created_since` and `search`."""
 
-    _path, _shape, _page = "/v1/events", wire.Event, wire.List[wire.Event]
+    _path, _shape, _page = "/events", wire.Event, wire.List[wire.Event]
 
-    def list(
+    def list(  # noqa: PLR0913  the page, and the filters
         self,
         *,
         limit: int = 10,
         starting_after: str | None = None,
         ending_before: str | None = None,
+        page: int | None = None,
         type: str | None = None,  # noqa: A002  the field's name
         created_since: str | None = None,
         search: str | None = None,
@@ -369,7 +430,7 @@ class Events(Listed[wire.Event]):
         `2026-01-05T06:00:00Z`, and later; in which the text `search` stands, or of a number that ends so.
         """
         filters = {"type": type, "created_since": created_since, "search": search}
-        return self._listed(limit, starting_after, ending_before, **filters)
+        return self._listed(limit, starting_after, ending_before, page, **filters)
 
     def each(
         self,
@@ -389,20 +450,22 @@ class Events(Listed[wire.Event]):
 class Deliveries(Listed[wire.Delivery]):
     """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
 
-    _path, _shape, _page = "/v1/deliveries", wire.Delivery, wire.List[wire.Delivery]
+    _path, _shape, _page = "/deliveries", wire.Delivery, wire.List[wire.Delivery]
 
-    def list(
+    def list(  # noqa: PLR0913  the page, and the filters
         self,
         *,
         limit: int = 10,
         starting_after: str | None = None,
         ending_before: str | None = None,
+        page: int | None = None,
         status: str | None = None,
         event: str | None = None,
         endpoint: str | None = None,
     ) -> wire.List[wire.Delivery]:
         """A page, newest first; in one `status` or several, separated by commas, of one `event`, to one `endpoint`."""
-        return self._listed(limit, starting_after, ending_before, status=status, event=event, endpoint=endpoint)
+        filters = {"status": status, "event": event, "endpoint": endpoint}
+        return self._listed(limit, starting_after, ending_before, page, **filters)
 
     def each(
         self, *, status: str | None = None, event: str | None = None, endpoint: str | None = None
@@ -416,8 +479,15 @@ class Deliveries(Listed[wire.Delivery]):
 
     def replay_dead_letters(self) -> wire.List[wire.Delivery]:
         """Send every dead letter again whose endpoint is enabled."""
-        url = f"{self._client.base_url}/v1/dead_letters/replay"
+        url = f"{self._client.base_url}{self._version}/dead_letters/replay"
         return self._client.calls.send("POST", url, wire.List[wire.Delivery])
+
+
+def _has_ended(intent: wire.PaymentIntent) -> bool:
+    """Whether its attempt has ended. Raises WaitExpired: there was none."""
+    if intent.status != REQUIRES_PAYMENT_METHOD or intent.last_payment_error:
+        return intent.status in (SUCCEEDED, CANCELED, REQUIRES_PAYMENT_METHOD)
+    raise WaitExpired(f"{intent.id} has not been confirmed: there is nothing to wait for.", status=intent.status)
 
 
 _STANDS: Final = (
@@ -432,7 +502,8 @@ class PaymentsClient(Closing):
     `secret_key` may also be a publishable key or an access token: it is sent as it is. The documented
     hosts of charges and plants differ from that of intents; `charges_url` and `plants_url` default to
     `base_url`. All three go without /v1: the client writes the paths. `http` is the httpx client to send
-    with; one is made, and closed, when none is given.
+    with; one is made, and closed, when none is given. `pagination` is how the service's lists go: by `cursor`, or by
+    the number of a `page`.
     Raises LiveKeyRefused for a live key unless `allow_live`, InvalidRequest for what is no such URL.
     """
 
@@ -446,11 +517,13 @@ class PaymentsClient(Closing):
         http: httpx.Client | None = None,
         allow_live: bool = False,
         sleep: Callable[[float], object] = time.sleep,
+        pagination: str = "cursor",
     ) -> None:
         self._owned = http is None
         self._http = http or httpx.Client()
         self.calls = Calls(secret_key, self._http, allow_live=allow_live)
         self._sleep = sleep
+        self.pagination = pagination
         self.base_url = host_of(base_url)
         self.charges_url = host_of(charges_url, "charges_url") if charges_url else self.base_url
         self.plants_url = host_of(plants_url, "plants_url") if plants_url else self.base_url
@@ -466,37 +539,67 @@ class PaymentsClient(Closing):
         self.auth = Auth(self)
         self.plants = Plants(self)
 
+    def use_dashboard(self, *, endpoints_alone: bool) -> None:
+        """Call webhook endpoints alone, or all groups, on a sandbox's dashboard, where the interface lacks them."""
+        groups = (each for each in vars(self).values() if isinstance(each, Listed | Balance))
+        for each in (self.webhook_endpoints,) if endpoints_alone else groups:
+            each.use_dashboard()
+
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> wire.PaymentIntent:
         """Poll an intent until its attempt has ended, one way or the other.
 
         Nobody answered is not yet nobody paid: after `prompt_timeout`, no new prompt until ten minutes after
         the last one, and none at all once late money has come. A wait that runs out decides nothing.
+        Where the service takes no more calls, it waits for as long as that says.
         Raises WaitExpired after `timeout_s` seconds, those of polling and those of its answers, and at once if it was
         never confirmed. Raises InvalidRequest: seconds in which it could not end.
         """
+
+        def has_ended(intent: wire.PaymentIntent) -> bool:
+            if intent.status == REQUIRES_PAYMENT_METHOD and not intent.last_payment_error:
+                message = f"{intent_id} has not been confirmed: there is nothing to wait for."
+                raise WaitExpired(message, status=intent.status)
+            return intent.status in (SUCCEEDED, CANCELED, FAILED, REQUIRES_PAYMENT_METHOD)
+
+        return self._wait(intent_id, self.payment_intents.retrieve, has_ended, timeout_s, poll_s)
+
+    def wait_charge(self, charge_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> wire.Charge:
+        """Poll a charge until it is no longer pending, where the service answers before the customer does.
+
+        Raises WaitExpired and InvalidRequest as `wait` does.
+        """
+        return self._wait(charge_id, self.charges.retrieve, lambda each: each.status != PENDING, timeout_s, poll_s)
+
+    def _wait(
+        self,
+        identifier: str,
+        retrieve: Callable[[str], Payment],
+        has_ended: Callable[[Payment], bool],
+        timeout_s: float,
+        poll_s: float,
+    ) -> Payment:
         if not timeout_s >= 0:
             raise invalid(f"timeout_s must be not negative, not {timeout_s!r}.", "timeout_s")
         if not poll_s > 0:
             raise invalid(f"poll_s must be more than zero, not {poll_s!r}.", "poll_s")
-        started, slept_s = time.monotonic(), 0.0
+        started, slept_s, status = time.monotonic(), 0.0, "unknown"
         while True:
-            intent = self.payment_intents.retrieve(intent_id)
-            if intent.status in (SUCCEEDED, CANCELED) or (
-                intent.status == REQUIRES_PAYMENT_METHOD and intent.last_payment_error
-            ):
-                return intent
-            if intent.status == REQUIRES_PAYMENT_METHOD:
-                raise WaitExpired(
-                    f"{intent_id} has not been confirmed: there is nothing to wait for.", status=intent.status
-                )
+            pause_s = poll_s
+            try:
+                payment = retrieve(identifier)
+            except RateLimited as limited:
+                pause_s = max(poll_s, limited.facts.get("retry_after_s", poll_s))
+            else:
+                if has_ended(payment):
+                    return payment
+                status = payment.status
             passed_s = time.monotonic() - started
             left_s = timeout_s - max(slept_s, passed_s)
             if left_s <= 0:
                 hint = self._why_it_stands(passed_s, timeout_s)
-                message = f"{intent_id} is still {intent.status} after {timeout_s:g} s."
-                raise WaitExpired(message, hint=hint, status=intent.status)
-            self._sleep(min(poll_s, left_s))
-            slept_s += min(poll_s, left_s)
+                raise WaitExpired(f"{identifier} is still {status} after {timeout_s:g} s.", hint=hint, status=status)
+            self._sleep(min(pause_s, left_s))
+            slept_s += min(pause_s, left_s)
 
     def _why_it_stands(self, passed_s: float, timeout_s: float) -> str:
         """Where real time was let pass at a sandbox whose clock does not go by it: that it stands still."""

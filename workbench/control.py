@@ -1,7 +1,6 @@
 """The control plane, `/sandbox`: the clock, the operator, the ledger and the trace. No real service has it."""
 
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -15,7 +14,6 @@ from workbench.domain import wire
 from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.domain.wire import control
 from workbench.errors import ApiError, AuthenticationFailed, PermissionDenied, UnexpectedResponse
-from workbench.render import Rows, Table, table
 
 T = TypeVar("T")
 Row = TypeVar("Row", wire.LedgerEntry, wire.LedgerPosting, wire.LedgerMovement)
@@ -108,6 +106,30 @@ class SandboxControl:
         """Post an entry once more, a fault to find by reconciling."""
         return self.post(f"ledger/entries/{entry_id}/repeat", wire.LedgerEntry)
 
+    def suspense(self) -> list[wire.Suspense]:
+        """Money of the merchant's customers that came late, oldest first, settled or not."""
+        return self.get("suspense", wire.Rows[wire.Suspense]).data
+
+    def settle_suspense(self, item: str, how: str) -> wire.Suspense:
+        """`credit` late money, or `return` it. Raises StateConflict: it was settled before, or several sums wait."""
+        return self.post(f"suspense{segments(item)}/settle", wire.Suspense, {"how": how})
+
+    def payments(self, **filters: str) -> wire.Found[wire.Payment]:
+        """A page of payments, newest first, filtered by the fields of `wire.PaymentsQuery`."""
+        return self.get("payments", wire.Found[wire.Payment], **filters)
+
+    def payment(self, payment_id: str) -> wire.PaymentDetails:
+        """A payment with its events, deliveries and rows of the trace; `payment_id` is an intent's, or a charge's."""
+        return self.get(f"payments{segments(payment_id)}", wire.PaymentDetails)
+
+    def requests(self, **filters: str) -> wire.Found[wire.LoggedRequest]:
+        """A page of the merchant's requests, newest first, filtered by the fields of `wire.RequestsQuery`."""
+        return self.get("requests", wire.Found[wire.LoggedRequest], **filters)
+
+    def request(self, request_id: str) -> wire.TraceRow:
+        """A request and its response as a row of the trace. Raises NotFound: none was kept by this Request-Id."""
+        return self.get(f"requests{segments(request_id)}", wire.TraceRow)
+
     def verify(self) -> wire.LedgerVerified:
         """Whether the chain of the ledger holds."""
         return self.get("ledger/verify", wire.LedgerVerified)
@@ -124,6 +146,17 @@ class SandboxControl:
     def in_force(self) -> dict[str, Any]:
         """The value of each row of the register."""
         return {row["name"]: row["value"] for row in self.gaps()}
+
+    def deprecate(
+        self, operation: str, *, deprecated_at: str | None = None, sunset_at: str | None = None, marked: bool = True
+    ) -> control.Deprecated:
+        """Mark an operation, such as `createCharge`, as one that will be gone: its responses say so in their headers.
+
+        `deprecated_at`, now unless it is given, and `sunset_at` are moments of RFC 3339. Raises NotFound: no such
+        operation. Raises StateConflict: it would be gone before it is deprecated.
+        """
+        body = {"marked": marked, "deprecated_at": deprecated_at, "sunset_at": sunset_at}
+        return self.post(f"operations{segments(operation)}/deprecation", control.Deprecated, body)
 
     def reset(self) -> wire.WasReset:
         """Forget all payments, events and entries."""
@@ -146,20 +179,6 @@ class SandboxControl:
     def post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
         """What comes of a command at a path below `/sandbox`, read as a `shape`."""
         return self.client.calls.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
-
-
-class GapRows(Rows):
-    """The rows of the register, shown as a table; `workbench gaps NAME` prints one in full."""
-
-    def _table(self) -> Table:
-        return table("What the interface leaves open", ("name", "value", "what it means"), map(_gap_cells, self))
-
-
-def _gap_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The name, the value in force and what it means."""
-    others = [each["says"] for each in row["alternatives"] if each["value"] == row["value"] != row["default"]]
-    widths = ((row["value"], 24), ([*others, row["says"]][0], 72))
-    return (row["name"], *(textwrap.shorten(str(text), width, placeholder=" …") for text, width in widths))
 
 
 class Clock:
@@ -269,5 +288,21 @@ class Operator:
         """
         return asdict(self._control.post("operator/query", wire.Charge, {"charge": charge_id}))
 
+    def suspense(self) -> list[dict[str, Any]]:
+        """Money that came after its attempt had failed, oldest first: what of it waits, and what it became."""
+        return [asdict(each) for each in self._control.suspense()]
+
+    def settle(self, item: str, how: str) -> dict[str, Any]:
+        """As the provider's side does: `credit` late money to the merchant, or `return` it to the customer.
+
+        `item` is the id of a row of `suspense()`, or of its charge or intent. The payment stays as it is.
+        Raises InvalidRequest: neither way. Raises NotFound: no money came late for it. Raises StateConflict: it was
+        settled before, or several sums wait.
+
+        >>> bench.operator.settle(intent.id, "return")["status"]  # doctest: +SKIP
+        'returned'
+        """
+        return asdict(self._control.settle_suspense(item, how))
+
     def __repr__(self) -> str:
-        return "Operator(script, outage, states, query)"
+        return "Operator(script, outage, states, query, suspense, settle)"

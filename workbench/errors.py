@@ -14,6 +14,7 @@ WorkbenchError
 │   ├── UnsupportedMediaType      415
 │   ├── HostRefused               421
 │   ├── IdempotencyKeyReused      422
+│   ├── RateLimited               429
 │   └── ServiceFailed             500
 ├── LiveKeyRefused           a live key where only test keys belong, stopped before anything is sent
 ├── ServiceUnreachable       no response from the service
@@ -32,6 +33,10 @@ WorkbenchError
 ├── PhoneKeyRefused          a key for customers' numbers that is none, or that others can read
 ├── LabRefused               a folder or a notebook that JupyterLab cannot be opened on
 ├── ReportRefused            results that cannot be written as asked
+├── ExamRefused              an endpoint that cannot be examined as asked
+├── TrafficRefused           recorded traffic that cannot be read or written
+├── CheckLiveRefused         a report or a trace from which no checklist can be made
+├── ExtraMissing             a part of the package that the base installation leaves out
 ├── RunRefused               notebooks or parameters that cannot be run
 └── ExerciseNotDone          an exercise that is not done, in a run with the solutions; elsewhere it is printed
 """
@@ -153,6 +158,13 @@ class IdempotencyKeyReused(
     """One key, two different bodies."""
 
 
+class RateLimited(ApiError, status=429, title="Too many requests", code="rate_limited"):
+    """More calls than the service takes in a time; `facts["retry_after_s"]`, where it says so, is when it takes more.
+
+    Nothing was done: the same request may be sent again.
+    """
+
+
 class ServiceFailed(ApiError):
     """The service's own fault; the outcome may be unknown."""
 
@@ -227,6 +239,22 @@ class ReportRefused(WorkbenchError):
 
 class LabRefused(WorkbenchError):
     """A folder that cannot hold the notebooks, or no notebook to begin with."""
+
+
+class ExamRefused(WorkbenchError):
+    """An endpoint, a secret, a shop or a command with which no exam can be held."""
+
+
+class TrafficRefused(WorkbenchError):
+    """A recording that is no HAR, is cut off, or holds nothing of the interface."""
+
+
+class CheckLiveRefused(WorkbenchError):
+    """A report or a trace from which no checklist can be made."""
+
+
+class ExtraMissing(WorkbenchError):
+    """A part of the package that the base installation leaves out; the hint says how to install it."""
 
 
 class RunRefused(WorkbenchError):

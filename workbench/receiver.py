@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from workbench.domain.signatures import verify
+from workbench.domain.signatures import SCHEMES, STANDARD, verify
 from workbench.errors import SignatureRefused
 from workbench.visible import visible
 
@@ -33,6 +33,8 @@ _POLL_S = 0.05
 """How soon `listen` ends when its block does."""
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
            500: "500 Internal Server Error"}  # fmt: skip
+_SIGNED_IN = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for each in SCHEMES.values() for name in each.headers)
+"""The headers of all schemes, as WSGI names them: of another one than ours, too, it is known what came."""
 _NAME = re.compile(r"\*|[a-z_]+\.(\*|[a-z_.]+)")
 _LOG = logging.getLogger(__name__)
 # Without a handler of yours nothing is printed: a traceback would land in a notebook's output.
@@ -47,7 +49,7 @@ class EventData(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A webhook's body; amounts with a point are Decimals."""
+    """A webhook's body, as the service's own envelope or CloudEvents 1.0; amounts with a point are Decimals."""
 
     id: str
     type: str
@@ -90,11 +92,12 @@ class Events(list[Event]):
 class Receiver:
     """A webhook endpoint as a WSGI application.
 
-    `secrets` are the endpoint's signing secrets (two while one is being rolled), `now` returns seconds since 1970,
-    `tolerance_s` is how old or early a message may be. `seen` holds the ids of messages handled before: in production
-    pass something durable that all your processes share. `types` are the known types of event, to find a misspelt
-    one; without them only its form is checked. `arrivals` keeps the last 1000 requests. Messages are taken one at a
-    time, and the service waits 15 s for a response: let a handler queue long work.
+    `secrets` are the endpoint's signing secrets (two while one is being rolled), `scheme` the way of signing, a row of
+    `SCHEMES`. `now` returns seconds since 1970, `tolerance_s` is how old or early a message may be. `seen` holds the
+    ids of messages handled before: in production pass something durable that all your processes share. `types` are the
+    known types of event, to find a misspelt one; without them only its form is checked. `arrivals` keeps the last 1000
+    requests. Messages are taken one at a time, and the service waits 15 s for a response: let a handler queue long
+    work.
     """
 
     def __init__(
@@ -105,8 +108,13 @@ class Receiver:
         tolerance_s: int = 300,
         seen: MutableSet[str] | None = None,
         types: Iterable[str] = (),
+        scheme: str = STANDARD,
     ) -> None:
+        if scheme not in SCHEMES:
+            message = f"scheme is {' or '.join(map(repr, SCHEMES))}, not {scheme!r}"
+            raise ValueError(message)
         self.secrets = list(secrets)
+        self.scheme = scheme
         self.events = Events()
         self.arrivals: deque[Arrival] = deque(maxlen=MAX_ARRIVALS)
         self._now = now
@@ -195,7 +203,7 @@ class Receiver:
         headers = {
             name.removeprefix("HTTP_").replace("_", "-").lower(): value
             for name, value in environ.items()
-            if name.startswith("HTTP_WEBHOOK_")
+            if name in _SIGNED_IN
         }
         arrival = self._take(body, headers)
         return arrival.status, arrival.verdict.encode()
@@ -208,7 +216,14 @@ class Receiver:
 
     def _judge(self, body: bytes, headers: dict[str, str]) -> Arrival:
         try:
-            message_id = verify(body, headers, self.secrets, now_s=int(self._now()), tolerance_s=self._tolerance_s)
+            message_id = verify(
+                body,
+                headers,
+                self.secrets,
+                now_s=int(self._now()),
+                tolerance_s=self._tolerance_s,
+                scheme=self.scheme,
+            )
             event = _event(body)
         except SignatureRefused as refused:
             return Arrival(400, "refused", refused.reason, body, headers)
@@ -254,7 +269,7 @@ def _event(body: bytes) -> Event:
     data = EventData(dict(read["data"]["object"]), dict(read["data"].get("previous_attributes") or {}))
     if not (isinstance(read["id"], str) and isinstance(read["type"], str)):
         raise TypeError
-    return Event(read["id"], read["type"], str(read["timestamp"]), data)
+    return Event(read["id"], read["type"], str(read["time" if "specversion" in read else "timestamp"]), data)
 
 
 def _same(one: Handler, other: Handler) -> bool:

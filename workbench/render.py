@@ -8,6 +8,7 @@ from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from workbench.errors import ExtraMissing
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -38,17 +39,23 @@ def with_widget(shown: dict[str, str], widget: Callable[[], Widget]) -> dict[str
     """
     if not is_live():
         return {**shown}
-    return {**shown, _VIEW: {"version_major": 2, "version_minor": 0, "model_id": widget().model_id}}
+    try:
+        view = widget().model_id
+    except ExtraMissing:
+        # A kernel elsewhere than JupyterLab, without the extra: it shows what a headless run does.
+        return {**shown}
+    return {**shown, _VIEW: {"version_major": 2, "version_minor": 0, "model_id": view}}
 
 
 _EMPTY = "(none)"
 
 
 class Column(NamedTuple):
-    """A heading; `numeric` columns are set flush right."""
+    """A heading; `numeric` columns are set flush right; `link` is where a cell's text leads, which stands for `{}`."""
 
     heading: str
     numeric: bool = False
+    link: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +92,8 @@ class Table:
 
     def _row(self, tag: str, attributes: str, texts: Sequence[str]) -> str:
         cells = (
-            f'<{tag}{attributes} style="text-align:{"right" if column.numeric else "left"}">{_text(text)}</{tag}>'
+            f'<{tag}{attributes} style="text-align:{"right" if column.numeric else "left"}">'
+            f"{_linked(text, column.link if tag == 'td' else '')}</{tag}>"
             for text, column in zip(texts, self.columns, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>"
@@ -137,6 +145,10 @@ class Rows(list[dict[str, Any]]):
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return self._table()._repr_mimebundle_()
+
+
+def _linked(text: str, link: str) -> str:
+    return f'<a href="{_text(link.format(text))}">{_text(text)}</a>' if link else _text(text)
 
 
 def _text(line: str) -> str:

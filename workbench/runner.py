@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,21 +13,20 @@ from decimal import Decimal, InvalidOperation
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
+from rich.text import Text
 
 from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
+from workbench.notebook_files import nbformat
 from workbench.visible import visible
-
-# A parser of internationalised addresses, which checks nothing in a notebook, takes a second to load in every process:
-# barred before the schema checker of nbformat, and of all that imports it, looks whether it is installed.
-sys.modules.setdefault("rfc3987_syntax", cast("Any", None))  # None is how an import is barred
-import nbformat  # noqa: E402  see above
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _READ: Mapping[str, Callable[[str], object]] = {
@@ -37,7 +35,7 @@ _READ: Mapping[str, Callable[[str], object]] = {
 """How the text of a parameter is read by the type that is declared; of any other type it stays a text."""
 _EXERCISE = "exercise"
 _CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
-_NEXT = re.compile(r'href="([\w-]+)\.ipynb"')
+_NEXT = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
 """A link to another notebook, whose page stands beside this one."""
 _PRIORITY = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
 """No widgets: a page shows the HTML or text beside them."""
@@ -46,6 +44,8 @@ _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
 _UNEXPLAINED = "CellExecutionError: "
+_WIDEST = 1000
+"""Characters in a line of the table."""
 
 
 def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
@@ -123,7 +123,7 @@ def write_page(node: nbformat.NotebookNode, path: Path) -> None:
         embed_images=True,
     )
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
-    path.write_text(_NEXT.sub(r'href="\1.html"', body), "utf-8")
+    path.write_text(_NEXT.sub(r'href="\1.html\2"', body), "utf-8")
 
 
 class Task(NamedTuple):
@@ -179,17 +179,24 @@ class Result(NamedTuple):
         """Whether every cell ran."""
         return self.failure is None
 
+    @property
+    def outcome(self) -> str:
+        """In a word."""
+        return "ok" if self.passed else "FAILED"
+
     def __str__(self) -> str:
         ran = sum(each.ran for each in self.timings)
         summary = visible(f"{self.name}: {ran} cells in {self.seconds:.1f} s")
-        return f"ok      {summary}" if self.passed else f"FAILED  {summary}\n{self.failure}"
+        return f"{self.outcome:<6}  {summary}" if self.passed else f"{self.outcome}  {summary}\n{self.failure}"
 
 
 def execute(task: Task) -> Result:
     """Execute a notebook; a failure is in the result, never raised."""
     started = time.monotonic()
     written = task.out / task.notebook.name
-    written.unlink(missing_ok=True)
+    page = written.with_suffix(".html")
+    for earlier in (written, page):
+        earlier.unlink(missing_ok=True)
     failure = _run(task, written)
     timings: tuple[Timing, ...] = ()
     if written.is_file():
@@ -198,7 +205,7 @@ def execute(task: Task) -> Result:
             timings = tuple(_timings(node))
             failure = failure and _placed(failure, node)
             nbformat.write(_cleaned(node), written)
-            write_page(node, written.with_suffix(".html"))
+            write_page(node, page)
         except Exception as error:  # noqa: BLE001  what was executed is no notebook: this one failed, the rest run
             failure = failure or _failed(task, error)
     return Result(task.name, time.monotonic() - started, timings, failure)
@@ -381,17 +388,39 @@ def run(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
         with Progress(*columns, console=console, transient=True) as progress:
-            bar = progress.add_task("notebooks", total=len(tasks))
+            bar = progress.add_task(_running(tasks, results, jobs), total=len(tasks))
             for result in _executed(tasks, jobs):
                 results.append(result)
-                progress.advance(bar)
-                console.print(str(result), markup=False, soft_wrap=True)
+                progress.update(bar, advance=1, description=_running(tasks, results, jobs))
+                # At a terminal the progress says it already.
+                if not (result.passed and console.is_terminal):
+                    console.print(str(result), markup=False, soft_wrap=True)
     finally:
         results.sort(key=lambda each: names.index(each.name))
         write_junit(results, out / "junit.xml")
+    # No path is cut off: where the window is narrower, the terminal breaks the line.
+    shown = Console(highlight=False, width=_WIDEST)
+    shown.print(_table(results, out))
     failed = sum(not each.passed for each in results)
-    console.print(f"{len(results) - failed} passed, {failed} failed; see {visible(str(out))}", markup=False)
+    shown.print(f"{len(results) - failed} passed, {failed} failed; see {visible(str(out))}", markup=False)
     return results
+
+
+def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str:
+    """What is done at the moment: tasks are begun in their order."""
+    ended = {each.name for each in results}
+    names = [each.name for each in tasks if each.name not in ended][:jobs]
+    return f"Running {visible(', '.join(names))}" if names else "Writing junit.xml"
+
+
+def _table(results: Sequence[Result], out: Path) -> Table:
+    """Each notebook with its result, time and page."""
+    table = Table("Notebook", "Result", Column("Time", justify="right"), "Page", box=SIMPLE_HEAD)
+    for each in results:
+        page = out / f"{each.name}.html"
+        shown = (each.name, each.outcome, f"{each.seconds:.1f} s", str(page) if page.is_file() else "none")
+        table.add_row(*(Text(visible(text)) for text in shown))
+    return table
 
 
 def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:

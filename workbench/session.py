@@ -1,7 +1,9 @@
 """One connection to a sandbox: what the Lab, the analysis and the simulation are handed. `Workbench` is one."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from types import MappingProxyType
 
 import httpx
 
@@ -11,7 +13,9 @@ from workbench.closing import Closing
 from workbench.control import Clock, Operator, SandboxControl
 from workbench.domain import wire
 from workbench.domain.masking import Secret
-from workbench.domain.webhooks import EVENT_TYPES
+from workbench.domain.signatures import id_in
+from workbench.domain.signing import SignedMessage, Signer, signed
+from workbench.domain.webhooks import types_of
 from workbench.errors import ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
@@ -38,6 +42,7 @@ class Session(Closing):
         *,
         transport: httpx.BaseTransport | None = None,
         watchers: Watchers | None = None,
+        in_force: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         base_url = host_of(base_url)
         self.closing = ExitStack()
@@ -57,11 +62,19 @@ class Session(Closing):
         """The key that is called with."""
         self.publishable_key = Secret(publishable_key)
         """The key of an app; empty where `connect` was not given one."""
+        self.email, self.password = "", Secret("")
+        """What the merchant's one account signs in with, where the sandbox has one: `token_credentials`."""
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
         """The merchant's client, holding the test secret key."""
         self.control = SandboxControl(self.client)
         self._looking = PaymentsClient(base_url, secret_key, http=self.http)
         self._looking.calls.always = {wire.UNSEEN: "true"}
+        self.acting = self.client
+        """What the bench's own dashboard acts with: `client`, or one that finds on a sandbox's dashboard what the
+        interface lacks, and that uses up none of the merchant's calls."""
+        self.reading = self.client
+        """What the bench's own tables are read with: `client`, or `looking` where not all may be read by it."""
+        self.follow(in_force)
         self.untraced = SandboxControl(self._looking)
         """The control plane, asked so that no watcher is notified and nothing is run for it."""
         self.clock = Clock(self.control)
@@ -73,6 +86,28 @@ class Session(Closing):
         self.receiver_url = ""
         """Where `receiver` is registered; empty until it is."""
         self._phones: dict[str, Phone] = {}
+
+    def follow(self, in_force: Mapping[str, object]) -> None:
+        """Call the sandbox as the choices of its register want it: how lists go, and what the interface lacks."""
+        self.in_force = in_force
+        """Rows of the register by their names; of a sandbox in this process, those that are not at their default."""
+        for each in (self.client, self._looking):
+            each.pagination = str(in_force.get("pagination", "cursor"))
+        absent, by_dashboard = self.is_on_dashboard(""), self.is_on_dashboard(wire.ENDPOINTS)
+        is_limited = in_force.get("rate_limit", "none") != "none"
+        if by_dashboard or is_limited:
+            self.acting, self.reading = self.client_with(self.secret_key), self._looking
+        if by_dashboard:
+            for each in (self.acting, self._looking):
+                each.use_dashboard(endpoints_alone=not absent)
+        if is_limited:
+            self.acting.calls.always = self._looking.calls.always
+
+    def is_on_dashboard(self, path: str) -> bool:
+        """Whether an assumed operation is the dashboard's alone here, and is called by `acting`."""
+        of_endpoints = path.startswith(wire.ENDPOINTS)
+        by_dashboard = self.in_force.get("endpoint_registration") == "dashboard"
+        return self.in_force.get("extra_endpoints") == "absent" or (of_endpoints and by_dashboard)
 
     def looking(self) -> PaymentsClient:
         """Another client of the merchant's, whose calls leave no trace: for what is drawn again and again."""
@@ -109,7 +144,8 @@ class Session(Closing):
         if key == "":
             message = "There is no key to hold: hand the publishable key to Workbench.connect, as its third argument."
             raise invalid(message, "key")
-        return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep)
+        pagination = self.client.pagination
+        return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep, pagination=pagination)
 
     def use_key(self, key: str) -> None:
         """Call with another key from now on: the secret one after it was rolled, or the publishable one.
@@ -123,7 +159,7 @@ class Session(Closing):
             return
         tried.calls.always = self._looking.calls.always
         SandboxControl(tried).check()
-        for each in (self.client, self._looking):
+        for each in (self.client, self.acting, self._looking):
             each.calls.hold(key)
         self.secret_key = Secret(key)
 
@@ -135,13 +171,48 @@ class Session(Closing):
         port of this machine and registers it, until `close`; events from then on arrive there.
         """
         if self.started is None:
-            self.started = Receiver(types=EVENT_TYPES)
+            rows = self.untraced.in_force()
+            tolerance_s, types = rows["signature_tolerance_s"], types_of(rows["event_types"])
+            self.started = Receiver(tolerance_s=tolerance_s, types=types, scheme=rows["signature_scheme"])
             url = self.closing.enter_context(self.started.listen())
-            endpoint = self.client.webhook_endpoints.create(url=url)
+            endpoint = self.acting.webhook_endpoints.create(url=url)
             self.receiver_url = url
             self.started.secrets.append(Secret(endpoint.secret))
             self.closing.callback(self._forget_endpoint, endpoint.id)
         return self.started
+
+    @property
+    def webhook_secret(self) -> Secret:
+        """The secret that webhooks are signed with: of `receiver`, which is started for it where there is none yet."""
+        return Secret(self.receiver.secrets[-1])
+
+    def sign(self, body: object, how: str = "right", *, message_id: str | None = None) -> SignedMessage:
+        """A message to send to your own endpoint, signed with `webhook_secret`, in the scheme in force, now.
+
+        `body` is bytes, text, or what is written as JSON, such as an event of `client.events`. `how` is `right`,
+        `several` (another's signature before the right one), or wrong on purpose: `wrong_secret`, `stale`, `future`,
+        `tampered`, `reserialised`, `unsigned`, `malformed`, `malformed_timestamp`. `message_id` is that of the body
+        unless it is given; where the scheme has no header for it, the one in the body counts.
+        Raises InvalidRequest: no such name, or the scheme has nothing like it.
+
+        >>> body, headers = bench.sign({"id": "evt_1", "type": "charge.succeeded"}, "stale")  # doctest: +SKIP
+        >>> shop.test_client().post("/webhooks", data=body, headers=headers)  # doctest: +SKIP
+        """
+        text = body.encode() if isinstance(body, str) else body if isinstance(body, bytes) else wire.to_json(body)
+        rows = self.untraced.in_force()
+        signer = Signer(
+            secret=self.webhook_secret,
+            message_id=message_id or id_in(text) or "evt_signed_by_hand",
+            now_s=int(self._receivers_now_s()),
+            scheme=rows["signature_scheme"],
+            tolerance_s=rows["signature_tolerance_s"],
+            payload=rows["event_payload"],
+        )
+        return signed(signer, text, how)
+
+    def _receivers_now_s(self) -> float:
+        """Seconds since 1970 by the clock of whoever checks."""
+        return time.time()
 
     def close(self) -> None:
         """Close all that was opened with it, the latest first."""
@@ -150,7 +221,7 @@ class Session(Closing):
     def _forget_endpoint(self, endpoint_id: str) -> None:
         # The sandbox may have ended before; then there is nothing to forget.
         with suppress(ServiceUnreachable):
-            self.client.webhook_endpoints.delete(endpoint_id)
+            self.acting.webhook_endpoints.delete(endpoint_id)
 
     def _sleep(self, seconds: float) -> None:
         self.clock.advance(seconds)

@@ -442,6 +442,8 @@ CALLS: tuple[Call, ...] = (
     Call("GET", "/sandbox/ledger/movements", "bench.ledger.statement_of", query=("account",),
          always=("account",)),
     _of_bench("GET", "ledger/verify", "ledger.verify"),
+    _of_bench("GET", "suspense", "operator.suspense"),
+    Call("POST", "/sandbox/suspense/{item}/settle", "bench.operator.settle", _same("how"), always=("how",)),
     _of_bench("GET", "trace", "trace", is_attribute=True),
     _of_bench("GET", "gaps", "gaps", is_attribute=True),
     _of_bench("POST", "reset", "reset"),
@@ -449,6 +451,8 @@ CALLS: tuple[Call, ...] = (
 NO_CALL = frozenset({
     ("GET", "/sandbox/webhook_endpoints"), ("POST", "/sandbox/accounts"), ("POST", "/sandbox/ledger/entries"),
     ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"), ("POST", "/sandbox/simulation"),
+    ("POST", "/sandbox/operations/{operation_id}/deprecation"), ("GET", "/sandbox/payments"),
+    ("GET", "/sandbox/payments/{payment_id}"), ("GET", "/sandbox/requests"), ("GET", "/sandbox/requests/{request_id}"),
 })
 # fmt: on
 """Operations without a call of their own in Python: they are written as raw HTTP."""
@@ -456,7 +460,9 @@ NO_CALL = frozenset({
 
 Arguments = dict[str, Any]
 _KEY_HEADER = "idempotency-key"
-_POSITIONAL = ("seconds", "phone", "answers", "provider", "pin", "charge_id", "account", "refresh_token")
+_POSITIONAL = (
+    "seconds", "phone", "answers", "provider", "pin", "charge_id", "account", "refresh_token", "how",
+)  # fmt: skip
 """Arguments without their names, in calls of the sandbox and of `auth.refresh`."""
 _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
 _WHOLE = re.compile("0|[1-9][0-9]*")
@@ -555,7 +561,7 @@ def _is_one(value: object, kind: Any) -> bool:  # noqa: ANN401  a type, or sever
 
 
 _LISTS = ("payment_method_types", "enabled_events", "answers", "faults")
-_KINDS = {"amount": int | Decimal, "seconds": int, "limit": int, "pin": str, "refresh_token": str}
+_KINDS = {"amount": int | Decimal, "seconds": int, "limit": int, "pin": str, "how": str, "refresh_token": str}
 
 
 def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Arguments) -> str | None:

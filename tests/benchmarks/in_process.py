@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 
 from tests.benchmarks.measuring import OURS, Results, Sample, Size, timed
-from workbench import Workbench
+from workbench import Workbench, resources
 
 PATH = "/v1/payment_intents"
 INTENT = b'{"amount":150.00,"currency":"ZMW","payment_method_types":["mobile_money"]}'
@@ -151,11 +151,11 @@ def notebooks(size: Size, results: Results) -> None:
 
     def run(name: str) -> Sample:
         with tempfile.TemporaryDirectory() as folder:
-            notebook = Path(__file__).resolve().parents[2] / "notebooks" / f"{name}.ipynb"
+            notebook = resources.course()[name].path
             command = [Path(sys.executable).with_name("workbench"), "run", notebook, "--out", folder]
             before, wall_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             subprocess.run(command, check=True, capture_output=True)  # noqa: S603  our own command
             after, wall_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - wall_s
         return Sample(1, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall_s)
 
-    results.in_turn(size.few, {(f"notebook_{name[:2]}", OURS): partial(run, name) for name in size.notebooks})
+    results.in_turn(size.few, {(name, OURS): partial(run, name) for name in size.notebooks})

@@ -58,8 +58,8 @@ LINES = (
     Line("reconcile", "reconcile_10000", "Reconcile 10,000 rows", _CPU, "≤", 0.5),
     Line("reconcile", "reconcile_1000000", "Reconcile 1,000,000 rows", _CPU, "≤", 1.2, SQL),
     Line("reconcile_many", "reconcile_10000000", "Reconcile 10,000,000 rows", _CPU, "≤", 1.2, SQL),
-    Line("notebooks", "notebook_11", "Notebook 11, headlessly", _WALL, "≤", 5),
-    Line("notebooks", "notebook_12", "Notebook 12, headlessly", _WALL, "≤", 5),
+    Line("notebooks", "explore_a_month", "Notebook *Explore a month*, headlessly", _WALL, "≤", 5),
+    Line("notebooks", "reconcile_a_statement", "Notebook *Reconcile a statement*, headlessly", _WALL, "≤", 5),
 )
 
 

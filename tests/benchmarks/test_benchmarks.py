@@ -22,6 +22,7 @@ def ran(folder: Path, *names: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 def test_each_runs_and_only_other_peoples_programs_are_missing(tmp_path: Path):
     names = list(dict.fromkeys(line.benchmark for line in table.LINES if line.benchmark != "notebooks"))
     shown = ran(tmp_path, *names)
@@ -30,7 +31,9 @@ def test_each_runs_and_only_other_peoples_programs_are_missing(tmp_path: Path):
     assert [who for who in (*BY_HAND, *PEERS) if who not in shown] == []
     records = [json.loads((tmp_path / f"{name}.json").read_text("utf-8")) for name in names]
     assert {who for each in records for who in each["missing"]} == {*PEERS}
-    assert all(min(row["cpu_ms"]["rounds"] + row["wall_ms"]["rounds"]) > 0 for each in records for row in each["rows"])
+    assert all(min(row["wall_ms"]["rounds"]) > 0 for each in records for row in each["rows"])
+    # The clock of a process goes in steps, of which the shortest rounds may take none.
+    assert all(sum(sum(row["cpu_ms"]["rounds"]) for row in each["rows"]) > 0 for each in records)
     assert str(tmp_path) not in json.dumps(records)
 
 
@@ -49,7 +52,7 @@ def test_what_cannot_be_set_up_is_missing_with_a_reason(tmp_path: Path, monkeypa
 def test_a_notebook_is_timed_too(tmp_path: Path):
     ran(tmp_path, "notebooks")
     (row,) = json.loads((tmp_path / "notebooks.json").read_text("utf-8"))["rows"]
-    assert (row["work"], row["operations"]) == ("notebook_01", [1])
+    assert (row["work"], row["operations"]) == ("create_an_intent", [1])
     assert row["cpu_ms"]["median"] > 500
 
 

@@ -1,12 +1,46 @@
 """The commands of `workbench`. Slow imports wait until a command is called."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import click
 
+from workbench.errors import StatementRefused
+
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 PLACE: Final = click.Path(path_type=str, dir_okay=False)
 """A file's path, or the address of a database, of which a path would make another."""
+PORT: Final = click.IntRange(0, 65_535)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+
+_IN_PYTHON: Final = (
+    (r", or draft_layout\(…\) in Python|, or the query itself| ledger_columns\(\) shows them all\.", ""),
+    (
+        r"pass layout=dataclasses\.replace.*? decimal=','",
+        "draft one of your own with workbench layout, and name it with --layout",
+    ),
+    (r"\bquery='([^']*)'", r"--query \1"),
+)
+_OF_A_LEDGER: Final = (
+    (r"\blayout='([^']*)'", r"--ledger-layout \1"),
+    (r"\bdate_format='([^']*)'", r'dates = ["\1"] in the --ledger-layout'),
+)
+_OF_A_STATEMENT: Final = ((r"\blayout='([^']*)'", r"--layout \1"), (r"\bdate_format='([^']*)'", r"--date-format \1"))
+
+
+@contextmanager
+def said_as_options(*, ledger: bool = False) -> Iterator[None]:
+    """What is refused says what to give on the command line, and not in Python."""
+    try:
+        yield
+    except StatementRefused as wrong:
+        texts = [wrong.message, wrong.hint]
+        for pattern, instead in (*_IN_PYTHON, *(_OF_A_LEDGER if ledger else _OF_A_STATEMENT)):
+            texts = [re.sub(pattern, instead, text) for text in texts]
+        wrong.hint = texts[1]
+        wrong.say(texts[0])
+        raise

@@ -9,14 +9,15 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
+from shutil import get_terminal_size, which
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from workbench.commands import FILE, FOLDER, PATH, PLACE
+from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options
 from workbench.commands.layouts import LAYOUTS_HELP, layouts_named
 from workbench.errors import ReconcileRefused, StatementRefused
+from workbench.extras import how_to_install
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
     "all=0 for none. By default some of each, as far as there are rows for them.",
 )
 def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tuple[str, ...]) -> None:
-    """Drive a month of a merchant's life through a sandbox, and write what each side tells of it.
+    """Write a ledger and the statements that go with it.
+
+    They come from a month of a merchant's payments in a sandbox.
 
     The kinds of breaks are timing, payout_unpaid, batch_mismatch, date_mismatch, missing_in_statement,
     missing_in_ledger, invalid_row, duplicate_in_statement, duplicate_in_ledger, ambiguous, currency_mismatch,
@@ -62,6 +65,8 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 Say = Callable[[str], None]
 
 _TABLE: Final = ".parquet"
+_HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
+"""Files that have every break: the page lists the largest."""
 _TOLERANCES: Final = {
     "amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1), "minutes": ("minutes", 1),
 }  # fmt: skip
@@ -158,7 +163,8 @@ class _Reconcile(click.Command):
 )
 @click.option(
     "--cut-off",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0),
+    metavar="N",
     default=1,
     show_default=True,
     help="For so many days before the closing date, what one side lacks may still follow.",
@@ -172,7 +178,13 @@ class _Reconcile(click.Command):
 @click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
 @click.option("--skip-settled", is_flag=True, help="Leave out the statements' lines that the earlier run had matched.")
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Leave here what is open, for the next run.")
-@click.option("--decisions", metavar="FILE", type=FILE, help="What people have decided about breaks: decisions.csv.")
+@click.option(
+    "--decisions",
+    metavar="FILE",
+    type=FILE,
+    help="What people have decided about breaks: decisions.csv, or the .csv or .xlsx of --out with its verdict, owner "
+    "and comment filled in.",
+)
 @click.option("--rules", metavar="FILE", type=FILE, help="Rules of your own in TOML: which charges are expected.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     given: tuple[str, ...],
@@ -196,11 +208,12 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     layouts: Path | None,
     **reading: str | None,  # account and date_format
 ) -> None:
-    """Hold LEDGER against each STATEMENT (.csv, .xlsx or .parquet).
+    """Compare a ledger with statements.
 
-    LEDGER is a file of your books (.csv, .xlsx or .parquet), or with --query the address of your database:
-    postgresql://user@host/database, its password in PGPASSWORD, or sqlite:///path. Of its columns account, key,
-    occurred_at and amount are enough; a --ledger-layout declares those that are called otherwise.
+    Each STATEMENT is a file (.csv, .xlsx or .parquet). LEDGER is a file of your books, of the same kinds, or with
+    --query the address of your database: postgresql://user@host/database, its password in PGPASSWORD, or
+    sqlite:///path. The columns account, key, occurred_at and amount are enough; a --ledger-layout declares those that
+    have other names.
 
     Every row of both sides is matched or is part of a break. The summary and the proof are printed: ledger
     closing less statement closing is what the breaks add up to.
@@ -209,7 +222,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     breaks, or the proof does not hold or has no row to go by, 2 when the input cannot be used.
     """
     from workbench.analysis.database import is_address
-    from workbench.analysis.phone_key import refuse_within
+    from workbench.analysis.phone_key import refuse_another, refuse_within
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
@@ -218,10 +231,10 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     ledger, statements = _sides(given, named)
     ours = () if is_address(ledger) else (Path(ledger),)
     outputs.check(outs, (*ours, *statements, *filter(None, (decisions, rules, phone_key))))
-    # A name that was mistyped is seen: there is a new key.
-    made = [] if phone_key is None or os.access(phone_key, os.F_OK) else [phone_key]
+    carried = None if brought is None else _brought(brought)
     if phone_key is not None:
         refuse_within(phone_key, [each for each in (brought, kept) if each is not None])
+        refuse_another(phone_key, () if carried is None else carried.rows["phone_hash"])
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
         raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
@@ -231,7 +244,6 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     options = {**reading, "layouts": layouts or ()}
     with _spark(engine), _progress() as say:
         read = [_statement(each, say, phone_key=phone_key, layout=layout_of[each], **options) for each in statements]
-        carried = None if brought is None else _brought(brought)
         say("Reading the ledger")
         books = _ledger(ledger, query, ledger_layout, phone_key)
         say("Reconciling")
@@ -248,13 +260,14 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
             rules=rules,
             phone_key=phone_key,
         )
+        written = []
         for out in outs:
             say(f"Writing {out.name}")
-            outputs.write(result, out, excel=excel)
+            written += outputs.write(result, out, excel=excel)
         if kept is not None:
             _keep(result.carry_forward, kept)
     notes = [*result.notes, *([result.carry_forward.note] if kept is not None and result.carry_forward.note else [])]
-    _report(result, notes, [*outs, *([] if kept is None else [kept]), *made])
+    _report(result, notes, [*written, *([] if kept is None else [kept])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
@@ -267,10 +280,14 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
 
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
     from workbench.analysis.report import captions
+    from workbench.analysis.report.totals import named
 
-    shown = [captions.accounts(result), captions.codes(result), captions.proof(result)]
-    said = [visible(captions.headline(result)), *notes]
-    click.echo("\n\n".join([*said, *(str(each) for each in shown if each.rows)]))
+    called, file = named(result), next((each for each in written if each.suffix.lower() in _HAVE_ALL), None)
+    tables = [captions.accounts(called), captions.codes(called, advises=False), captions.proof(called)]
+    said = [captions.headline(called), *captions.shortfalls(called), *notes]
+    breaks = captions.open_breaks(called, get_terminal_size((120, 24)).columns, file)
+    shown = [*map(visible, said), breaks, *(str(each) for each in tables if each.rows)]
+    click.echo("\n\n".join(filter(None, shown)))
     if proposed := captions.proposed(result.suggestions):
         click.echo("\n- ".join(["\nMay be one movement, for a person to decide:", *map(visible, proposed)]))
     if unusable := captions.unusable(result).rows:
@@ -299,7 +316,8 @@ def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a 
     if path.suffix.lower() == _TABLE:
         return path
     try:
-        return read_statement(path, **options)
+        with said_as_options():
+            return read_statement(path, **options)
     except StatementRefused as wrong:
         if not options["layout"] or "headings" not in wrong.facts:
             raise
@@ -330,7 +348,8 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
         with suppress(OSError, ValueError):
             if LEDGER_READ.keys() - OPTIONAL <= set(pq.read_schema(place).names):
                 return Path(place)
-    return read_ledger(place, query=query, layout=layout, phone_key=key)
+    with said_as_options(ledger=True):
+        return read_ledger(place, query=query, layout=layout, phone_key=key)
 
 
 def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None = None) -> "Tolerance":
@@ -393,7 +412,7 @@ def _spark(engine: str) -> Iterator[None]:
         yield
         return
     if find_spec("pyspark") is None:
-        raise ReconcileRefused("Spark is not installed.", hint="pip install 'mobile-money-workbench[spark]'")
+        raise ReconcileRefused("Spark is not installed.", hint=how_to_install("spark"))
     if "JAVA_HOME" not in os.environ and which("java") is None:
         raise ReconcileRefused("Spark runs on Java, and there is none.", hint="Install one, or set JAVA_HOME.")
     from pyspark.sql import SparkSession

@@ -1,14 +1,19 @@
 """`workbench layout`: the layout of a statement drafted and checked; and which statement has which."""
 
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from workbench.commands import FILE, FOLDER
+from workbench.commands import FILE, FOLDER, said_as_options
+from workbench.errors import StatementRefused
 from workbench.visible import visible
+
+if TYPE_CHECKING:
+    from workbench.analysis.statements import Check
 
 LAYOUTS_HELP: Final = "A folder of layouts, .toml files, that are recognised besides, before shipped ones."
 
@@ -23,7 +28,7 @@ LAYOUTS_HELP: Final = "A folder of layouts, .toml files, that are recognised bes
 @click.option("--account", metavar="NAME", help="With --check: the ledger account, where nothing else says it.")
 @click.option("--date-format", metavar="FORMAT", help="With --check: how dates are written, where it is in doubt.")
 def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
-    """Write a first draft of the layout in which FILE, a statement, is written; or check one.
+    """Draft the layout of a statement, FILE, or check one.
 
     What the rows prove is declared, with the row that proves it; what they leave open is a comment that begins
     with "# ?". With --check the file is read by the layout that is named, or recognised, or else by the draft.
@@ -41,8 +46,19 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
     if not check and given:
         raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
     if check:
-        found = checked(file, **reading)
+        with said_as_options():
+            try:
+                found = checked(file, **reading)
+            except StatementRefused as wrong:
+                if wrong.facts.get("readings"):
+                    first, second = wrong.facts["formats"]
+                    wrong.hint = (
+                        f"{_next('layout', file, '--check', *_given(reading), '--date-format', first)} (or {second})"
+                    )
+                    wrong.say(wrong.message)
+                raise
         click.echo(found)
+        click.echo(_after(file, found, reading))
         sys.exit(0 if found.is_sound else 1)
     draft = draft_layout(file)
     if out is None:
@@ -54,6 +70,23 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
         f"Written: {visible(str(out))}, with {doubts} doubts. Look at them, and then: workbench layout --check "
         f"{visible(str(file))} --layout {visible(str(out))}"
     )
+
+
+def _given(reading: Mapping[str, Any]) -> list[object]:
+    return [each for name, value in reading.items() if value for each in (f"--{name.replace('_', '-')}", value)]
+
+
+def _next(*words: object) -> str:
+    return f"Next: workbench {visible(shlex.join(map(str, words)))}"
+
+
+def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
+    """The command that comes next: a draft is written, a layout mended and checked again, a sound one used."""
+    if found.is_drafted:
+        return _next("layout", file, "--out", f"{file.stem}.toml")
+    if not found.is_sound:
+        return f"{_next('layout', file, '--check', *_given(reading))}, once the layout is mended"
+    return _next("reconcile", "LEDGER", file, *_given(reading))
 
 
 def layouts_named(named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.commands import FOLDER, PATH
+from workbench.commands import FOLDER, PATH, PORT
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _JOBS = min(2, os.cpu_count() or 1)
 
 
 @click.command()
-@click.argument("notebooks", nargs=-1, type=PATH)
+@click.argument("notebooks", nargs=-1)
 @click.option(
     "-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; may be repeated."
 )
@@ -31,42 +31,55 @@ _JOBS = min(2, os.cpu_count() or 1)
     help="Where the executed notebooks, their pages and junit.xml go.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), default=_JOBS, show_default=True, help="How many notebooks at a time."
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    default=_JOBS,
+    show_default=True,
+    help="How many notebooks at a time.",
 )
 @click.option("--solutions", is_flag=True, help="Do the exercises in them; each check must say that it is done.")
 def run(
-    notebooks: tuple[Path, ...], parameter: tuple[tuple[str, str], ...], out: Path, jobs: int, *, solutions: bool
+    notebooks: tuple[str, ...], parameter: tuple[tuple[str, str], ...], out: Path, jobs: int, *, solutions: bool
 ) -> None:
-    """Execute NOTEBOOKS, or the shipped ones, from top to bottom.
+    """Execute notebooks from top to bottom, and write a page of each.
+
+    NOTEBOOKS are files, or names of shipped notebooks such as verify_webhooks; without any, all shipped ones run.
 
     Exit status 0 when every cell ran, 1 when one failed, 2 when they cannot be run as asked or the run was
     interrupted.
     """
     from workbench import resources, runner
 
-    chosen = list(notebooks) or resources.notebooks()
+    chosen = [resources.notebook(each) for each in notebooks] or resources.notebooks()
     results = runner.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
     sys.exit(0 if all(each.passed for each in results) else 1)
 
 
 @click.command()
 @click.argument("folder", type=PATH, default=Path("workbench-notebooks"))
-@click.option("--port", type=click.IntRange(0, 65_535), default=8888, show_default=True, help="0 takes a free one.")
+@click.option("--port", type=PORT, metavar="N", default=8888, show_default=True, help="0 takes a free one.")
 @click.option("--no-browser", is_flag=True, help="Print the address alone.")
 def lab(folder: Path, port: int, *, no_browser: bool) -> None:
-    """Open JupyterLab on the notebooks, copied into FOLDER (workbench-notebooks unless named), until interrupted.
+    """Open JupyterLab on your copy of the notebooks.
 
-    A notebook in FOLDER that you have changed is never written over; delete one to have it anew. The server answers
+    They are copied into FOLDER (workbench-notebooks unless you name another). JupyterLab runs until interrupted.
+
+    A notebook in FOLDER that you have changed is never written over, and keeps its place in the course under its
+    present name; delete one to have it anew. The server answers
     this machine alone, and whoever has its token.
 
     Exit status 0 when it was asked to end, 2 when it cannot be opened as asked.
     """
+    # JupyterLab takes seconds to load.
+    click.echo("Starting JupyterLab …", err=True)
     from workbench import resources
     from workbench.lab.server import bring, launch
     from workbench.sandbox.ports import LOOPBACK, free_port
 
     bound = free_port(LOOPBACK, port)
-    copies = bring(resources.notebooks(), folder)
+    copies = bring(resources.notebooks(), folder, resources.former_names())
+    bring([resources.interface()], folder)
     click.echo(f"Notebooks in {visible(str(folder))}: {visible(str(copies))}.")
 
     def tell(url: str) -> None:
@@ -78,11 +91,11 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
 def _pages() -> "Pages":
     """The public pages of a served sandbox, with the register of gaps at its defaults."""
     from workbench.domain.gaps import Gaps
-    from workbench.sandbox.messages import Request
+    from workbench.sandbox.messages import InForce, Request
     from workbench.sandbox.openapi.pages import PAGES, Page
 
     def shown(path: str, page: Page, name: str) -> tuple[str, Mapping[str, str], bytes]:
-        response = page(Request(method="GET", path=path, path_params={"name": name}), Gaps())
+        response = page(Request(method="GET", path=path, path_params={"name": name}), InForce(Gaps()))
         return response.content_type, response.headers, response.body
 
     return {path: partial(shown, path, page) for path, page in PAGES.items()}

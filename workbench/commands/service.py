@@ -1,13 +1,14 @@
-"""`workbench serve`, `gaps` and `openapi`: the service over HTTP, its register and its description."""
+"""`workbench serve`, `gaps`, `openapi` and `docs`: the service, its register, its description and the interface."""
 
 import json
+import tempfile
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.commands import FILE
+from workbench.commands import FILE, PATH, PORT
 from workbench.errors import InvalidRequest
 from workbench.visible import visible
 
@@ -23,7 +24,7 @@ _CHARGE = (
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address of this machine to answer at.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=4242, show_default=True, help="0 takes a free one.")
+@click.option("--port", type=PORT, metavar="N", default=4242, show_default=True, help="0 takes a free one.")
 @click.option("--store", type=FILE, help="Keep the sandbox in this file; without it, it is thrown away.")
 @click.option("--seed", metavar="TEXT", help="Makes keys and identifiers repeatable; without it, they are drawn anew.")
 @click.option(
@@ -49,13 +50,33 @@ _CHARGE = (
     help="A name to answer by beside 127.0.0.1, localhost and --host, such as a proxy's; may be given again.",
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="How many processes share the store."
+    "--allow-origin",
+    "allow_origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="A page's origin, such as http://localhost:3000: in a browser its pages may call what a publishable key may, "
+    "and nothing else; may be given again.",
+)
+@click.option(
+    "--allow-private-receivers",
+    "private_receivers",
+    is_flag=True,
+    help="Let webhooks go to private networks too (10/8, 172.16/12, 192.168/16, fc00::/7), such as other containers.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="How many processes share the store.",
 )
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print one line of JSON: base_url, secret_key, publishable_key, and webhook_secret with --webhook.",
+    help="Print one line of JSON: base_url, secret_key, publishable_key, webhook_secret with --webhook, "
+    "and email and password of the one account of token_credentials.",
 )
 def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     host: str,
@@ -66,10 +87,14 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
     gaps_file: Path | None,
     webhook: str | None,
     allow_hosts: tuple[str, ...],
+    allow_origins: tuple[str, ...],
+    private_receivers: bool,  # noqa: FBT001  a flag of the command line
     workers: int,
     as_json: bool,  # noqa: FBT001  a flag of the command line
 ) -> None:
-    """Serve a sandbox over HTTP, on this machine's loopback unless --host says otherwise, until interrupted.
+    """Serve a sandbox over HTTP, until interrupted.
+
+    It answers this machine alone, unless --host says otherwise.
 
     Exit status 0 when it was asked to end, 2 when it cannot be served as asked.
     """
@@ -77,22 +102,32 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
     from workbench.sandbox import ports, server
     from workbench.sandbox.store import Settings
 
-    gaps = Gaps.chosen(_rows_in(gaps_file) if gaps_file else None)
+    gaps = Gaps.chosen(rows_in(gaps_file) if gaps_file else None)
     if not ports.is_loopback(host):
         warning = f"Warning: whoever reaches the port at {visible(host)} can use this sandbox; it has no TLS."
         click.echo(warning, err=True)
-    settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps)
+    if private_receivers:
+        click.echo("Warning: who holds a key can have this sandbox call any host of your private networks.", err=True)
+    settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps, private_receivers=private_receivers)
     announce = _as_json if as_json else _for_people
     try:
         server.serve(
-            settings, host=host, port=port, workers=workers, webhook=webhook, allow_hosts=allow_hosts, announce=announce
+            settings,
+            host=host,
+            port=port,
+            workers=workers,
+            webhook=webhook,
+            allow_hosts=allow_hosts,
+            allow_origins=allow_origins,
+            announce=announce,
         )
     except InvalidRequest as error:
         # The only request made here creates the webhook endpoint.
         raise click.BadParameter(str(error), param_hint="--webhook") from None
 
 
-def _rows_in(path: Path) -> dict[str, Any]:
+def rows_in(path: Path) -> dict[str, Any]:
+    """The rows of a TOML file. Raises click.BadParameter: it cannot be read, or has a table."""
     from workbench.domain.gaps import REGISTER
 
     try:
@@ -113,10 +148,11 @@ def _as_json(address: "Address") -> None:
 
 def _for_people(address: "Address") -> None:
     signing = f"\n  signing secret   {address.webhook_secret}" if address.webhook_secret else ""
+    account = f"\n  e-mail, password {address.email}  {address.password}" if address.email else ""
     click.echo(f"""The sandbox answers at {address.base_url}, a page to begin with. Ctrl-C ends it.
 
   secret key       {address.secret_key}
-  publishable key  {address.publishable_key}{signing}
+  publishable key  {address.publishable_key}{signing}{account}
 
 Try it:
 
@@ -133,27 +169,96 @@ def laid_out(value: object) -> str:
 
 @click.command()
 @click.argument("names", nargs=-1)
+@click.option("--section", metavar="NUMBER", help="Show only this section of the interface, such as 2.5.")
+@click.option("--about", metavar="WORD", help="Show only rows that contain this word.")
+@click.option(
+    "--gaps",
+    "gaps_file",
+    type=FILE,
+    help="Show the rows as this TOML file switches them; `workbench serve --gaps` takes the same file.",
+)
+@click.option(
+    "--from",
+    "recordings",
+    multiple=True,
+    type=PATH,
+    metavar="FILE…",
+    help="Read recorded traffic of the real service, HAR files or folders of them, and say what it shows of each row.",
+)
+@click.option(
+    "--out", type=FILE, help="With --from: write the rows that the traffic shows as TOML, for `workbench serve --gaps`."
+)
+@click.option(
+    "--changed", is_flag=True, help="Show only rows that the file of --gaps, or the traffic of --from, switches."
+)
+@click.option(
+    "--questions",
+    is_flag=True,
+    help="Print a letter to the provider in Markdown that asks about the rows; with --from, about those still open.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
-def gaps(names: tuple[str, ...], as_json: bool) -> None:  # noqa: FBT001  a flag of the command line
-    """Show what the interface leaves open and what this sandbox does about it: all rows, or those of NAMES.
+def gaps(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
+    names: tuple[str, ...],
+    section: str | None,
+    about: str | None,
+    gaps_file: Path | None,
+    recordings: tuple[Path, ...],
+    out: Path | None,
+    changed: bool,  # noqa: FBT001  a flag of the command line
+    questions: bool,  # noqa: FBT001  a flag of the command line
+    as_json: bool,  # noqa: FBT001  a flag of the command line
+) -> None:
+    """Show what the interface leaves open, and what the sandbox does.
 
-    A value marked "planned" is known and not built yet; choosing it is refused.
+    Without NAMES, all rows are listed in a table that cuts long texts off; rows that you name are shown in full. Any
+    alternative can be switched on by a TOML file for `workbench serve --gaps`. `workbench docs` prints the interface
+    itself.
+
+    Exit status 0 when the rows are shown, 2 when a name, a value or a file is refused.
     """
-    from workbench.domain.gaps import rows_named
+    from workbench.domain.gaps import Gaps, rows_named
+    from workbench.register import GapRows, letter
 
-    rows = rows_named(names)
-    if as_json:
-        click.echo(laid_out([row.as_record() for row in rows]))
+    if changed and gaps_file is None and not recordings:
+        raise click.UsageError("--changed shows what a file switches: name it with --gaps FILE.")
+    if recordings and gaps_file:
+        raise click.UsageError("--from shows what the real service does: --gaps has no place beside it.")
+    if out and not recordings:
+        raise click.UsageError("--out writes what recorded traffic shows: name it with --from FILE.")
+    found = None
+    if recordings:
+        from workbench.evidence import evidence
+
+        # What a shell makes of `--from *.har` follows the first as arguments.
+        found, names = evidence(*recordings, *names), ()
+        if out:
+            _write(out, found.toml)
+    chosen = Gaps.chosen(found.values if found else rows_in(gaps_file) if gaps_file else None)
+    named = {row.name for row in rows_named(names)}
+    rows = GapRows(row for row in chosen.as_records() if row["name"] in named)
+    rows = rows.changed if changed else rows
+    rows = rows.section(section) if section is not None else rows
+    rows = rows.about(about) if about is not None else rows
+    if found:
+        found = found.only(row["name"] for row in rows)
+        if questions:
+            click.echo(letter(row for row in rows if row["name"] in found.left), nl=False)
+        else:
+            click.echo(laid_out(found.as_records()) if as_json else found)
+    elif as_json:
+        click.echo(laid_out(rows))
+    elif questions:
+        click.echo(letter(rows), nl=False)
     else:
-        click.echo("\n\n".join(row.as_text() for row in rows))
+        click.echo("\n\n".join(repr(rows[row["name"]]) for row in rows) if names else rows)
 
 
 @click.command()
 @click.option("--out", type=FILE, help="Write to this file instead of printing.")
 def openapi(out: Path | None) -> None:
-    """Print the service's OpenAPI 3.1 description, with the register of gaps at its defaults.
+    """Print the service's OpenAPI 3.1 description.
 
-    A served sandbox gives its own at /openapi.json.
+    The register of gaps is at its defaults. A served sandbox gives its own at /openapi.json.
     """
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.openapi import document
@@ -162,7 +267,35 @@ def openapi(out: Path | None) -> None:
     if out is None:
         click.echo(text)
         return
+    _write(out, f"{text}\n")
+
+
+@click.command()
+@click.option("--out", type=FILE, help="Write to this file: .md as it is printed, .html as a page.")
+@click.option("--open", "in_browser", is_flag=True, help="Open the page in a browser.")
+def docs(out: Path | None, in_browser: bool) -> None:  # noqa: FBT001  a flag of the command line
+    """Print the interface, or open it as a page.
+
+    For each section it says what the interface shows, what it leaves open, and what the sandbox does there.
+
+    A served sandbox has it at /docs/interface, beside its operations and errors.
+    """
+    from workbench.sandbox.openapi import pages
+
+    if out is None and not in_browser:
+        click.echo(pages.interface_markdown(), nl=False)
+        return
+    if out is not None and out.suffix not in {".md", ".html"}:
+        raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
+    place = out or Path(tempfile.mkdtemp(prefix="workbench-docs-")) / "interface.html"
+    _write(place, pages.interface_markdown() if place.suffix == ".md" else pages.interface_alone())
+    if in_browser:
+        click.echo(visible(str(place)))
+        click.launch(str(place))
+
+
+def _write(out: Path, text: str) -> None:
     try:
-        out.write_text(f"{text}\n", "utf-8")
+        out.write_text(text, "utf-8")
     except OSError as error:
         raise click.BadParameter(f"{out} cannot be written: {error.strerror}.", param_hint="--out") from None

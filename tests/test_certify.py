@@ -1,0 +1,676 @@
+"""The exam for a webhook endpoint: who passes it, who fails on what, and what cannot be examined."""
+
+import base64
+import json
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import psutil
+import pytest
+import standardwebhooks
+from click.testing import CliRunner, Result
+
+from workbench import Receiver, Workbench
+from workbench.certify import Report, certify, checks, run, sending, shop
+from workbench.cli import app
+from workbench.domain.signatures import SECRET_PREFIX, STANDARD, verify
+from workbench.domain.webhooks import EVENT_TYPES
+from workbench.errors import ExamRefused, SignatureRefused
+from workbench.receiver import Event
+from workbench.resources import course
+
+LATER = pytest.mark.thorough
+SECRET = SECRET_PREFIX + base64.b64encode(bytes(range(32))).decode()
+ORDERS = [f"{check.name}.order" for check in checks.CHECKS if check.order]
+
+
+class Shop:
+    """A good shop on the reference receiver, and a flaw that comes before it: a status, or None to go on."""
+
+    def __init__(self, bench: Workbench, flaw: "Flaw | None" = None) -> None:
+        self.receiver = Receiver([SECRET])
+        self.orders: Counter[str] = Counter()
+        self.refunds: set[str] = set()
+        self._bench, self._flaw = bench, flaw
+        self.receiver.on("payment_intent.succeeded", "collection.successful")(self.ship)
+        self.receiver.on("refund.created")(lambda event: self.refunds.add(event.data.object["payment_intent"]))
+
+    @property
+    def seen(self) -> list[str]:
+        return [each.id for each in self.receiver.events]
+
+    @property
+    def types(self) -> list[str]:
+        return [each.type for each in self.receiver.events]
+
+    def types_of(self, event: dict[str, Any]) -> list[str]:
+        return [each.type for each in self.receiver.events if each.data.object["id"] == event["data"]["object"]["id"]]
+
+    def knows(self, payment: str) -> bool:
+        return any(each.data.object["id"] == payment for each in self.receiver.events)
+
+    def ship(self, event: Event) -> None:
+        if event.data.object["id"] not in self.refunds:
+            self.orders[event.data.object["id"]] += 1
+
+    def check_out(self, phone: str) -> None:
+        made = self._bench.client.payment_intents.create(amount=Decimal("87.35"))
+        self._bench.client.payment_intents.confirm(made.id, phone=phone, provider="mtn")
+
+    def take(self, body: bytes, headers: dict[str, str]) -> int:
+        status = self._flaw(self, body, headers) if self._flaw else None
+        return self.receiver.receive(body, headers) if status is None else status
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def listening(take: Callable[[bytes, dict[str, str]], int], text: bytes = b"", **sent: str) -> Iterator[str]:
+    """A server that answers each message with a status; its URL."""
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        names = [name for name in environ if name.startswith("HTTP_")]
+        headers = {name.removeprefix("HTTP_").replace("_", "-").lower(): environ[name] for name in names}
+        start_response(f"{take(body, headers)} As Asked", list(sent.items()))
+        return [text]
+
+    with make_server("127.0.0.1", 0, app, handler_class=Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/webhooks"
+        server.shutdown()
+        thread.join()
+
+
+Flaw = Callable[[Shop, bytes, dict[str, str]], int | None]
+
+
+def genuine(body: bytes, headers: dict[str, str], **more: Any) -> dict[str, Any] | None:  # noqa: ANN401  those of `verify`
+    """The event, if the message holds."""
+    try:
+        verify(body, headers, [SECRET], **{"now_s": int(time.time()), **more})
+    except SignatureRefused:
+        return None
+    return dict(json.loads(body))
+
+
+def on(judge: Callable[[Shop, dict[str, Any]], int | None]) -> Flaw:
+    """A flaw in how genuine events are handled."""
+
+    def flaw(shop: Shop, body: bytes, headers: dict[str, str]) -> int | None:
+        event = genuine(body, headers)
+        return None if event is None else judge(shop, event)
+
+    return flaw
+
+
+def by_the_library(_: Shop, body: bytes, headers: dict[str, str]) -> int | None:
+    try:
+        standardwebhooks.Webhook(SECRET).verify(body, headers)
+    except standardwebhooks.WebhookVerificationError:
+        return 400
+    except Exception:  # noqa: BLE001  what a framework answers when a handler raises
+        return 500
+    return None
+
+
+def rewritten(_: Shop, body: bytes, headers: dict[str, str]) -> int | None:
+    written = json.dumps(
+        json.loads(body, parse_float=Decimal), separators=(",", ":"), ensure_ascii=False, default=float
+    )
+    return None if genuine(written.encode(), headers) else 400
+
+
+def first_signature_alone(_: Shop, body: bytes, headers: dict[str, str]) -> int | None:
+    given = [each for each in headers.get("webhook-signature", "").split() if each.startswith("v1,")]
+    return None if genuine(body, {**headers, "webhook-signature": given[0] if given else ""}) else 400
+
+
+def at_another_time(choose: Callable[[int, int], int]) -> Flaw:
+    """Verifies at whichever moment of the two, its own or the message's, lets more through."""
+
+    def flaw(_: Shop, body: bytes, headers: dict[str, str]) -> int | None:
+        sent = headers.get("webhook-timestamp", "")
+        now_s = choose(int(time.time()), int(sent)) if sent.isdigit() and len(sent) < 12 else int(time.time())
+        return 200 if genuine(body, headers, now_s=now_s) and not genuine(body, headers) else None
+
+    return flaw
+
+
+def with_the_example(_: Shop, body: bytes, headers: dict[str, str]) -> int | None:
+    try:
+        verify(body, headers, [SECRET_PREFIX + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"], now_s=int(time.time()))
+    except SignatureRefused:
+        return None
+    return 200
+
+
+def slow_once(shop: Shop, event: dict[str, Any]) -> None:
+    if event["type"] == "payment_intent.succeeded" and "payment_intent.succeeded" not in shop.types:
+        time.sleep(1.1)
+
+
+def object_of(event: dict[str, Any]) -> dict[str, Any]:
+    return dict(event["data"]["object"])
+
+
+def ship_on(kind: str) -> Flaw:
+    def judge(shop: Shop, event: dict[str, Any]) -> None:
+        if event["type"] == kind and event["id"] not in shop.seen:
+            shop.orders[object_of(event)["id"]] += 1
+
+    return on(judge)
+
+
+def age_of(shop: Shop, event: dict[str, Any]) -> timedelta:
+    """How old an event says it is, beside the latest that came."""
+    latest = max((each.timestamp for each in shop.receiver.events), default=event["timestamp"])
+    return datetime.fromisoformat(latest) - datetime.fromisoformat(event["timestamp"])
+
+
+def skip_unless(allowed: Callable[[Shop, dict[str, Any]], bool]) -> Flaw:
+    """Takes every message, and ships for some alone."""
+
+    def judge(shop: Shop, event: dict[str, Any]) -> int | None:
+        return 200 if event["type"] == "payment_intent.succeeded" and not allowed(shop, event) else None
+
+    return on(judge)
+
+
+def ship_each_copy(shop: Shop, event: dict[str, Any]) -> None:
+    if event["type"] == "payment_intent.succeeded" and event["id"] in shop.seen:
+        shop.orders[object_of(event)["id"]] += 1
+
+
+def forget_refunds(shop: Shop, _: dict[str, Any]) -> None:
+    shop.refunds.clear()
+
+
+def processing_first(shop: Shop, event: dict[str, Any]) -> bool:
+    return any(
+        each.type.endswith("processing") and each.data.object["id"] == object_of(event)["id"]
+        for each in shop.receiver.events
+    )
+
+
+PROCESSING = "payment_intent.processing"
+FLAWS: dict[str, Flaw] = {
+    "duplicate": on(lambda shop, event: 409 if event["id"] in shop.seen else None),
+    "out_of_order": on(lambda shop, event: 409 if event["type"].endswith(".created") and event["type"][:2] == "pa"
+                       and shop.knows(object_of(event)["id"]) else None),
+    "failed": on(lambda _, event: 404 if object_of(event).get("failure_code") == "insufficient_funds" else None),
+    "unknown_type": on(lambda _, event: None if event["type"] in EVENT_TYPES else 422),
+    "unknown_fields": on(lambda _, event: 422 if "region" in event else None),
+    "exact_bytes": rewritten,
+    "tampered": lambda shop, _, headers: 200 if headers.get("webhook-id") in shop.seen else None,
+    "wrong_secret": with_the_example,
+    "stale": at_another_time(min),
+    "future": at_another_time(max),
+    "missing_headers": lambda _, __, headers: None if "webhook-signature" in headers else 200,
+    "malformed_headers": by_the_library,
+    "several_signatures": lambda _, __, headers: 400 if "v1a" in headers.get("webhook-signature", "") else None,
+    "rolled_secret": first_signature_alone,
+    "large": lambda _, body, __: 413 if len(body) > 100_000 else None,
+    "replay": on(lambda shop, event: 400 if age_of(shop, event) > timedelta(hours=1) else None),
+    "burst": on(lambda shop, event: 429 if [*shop.types[-100:], event["type"]] == [PROCESSING] * 101 else None),
+    "refund_first": on(lambda _, event: 500 if event["type"] == "refund.succeeded" else None),
+    "late_success": on(lambda _, event: 500 if event["type"].endswith("late_success") else None),
+    "slow": on(slow_once),
+    "duplicate.order": on(ship_each_copy),
+    "out_of_order.order": skip_unless(processing_first),
+    "replay.order": skip_unless(lambda shop, event: age_of(shop, event) < timedelta(hours=1)),
+    "refund_first.order": on(forget_refunds),
+    "late_success.order": ship_on("payment_intent.late_success"),
+}  # fmt: skip
+"""What fails → who fails on it."""
+SEEN_AT_ONCE = ("tampered",)
+
+
+@contextmanager
+def sandbox(**gaps: object) -> Iterator[Workbench]:
+    """As the command opens one."""
+    with Workbench(seed=7, start=datetime.now(UTC) - timedelta(days=1), gaps=gaps) as bench:
+        yield bench
+
+
+def examined(flaw: Flaw | None = None, *, limit_s: int | None = None, **gaps: object) -> Report:
+    with sandbox(**gaps) as bench:
+        shop = Shop(bench, flaw)
+        shop.receiver.scheme = str(gaps.get("signature_scheme", STANDARD))
+        with listening(shop.take) as url:
+            return certify(bench, url, SECRET, checkout=shop.check_out, orders=lambda: shop.orders, limit_s=limit_s)
+
+
+def failed(report: Report) -> list[str]:
+    return [each.name for each in report.failed]
+
+
+WHOLE_BURST = checks.BURST
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes long is seen whole in two tests."""
+    monkeypatch.setattr(checks, "BURST", 2)
+
+
+def test_a_shop_on_the_reference_receiver_passes_whole(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(checks, "BURST", WHOLE_BURST)
+    report = examined()
+    assert (failed(report), report.passes) == ([], True)
+    assert {each.verdict for each in report.rows} == {"passed"}
+    assert len(report.rows) == len(checks.CHECKS) + len(ORDERS)
+    assert '<a href="07_verify_webhooks.ipynb">' in report._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize("flaw", [pytest.param(each, marks=() if each in SEEN_AT_ONCE else LATER) for each in FLAWS])
+def test_a_flaw_fails_on_its_check_alone(flaw: str, monkeypatch: pytest.MonkeyPatch):
+    if flaw == "burst":
+        monkeypatch.setattr(checks, "BURST", WHOLE_BURST)
+    report = examined(FLAWS[flaw], limit_s=1 if flaw == "slow" else None)
+    assert failed(report) == [flaw]
+    if flaw == "tampered":
+        assert "the body changed, the timestamp changed: 200: taken for genuine" in report.failed[0].came
+
+
+LATE, REFUND = {"late_success", "late_success.order"}, {"refund_first", "refund_first.order"}
+SWITCHED: list[tuple[str, object, set[str]]] = [
+    # what the exam itself relies on → what has no meaning then
+    ("signature_scheme", "github", {"stale", "future", "several_signatures", "rolled_secret"}),
+    ("signature_scheme", "stripe", set()),
+    ("event_types", "collection", LATE | REFUND),
+    ("late_success", "succeeds", LATE),
+    ("prompt_timeout_s", 600, set()),
+    ("client_secret_on_confirm", "always", set()),
+    ("extra_endpoints", "absent", set()),
+    ("intent_fields", "minimal", set()),
+    ("pagination", "page", set()),
+]
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "left_out"),
+    [
+        pytest.param(*each, id=f"{each[0]}={each[1]}", marks=LATER if number else ())
+        for number, each in enumerate(SWITCHED)
+    ],
+)
+def test_the_exam_goes_by_the_register(row: str, value: object, left_out: set[str]):
+    report = examined(**{row: value})
+    assert failed(report) == []
+    assert {each.name for each in report.rows if each.verdict == "not examined"} == left_out
+    assert f"s, with {row} = {value}." in str(report)
+    assert f"with {row} = {value}." in report.html()
+
+
+def test_numbers_that_trigger_nothing_leave_nothing_to_examine_with():
+    with pytest.raises(ExamRefused, match=r"came to payment_intent\.requires_action: failure_triggers = header"):
+        examined(failure_triggers="header")
+
+
+@LATER
+def test_a_shop_that_asks_for_a_message_again_passes():
+    def not_yet(shop: Shop, event: dict[str, Any]) -> int | None:
+        is_early = event["type"] == PROCESSING and not any(each.endswith(".created") for each in shop.types_of(event))
+        return 503 if is_early and "evt_exam" not in event["id"] else None
+
+    assert failed(examined(on(not_yet))) == []
+
+
+@LATER
+def test_a_second_fulfilment_that_comes_late_is_seen():
+    reads: list[int] = []
+
+    def orders() -> Counter[str]:
+        reads.append(1)
+        return good.orders + Counter(list(good.orders)[:1] if len(reads) > 2 else [])
+
+    with sandbox() as bench:
+        good = Shop(bench)
+        with listening(good.take) as url:
+            report = certify(bench, url, SECRET, checkout=good.check_out, orders=orders)
+    assert [(each.name, each.came) for each in report.failed] == [("valid.order", "fulfilled 2 times")]
+
+
+@LATER
+def test_an_endpoint_that_hangs_midway_is_left_soon(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(run, "_PATIENCE_S", 1)
+    taken: list[bytes] = []
+
+    def hang_after_ten(body: bytes, _: dict[str, str]) -> int:
+        taken.append(body)
+        if len(taken) > 10:
+            time.sleep(3)
+        return 200
+
+    with sandbox() as bench, listening(hang_after_ten) as url:
+        report = certify(bench, url, SECRET, limit_s=1)
+    assert sum(each.verdict == "failed" for each in report.rows) == run._MOST_TIMEOUTS  # noqa: SLF001  so many
+    assert report.rows[-1].came == "answers did not come in time any more"
+
+
+def test_what_a_shop_prints_is_given_once_without_colours_and_secrets():
+    with tempfile.TemporaryFile(buffering=0) as log:
+        started = shop.Shop(None, log)  # type: ignore[arg-type]  no process is asked
+        for printed, shown in (
+            (f"\x1b[35mone\x1b[0m {SECRET}", f"one {SECRET_PREFIX}••••"),
+            ("\ntwo\x07", "\ntwo␇"),
+            ("", ""),
+        ):
+            log.write(printed.encode())
+            assert started.printed() == shown
+
+
+def test_each_check_has_its_name_and_a_notebook_that_is_there():
+    names = [each.name for each in checks.CHECKS]
+    assert len(set(names)) == len(names)
+    assert {each.notebook for each in checks.CHECKS} <= {*course()}
+
+
+def everything_else(status: int, answer: bytes = b"", **headers: str) -> Callable[[], Any]:
+    return lambda: listening(lambda _, __: status, answer, **headers)
+
+
+@contextmanager
+def raw(answer: Callable[[socket.socket], object]) -> Iterator[str]:
+    """A server that does something else than HTTP with each connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with ExitStack() as held, suppress(OSError):
+                while True:
+                    connection = held.enter_context(server.accept()[0])
+                    with suppress(OSError):
+                        answer(connection)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/webhooks"
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def reset(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def drip(connection: socket.socket) -> None:
+    def sending() -> None:
+        with suppress(OSError):
+            while True:
+                connection.send(b"H")
+                time.sleep(0.05)
+
+    threading.Thread(target=sending, daemon=True).start()
+
+
+def is_true_soon(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 20
+    while not (met := condition()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return met
+
+
+FORGED = {each.name for each in checks.CHECKS if each.judge is checks.refused}
+BAD: dict[str, tuple[Callable[[], Any], set[str], str]] = {
+    # who answers → what fails, and what is said of it
+    "200 to everything": (everything_else(200), FORGED, "another secret, the specification's example: 200: taken"),
+    "a page of HTML": (
+        everything_else(200, b"<!doctype html><title>Shop"), FORGED, "example: 200 with a page of HTML: taken",
+    ),
+    "500 to everything": (everything_else(500, b"Oops"), {"valid"}, "intent.processing, and 2 more: 500 'Oops'"),
+    "403 to everything": (everything_else(403), {"valid"}, "and 2 more: 403"),
+    "410 to what is forged": (
+        lambda: listening(lambda body, headers: 200 if genuine(body, headers) else 410), FORGED, "410, which disables",
+    ),
+    "500 to what is forged": (
+        lambda: listening(lambda body, headers: 200 if genuine(body, headers) else 500), FORGED, "example: 500",
+    ),
+    "redirects": (everything_else(302, Location="http://127.0.0.1:9/"), {"valid"}, "302, a redirect, which is not"),
+    "resets": (lambda: raw(reset), {"valid"}, "no answer: "),
+    "hangs": (lambda: raw(lambda _: None), {"valid"}, "no answer: the answer took longer than 2 s"),
+    "drips": (lambda: raw(drip), {"valid"}, "no answer: the answer took longer than 2 s"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "who", [pytest.param(each, marks=() if each == "403 to everything" else LATER) for each in BAD]
+)
+def test_whoever_answers_like_this_gets_a_clear_result_soon(who: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(run, "_PATIENCE_S", 1)
+    answering, fails, said = BAD[who]
+    began = time.monotonic()
+    with sandbox() as bench, answering() as url:
+        report = certify(bench, url, SECRET, limit_s=1 if "longer than" in said else None)
+    assert time.monotonic() - began < 30
+    assert set(failed(report)) == fails
+    assert said in " ".join(each.came for each in report.failed)
+    assert not report.passes
+    if fails == {"valid"}:
+        assert report.score == f"0 of 1 passed, {len(report.rows) - 1} not examined", "to refuse all is no merit"
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner(env={"NO_SECRET": "whsec_c2hvcnQ=", "A_SECRET": SECRET}).invoke(app, ["certify", *arguments])
+
+
+NOWHERE = "http://127.0.0.1:9/webhooks"
+REFUSED = [
+    ("http://example.com/webhooks --secret-env A_SECRET", "example.com is not this machine's loopback"),
+    ("http://192.168.0.7/ --secret-env A_SECRET", "192.168.0.7 is not this machine's loopback"),
+    ("http://127.0.0.1.example.com/ --secret-env A_SECRET", "is not this machine's loopback"),
+    ("http://user@127.0.0.1/ --secret-env A_SECRET", "no plain http:// address"),
+    ("https://127.0.0.1/ --secret-env A_SECRET", "no plain http:// address"),
+    ("localhost:8000 --secret-env A_SECRET", "no plain http:// address"),
+    ("http://127.0.0.1:99999/ --secret-env A_SECRET", "no plain http:// address"),
+    (NOWHERE, "Name the endpoint's signing secret"),
+    (f"{NOWHERE} --secret-env A_SECRET", f"Nothing listens at {NOWHERE}"),
+    (f"{NOWHERE} --secret-env A_SECRET --secret-file x", "name two secrets"),
+    (f"{NOWHERE} --secret-env UNSET", "UNSET is not set"),
+    (f"{NOWHERE} --secret-env NO_SECRET", "not whsec_ and the base64 of 24 to 64 bytes"),
+    (f"{NOWHERE} --secret-file nowhere.txt", "nowhere.txt cannot be read"),
+    (f"{NOWHERE} --secret-env A_SECRET --report x.pdf", "x.pdf ends in none of .html, .json, .xml, .txt"),
+    (f"{NOWHERE} --secret-env A_SECRET --report nowhere/x.json", "nowhere/x.json cannot be written"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), REFUSED)
+def test_what_cannot_be_examined_is_said_in_a_line(
+    line: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    done = invoke(*line.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.split())
+    assert not [each for each in ("Traceback", "c2hvcnQ", SECRET[8:20]) if each in done.stderr]
+
+
+def free_url() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}/webhooks"
+
+
+COMMANDS = [
+    ("exit 3", "it ended with status 3 and nothing listened"),
+    ("echo $PAYMENTS_WEBHOOK_SECRET; exit 0", "it ended with status 0"),
+    ("echo starting", "nothing listened"),
+    ("trap '' TERM; echo stubborn", "nothing listened"),
+]
+
+
+@pytest.mark.parametrize(("command", "said"), COMMANDS)
+def test_a_shop_that_does_not_listen_is_ended_and_what_it_printed_is_shown(
+    command: str, said: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shop, "_START_S", 0.3)
+    monkeypatch.setattr(shop, "_END_S", 0.2)
+    done = invoke(free_url(), "--cmd", f"sleep 600 & echo left $!; {command}; sleep 600")
+    shown = " ".join(done.stderr.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in shown
+    assert "it printed: left " in shown
+    assert SECRET_PREFIX not in shown.replace(f"{SECRET_PREFIX}••••", "")
+    left = int(shown.partition("it printed: left ")[2].split()[0])
+    assert is_true_soon(lambda: not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE)
+
+
+def test_whoever_listens_before_the_shop_is_started_is_not_examined_in_its_place():
+    with listening(lambda _, __: 200) as url:
+        done = invoke(url, "--cmd", "exit 0")
+    assert (done.exit_code, "before --cmd is run" in " ".join(done.stderr.split())) == (2, True)
+
+
+NO_ORDERS = (
+    "ready", "[]", '{"payment": "pi_1"}', '{"payment": 1, "fulfilled": 1}', '{"payment": "pi_1", "fulfilled": true}',
+    '{"payment": "pi_1", "fulfilled": -1}', '{"payment": "pi_1", "fulfilled": 1.0}', "[" * 100_000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", NO_ORDERS, ids=range(len(NO_ORDERS)))
+def test_orders_are_lines_of_json(line: str):
+    with pytest.raises(ExamRefused, match="Line 2 of --orders"):
+        shop.read_orders(f"\n{line}")
+    lines = ['{"payment": "pi_1", "fulfilled": 1}', "", '{"payment": "pi_1", "fulfilled": 2, "more": []}']
+    assert shop.read_orders("\n".join(lines)) == {"pi_1": 3}
+
+
+def test_a_command_that_fails_or_does_not_end_is_refused_with_what_it_printed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shop, "_COMMAND_S", 0.3)
+    for command, said in (
+        ("echo no curl >&2; exit 7", "status 7; it printed:\nno curl"),
+        ("sleep 60", "not ended after"),
+    ):
+        with pytest.raises(ExamRefused, match=said):
+            shop.checkout_by(command, {})("+260960000001")
+    read = shop.orders_by('echo "{\\"payment\\": \\"$WHO\\", \\"fulfilled\\": 2}"; sleep 60 &', {"WHO": "pi_1"})
+    assert read() == {"pi_1": 2}, "what it leaves in the background does not keep it open"
+
+
+SHOP = """
+import os, sys
+from wsgiref.simple_server import WSGIServer, make_server
+from workbench.receiver import Receiver
+receiver = Receiver([os.environ["PAYMENTS_WEBHOOK_SECRET"]])
+names = ("PAYMENTS_BASE_URL", "PAYMENTS_SECRET_KEY", "PAYMENTS_PUBLISHABLE_KEY")
+keys = " ".join(os.environ[name] for name in names)
+def lame(environ, start_response):
+    if environ.get("HTTP_WEBHOOK_SIGNATURE") == "nonsense":
+        raise ValueError("not enough values to unpack " + keys)
+    return receiver(environ, start_response)
+make_server("127.0.0.1", int(sys.argv[1]), lame).serve_forever()
+"""
+
+
+def test_the_command_starts_a_shop_examines_it_and_writes_reports(tmp_path: Path):
+    (tmp_path / "shop.py").write_text(SHOP)
+    url = free_url()
+    port = url.split(":")[2].partition("/")[0]
+    files = {ending: tmp_path / f"report.{ending}" for ending in ("html", "json", "xml", "txt")}
+    reports = [each for path in files.values() for each in ("--report", str(path))]
+    done = invoke(url, "--cmd", f"{sys.executable} {tmp_path}/shop.py {port}", *reports)
+    assert done.exit_code == 1
+    assert "20 of 21 passed, 9 not examined" in done.stdout
+    assert done.stdout.count("ValueError: not enough values") == 1, "what the shop printed stands where it failed"
+    assert files["txt"].read_text() == done.stdout
+    record = json.loads(files["json"].read_text())
+    assert [each["name"] for each in record["checks"] if each["verdict"] == "failed"] == ["malformed_headers"]
+    assert (record["endpoint"], record["passed"], record["failed"], record["passes"]) == (url, 20, 1, False)
+    suite = ET.fromstring(files["xml"].read_text())  # noqa: S314  written here
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("30", "1", "9")
+    assert [each.get("name") for each in suite if each.find("failure") is not None] == [
+        "malformed_headers: Headers that make no sense"
+    ]
+    page = files["html"].read_text()
+    assert all(
+        each in page for each in ('lang="en"', "<caption>", 'scope="col"', "20 of 21 passed", "ValueError: not enough")
+    )
+    lab = "http://127.0.0.1:8888/lab/tree/07_verify_webhooks.ipynb"
+    assert f'<a href="{lab}">07_verify_webhooks</a>' in page
+    assert page.index('id="malformed_headers"') < page.index('id="valid"'), "what failed stands first"
+    assert not [each for each in ("<script", "http://www", "https://", "src=", "@import") if each in page]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(port)), timeout=1)
+    for each in (done.stdout, done.stderr, *(path.read_text() for path in files.values())):
+        assert "sk_test_" not in each.replace("sk_test_••••", "")
+
+
+def test_what_an_endpoint_answers_cannot_steer_a_terminal_or_a_page(tmp_path: Path):
+    hostile = b"<script>alert(1)</script>\x1b[2J\x00 ]]> \xff\xfe" + b"sk_test_" + b"a1" * 20
+    with sandbox() as bench, listening(lambda _, __: 500, hostile) as url:
+        report = certify(bench, url, SECRET)
+    for text in (str(report), report.html(), report.json(), report.junit()):
+        assert not [each for each in ("\x1b", "\x00", "a1a1a1") if each in text]
+    assert "<script" not in report.html()
+    assert ET.fromstring(report.junit()).find(".//failure") is not None  # noqa: S314  written here
+    with pytest.raises(ExamRefused, match="cannot be written"):
+        report.write(tmp_path / "folder" / "x.json")
+
+
+def test_orders_of_payments_that_the_shop_does_not_know_are_not_examined(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(run, "_ORDERS_S", 0)
+    with sandbox() as bench, listening(lambda _, __: 200) as url:
+        rows = certify(bench, url, SECRET, orders=dict).rows
+    came = {each.came for each in rows if each.name in ORDERS}
+    assert came == {"the shop does not know the payments: let --checkout make them"}
+    assert {each.verdict for each in rows if each.name in ORDERS} == {"not examined"}
+
+
+@LATER
+def test_a_command_that_is_asked_to_end_ends_its_shop(command: str, tmp_path: Path):
+    (tmp_path / "shop.py").write_text(SHOP)
+    url = free_url()
+    port = int(url.split(":")[2].partition("/")[0])
+    line = [command, "certify", url, "--cmd", f"{sys.executable} {tmp_path}/shop.py {port} & wait"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603  our own command
+        assert is_true_soon(lambda: sending._connects("127.0.0.1", port))  # noqa: SLF001  whether it listens
+        process.terminate()
+        assert process.wait(10) == 128 + signal.SIGTERM
+    assert not sending._connects("127.0.0.1", port)  # noqa: SLF001  the same
+
+
+def test_a_checkout_that_makes_no_payment_or_another_is_refused_and_one_that_breaks_midway_fails():
+    def examined_with(check_out: Callable[[Workbench, str], object]) -> Report:
+        with sandbox() as bench, listening(lambda _, __: 200) as url:
+            return certify(bench, url, SECRET, checkout=lambda phone: check_out(bench, phone))
+
+    with pytest.raises(ExamRefused, match="does it call PAYMENTS_BASE_URL"):
+        examined_with(lambda _, __: None)
+    with pytest.raises(ExamRefused, match="let --checkout use that number"):
+        examined_with(lambda bench, _: Shop(bench).check_out("+260960000005"))
+    runs: list[str] = []
+
+    def break_at_the_third(bench: Workbench, phone: str) -> None:
+        runs.append(phone)
+        if len(runs) > 2:
+            raise ExamRefused("--checkout broke")
+        bench.client.charges.create(amount=100, channel="mtn", phone=phone, idempotency_key=f"order-{len(runs)}")
+
+    def declined(bench: Workbench, phone: str) -> None:
+        runs.append(phone)
+        bench.client.charges.create(amount=100, channel="mtn", phone=phone, idempotency_key=f"order-{len(runs)}")
+
+    report = examined_with(declined)
+    assert {each.verdict for each in report.rows if each.name == "failed"} == {"passed"}, "its checkout raises"
+    runs.clear()
+    report = examined_with(break_at_the_third)
+    came = {each.name: (each.verdict, each.came) for each in report.rows}
+    assert came["valid"][0] == "passed", "a charge is a payment too"
+    assert came["duplicate"] == ("failed", "--checkout broke")

@@ -1,0 +1,498 @@
+"""What recorded traffic says of the register, from recordings of a sandbox with some of its rows switched."""
+
+import base64
+import json
+import tracemalloc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import INTENT, bearer, method_on
+from workbench import Workbench
+from workbench.cli import app
+from workbench.domain.gaps import REGISTER, Gaps, Value
+from workbench.errors import TrafficRefused
+from workbench.evidence import SIGNS, UNSEEN, Evidence, Other, evidence
+from workbench.har import recorded
+
+EIGHT: dict[str, Value] = {
+    "success_status": "201_created", "charge_amount_unit": "major", "operator_ids": "long", "error_format": "envelope",
+    "event_types": "collection", "signature_scheme": "stripe", "pagination": "page", "prompt_timeout_s": 180,
+}  # fmt: skip
+ALTERNATIVES = [(gap.name, value) for gap in REGISTER for value in gap.alternatives]
+DAY_S = 86_400
+CHARGE = {"amount": 15_000, "currency": "zmw", "type": "mobile_money", "channel": "mtn"}
+
+
+def basic(bench: Workbench) -> dict[str, str]:
+    return {"Authorization": f"Basic {base64.b64encode(f'{bench.secret_key}:'.encode()).decode()}"}
+
+
+class Shop:
+    """An application that answers webhooks with one status, whatever they say."""
+
+    status = 200
+
+    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:  # noqa: ARG002  WSGI
+        start(f"{self.status} So", [])
+        return [b""]
+
+
+class Tour:
+    """Calls that show, together, what calls and webhooks can show; a refusal is as good as an answer."""
+
+    def __init__(self, bench: Workbench, shop: Shop) -> None:
+        self.bench, self.shop, self.number, self.key = bench, shop, 1_000_000, 0
+
+    def post(self, path: str, body: object = None, headers: dict[str, str] | None = None, **more: str) -> Any:  # noqa: ANN401  JSON
+        headers = {**(bearer(self.bench) if headers is None else headers), **more}
+        response = (
+            self.bench.http.post(path, json=body, headers=headers)
+            if body
+            else self.bench.http.post(path, headers=headers)
+        )
+        return response.json()
+
+    def get(self, path: str) -> Any:  # noqa: ANN401  JSON
+        return self.bench.http.get(path, headers=bearer(self.bench)).json()
+
+    def phone(self, prefix: str = "96") -> str:
+        self.number += 1
+        return f"+260{prefix}{self.number}"
+
+    def charge(self, key: str = "", headers: dict[str, str] | None = None, scenario: str = "", **fields: object) -> Any:  # noqa: ANN401  JSON
+        self.key += 1
+        headers = {"Idempotency-Key": key or f"key-{self.key}", **(basic(self.bench) if headers is None else headers)}
+        asked = {"Sandbox-Scenario": scenario} if scenario else {}
+        body = {**CHARGE, "phone": self.phone(), "reference": "order", **fields}
+        return self.post("/v1/charges", {name: each for name, each in body.items() if each}, headers, **asked)
+
+    def intent(self, **fields: object) -> Any:  # noqa: ANN401  JSON
+        return self.post("/v1/payment_intents", {**INTENT, **fields})
+
+    def confirm(
+        self, intent: dict[str, Any], phone: str = "", provider: str = "mtn", scenario: str = "", **fields: object
+    ) -> None:
+        body = {**method_on(phone or self.phone(), provider), **fields}
+        asked = {"Sandbox-Scenario": scenario} if scenario else {}
+        self.post(f"/v1/payment_intents/{intent['id']}/confirm", body, **asked)
+
+    def later(self, seconds: float) -> None:
+        self.bench.clock.advance(seconds)
+
+    def payments(self) -> None:
+        for fields in ({}, {"currency": "zmw"}, {"currency": "EUR"}, {"payment_method_types": ["mobile_money", "card"]},
+                       {"amount": 10.005}, {"amount": 30_000}, {"color": "green"}):  # fmt: skip
+            self.intent(**fields)
+        paid = self.intent()
+        phone = self.phone()
+        self.confirm(paid, phone)
+        self.post(f"/sandbox/phones/{phone}/input", {"text": "1234"})
+        self.get(f"/v1/payment_intents/{paid['id']}")
+        self.confirm(self.intent(), f"0{self.phone()[4:]}")
+        self.confirm(self.intent(), self.phone("98"), "zed")
+        self.confirm(self.intent(), self.phone("97"))
+        failed = self.intent()
+        self.confirm(failed, scenario="insufficient_funds")
+        self.later(60)
+        self.get(f"/v1/payment_intents/{failed['id']}")
+        late = self.intent()
+        self.confirm(late, scenario="late_success")
+        self.later(1_500)
+        self.get(f"/v1/payment_intents/{late['id']}")
+        self.confirm(late)
+
+    def charges(self) -> None:
+        self.charge(reference=None)
+        self.charge(channel="airtel")
+        self.charge(key="declined", phone="+260961111111", scenario="insufficient_funds")
+        self.charge(key="declined", phone="+260961111111", scenario="insufficient_funds")
+        self.charge(key="kept", phone="+260961111112")
+        self.charge(key="kept", phone="+260961111113")
+        self.post("/v1/charges", {**CHARGE, "phone": self.phone(), "reference": "o"}, basic(self.bench))
+        self.charge(headers=bearer(self.bench))
+        self.charge(scenario="approve")
+        self.charge(scenario="prompt_timeout")
+        self.later(1_000)
+        self.get("/v1/charges")
+
+    def access(self) -> None:
+        token: Any = {}
+        for email in ("one@shop.example", "two@shop.example"):
+            token = self.post("/v1/auth/token", {"email": email, "password": "greenhouse"}, {})
+        if self.bench.email:
+            token = self.post("/v1/auth/token", {"email": self.bench.email, "password": str(self.bench.password)}, {})
+        held = token.get("data", token)
+        value = held.get("access_token") or held.get("token")
+        own = {"Authorization": f"Bearer {value}"}
+        self.bench.http.get("/v1/balance", headers=own)
+        self.post("/v1/auth/refresh", None, own)
+        intent = self.intent()
+        body = {**method_on(self.phone()), "client_secret": intent["client_secret"]}
+        publishable = {"Authorization": f"Bearer {self.bench.publishable_key}"}
+        self.post(f"/v1/payment_intents/{intent['id']}/confirm", body, publishable)
+        key = self.post("/v1/api_keys", {"kind": "secret"})
+        if "id" in key:
+            newer = self.post(f"/v1/api_keys/{key['id']}/roll")
+            self.bench.http.delete(f"/v1/api_keys/{newer['id']}", headers=bearer(self.bench))
+            self.bench.http.get("/v1/balance", headers={"Authorization": f"Bearer {newer['value']}"})
+        self.get("/v1/api_keys?limit=100")
+        self.bench.http.get("/v1/payment_intents", headers=basic(self.bench))
+        self.bench.control.deprecate("listRefunds")
+        self.get("/v1/refunds")
+
+    def events(self) -> None:
+        self.post("/v1/payouts", {"amount": 10, "currency": "ZMW"})
+        for row in self.get("/v1/events").get("data", [])[:1]:
+            self.post(f"/v1/events/{row['id']}/replay")
+        self.out_of_order()
+        for status, wait_s in ((204, 3 * DAY_S), (503, 4 * DAY_S + 20_000), (502, 3 * DAY_S)):
+            self.shop.status = status
+            self.charge()
+            self.later(wait_s)
+            self.shop.status = 200
+            self.charge()
+        other = Shop()
+        other.status = 500
+        if self.bench.http.get("/v1/webhook_endpoints", headers=bearer(self.bench)).status_code == 200:
+            self.bench.deliver_to(other, "http://other.example/webhooks")
+            self.charge()
+            self.later(3 * DAY_S)
+            self.charge()
+            self.later(3 * DAY_S)
+            self.charge()
+        self.shop.status = 410
+        self.charge()
+        self.later(4_000)
+        self.get("/v1/webhook_endpoints")
+
+    def out_of_order(self) -> None:
+        intent, phone = self.intent(), self.phone()
+        self.shop.status = 500
+        self.confirm(intent, phone)
+        self.later(2)
+        self.shop.status = 200
+        self.post(f"/sandbox/phones/{phone}/input", {"text": "1234"})
+        self.later(DAY_S)
+
+    def kept(self) -> None:
+        for wait_s in (100, 30_000, 3 * DAY_S, 31 * DAY_S):
+            key = f"kept-for-{wait_s}"
+            self.charge(key=key, phone="+260961111114")
+            self.later(wait_s)
+            self.charge(key=key, phone="+260961111114")
+
+
+def recording(file: Path, gaps: dict[str, Any] | None = None) -> Path:
+    shop = Shop()
+    with Workbench(seed=7, gaps=gaps, webhooks=shop) as bench:
+        tour = Tour(bench, shop)
+        for part in (tour.payments, tour.charges, tour.access, tour.kept, tour.events):
+            part()
+        bench.trace.save(file)
+    return file
+
+
+def switched(found: Evidence) -> dict[str, Value]:
+    return Gaps.chosen(found.values).changed()
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["gaps", *map(str, arguments)], prog_name="workbench")
+
+
+@pytest.fixture(scope="module")
+def default(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recording(tmp_path_factory.mktemp("default") / "default.har")
+
+
+@pytest.fixture(scope="module")
+def eight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recording(tmp_path_factory.mktemp("eight") / "eight.har", EIGHT)
+
+
+def contradicted(found: Evidence) -> list[Any]:
+    return [each.as_record() for each in found.findings if each.result == "contradicted"]
+
+
+def foreign(found: Evidence) -> list[Any]:
+    return [each for each in found.findings if any(isinstance(value, Other) for value in each.shown)]
+
+
+def test_of_a_sandbox_at_its_defaults_nothing_is_switched_and_what_can_be_is_shown(default: Path):
+    found = evidence(default)
+    assert (switched(found), contradicted(found), foreign(found)) == ({}, [], [])
+    unseen = {gap.name for gap in REGISTER if (gap.name, None) in UNSEEN or (gap.name, gap.default) in UNSEEN}
+    assert {each.gap.name for each in found.findings if each.value is None} == unseen
+
+
+def test_eight_rows_are_found_and_none_is_invented(eight: Path):
+    found = evidence(eight)
+    assert (switched(found), contradicted(found), foreign(found)) == (EIGHT, [], [])
+    assert evidence(eight.parent).toml == found.toml
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "value"), ALTERNATIVES)
+def test_an_alternative_is_found_alone_where_traffic_shows_it(name: str, value: Value, tmp_path: Path):
+    found = evidence(recording(tmp_path / "one.har", {name: value}))
+    unseen = (name, None) in UNSEEN or (name, value) in UNSEEN
+    assert switched(found) == ({} if unseen else {name: value})
+    assert (contradicted(found), foreign(found)) == ([], [])
+
+
+# What it says, and the ways to ask
+
+
+def test_the_command_writes_the_rows_and_asks_what_is_left(eight: Path, tmp_path: Path):
+    rows = tmp_path / "rows.toml"
+    table = run("--from", eight, "--out", rows)
+    assert table.exit_code == 0
+    assert [line for line in table.stdout.splitlines() if len(line) > 80] == []
+    assert "major (eight.har #" in table.stdout
+    records = json.loads(run("--from", eight, "--json", "--changed").stdout)
+    assert {each["name"]: each["values"][0]["value"] for each in records} == EIGHT
+    changed = json.loads(run("--gaps", rows, "--changed", "--json").stdout)
+    assert {each["name"] for each in changed} == {*EIGHT}
+    letter = run("--from", eight, "--questions").stdout
+    assert "`merchant_fee`" in letter
+    assert "`charge_amount_unit`" not in letter
+    with Workbench(seed=7) as bench:
+        assert bench.gaps.section("8").shown_by(eight).values == {
+            name: value for name, value in evidence(eight).values.items() if bench.gaps[name]["section"] == "8"
+        }
+
+
+def entry(method: str, url: str, status: int, asked: object, body: object, **headers: str) -> dict[str, Any]:
+    sent = [{"name": name.replace("_", "-"), "value": value} for name, value in headers.items()]
+    return {
+        "startedDateTime": "2026-01-05T06:00:00Z",
+        "request": {"method": method, "url": url, "headers": sent, "postData": {"text": json.dumps(asked)}},
+        "response": {"status": status, "headers": [], "content": {"text": json.dumps(body)}},
+    }
+
+
+def saved(file: Path, *entries: dict[str, Any]) -> Path:
+    file.write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
+    return file
+
+
+CHARGES = "https://live.example/pay/v1/charges"
+
+
+def test_two_values_of_a_row_contradict_each_other_and_a_foreign_one_is_told(tmp_path: Path):
+    answers = [{"id": f"c{each}", "status": "succeeded", "channel": name, "provider": name}
+               for each, name in enumerate(("mtn", "MTN_MOMO_ZMB"))]  # fmt: skip
+    hook = entry(
+        "POST", "https://shop.example/in", 200, {"event": "payment.done", "charge": {}}, {}, x_pay_signature="a1"
+    )
+    file = saved(
+        tmp_path / "a.har", *[entry("POST", CHARGES, 200, {"phone": "+260961234567"}, each) for each in answers], hook
+    )
+    found = {each.gap.name: each for each in evidence(file).findings}
+    assert (found["operator_ids"].result, [*found["operator_ids"].shown]) == ("contradicted", ["short", "long"])
+    assert found["operator_ids"].value is None
+    assert [*found["event_types"].shown] == [Other("payment.done")]
+    assert [*found["signature_scheme"].shown] == [Other("the header x-pay-signature")]
+    told = evidence(file).toml
+    assert '# contradicted: operator_ids = "short"  # a.har #1' in told
+    assert '# none of ours: event_types = "payment.done"  # a.har #3' in told
+    assert "none of ours: payment.done" in run("--from", file).stdout
+    rows = tmp_path / "rows.toml"
+    rows.write_text(told)
+    assert run("--gaps", rows).exit_code == 0
+    assert {"operator_ids", "event_types"} <= {*evidence(file).left}
+
+
+SECRETS = ("sk_live_51ABCDEF", "+260961234567", "0961234567", "eyJhbGciOi", "s3cret-value", "Zm9vOmJhcg0000", "sid=abc")
+
+
+def test_secrets_and_numbers_are_masked_before_anything_looks(tmp_path: Path):
+    asked = {"phone": SECRETS[1], "note": SECRETS[2], "password": SECRETS[4], "refresh_token": SECRETS[3]}
+    body = {"token": SECRETS[3], "data": {"signing_secret": SECRETS[4]}, "status": SECRETS[0], "api_key": SECRETS[4]}
+    heads = {
+        "Authorization": f"Bearer {SECRETS[0]}",
+        "Cookie": SECRETS[6],
+        "X_Api_Key": SECRETS[4],
+        "Proxy_Authorization": f"Basic {SECRETS[5]}",
+    }
+    url = f"https://shop:{SECRETS[4]}@live.example/v1/charges?phone={SECRETS[2]}&api_key={SECRETS[4]}"
+    form = entry("POST", url, 200, {}, {})
+    form["request"]["postData"]["text"] = f"grant=a&client_secret={SECRETS[4]}&phone={SECRETS[2]}"
+    file = saved(tmp_path / "a.har", entry("POST", url, 200, asked, body, **heads), form)
+    read, posted = recorded(file)
+    told = repr((read, posted, read.request.body, read.response.body))
+    assert [each for each in SECRETS if each in told] == []
+    assert posted.request.text == "grant=a&client_secret=••••&phone=096••••567"
+    assert "Bearer sk_" in told
+    shown = repr(evidence(file)) + evidence(file).toml + json.dumps(evidence(file).as_records())
+    assert [each for each in SECRETS if each in shown] == []
+
+
+def as_browsers_save(entry: dict[str, Any]) -> None:
+    heads = [{"name": ":authority", "value": "live.example"}, {"name": "x-none", "value": None}]
+    entry["request"] |= {"httpVersion": "http/2.0", "headers": [*heads, *entry["request"]["headers"]]}
+    entry |= {"_priority": "High", "pageref": "page_1"}
+    content = entry["response"]["content"]
+    content |= {"text": base64.b64encode(content["text"].encode()).decode(), "encoding": "base64"}
+
+
+def without_requests(entry: dict[str, Any]) -> None:
+    size = len(entry["request"].pop("postData", {"text": ""})["text"])
+    entry["request"]["headers"].append({"name": "content-length", "value": str(size)})
+
+
+def without_responses(entry: dict[str, Any]) -> None:
+    entry["response"]["content"] = {"size": 0, "mimeType": "x-unknown"}
+
+
+def altered(file: Path, alter: Callable[[dict[str, Any]], None], source: Path) -> Evidence:
+    entries = json.loads(source.read_text())["log"]["entries"]
+    for each in entries:
+        alter(each)
+    return evidence(saved(file, *entries))
+
+
+def test_what_browsers_add_changes_nothing(eight: Path, tmp_path: Path):
+    assert altered(tmp_path / eight.name, as_browsers_save, eight) == evidence(eight)
+
+
+@pytest.mark.parametrize(
+    ("alter", "hidden"),
+    [
+        (without_requests, {"required_fields", "client_secret_on_confirm"}),
+        (without_responses, {"intent_fields", "pagination"}),
+    ],
+)
+def test_a_body_that_was_not_saved_shows_nothing(
+    alter: Callable[[dict[str, Any]], None], hidden: set[str], eight: Path, tmp_path: Path
+):
+    whole = {each.gap.name: each.shown for each in evidence(eight).findings}
+    found = altered(tmp_path / eight.name, alter, eight)
+    assert [each.gap.name for each in found.findings if not {*each.shown} <= {*whole[each.gap.name]}] == []
+    assert hidden <= {*found.left}
+
+
+@pytest.mark.parametrize(("length", "shown"), [("0", ["body_or_header"]), ("42", [])])
+def test_a_refresh_whose_length_is_not_0_had_a_body(length: str, shown: list[str], tmp_path: Path):
+    url = "https://live.example/v1/auth/refresh"
+    refresh = entry("POST", url, 200, {}, {"access_token": "a"}, Authorization="Bearer a", Content_Length=length)
+    del refresh["request"]["postData"]
+    found = {each.gap.name: [*each.shown] for each in evidence(saved(tmp_path / "a.har", refresh)).findings}
+    assert found["refresh_request"] == shown
+
+
+def test_the_unit_of_a_charge_is_shown_beside_what_an_intent_was_asked_for(tmp_path: Path):
+    intent = entry("POST", CHARGES.replace("charges", "payment_intents"), 200, {"amount": 87.35}, {"id": "pi"})
+    charge = entry("GET", f"{CHARGES}/c", 200, {}, {"id": "c", "payment_intent": "pi", "amount": 8735})
+    assert evidence(saved(tmp_path / "a.har", intent, charge)).values["charge_amount_unit"] == "minor"
+
+
+def test_a_request_that_was_refused_the_second_time_was_not_forgotten(tmp_path: Path):
+    asked = {"amount": 100, "phone": "+260961234567"}
+    first, second = (entry("POST", CHARGES, status, asked, {"id": "c"}, Idempotency_Key="k") for status in (200, 503))
+    second["startedDateTime"] = "2026-01-05T06:00:02Z"
+    found = {each.gap.name: each.shown for each in evidence(saved(tmp_path / "a.har", first, second)).findings}
+    assert found["idempotency_retention_s"] == {}
+
+
+def test_of_many_small_exchanges_the_first_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("workbench.evidence.MOST_TEXT", 20_000)
+    charge = entry("POST", CHARGES, 200, {}, {"id": "c", "status": "succeeded"})
+    found = evidence(saved(tmp_path / "a.har", *[charge] * 50))
+    assert (found.read, found.left_out) == (5, True)
+    assert "there were more" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "is empty"),
+        ("not JSON at all", "is no JSON"),
+        ('{"log": {"version": "1.2", "entries": [{"request": {"method": "GET", "url"', "cut off"),
+        ('{"data": []}', "no HAR"),
+        ('{"log": {"entries": "none"}}', "no HAR"),
+        ('{"log": {"entries": []}}', "Nothing of this interface"),
+        ("[" * 100_000, "no HAR"),
+        ('{"a": ' + "[" * 100_000, "no HAR"),
+    ],
+)
+def test_what_is_no_recording_is_refused_with_what_to_do(text: str, told: str, tmp_path: Path):
+    file = tmp_path / "x.har"
+    file.write_text(text)
+    done = run("--from", file)
+    assert (done.exit_code, told in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+
+
+def test_another_services_recording_a_folder_of_nothing_and_no_file_are_refused(tmp_path: Path):
+    other = saved(tmp_path / "other.har", entry("GET", "https://weather.example/v2/rain", 200, {}, {"mm": 3}),
+                  entry("POST", "https://weather.example/v2/login", 200, {"type": "a.b"}, {}))  # fmt: skip
+    (tmp_path / "empty").mkdir()
+    places = {"other.har": "Nothing of this interface", "none.har": "cannot be read", "empty": "no .har file"}
+    for place, told in places.items():
+        with pytest.raises(TrafficRefused, match=told):
+            evidence(tmp_path / place)
+    for wrong in (("--out", "rows.toml"), ("--from", str(other), "--gaps", "rows.toml")):
+        assert run(*wrong).exit_code == 2
+
+
+def test_every_row_has_a_sign_or_a_reason_and_no_reason_is_of_another_row():
+    rows = {gap.name: (gap.default, *gap.alternatives) for gap in REGISTER}
+    assert all(value is None or value in rows[name] for name, value in UNSEEN)
+    assert {sign.row for sign in SIGNS} <= {*rows}
+    assert not {sign.row for sign in SIGNS} & {name for name, value in UNSEEN if value is None}
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=5)
+    | st.sampled_from(["1e9999", "0.001", "2026-01-01"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["id", "object", "data"]), inner),
+    max_leaves=4,
+)
+
+
+@given(data=st.data())
+def test_whatever_stands_in_a_body_is_looked_at_without_a_fault(data: st.DataObject, default: Path):
+    entries = json.loads(default.read_text())["log"]["entries"][:50]
+    for each in data.draw(st.lists(st.sampled_from(entries), min_size=2, max_size=4)):
+        place = data.draw(st.sampled_from([each["response"]["content"], each["request"].get("postData", {})]))
+        try:
+            body = json.loads(place.get("text", ""))
+        except ValueError:
+            continue
+        within, inner, name = body, body, ""
+        while isinstance(inner, dict) and inner:
+            within, name = inner, data.draw(st.sampled_from([*inner]))
+            inner = within[name]
+        within[name] = data.draw(JSON)
+        place["text"] = json.dumps(body).replace('"1e9999"', "1e9999")
+    file = default.with_name("changed.har")
+    assert evidence(saved(file, *entries)).read
+
+
+@pytest.mark.thorough
+def test_half_a_gigabyte_is_read_with_little_memory(tmp_path: Path):
+    file, charge = (
+        tmp_path / "large.har",
+        json.dumps(entry("POST", CHARGES, 200, {}, {"id": "c", "status": "succeeded"})),
+    )
+    filler = json.dumps(entry("GET", "https://shop.example/film", 200, {}, "x" * 2**20))
+    with file.open("w") as written:
+        written.write('{"log": {"version": "1.2", "entries": [')
+        for _ in range(500):
+            written.write(f"{filler}, ")
+        written.write(f"{charge}]}}}}")
+    tracemalloc.start()
+    found = evidence(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found.values["charge_wait"], found.read) == ("answered", 1)
+    assert peak < 32 * 2**20

@@ -1,0 +1,505 @@
+"""The plugin of pytest, seen from outside: a merchant's tests that are run by it."""
+
+import itertools
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any
+
+import covertable  # noqa: F401  what a run here loads first is forgotten at its end, and loaded again by the next
+import flask  # noqa: F401  the same
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench import Workbench, pytest_plugin
+from workbench.domain import gaps
+from workbench.domain.gaps import Excluded, Gap
+from workbench.sandbox import engine  # noqa: F401  the same
+
+pytest_plugins = ["pytester"]
+
+Run = Callable[..., pytest.RunResult]
+FEW = ("charge_amount_unit", "merchant_fee", "operator_fee")
+
+SHOP = '''
+import time
+from decimal import Decimal
+import flask
+import pytest
+from workbench import verify
+
+@pytest.fixture
+def shop(bench):
+    """A small shop: its checkout, what it knows of its orders, and where it takes webhooks."""
+    app, orders, seen = flask.Flask("shop"), {}, set()
+
+    @app.post("/checkout")
+    def checkout():
+        order = flask.request.json
+        made = bench.client.payment_intents.create(amount=Decimal(order["amount"]), currency="ZMW",
+                                                   payment_method_types=["mobile_money"])
+        bench.client.payment_intents.confirm(made.id, phone=order["phone"], provider="mtn")
+        orders[made.id] = 0
+        return {"order": made.id}
+
+    @app.get("/orders/<order>")
+    def order(order):
+        return {"fulfilled": orders[order]}
+
+    @app.post("/webhooks")
+    def webhooks():
+        body, headers = flask.request.get_data(), dict(flask.request.headers)
+        message = verify(body, headers, [bench.webhook_secret], now_s=int(time.time()))
+        event = flask.request.json
+        if event["type"] == "payment_intent.succeeded" and message not in seen:
+            orders[event["data"]["object"]["id"]] += 1
+        seen.add(message)
+        return ""
+
+    app.testing = True
+    bench.deliver_to(app)
+    return app.test_client()
+
+def bought(shop, amount="150.00", phone="+260961234567"):
+    return shop.post("/checkout", json={"amount": amount, "phone": phone}).json["order"]
+
+def fulfilled(shop, order):
+    return shop.get(f"/orders/{order}").json["fulfilled"]
+
+def test_nothing_is_fulfilled_before_the_pin(bench, shop):
+    assert fulfilled(shop, bought(shop)) == 0
+    bench.phone("+260961234567").cancel()
+
+@pytest.mark.parametrize("amount", ["0.05", "1", "19.99", "150.00"])
+def test_the_pin_fulfils(bench, shop, amount):
+    order = bought(shop, amount)
+    bench.phone("+260961234567").enter_pin("1234")
+    assert fulfilled(shop, order) == 1
+
+@pytest.mark.parametrize("ending", ["0000002", "0000003", "0000004"])
+def test_what_fails_is_not_fulfilled(bench, shop, ending):
+    order = bought(shop, phone="+26096" + ending)
+    bench.clock.advance(hours=1)
+    assert fulfilled(shop, order) == 0
+
+def test_a_prompt_may_expire(bench, shop):
+    order = bought(shop)
+    bench.clock.advance(300)
+    assert bench.client.payment_intents.retrieve(order).status == "requires_payment_method"
+
+def test_a_duplicate_is_fulfilled_once(bench, shop):
+    bench.delivery_faults("duplicate")
+    order = bought(shop)
+    bench.phone("+260961234567").enter_pin("1234")
+    assert fulfilled(shop, order) == 1
+'''
+
+CHARGES = """
+import pytest
+
+def charged(bench, minor=10_000):
+    return bench.client.charges.create(
+        amount=minor, channel="mtn", phone="+260961234567", reference="r", idempotency_key="k")
+
+def pending(bench):
+    return bench.client.balance.retrieve().pending[0].amount
+"""
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> Run:
+    """A merchant's tests, run here: what is loaded already is not loaded again."""
+
+    def ran(source: str, *options: str, within: str = CHARGES, **files: str) -> pytest.RunResult:
+        pytester.makepyfile(test_shop=f"{within}\n{source}", **files)
+        plugins = [f"-pno:{name}" for name in ("schemathesis", "nbval", "xdist", "cacheprovider", "hypothesispytest")]
+        return pytester.runpytest_inprocess("--strict-markers", "-Wdefault", *plugins, *options)
+
+    return ran
+
+
+@pytest.fixture
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A register of few rows: a run under each of its choices takes no time."""
+    monkeypatch.setattr(gaps, "REGISTER", tuple(row for row in gaps.REGISTER if row.name in FEW))
+
+
+def report(result: pytest.RunResult) -> list[str]:
+    """The lines on what the tests depend."""
+    lines = itertools.dropwhile(lambda line: "what your code depends on" not in line, result.outlines)
+    return [line for line in itertools.takewhile(lambda line: "====" not in line, [*lines][1:]) if line]
+
+
+def test_it_is_installed_with_the_package_and_loads_nothing_before_it_is_used():
+    (entry,) = entry_points(group="pytest11", name="workbench")
+    assert entry.load() is pytest_plugin
+    code = (
+        "import sys, pytest; before = {*sys.modules}; import workbench.pytest_plugin; print(*{*sys.modules} - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603  ours
+    assert {*done.stdout.split()} <= {"workbench", "workbench.pytest_plugin", "shlex"}
+
+
+def test_ten_tests_of_a_flask_shop_take_less_than_a_second(run: Run):
+    took_s = []
+    while len(took_s) < 3 and min(took_s, default=1) >= 1:
+        before_s = time.process_time()
+        result = run("", within=SHOP)
+        took_s.append(time.process_time() - before_s)
+        result.assert_outcomes(passed=10)
+        assert "LeftOpen" not in result.stdout.str()
+    # Less than 0.7 s where nothing else runs; a core that is shared counts up to twice as much.
+    assert min(took_s) < 2
+
+
+def test_the_seed_is_the_tests_own_unless_it_is_named(run: Run, pytester: pytest.Pytester):
+    source = """
+def noted(bench):
+    with open("keys", "a") as keys:
+        print(str(bench.secret_key), file=keys)
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_own(bench, n):
+    noted(bench)
+
+@pytest.mark.workbench(seed=7)
+def test_named(bench):
+    noted(bench)
+"""
+    run(source).assert_outcomes(passed=3)
+    keys = []
+    for seed in ("test_shop.py::test_own[1]", "test_shop.py::test_own[2]", 7):
+        with Workbench(seed=seed) as bench:
+            keys.append(str(bench.secret_key))
+    assert (pytester.path / "keys").read_text().split() == keys
+
+
+def test_the_marker_says_with_what_a_sandbox_is_opened(run: Run):
+    run("""
+from datetime import UTC, datetime
+from workbench.errors import ApiError, PaymentDeclined
+START = datetime(2027, 1, 1, tzinfo=UTC)
+pytestmark = pytest.mark.workbench(gaps={"merchant_fee": "none", "operator_fee": "none"}, start=START)
+
+@pytest.mark.workbench(gaps={"merchant_fee": "flat_1.00"})
+def test_gaps(bench):
+    charged(bench)
+    assert pending(bench) == 99
+    assert bench.control.in_force()["operator_fee"] == "none"
+
+@pytest.mark.workbench(scenario="insufficient_funds")
+def test_scenario(bench):
+    with pytest.raises(PaymentDeclined):
+        charged(bench)
+    assert bench.client.payment_intents.create(amount=1).status == "requires_payment_method"
+
+@pytest.mark.workbench(scenario="server_error")
+def test_fault(served_bench):
+    with pytest.raises(ApiError, match="as the scenario says"):
+        served_bench.client.payment_intents.create(amount=1)
+    assert served_bench.client.payment_intents.list().data == []
+
+def test_start(bench, served_bench):
+    assert bench.clock.now == served_bench.clock.now == START
+""").assert_outcomes(passed=4)
+
+
+REFUSED = {
+    "7": "takes seed=, gaps=, scenario=, start= by name, and nothing else",
+    "sed=7": "takes seed=, gaps=, scenario=, start= by name, and nothing else",
+    "scenario='rain'": "There is no scenario 'rain'; there are approve, bank_refused",
+    "gaps={'merchant_fee': 'low'}": "merchant_fee is not 'low'; it takes '2.5%', 'none', 'flat_1.00'",
+    "start='2027'": "start must be an aware datetime",
+}
+
+
+def test_what_the_marker_does_not_take_is_said(run: Run):
+    tests = (f"@pytest.mark.workbench({marker})\ndef test_{place}(bench): pass" for place, marker in enumerate(REFUSED))
+    result = run("\n".join(tests))
+    result.assert_outcomes(errors=len(REFUSED))
+    result.stdout.fnmatch_lines([f"*{said.replace('[', '[[]')}*" for said in REFUSED.values()])
+
+
+def test_what_is_served_is_one_and_empty_for_each_test(run: Run, pytester: pytest.Pytester):
+    result = run("""
+import pathlib
+import httpx
+
+@pytest.fixture(scope="session")
+def backend(workbench_server):
+    return httpx.Client(base_url=workbench_server.base_url, auth=(str(workbench_server.secret_key), ""))
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one(served_bench, backend, n):
+    assert served_bench.client.charges.list().data == []
+    assert served_bench.client.webhook_endpoints.list().data == []
+    assert backend.get("/v1/charges").json()["data"] == []
+    served_bench.client.webhook_endpoints.create(url="http://127.0.0.1:9/webhooks")
+    assert served_bench.receiver.secrets
+    charged(served_bench)
+    served_bench.clock.advance(0)
+    assert [each.type for each in served_bench.receiver.events] == ["charge.succeeded"]
+    assert len(backend.get("/v1/charges").json()["data"]) == 1
+    pathlib.Path("port").write_text(served_bench.base_url.rpartition(":")[2])
+
+@pytest.mark.workbench(gaps={"merchant_fee": "none"})
+def test_other(served_bench, workbench_server):
+    assert served_bench.base_url != workbench_server.base_url
+    charged(served_bench)
+    assert pending(served_bench) == 100
+""")
+    result.assert_outcomes(passed=3)
+    assert result.stdout.str().count("LeftOpen: ") == 2
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int((pytester.path / "port").read_text())), timeout=5)
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_a_test_that_fails_shows_what_happened_and_how_to_have_it_again(run: Run):
+    source = """
+@pytest.mark.parametrize("n", [30])
+def test_one(bench, n):
+    for each in range(n):
+        bench.client.payment_intents.create(amount=1)
+    charged(bench, 100)
+    assert pending(bench) < 1
+
+def test_setup(bench, missing): pass
+"""
+    result = run(source, "--workbench-gaps=each", "-k", "test_one")
+    result.assert_outcomes(passed=3, failed=2, deselected=5)
+    shown = result.stdout.str()
+    assert shown.count("rows before these)") == 2
+    assert shown.count("POST /v1/payment_intents ") < 2 * pytest_plugin.SHOWN_ROWS
+    found = [shlex.split(line.partition("pytest ")[2]) for line in result.outlines if line.startswith("again:")]
+    assert ["test_shop.py::test_one[30-merchant_fee=none]", "--workbench-gaps=each"] in found
+    assert "by hand:  Workbench(seed='test_shop.py::test_one[30]', gaps={'merchant_fee': 'none'})" in result.outlines
+    run(source, *found[0]).assert_outcomes(failed=1)
+
+
+def test_what_a_test_leaves_open_is_told_and_is_no_failure(run: Run):
+    result = run("""
+def prompted(bench):
+    made = bench.client.payment_intents.create(amount=1)
+    bench.client.payment_intents.confirm(made.id, phone="+260961234567", provider="mtn")
+
+def test_prompt(bench):
+    prompted(bench)
+
+def test_wrong_pin(bench):
+    prompted(bench)
+    bench.phone("+260961234567").enter_pin("0000")
+
+def test_event(bench):
+    @bench.receiver.on("*")
+    def fail(event):
+        raise OSError
+    charged(bench)
+
+def test_nothing(bench):
+    prompted(bench)
+    bench.phone("+260961234567").enter_pin("1234")
+
+def test_expired(bench):
+    prompted(bench)
+    bench.clock.advance(300)
+
+def test_delivered_later(bench):
+    @bench.receiver.on("*")
+    def fail(event):
+        assert bench.receiver.arrivals
+    charged(bench)
+    bench.clock.advance(60)
+
+def test_closed(bench):
+    prompted(bench)
+    bench.close()
+
+@pytest.mark.xfail
+def test_failed(bench):
+    prompted(bench)
+    assert False
+""")
+    result.assert_outcomes(passed=7, xfailed=1)
+    told = [line.partition("LeftOpen: ")[2] for line in result.outlines if "LeftOpen: " in line]
+    assert [each.partition(" of ")[0] for each in told] == [
+        "The test ended while +26096••••567 was asked for the PIN",
+        "The test ended while +26096••••567 was asked for the PIN",
+        "The test ended before charge.succeeded",
+    ]
+
+
+DEPENDENT = """
+def test_unit(bench):
+    charged(bench)
+    assert bench.untraced.trace()[-1].kind == "webhook"
+    assert pending(bench) < 1_000
+
+def test_fees(bench):
+    charged(bench)
+    assert pending(bench) == 9_750 / 100
+
+def test_pair(served_bench, workbench_gaps):
+    charged(served_bench)
+    assert (workbench_gaps.get("merchant_fee"), workbench_gaps.get("operator_fee")) != ("none", "none")
+
+def test_broken(bench):
+    assert False
+
+@pytest.mark.workbench(gaps={"charge_amount_unit": "minor"})
+def test_settled(bench):
+    charged(bench)
+    assert pending(bench) < 100
+
+def test_other(): pass
+"""
+ALONE = [
+    "your code depends on charge_amount_unit = major: test_fees, test_unit",
+    "your code depends on merchant_fee = flat_1.00: test_fees",
+    "your code depends on merchant_fee = none: test_fees, test_settled",
+]
+BOTH = [*ALONE[:2], "your code depends on merchant_fee = none with operator_fee = none: test_pair", ALONE[2]]
+
+
+@pytest.mark.usefixtures("few_rows")
+@pytest.mark.parametrize(
+    ("mode", "found"),
+    [
+        ("each", ALONE),
+        pytest.param("pairwise", BOTH, marks=pytest.mark.thorough),
+        pytest.param("all", BOTH, marks=pytest.mark.thorough),
+    ],
+)
+def test_the_report_says_on_what_each_test_depends(run: Run, mode: str, found: list[str]):
+    result = run(DEPENDENT, f"--workbench-gaps={mode}", "--tb=no", "-v")
+    assert "test_settled[merchant_fee=none]" in result.stdout.str() or mode == "pairwise"
+    assert "test_settled[charge_amount_unit=major]" not in result.stdout.str()
+    *said, nothing, counted = report(result)
+    assert said == found
+    assert nothing.endswith("with the defaults: test_broken")
+    assert counted.startswith("Tests: 4;")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("few_rows")
+def test_what_passes_when_it_is_run_again_is_explained_by_no_choice(run: Run):
+    source = """
+ran = set()
+
+def test_one(bench, workbench_gaps):
+    assert len(workbench_gaps) < 2 or str(workbench_gaps) in ran or ran.add(str(workbench_gaps))
+"""
+    *said, _ = report(run(source, "--workbench-gaps=pairwise", "--tb=no"))
+    assert said
+    assert all(line.endswith(" is explained by no choice: test_one") for line in said)
+
+
+FEW_ROWS = f"""
+from workbench.domain import gaps
+
+gaps.REGISTER = tuple(row for row in gaps.REGISTER if row.name in {FEW})
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("mode", "found"), [("each", ALONE), ("all", BOTH)])
+def test_workers_of_xdist_report_together(pytester: pytest.Pytester, mode: str, found: list[str]):
+    """Each of them finds the combinations by itself, and they are the same."""
+    pytester.makepyfile(test_shop=CHARGES + DEPENDENT, conftest=FEW_ROWS)
+    options = ("-pno:schemathesis", "-pno:nbval", "--tb=no", "--strict-markers", f"--workbench-gaps={mode}", "-n2")
+    result = pytester.runpytest_subprocess(*options, timeout=240)
+    assert [line for line in report(result) if "depends on" in line] == found
+    result = pytester.runpytest_subprocess(*options, "-k", "test_other", timeout=240)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "none of those selected does" in result.stdout.str()
+
+
+OWN = """
+import pytest
+from workbench import Workbench
+
+@pytest.fixture
+def bench({takes}):
+    with Workbench(seed=7{gives}) as opened:
+        yield opened
+"""
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_a_run_that_varies_nothing_is_refused(run: Run):
+    result = run("def test_one(): pass", "--workbench-gaps=each")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "varies tests that use bench or served_bench, and none of those selected does" in result.stderr.str()
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_a_fixture_of_ones_own_is_refused_until_it_takes_the_choices(run: Run):
+    both = "def test_one(bench): assert pending(bench) == 0 or charged(bench)\ndef test_two(served_bench): pass"
+    result = run(both, "--workbench-gaps=each", conftest=OWN.format(takes="", gives=""))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "must take the fixture workbench_gaps" in result.stderr.str()
+    assert "conftest.py:4." in result.stderr.str()
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_a_fixture_of_ones_own_that_takes_the_choices_is_varied(run: Run):
+    own = OWN.format(takes="workbench_gaps", gives=", gaps=workbench_gaps")
+    result = run(
+        "def test_fees(bench): assert charged(bench) and pending(bench) == 97.5", "--workbench-gaps=each", conftest=own
+    )
+    assert report(result)[:-1] == [
+        line.replace("test_fees, test_unit", "test_fees").replace(", test_settled", "") for line in ALONE
+    ]
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_what_lacks_its_extra_says_which(run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "covertable", None)  # type: ignore[arg-type]  as where it is not installed
+    result = run(DEPENDENT, "--workbench-gaps=pairwise")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "pip install 'mobile-money-workbench[pairwise]'" in result.stderr.str()
+
+
+ROWS = {"a": (0, 1), "b": (0, 1, 2), "c": (0, 1), "d": (0, 1, 2)}
+CHOICE = st.sampled_from([(name, value) for name, values in ROWS.items() for value in values])
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(never=st.lists(st.tuples(CHOICE, CHOICE).filter(lambda two: two[0][0] != two[1][0]), max_size=4))
+def test_every_pair_that_can_be_is_in_a_combination_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, never: list[tuple[tuple[str, int], tuple[str, int]]]
+):
+    register = tuple(Gap(name, "1", values[0], "", dict.fromkeys(values[1:], "")) for name, values in ROWS.items())
+    monkeypatch.setattr(gaps, "REGISTER", register)
+    monkeypatch.setattr(gaps, "EXCLUDED", tuple(Excluded(*one, *other, "") for one, other in never))
+
+    def pairs(row: dict[str, int]) -> set[Any]:
+        return {*itertools.combinations(sorted(row.items()), 2)}
+
+    wholes = [dict(zip(ROWS, values, strict=True)) for values in itertools.product(*ROWS.values())]
+    possible = [row for row in wholes if not any({one, other} <= row.items() for one, other in never)]
+    found = [{**dict.fromkeys(ROWS, 0), **row} for row in pytest_plugin.combinations()]
+    assert all(row in possible for row in found)
+    assert set().union(*map(pairs, found)) == set().union(*map(pairs, possible))
+
+
+@given(
+    culprits=st.sets(st.integers(0, 29), min_size=1, max_size=3),
+    others=st.sets(st.integers(0, 29)),
+)
+def test_the_least_that_fails_is_found(culprits: set[int], others: set[int]):
+    tried: list[object] = []
+
+    def fails(rows: Any) -> bool:  # noqa: ANN401  rows of a register
+        tried.append(rows)
+        return culprits <= {*rows}
+
+    given_rows = dict.fromkeys(sorted(culprits | others), 1)
+    assert {*pytest_plugin.least_of(given_rows, fails)} == culprits
+    assert len(tried) <= 2 * len(given_rows) + 10

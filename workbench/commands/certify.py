@@ -1,0 +1,140 @@
+"""`workbench certify`: the exam for a webhook endpoint on this machine."""
+
+import os
+import sys
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from workbench.commands import FILE, PORT
+from workbench.commands.service import rows_in
+from workbench.errors import ExamRefused
+from workbench.visible import visible
+
+
+@click.command()
+@click.argument("url")
+@click.option("--secret-env", metavar="NAME", help="The environment variable that holds the endpoint's signing secret.")
+@click.option("--secret-file", type=FILE, help="The file that holds the signing secret.")
+@click.option(
+    "--cmd",
+    metavar="LINE",
+    help="A command that starts your shop; the exam ends it afterwards. Its environment holds PAYMENTS_BASE_URL, "
+    "PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and PAYMENTS_WEBHOOK_SECRET, a new one unless you name one.",
+)
+@click.option(
+    "--checkout",
+    metavar="LINE",
+    help="A command that makes your shop create one payment for the customer whose number is in "
+    "PAYMENTS_CUSTOMER_PHONE (its provider is mtn), such as: curl -sf --data-urlencode "
+    '"phone=$PAYMENTS_CUSTOMER_PHONE" localhost:8000/checkout',
+)
+@click.option(
+    "--orders",
+    metavar="LINE",
+    help="A command that prints how often each order was fulfilled, a line of JSON for each: "
+    '{"payment": "pi_…", "fulfilled": 1}.',
+)
+@click.option(
+    "--report",
+    "reports",
+    type=FILE,
+    multiple=True,
+    help="Write the report to this file too: .html, .json, .xml (JUnit) or .txt; may be given again.",
+)
+@click.option(
+    "--gaps",
+    "gaps_file",
+    type=FILE,
+    help="A TOML file of rows of the register to switch, as `workbench serve` takes it: the exam goes by them.",
+)
+@click.option(
+    "--seed",
+    metavar="TEXT",
+    help="Makes the sandbox's keys repeatable; `workbench serve --seed TEXT` prints the same ones.",
+)
+@click.option(
+    "--port",
+    type=PORT,
+    metavar="N",
+    default=0,
+    help="The sandbox's port; a free one by default. A shop that runs already and has a --checkout needs a fixed one, "
+    "and --seed for the keys.",
+)
+def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
+    url: str,
+    secret_env: str | None,
+    secret_file: Path | None,
+    cmd: str | None,
+    checkout: str | None,
+    orders: str | None,
+    reports: tuple[Path, ...],
+    gaps_file: Path | None,
+    seed: str | None,
+    port: int,
+) -> None:
+    """Examine the webhook endpoint at URL, on this machine.
+
+    The exam serves a sandbox and sends the endpoint messages that are genuine, forged, late, repeated and out of order.
+    --cmd starts your shop. Without it the shop must be running, and you name its signing secret by --secret-env or
+    --secret-file. --cmd, --checkout and --orders are shell commands with the same environment. Without --orders the
+    exam cannot tell how often an order was fulfilled; without --checkout it makes the payments itself.
+
+    Exit status 0 when everything that was examined passes, 1 when something fails, 2 when the exam cannot be held.
+    """
+    from workbench.bench import Workbench
+    from workbench.certify import report, run, shop
+    from workbench.certify.sending import Target
+    from workbench.domain.gaps import Gaps
+
+    for each in reports:
+        report.form_of(each)
+    target, secret = Target(url), _secret(secret_env, secret_file)
+    if secret is None and cmd is None:
+        raise click.UsageError(
+            "Name the endpoint's signing secret by --secret-env or --secret-file, or start it by --cmd."
+        )
+    rows = rows_in(gaps_file) if gaps_file else None
+    scheme = Gaps.chosen(rows).signature_scheme
+    secret = secret or run.new_secret(scheme)
+    run.check_secret(secret, scheme)
+    with ExitStack() as open_:
+        # Events of yesterday are dated a day before the rest, which is dated now.
+        yesterday = datetime.now(UTC) - timedelta(seconds=run.DAY_S)
+        bench = open_.enter_context(Workbench(seed=seed, start=yesterday, gaps=rows))
+        served = open_.enter_context(bench.serve(port))
+        environment = {
+            "PAYMENTS_BASE_URL": served.base_url,
+            "PAYMENTS_SECRET_KEY": str(served.secret_key),
+            "PAYMENTS_PUBLISHABLE_KEY": str(served.publishable_key),
+            "PAYMENTS_WEBHOOK_SECRET": secret,
+        }
+        started = open_.enter_context(shop.running(cmd, environment, target)) if cmd else None
+        result = run.certify(
+            bench,
+            url,
+            secret,
+            checkout=shop.checkout_by(checkout, environment) if checkout else None,
+            orders=shop.orders_by(orders, environment) if orders else None,
+            printed=started.printed if started else str,
+        )
+    click.echo(str(result))
+    for each in reports:
+        result.write(each)
+    sys.exit(0 if result.passes else 1)
+
+
+def _secret(name: str | None, path: Path | None) -> str | None:
+    """The secret that was named; never a part of a message."""
+    if name and path:
+        raise click.UsageError("--secret-env and --secret-file name two secrets.")
+    if name:
+        if not (found := os.environ.get(name, "").strip()):
+            raise ExamRefused(f"The environment variable {visible(name)} is not set.")
+        return found
+    try:
+        return path.read_text("utf-8").strip() if path else None
+    except (OSError, UnicodeError) as error:
+        raise ExamRefused(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}.") from None

@@ -1,0 +1,56 @@
+"""`workbench check-live`: what is left to do before going live."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from workbench.commands import FILE
+from workbench.commands.service import rows_in
+
+
+@click.command("check-live")
+@click.option(
+    "--gaps",
+    "gaps_file",
+    type=FILE,
+    help="A TOML file of the rows that your provider has answered, even where the default was right, such as: "
+    "prompt_timeout_s = 300. All other rows count as guesses.",
+)
+@click.option("--exam", type=FILE, help="The report of `workbench certify … --report REPORT.json`.")
+@click.option(
+    "--trace",
+    type=FILE,
+    help='The trace of your tests, as bench.trace.save("trace.har") or json.dump([*bench.trace], file) writes it. '
+    "Guesses on which they did not rely are then not listed as open.",
+)
+@click.option(
+    "--out", type=FILE, help="Write the list to this .md or .html file; without --out, it is printed as Markdown."
+)
+def check_live(gaps_file: Path | None, exam: Path | None, trace: Path | None, out: Path | None) -> None:
+    """List what is left to do before real money moves.
+
+    That is what to change, ask, mend and watch. It works offline. What the files cannot show is listed as "by hand".
+
+    Exit status 0 when the files leave nothing open, 1 when something is open, 2 when a file is refused.
+    """
+    from workbench.going_live import checklist, read_exam, read_trace
+    from workbench.resources import write_whole
+
+    if out is not None and out.suffix not in {".md", ".html"}:
+        raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
+    found = checklist(
+        rows_in(gaps_file) if gaps_file else None,
+        read_exam(exam) if exam else None,
+        read_trace(trace) if trace else None,
+    )
+    if out is None:
+        click.echo(found.markdown(), nl=False)
+    else:
+        text = found.html() if out.suffix == ".html" else found.markdown()
+        try:
+            write_whole(out, text.encode())
+        except OSError as error:
+            raise click.BadParameter(f"{out} cannot be written: {error.strerror}.", param_hint="--out") from None
+        click.echo(f"{found.summary}.")
+    sys.exit(1 if found.open else 0)

@@ -1,0 +1,45 @@
+"""What the base installation leaves out, and the extra that brings each part of it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from workbench.errors import ExtraMissing
+
+ALL: Final = "all"
+MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "analyst": ("duckdb", "narwhals", "python_calamine", "xlsxwriter"),
+    "lab": (
+        "IPython", "anywidget", "ipykernel", "ipywidgets", "jupyterlab", "jupyterlab_server", "nbconvert", "nbformat",
+        "papermill", "traitlets",
+    ),
+    ALL: ("matplotlib", "pandas", "pyarrow", "rich"),
+    "pairwise": ("covertable",),
+    "spark": ("pyspark",),
+    "sql": ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
+}  # fmt: skip
+"""Extra → the modules that it alone brings; those of `all` come with either of the two that it is made of."""
+_EXTRA_OF: Final = {module: extra for extra, modules in MODULES.items() for module in modules}
+
+
+def how_to_install(extra: str) -> str:
+    """The command that brings an extra."""
+    return f"pip install 'mobile-money-workbench[{extra}]'"
+
+
+@contextmanager
+def extras_named() -> Iterator[None]:
+    """Let what lacks its extra say which; also a decorator.
+
+    Raises ExtraMissing in place of the ModuleNotFoundError for a module of an extra.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in _EXTRA_OF:
+            raise
+        extra = _EXTRA_OF[module]
+        raise ExtraMissing(
+            f"{module} is not installed; it comes with the extra {extra!r}.", hint=how_to_install(extra)
+        ) from error
