@@ -16,6 +16,7 @@ import pytest
 
 from tests.test_house import ROOT, tracked
 from workbench import resources
+from workbench.lab.exercises import EXERCISES
 from workbench.resources import Notebook, course
 
 FOLDER = ROOT / "notebooks"
@@ -28,6 +29,18 @@ MADE = ("<!-- made by: pytest tests/test_course.py --renew -->\n", "<!-- to here
 SLUGS = "|".join(course())
 NAMED = re.compile(rf"\b\d\d_({SLUGS})\b")
 NUMBERED = re.compile(rf"\[([Nn]otebook )?\d+\]\((\S*?\d\d_({SLUGS})\.ipynb)")
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+FIGURE = re.compile(r"(?<![\w.,:/-])K?\d[\d,]*(?:\.\d+)?(?![\w/:-]|\.\d)")
+NO_FIGURES = re.compile(
+    r"`[^`]*`|\[[^\]]*\]\([^)]*\)|^#.*$|\*\*How long\*\*\n\n.*|RFC \d+|^\d+\. "
+    r"|(?i:steps?|sections?|notebooks?) [\d.]+(?:(?:,| to| and| or) \d+)*",
+    re.MULTILINE,
+)
+ELSEWHERE: dict[str, set[str]] = {
+    # of other operators, and of the world outside
+    "how_mobile_money_works": set(),
+}
+"""Figures that no run shows: facts of the world, each with its source in a comment here."""
 UNLINKED = re.compile(r"(?<![\[\w])[Nn]otebooks? \d+")
 
 
@@ -39,6 +52,11 @@ def cells(notebook: Notebook) -> list[dict[str, Any]]:
     return list(json.loads(notebook.path.read_text("utf-8"))["cells"])
 
 
+def shown(cell: dict[str, Any]) -> str:
+    """What a code cell has printed and shown, as text."""
+    return "\n".join("".join(each.get("text") or each["data"].get("text/plain", "")) for each in cell["outputs"])
+
+
 @cache
 def minutes(notebook: Notebook) -> int:
     """To the next five, exercises apart; what is made from the table counts for nothing."""
@@ -48,8 +66,7 @@ def minutes(notebook: Notebook) -> int:
         if cell["cell_type"] == "markdown":
             taken += 0 if cell["id"] in {"contents", "foot"} else len(source(cell).split()) / WORDS
         elif "exercise" not in cell["metadata"].get("tags", ()):
-            shown = ("".join(each.get("text") or each["data"].get("text/plain", "")) for each in cell["outputs"])
-            taken += len(lines) / CODE + sum(len(each.splitlines()) for each in shown) / OUTPUT
+            taken += len(lines) / CODE + len(shown(cell).splitlines()) / OUTPUT
     return max(5, 5 * round(taken / 5))
 
 
@@ -163,6 +180,37 @@ def test_no_text_names_a_notebook_by_a_number_that_nothing_holds():
             text = path.read_text("utf-8")
             found += [f"{path.relative_to(ROOT)}: {each}" for each in UNLINKED.findall(text)]
     assert found == []
+
+
+def figures(text: str) -> list[str]:
+    """The numbers that prose tells, from 4 on; not those of steps, sections, standards and code."""
+    return [each for each in FIGURE.findall(NO_FIGURES.sub("", text)) if digits(each) not in {"0", "1", "2", "3"}]
+
+
+def digits(text: str) -> str:
+    """A number as its digits, whether it is written 1,000.00, 1000.00 or, in ngwee, 100000."""
+    return text.replace(",", "").replace(".", "").lstrip("K0") or "0"
+
+
+def test_every_figure_in_prose_stands_in_the_code_or_the_output_of_its_notebook():
+    missing = {}
+    for notebook in course().values():
+        solutions = [each.solution for each in EXERCISES if each.notebook == notebook.slug]
+        run = "\n".join(
+            [*solutions, *(f"{source(each)}\n{shown(each)}" for each in cells(notebook) if "outputs" in each)]
+        )
+        seen = {digits(each) for each in NUMBER.findall(run)}
+        # K40.00 is 4000 ngwee, and a whole number of kwacha may be told without its ngwee.
+        told = {
+            each
+            for cell in cells(notebook)
+            if cell["cell_type"] == "markdown" and cell["id"] not in {"contents", "foot"}
+            for each in figures(source(cell))
+            if not {digits(each), digits(f"{each}.00"), digits(each.removesuffix(".00"))} & seen
+        }
+        if told - ELSEWHERE.get(notebook.slug, set()):
+            missing[notebook.name] = sorted(told - ELSEWHERE.get(notebook.slug, set()))
+    assert missing == {}
 
 
 def test_every_link_of_a_notebook_leads_to_a_file_and_a_heading_that_are_there():

@@ -1,20 +1,22 @@
-"""Exercises in the notebooks: tasks, hints, and checks of what a person has done; kept where they work."""
+"""Exercises in the notebooks: questions before a run, tasks, hints, and checks of what a person has done."""
 
 import json
 import os
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
 from textwrap import fill
 
 from workbench.errors import ExerciseNotDone
-from workbench.lab.exercises import on_books, on_payments
-from workbench.lab.exercises.shape import Exercise, State, verdict_on
+from workbench.lab.exercises import on_books, on_payments, repairs
+from workbench.lab.exercises.predictions import compare, predict
+from workbench.lab.exercises.shape import Cell, Exercise, State, verdict_on
 from workbench.render import Table, is_live, table
 from workbench.resources import course, notebook_name, write_whole
 from workbench.visible import visible
 
-__all__ = ["MUST_BE_DONE", "check", "hint", "report", "solution"]
+__all__ = ["MUST_BE_DONE", "check", "compare", "hint", "predict", "report", "solution"]
 
 FILE_VARIABLE = "WORKBENCH_PROGRESS"
 MUST_BE_DONE = "WORKBENCH_EXERCISES_MUST_BE_DONE"
@@ -27,7 +29,7 @@ _WIDTH = 100
 _hints_shown: dict[str, int] = {}
 
 _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
-_CHECKS = {**vars(on_payments), **vars(on_books)}
+_CHECKS = {**vars(on_payments), **vars(on_books), **vars(repairs)}
 EXERCISES = tuple(
     Exercise(name, check=_CHECKS[f"_{name}"], **row)
     for name, row in sorted(_ROWS.items(), key=lambda each: course()[each[1]["notebook"]].number)
@@ -106,27 +108,30 @@ def check(name: str, *given: object) -> None:
     if exercise is None:
         _raise_where_it_must_be_done(f"There is no exercise {name!r}.")
         return
-    verdict = verdict_on(exercise, given)
+    cell = Cell.of_file(sys._getframe(1).f_code.co_filename)  # noqa: SLF001  where it was called
+    verdict = verdict_on(exercise, given, cell)
     progress().note(exercise.name, verdict.state)
     _print(f"{verdict.state.value}: {verdict.says}")
+    if verdict.seen:
+        _print(f"  seen: {verdict.seen}", f"  expected: {verdict.expected}")
+    if line := cell.line_with(verdict.at):
+        _print(f"  {line}")
     if verdict.state is not State.DONE:
         _print(f'exercises.hint("{exercise.name}") helps.')
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
 
 def hint(name: str) -> None:
-    """Print the next hint: each call tells more, and the last one where the solution is."""
+    """Print the hints up to the next: each call tells more, and after the last, where the solution is."""
     exercise = _named(name)
     if exercise is None:
         return
-    number = _hints_shown.get(exercise.name, 0)
-    _hints_shown[exercise.name] = number + 1
-    if number == 0:
-        _print(f"The task: {exercise.task}")
-    if number < len(exercise.hints):
-        _print(f"Hint {number + 1} of {len(exercise.hints)}: {exercise.hints[number]}")
-    else:
-        _print(f'That was the last one. exercises.solution("{exercise.name}") shows the code.')
+    number = _hints_shown[exercise.name] = min(_hints_shown.get(exercise.name, 0) + 1, len(exercise.hints) + 1)
+    _print(f"The task: {exercise.task}")
+    for place, each in enumerate(exercise.hints[:number], 1):
+        _print(f"Hint {place} of {len(exercise.hints)}: {each}")
+    if number > len(exercise.hints):
+        _print(f'These are all. exercises.solution("{exercise.name}") shows the code.')
 
 
 def solution(name: str) -> None:
@@ -157,8 +162,9 @@ def _named(name: str) -> Exercise | None:
     return found
 
 
-def _print(line: str) -> None:
-    print(fill(visible(line, lines=True), _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
+def _print(*lines: str) -> None:
+    for line in lines:
+        print(fill(visible(line, lines=True), _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
 
 
 def _raise_where_it_must_be_done(message: str) -> None:

@@ -1,11 +1,14 @@
 """What an exercise is, how a try is judged, and what its check can ask of a bench."""
 
+import ast
 import inspect
 import json
+import linecache
 import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from functools import cache, partial
 from pathlib import Path
@@ -39,10 +42,44 @@ class Verdict(NamedTuple):
 
     state: State
     says: str
+    seen: str = ""
+    """What the sandbox shows, such as K3,550.00."""
+    expected: str = ""
+    """What it should show."""
+    at: str = ""
+    """A piece of the line that did it, such as `amount=`: the last line of the cell that has it is named."""
 
 
 not_yet, wrong, done = (partial(Verdict, state) for state in State)
 """Each with its sentence: what is missing; what was done, and why it is not what was asked; what was found."""
+
+
+class Cell(NamedTuple):
+    """What a person wrote in the cell of a check; without lines where its code is not known."""
+
+    lines: tuple[str, ...] = ()
+
+    @classmethod
+    def of_file(cls, name: str) -> "Cell":
+        """The cell that a kernel runs under this name."""
+        return cls(tuple(linecache.getlines(name)))
+
+    def line_with(self, piece: str) -> str:
+        """The last line that has this in it, with its number; empty where there is none."""
+        found = [
+            f"line {number}: {line.strip()}"
+            for number, line in enumerate(self.lines, 1)
+            if piece in line and not line.startswith(_CHECK)
+        ]
+        return found[-1] if found and piece else ""
+
+    def is_as_in(self, shipped: str) -> bool:
+        """Whether it still does what the notebook as it came does; comments and blank lines do not count."""
+        try:
+            return bool(self.lines) and ast.dump(ast.parse("".join(self.lines))) == ast.dump(ast.parse(shipped))
+        except SyntaxError:
+            # A line of IPython's own: not what came.
+            return False
 
 
 class Exercise(NamedTuple):
@@ -60,26 +97,42 @@ class Exercise(NamedTuple):
 
     Its arguments' names are those that a person reads when it was called with others.
     """
+    repair: bool = False
+    """Whether its cell comes with broken code to mend: a function, which nothing calls until it was changed."""
 
     @property
     def title(self) -> str:
         """A few words, as the notebook has them."""
-        return _written(self.notebook, self.name)[0]
+        return _written(self.notebook, self.name).title
 
     @property
     def task(self) -> str:
         """The paragraph of the notebook."""
-        return _written(self.notebook, self.name)[1]
+        return _written(self.notebook, self.name).task
+
+    @property
+    def cell(self) -> str:
+        """The code of its cell, as the notebook came."""
+        return _written(self.notebook, self.name).cell
+
+
+class _Written(NamedTuple):
+    title: str
+    task: str
+    cell: str
+
+
+_CHECK = "exercises.check("
 
 
 @cache
-def _written(notebook: str, name: str) -> tuple[str, str]:
-    """What a notebook says of an exercise in the text above its check: `**Title.** Task`."""
+def _written(notebook: str, name: str) -> _Written:
+    """What a notebook says of an exercise in the text above its check, `**Title.** Task`, and the cell of the check."""
     cells = json.loads(course()[notebook].path.read_text("utf-8"))["cells"]
     sources = ["".join(each["source"]) for each in cells]
-    place = next(place for place, source in enumerate(sources) if f'exercises.check("{name}"' in source)
+    place = next(place for place, source in enumerate(sources) if f'{_CHECK}"{name}"' in source)
     ((title, task),) = re.findall(r"^\*\*(.+)\.\*\* (.+)$", sources[place - 1], re.MULTILINE)
-    return str(title), str(task)
+    return _Written(str(title), str(task), sources[place])
 
 
 class Bench(Protocol):
@@ -98,6 +151,14 @@ class Bench(Protocol):
     tables: Any
     looking: "Callable[[], PaymentsClient]"
     """A client whose reading leaves no trace."""
+
+
+@contextmanager
+def fresh(bench: Bench) -> "Iterator[Any]":
+    """Another sandbox of the same kind and of one seed, in which a person's function can be tried without a trace."""
+    workbench: Any = type(bench)
+    with workbench(seed="a try") as another:
+        yield another
 
 
 class Reconciled(Protocol):
@@ -132,10 +193,14 @@ def line_of(error: BaseException) -> str:
     return f", in line {own[-1].lineno} of {own[-1].name}{line}"
 
 
-def verdict_on(exercise: Exercise, given: tuple[object, ...]) -> Verdict:
+def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Verdict:
     """What becomes of an answer; nothing that goes wrong in a check, or in a person's code, is raised."""
     if any(each is None or each is ... for each in given):
-        return not_yet("Your answer still stands open.")
+        return not_yet("Your answer is still open.")
+    if exercise.repair and cell.is_as_in(exercise.cell):
+        return not_yet(
+            "The code is as it came. Find what is wrong, change it and run the cell: the check then calls it."
+        )
     signature = inspect.signature(exercise.check)
     try:
         signature.bind(*given)
@@ -145,8 +210,8 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...]) -> Verdict:
     try:
         return next(exercise.check(*given))
     except ServiceUnreachable:
-        return not_yet("The sandbox does not answer; it may be closed. Run the notebook from its first cell.")
+        return not_yet("The sandbox does not respond; it may be closed. Run the notebook from its first cell.")
     except Exception as error:  # noqa: BLE001  whatever was handed over is a person's first try
         place = line_of(error)
         what = f"{type(error).__name__}: {error}{place}"
-        return wrong(f"Your code came to an end at {what}" if place else f"The check came to an end at {what}")
+        return wrong(f"Your code stopped with {what}" if place else f"The check stopped with {what}")

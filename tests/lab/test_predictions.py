@@ -1,0 +1,85 @@
+"""Predict first: what is asked, chosen and told, and that each question of a notebook is answered by its own run."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from workbench import exercises, resources
+from workbench.errors import InvalidRequest
+from workbench.lab.exercises.predictions import QUESTIONS, _chosen
+
+ONE = QUESTIONS["float_amount"]
+
+
+@pytest.fixture(autouse=True)
+def _nobody_has_chosen() -> None:
+    _chosen.clear()
+
+
+def sources(slug: str) -> list[tuple[str, str]]:
+    """The code cells of a notebook, each with what it printed."""
+    cells = json.loads(resources.course()[slug].path.read_text("utf-8"))["cells"]
+
+    def shown(cell: dict[str, Any]) -> str:
+        return "".join(text for each in cell["outputs"] for text in each.get("text", ()))
+
+    return [("".join(each["source"]), shown(each)) for each in cells if each["cell_type"] == "code"]
+
+
+def test_each_notebook_asks_two_or_three_and_its_own_run_shows_one_of_the_choices():
+    for slug in resources.course():
+        own = [each for each in QUESTIONS.values() if each.notebook == slug]
+        assert len(own) in {2, 3}, slug
+        cells = sources(slug)
+        asked = [place for place, (source, _) in enumerate(cells) if source.startswith("exercises.predict(")]
+        assert [cells[place][0] for place in asked] == [f'exercises.predict("{each.name}")' for each in own]
+        for place, each in zip(asked, own, strict=True):
+            source, shown = cells[place + 1]
+            assert f'exercises.compare("{each.name}", ' in source, "the run follows its question"
+            assert re.search(r"^It is [a-d]\) ", shown, re.MULTILINE), each.name
+            assert each.why in " ".join(shown.split())
+            assert len(set(each.choices)) == len(each.choices) >= 2
+
+
+def test_no_letter_is_right_more_often_than_by_chance():
+    found = [shown for slug in resources.course() for _, shown in sources(slug)]
+    right = [letter for shown in found for letter in re.findall(r"^It is ([a-d])\) ", shown, re.MULTILINE)]
+    assert len(right) == len(QUESTIONS)
+    assert max(map(right.count, "abcd")) <= len(right) * 0.5
+
+
+@pytest.mark.parametrize(
+    ("chosen", "seen", "told"),
+    [
+        (None, 0, "It is a) 0."), ("a", 0, "As you predicted: a) 0."), ("b", 0, "You predicted b) 1. It is a) 0."),
+        ("b", 9, "You predicted b) 1. It is 9, which is none of the choices."),
+    ],
+)  # fmt: skip
+def test_what_was_chosen_is_held_against_what_was_seen(
+    capsys: pytest.CaptureFixture[str], chosen: str | None, seen: int, told: str
+):
+    exercises.predict(ONE.name, chosen)
+    exercises.compare(ONE.name, seen)
+    assert " ".join(capsys.readouterr().out.split()) == f"{told} {ONE.why}"
+
+
+def test_a_question_shows_itself_and_its_buttons_choose(monkeypatch: pytest.MonkeyPatch):
+    shown = ONE._repr_mimebundle_()
+    assert ("  b) 1" in shown["text/plain"], "<li>1</li>" in shown["text/html"]) == (True, True)
+    assert list(shown) == ["text/plain", "text/html"], "no buttons where nobody looks"
+    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
+    assert "application/vnd.jupyter.widget-view+json" in ONE._repr_mimebundle_()
+    _, radio = ONE.buttons().children  # type: ignore[attr-defined]  a box
+    radio.value = "c"
+    assert _chosen == {ONE.name: "c"}
+    assert ONE.buttons().children[1].value == "c", "shown again, it stands as it was chosen"  # type: ignore[attr-defined]
+
+
+def test_a_name_or_a_letter_that_is_none():
+    for call in (lambda: exercises.predict("x"), lambda: exercises.compare("x", 1)):
+        with pytest.raises(InvalidRequest, match="there is no question 'x'; there are: "):
+            call()
+    with pytest.raises(InvalidRequest, match="choose one of a, b, c, not 'z'"):
+        exercises.predict(ONE.name, "z")

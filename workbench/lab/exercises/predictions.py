@@ -1,0 +1,97 @@
+"""Predict first: a question before a run, and what the run shows after it."""
+
+import tomllib
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from string import ascii_lowercase
+from textwrap import fill, indent
+from typing import NamedTuple
+
+from workbench.errors import InvalidRequest
+from workbench.render import Widget, bundle, with_widget
+
+_WIDTH = 100
+
+
+class Question(NamedTuple):
+    """What is asked before a run. Shown, it has buttons to choose by, where a person looks."""
+
+    name: str
+    notebook: str
+    """Its slug."""
+    ask: str
+    choices: Sequence[str]
+    """One of them is what the run will show, letter by letter."""
+    why: str
+    """A sentence that explains it, told after the run."""
+
+    @property
+    def by_letter(self) -> dict[str, str]:
+        """The choices by a, b, c…"""
+        return dict(zip(ascii_lowercase, self.choices, strict=False))
+
+    def __repr__(self) -> str:
+        rows = "\n".join(f"{letter}) {text}" for letter, text in self.by_letter.items())
+        return f"{fill(f'Predict first: {self.ask}', _WIDTH)}\n{indent(rows, '  ')}"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        items = "".join(f"<li>{escape(text)}</li>" for text in self.choices)
+        html = f'<p><strong>Predict first.</strong> {escape(self.ask)}</p><ol type="a">{items}</ol>'
+        return with_widget(bundle(repr(self), html), self.buttons)
+
+    def buttons(self) -> Widget:
+        """The question with a button for each choice."""
+        import ipywidgets
+
+        options = [(f"{letter}) {text}", letter) for letter, text in self.by_letter.items()]
+        choice = ipywidgets.RadioButtons(options=options, value=_chosen.get(self.name), layout={"width": "auto"})
+        choice.observe(lambda change: _chosen.update({self.name: change["new"]}), "value")
+        asked = ipywidgets.HTML(f"<strong>Predict first.</strong> {escape(self.ask)}")
+        box: Widget = ipywidgets.VBox([asked, choice])
+        return box
+
+
+QUESTIONS = {
+    name: Question(name, **row)
+    for name, row in tomllib.loads(Path(__file__).with_name("predictions.toml").read_text("utf-8")).items()
+}
+_chosen: dict[str, str] = {}
+"""The letter that was chosen, by the question's name; as long as this process lives."""
+
+
+def predict(name: str, letter: str | None = None) -> Question:
+    """The question of this name, to choose an answer of before the run; `letter` chooses without buttons.
+
+    Raises InvalidRequest: no such question or letter.
+    """
+    question = _named(name)
+    if letter is not None:
+        if letter not in question.by_letter:
+            raise InvalidRequest(f"choose one of {', '.join(question.by_letter)}, not {letter!r}", param="letter")
+        _chosen[name] = letter
+    return question
+
+
+def compare(name: str, seen: object) -> None:
+    """Print which choice the run has shown to be right, beside the one that was made, and why.
+
+    `seen` is what the run showed, read as text. Raises InvalidRequest: no such question.
+    """
+    question = _named(name)
+    letters = {text: letter for letter, text in question.by_letter.items()}
+    text, chosen = str(seen), _chosen.get(name)
+    shown = f"{letters[text]}) {text}" if text in letters else f"{text}, which is none of the choices"
+    if chosen is None:
+        says = f"It is {shown}."
+    elif letters.get(text) == chosen:
+        says = f"As you predicted: {shown}."
+    else:
+        says = f"You predicted {chosen}) {question.by_letter[chosen]}. It is {shown}."
+    print(fill(f"{says} {question.why}", _WIDTH))  # noqa: T201  for a cell
+
+
+def _named(name: str) -> Question:
+    if name not in QUESTIONS:
+        raise InvalidRequest(f"there is no question {name!r}; there are: {', '.join(QUESTIONS)}", param="name")
+    return QUESTIONS[name]
