@@ -28,7 +28,7 @@ class Question(NamedTuple):
 
     @property
     def by_letter(self) -> dict[str, str]:
-        """The choices by a, b, c…"""
+        """The choices by their letters, from a on."""
         return dict(zip(ascii_lowercase, self.choices, strict=False))
 
     def __repr__(self) -> str:
