@@ -18,7 +18,8 @@ from workbench import Workbench, exercises, resources
 from workbench.domain.gaps import Gaps
 from workbench.errors import ApiError, ExerciseNotDone, ServiceUnreachable
 from workbench.going_live import checklist
-from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, check, progress
+from workbench.lab.exercises import EXERCISES, check
+from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise, done
 from workbench.register import relied_on
 
@@ -470,7 +471,7 @@ def test_each_hint_tells_more_and_the_last_where_the_solution_is(said: Said, cap
 
 
 def report_of(name: str) -> str:
-    return next(row[-1] for row in exercises.report().rows if row[2] == name)
+    return next(row[-1] for row in exercises.report().table.rows if row[2] == name)
 
 
 @pytest.fixture
@@ -492,6 +493,9 @@ class TestProgress:
     ):
         shown = exercises.report()._repr_mimebundle_()
         assert "<caption>Exercises: 0 of" in shown["text/html"]
+        places = re.findall(r"<small>(.*?)<br>(\d) of (\d) done</small>", shown["text/html"])
+        assert [title for title, *_ in places] == [each.title for each in resources.course().values()]
+        assert (sum(int(each[1]) for each in places), sum(int(each[2]) for each in places)) == (0, len(EXERCISES))
         assert all(
             resources.notebook_name(each.notebook) in shown["text/plain"] and each.title in shown["text/html"]
             for each in EXERCISES

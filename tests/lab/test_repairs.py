@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from workbench import Workbench, exercises
-from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, progress
+from workbench.lab.exercises import EXERCISES
+from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
 
 REPAIRS = {each.name: each for each in EXERCISES if each.repair}
