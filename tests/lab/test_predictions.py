@@ -4,11 +4,12 @@ import json
 import re
 from typing import Any
 
+import ipywidgets
 import pytest
 
 from workbench import exercises, resources
 from workbench.errors import InvalidRequest
-from workbench.lab.exercises.predictions import QUESTIONS, _chosen
+from workbench.lab.exercises.predictions import QUESTIONS, Question, _chosen
 
 ONE = QUESTIONS["float_amount"]
 
@@ -65,16 +66,22 @@ def test_what_was_chosen_is_held_against_what_was_seen(
     assert " ".join(capsys.readouterr().out.split()) == f"{told} {ONE.why}"
 
 
+def box_of(question: Question) -> ipywidgets.VBox:
+    box = question.buttons()
+    assert isinstance(box, ipywidgets.VBox)
+    return box
+
+
 def test_a_question_shows_itself_and_its_buttons_choose(monkeypatch: pytest.MonkeyPatch):
     shown = ONE._repr_mimebundle_()
     assert ("  b) 1" in shown["text/plain"], "<li>1</li>" in shown["text/html"]) == (True, True)
     assert list(shown) == ["text/plain", "text/html"], "no buttons where nobody looks"
     monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
     assert "application/vnd.jupyter.widget-view+json" in ONE._repr_mimebundle_()
-    _, radio = ONE.buttons().children  # type: ignore[attr-defined]  a box
+    _, radio = box_of(ONE).children
     radio.value = "c"
     assert _chosen == {ONE.name: "c"}
-    assert ONE.buttons().children[1].value == "c", "shown again, it stands as it was chosen"  # type: ignore[attr-defined]
+    assert box_of(ONE).children[1].value == "c", "shown again, it stands as it was chosen"
 
 
 def test_a_name_or_a_letter_that_is_none():
