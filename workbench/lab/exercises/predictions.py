@@ -37,7 +37,9 @@ class Question(NamedTuple):
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         items = "".join(f"<li>{escape(text)}</li>" for text in self.choices)
-        html = f'<p><strong>Predict first.</strong> {escape(self.ask)}</p><ol type="a" style="list-style-type:lower-alpha">{items}</ol>'
+        # By its style too: a page's own may number every list.
+        letters = f'<ol type="a" style="list-style-type:lower-alpha">{items}</ol>'
+        html = f"<p><strong>Predict first.</strong> {escape(self.ask)}</p>{letters}"
         return with_widget(bundle(repr(self), html), self.buttons)
 
     def buttons(self) -> Widget:
