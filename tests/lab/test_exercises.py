@@ -160,7 +160,7 @@ MISTAKES = {
     },
     "net_of_39": {
         "": "Not done yet: No payment in the books",
-        "buy:Sale:39.00 attempt": "Of K39.00 the fee is taken, and the merchant is owed K38.02",
+        "buy:Sale:39.00 attempt": "merchant is owed K38.02. seen: K38.02 expected: K39.00",
         "buy:Sale:39.00 attempt buy:Sale:1.00 attempt": "the merchant is owed K38.02",
         "buy:Sale:40.00 attempt refund": "refunded",
     },
@@ -173,8 +173,8 @@ MISTAKES = {
     },
     "smallest_fee": {
         "": "Not done yet: No payment that small",
-        "buy:Sale:0.49 attempt": "Of K0.49 the operator keeps nothing",
-        "buy:Sale:1.00 attempt": "Of K1.00 the operator keeps a fee. It does so of a smaller payment",
+        "buy:Sale:0.49 attempt": "keeps nothing of K0.49: it is too small. seen: no fee",
+        "buy:Sale:1.00 attempt": "keeps a fee of K1.00, and of a smaller payment too",
     },
     "lost_answer": {
         "": "Not done yet: No charge",

@@ -28,6 +28,13 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # keys
     # confirm_with_ussd
     # read_the_ledger
+    "split_to_the_ngwee": [
+        ("round(gross_minor * 0.975)", "gross_minor - fee", "seen: K0.02 expected: K0.03 line 3: fee ="),
+        ("max(1, round(gross_minor * 0.025))", "max(1, (gross_minor * 250 + 5000) // 10000)", "K0.98 + K0.03 = K1.01"),
+        ("max(1, round(gross_minor * 0.025))", "(gross_minor * 250 + 5000) // 10000", "each was rounded on its own"),
+        ("return net, fee", "return net", "should return two integers"),
+        ("round(gross_minor * 0.975)", "gross_minor * 0.975", "should return two integers"),
+    ],
     # after_the_payment
     # verify_webhooks
     # charge_in_one_call

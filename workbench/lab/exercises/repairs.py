@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+from workbench.domain.gaps import Gaps
+from workbench.domain.payments import fees_of
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, kwacha, wrong
 
 # start_here
@@ -41,6 +43,26 @@ def _priced_in_ngwee(bench: Bench, order: Callable[..., Any]) -> Iterator[Verdic
 
 
 # read_the_ledger
+
+
+def _split_to_the_ngwee(split: Callable[[int], Any]) -> Iterator[Verdict]:
+    for gross in (10_000, 8_735, 100, 20, 1):
+        returned = split(gross)
+        if not isinstance(returned, tuple) or [type(each) for each in returned] != [int, int]:
+            yield wrong("The function should return two integers: the merchant's share and the fee.", at="return")
+        net, fee = returned
+        right = fees_of(gross, Gaps()).merchant_minor
+        if fee != right:
+            yield wrong(
+                f"The fee of {kwacha(gross)} is rounded half up to a ngwee, and is at least one.",
+                seen=kwacha(fee), expected=kwacha(right), at="fee =",
+            )  # fmt: skip
+        if net + fee != gross:
+            yield wrong(
+                "The shares do not add up to the payment: each was rounded on its own.",
+                seen=f"{kwacha(net)} + {kwacha(fee)} = {kwacha(net + fee)}", expected=kwacha(gross), at="net =",
+            )  # fmt: skip
+    yield done("Share and fee add up to the payment, from one ngwee on.")
 
 
 # after_the_payment
