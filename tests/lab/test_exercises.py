@@ -168,8 +168,8 @@ MISTAKES = {
         "": "Not done yet: No Lily",
         "buy:Lily ring": "Not done yet: No Lily",
         "buy:Lily ring pin": "Not done yet: The Lily is sold",
-        "buy:Lily:80.00 ring pin refund": "owes K2.00 of K80.00: the rest of the refund came out of its own balance",
-        "buy:Lily ring pin later:86400 refund": "came out of its own balance",
+        "buy:Lily:80.00 ring pin refund": "seen: K2.00 owed expected: K80.00 owed",
+        "buy:Lily ring pin later:86400 refund": "came out of the merchant's own balance",
     },
     "smallest_fee": {
         "": "Not done yet: No payment that small",

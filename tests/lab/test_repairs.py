@@ -13,6 +13,11 @@ from workbench.lab.exercises.shape import Exercise
 
 REPAIRS = {each.name: each for each in EXERCISES if each.repair}
 
+_PENDING_TOO = """balance.pending[0].amount + balance.available[0].amount
+    if amount == 0:
+        return None
+"""
+_AVAILABLE_ALONE = _PENDING_TOO.partition(" + ")[2]
 # By the exercise's name: (what is replaced in the cell as it came, by what, a piece of what is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # start_here
@@ -36,6 +41,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("round(gross_minor * 0.975)", "gross_minor * 0.975", "should return two integers"),
     ],
     # after_the_payment
+    "payout_of_what_is_there": [
+        ("pending[0].amount +", "pending[0].amount + 0 *", "seen: K48.75 expected: K97.50 line 4: amount = "),
+        ("balance.pending[0].amount +", "Decimal(1000) +", "is more than the ZMW 97.50 that are available"),
+        (f"{_PENDING_TOO}    return pay", f"{_AVAILABLE_ALONE}    pay", "should return the payout of it"),
+        (_PENDING_TOO, _AVAILABLE_ALONE.replace("== 0", "< 0"), "is not more than zero"),
+    ],
     # verify_webhooks
     # charge_in_one_call
     # when_payments_fail

@@ -138,9 +138,10 @@ def _in_debt(bench: Bench) -> Iterator[Verdict]:
     if not any(each.payment_intent in lilies for each in bench.looking().refunds.each()):
         yield not_yet("The Lily is sold. Pay out what the merchant has, then refund the Lily.")
     yield wrong(
-        f"The merchant owes K{owed:,.2f} of K{price:,.2f}: the rest of the refund came out of its own balance. Let a "
-        "night pass after the sale, and ask for a payout of all that is available before the refund."
-    )
+        "The rest of the refund came out of the merchant's own balance. Let a night pass after the sale, and ask for a "
+        "payout of all that is available before the refund.",
+        seen=f"K{owed:,.2f} owed", expected=f"K{price:,.2f} owed", at="refunds.create(",
+    )  # fmt: skip
 
 
 def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Verdict]:

@@ -68,6 +68,33 @@ def _split_to_the_ngwee(split: Callable[[int], Any]) -> Iterator[Verdict]:
 # after_the_payment
 
 
+def _payout_of_what_is_there(bench: Bench, pay_out: Callable[..., Any]) -> Iterator[Verdict]:
+    with fresh(bench) as sandbox:
+        pay = sandbox.client
+        _take(pay, 10_000, "cleared")
+        sandbox.clock.advance(days=1)
+        _take(pay, 5_000, "pending")
+        available = pay.balance.retrieve().available[0].amount
+        payout = pay_out(pay)
+        if getattr(payout, "object", None) != "payout":
+            yield wrong(f"K{available} are available, and the function should return the payout of it.", at="return")
+        if payout.amount != available:
+            yield wrong(
+                "The payout is not all that is available.",
+                seen=f"K{payout.amount}", expected=f"K{available}", at="amount = ",
+            )  # fmt: skip
+        if pay_out(pay) is not None:
+            yield wrong("Nothing is available any more, and the function should return None.", at="return")
+    yield done(f"K{available} were available and another payment was pending: it pays out K{available}.")
+
+
+def _take(pay: Any, amount_minor: int, order: str) -> None:  # noqa: ANN401  a client of another sandbox
+    """A payment that succeeds at once."""
+    pay.charges.create(
+        amount=amount_minor, channel="mtn", phone="+260961234567", reference=order, idempotency_key=order
+    )
+
+
 # verify_webhooks
 
 
