@@ -235,9 +235,9 @@ CASES = [
         own(milliseconds=True): "of seconds, not of milliseconds",
         own(body=EVENT, handler="raise OSError"):
             "a handler failed with OSError, in line 5 of handle. Take a type without a handler",
-        own(body=WRONG_TYPE): "its type is charge.succeeded, not charge.failed",
+        own(body=WRONG_TYPE): "seen: charge.succeeded expected: charge.failed",
         own(body=WRONG_TYPE) + own(body=EVENT): "Done: ",
-        own(body={**EVENT, "id": "evt_yours"}): "its body calls it evt_yours",
+        own(body={**EVENT, "id": "evt_yours"}): "The body has another. seen: evt_yours expected: evt_mine",
         f"receiver.secrets.append({MINE!r})" + own(body=EVENT, secret=MINE): "a secret of your own",
         own(body=EVENT): "Done: The receiver has taken it for genuine",
     }.items()),

@@ -1,13 +1,14 @@
 """The repairs: each as it came is not called, its solution is right, and what it says of wrong attempts at it."""
 
 import inspect
+import json
 import linecache
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from workbench import Workbench, exercises
+from workbench import Workbench, exercises, verify
 from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
 
@@ -18,6 +19,8 @@ _PENDING_TOO = """balance.pending[0].amount + balance.available[0].amount
         return None
 """
 _AVAILABLE_ALONE = _PENDING_TOO.partition(" + ")[2]
+_DUMPED, _REST = "json.dumps(event).encode()", "headers, [secret], now_s=now_s"
+_THEN = "int(headers['webhook-timestamp'])"
 # By the exercise's name: (what is replaced in the cell as it came, by what, a piece of what is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # start_here
@@ -48,6 +51,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         (_PENDING_TOO, _AVAILABLE_ALONE.replace("== 0", "< 0"), "is not more than zero"),
     ],
     # verify_webhooks
+    "genuine_messages": [
+        (_DUMPED, "json.dumps(event, separators=(',', ':')).encode()", "seen: body_reserialised expected: payment_int"),
+        (_DUMPED, "body[:-1]", "line 4: verify(body[:-1]"),
+        (f"verify({_DUMPED}, {_REST})", "pass", "whose amount was changed gets through"),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}{_THEN}", "301 seconds old gets through"),
+    ],
     # charge_in_one_call
     # when_payments_fail
     # retries_dead_letters_and_replay
@@ -78,6 +87,7 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     name = f"cell of {exercise.name}"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {"bench": bench, "pay": bench.client, "Decimal": Decimal, "exercises": exercises}
+    names |= {"json": json, "verify": verify}
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())

@@ -326,15 +326,22 @@ def _own_message(bench: Bench) -> Iterator[Verdict]:
 def _of_arrival(arrival: "Arrival", issued: list[str]) -> Iterator[Verdict]:
     """A message that was wrong before makes the right one a duplicate, which is no mistake of it."""
     if arrival.verdict == "refused":
-        yield wrong(f"The receiver refused it: {_REFUSALS.get(arrival.reason, arrival.reason)}.")
+        why = _REFUSALS.get(arrival.reason, arrival.reason)
+        yield wrong(f"The receiver refused it: {why}.", seen=arrival.reason, expected="accepted", at="receive(")
     event = _json_of(arrival.body.decode("utf-8", "replace"))
     if event.get("type") != _TYPE:
-        yield wrong(f"The signature held, and its type is {event.get('type')}, not {_TYPE}. Send it again with that.")
+        yield wrong(
+            "The signature holds, and the type is another. Send it again with the right one.",
+            seen=str(event.get("type")), expected=_TYPE, at='"type"',
+        )  # fmt: skip
     if event.get("id") != _OWN_ID:
-        yield wrong(f"The header says {_OWN_ID}, and its body calls it {event.get('id')}: one message has one id.")
+        yield wrong(
+            "A message has one id, in its header and in its body. The body has another.",
+            seen=str(event.get("id")), expected=_OWN_ID, at='"id"',
+        )  # fmt: skip
     if arrival.error is not None:
         why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
-        yield wrong(f"The signature held, and a handler failed with {why}. Take a type without a handler.")
+        yield wrong(f"The signature holds, and a handler failed with {why}. Take a type without a handler.")
     try:
         verify(arrival.body, arrival.headers, issued, now_s=int(arrival.headers[TIMESTAMP_HEADER]))
     except SignatureRefused:

@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.payments import fees_of
+from workbench.errors import SignatureRefused
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, kwacha, wrong
 
 # start_here
@@ -96,6 +97,29 @@ def _take(pay: Any, amount_minor: int, order: str) -> None:  # noqa: ANN401  a c
 
 
 # verify_webhooks
+
+
+def _genuine_messages(bench: Bench, type_of: Callable[..., Any]) -> Iterator[Verdict]:
+    with fresh(bench) as sandbox:
+        sandbox.client.payment_intents.create(amount=Decimal("150.00"))
+        arrival = sandbox.receiver.arrivals[-1]
+        secret, now_s = sandbox.receiver.secrets[0], sandbox.clock.now_ms // 1000
+
+        def told(body: bytes, moment_s: int) -> str:
+            try:
+                return str(type_of(body, arrival.headers, secret, moment_s))
+            except SignatureRefused as error:
+                return error.reason
+
+        if (seen := told(arrival.body, now_s)) != arrival.reason:
+            yield wrong("A genuine message does not get through.", seen=seen, expected=arrival.reason, at="verify(")
+        for what, body, moment_s in (
+            ("whose amount was changed", arrival.body.replace(b"150.00", b"950.00"), now_s),
+            ("that is 301 seconds old", arrival.body, now_s + 301),
+        ):
+            if (seen := told(body, moment_s)) == arrival.reason:
+                yield wrong(f"A message {what} gets through.", seen=seen, expected="SignatureRefused", at="verify(")
+    yield done("Genuine messages get through, changed and old ones do not.")
 
 
 # charge_in_one_call
