@@ -178,13 +178,13 @@ MISTAKES = {
     },
     "lost_answer": {
         "": "Not done yet: No charge",
-        "charge:12:a": "K0.12, not K12.05",
-        "charge:1205:a": "Now suppose that the answer was lost",
-        "charge:1205:a charge:1205:b": "The customer has paid 2 times",
-        "charge_at:1205:a:5": "The charge is pending",
+        "charge:12:a": "seen: K0.12 expected: K12.05",
+        "charge:1205:a": "Now suppose that the response was lost",
+        "charge:1205:a charge:1205:b": "seen: 2 payments expected: 1 payment",
+        "charge_at:1205:a:5": "no test number. seen: pending expected: succeeded",
         "charge:1205:a charge_refused:1206:a": "refused with 422",
         "charge:1205:a charge_at_refused:1205:b:2": "The second request had a key of its own",
-        "charge:1205:a list no_json": "suppose that the answer",
+        "charge:1205:a list no_json": "suppose that the response",
         "charge:1205:a charge:1205:a": "Done: Asked 2 times",
     },
     "from_the_app": {

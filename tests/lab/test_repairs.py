@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from workbench import Workbench, exercises, verify
+from workbench.errors import PaymentDeclined
 from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
 
@@ -58,6 +59,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}{_THEN}", "301 seconds old gets through"),
     ],
     # charge_in_one_call
+    "shipped_unpaid": [
+        ("charge is not None", 'charge.status != "failed"', "Nobody has answered the prompt yet"),
+        ("charge is not None", 'charge.status == "paid"', "paid. seen: False expected: True line 9: return"),
+        ("charge is not None", "charge.status", "A customer has paid. seen: succeeded expected: True"),
+        ("return False", "return True", "The wallet holds too little"),
+    ],
     # when_payments_fail
     # retries_dead_letters_and_replay
     # idempotency
@@ -87,7 +94,7 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     name = f"cell of {exercise.name}"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {"bench": bench, "pay": bench.client, "Decimal": Decimal, "exercises": exercises}
-    names |= {"json": json, "verify": verify}
+    names |= {"json": json, "verify": verify, "PaymentDeclined": PaymentDeclined}
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())

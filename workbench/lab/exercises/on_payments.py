@@ -152,13 +152,17 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
     if not found:
         yield not_yet(f"No charge with the reference {_LOST_ORDER} is there.")
     if len(paid) > 1:
-        yield wrong(f"The customer has paid {len(paid)} times. The second request needs the first one's key.")
+        yield wrong(
+            "The second request needs the first one's key.",
+            seen=f"{len(paid)} payments", expected="1 payment", at="idempotency_key",
+        )  # fmt: skip
     if not paid:
-        yield wrong(f"The charge is {found[-1].status}. Take a number that is no test number.")
+        yield wrong("Take a number that is no test number.", seen=found[-1].status, expected="succeeded", at="phone=")
     if paid[0].amount != _LOST_MINOR:
         yield wrong(
-            f"The customer has paid {kwacha(int(paid[0].amount))}, not K12.05. The amount of a charge counts ngwee."
-        )
+            "The amount of a charge counts ngwee.",
+            seen=kwacha(int(paid[0].amount)), expected=kwacha(_LOST_MINOR), at="amount=",
+        )  # fmt: skip
     calls = _calls_to(bench, "POST /v1/charges")
     asked = [each for each in calls if _json_of(each.request.body).get("reference") == _LOST_ORDER]
     answered = [place for place, each in enumerate(asked) if paid[0].id in each.response.body]
@@ -166,9 +170,12 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
         yield done(f"Asked {len(answered)} times, paid once: K12.05.")
     since = asked[answered[0] + 1 :] if answered else []
     if not since:
-        yield not_yet("The customer has paid K12.05. Now suppose that the answer was lost: ask again.")
+        yield not_yet("The customer has paid K12.05. Now suppose that the response was lost: ask again.")
     if since[-1].request.headers.get(_KEY) != asked[answered[0]].request.headers.get(_KEY):
-        yield wrong("The second request had a key of its own: had it gone through, the customer would have paid twice.")
+        yield wrong(
+            "The second request had a key of its own: had it gone through, the customer would have paid twice.",
+            at="idempotency_key",
+        )
     yield wrong(
         f"The second request was refused with {since[-1].response.status}: under the first one's key it has to "
         "be the first one, field by field."

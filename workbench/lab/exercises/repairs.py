@@ -125,6 +125,23 @@ def _genuine_messages(bench: Bench, type_of: Callable[..., Any]) -> Iterator[Ver
 # charge_in_one_call
 
 
+_OF_CHARGES = {
+    "A customer has paid.": ("+260961234567", True),
+    "The wallet holds too little, and the charge is declined.": ("+260960000002", False),
+    "Nobody has answered the prompt yet, and the charge is pending.": ("+260960000005", False),
+}
+"""What has become of a charge: the number that does it, and whether goods may leave."""
+
+
+def _shipped_unpaid(bench: Bench, may_ship: Callable[..., Any]) -> Iterator[Verdict]:
+    with fresh(bench) as sandbox:
+        for what, (phone, expected) in _OF_CHARGES.items():
+            seen = may_ship(sandbox.client, 15_000, phone, f"ORDER-{phone[-1]}")
+            if seen is not expected:
+                yield wrong(what, seen=str(seen), expected=str(expected), at="return")
+    yield done("Goods leave for a paid charge, not for a declined one, and not for one that is pending.")
+
+
 # when_payments_fail
 
 
