@@ -239,7 +239,7 @@ CASES = [
         own(body=WRONG_TYPE) + own(body=EVENT): "Done: ",
         own(body={**EVENT, "id": "evt_yours"}): "The body has another. seen: evt_yours expected: evt_mine",
         f"receiver.secrets.append({MINE!r})" + own(body=EVENT, secret=MINE): "a secret of your own",
-        own(body=EVENT): "Done: The receiver has taken it for genuine",
+        own(body=EVENT): "Done: The receiver accepted it",
     }.items()),
     *(("plant_by_token", code, words) for code, words in {
         "": "Not done yet: No plant with the name Aloe",

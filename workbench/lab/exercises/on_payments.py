@@ -177,8 +177,8 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
             at="idempotency_key",
         )
     yield wrong(
-        f"The second request was refused with {since[-1].response.status}: under the first one's key it has to "
-        "be the first one, field by field."
+        f"The second request was refused with {since[-1].response.status}: under the first one's key it must "
+        "equal the first one in every field."
     )
 
 
@@ -317,7 +317,7 @@ def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
 _OWN_ID, _TYPE = "evt_mine", "charge.failed"
 _REFUSALS = {
     "timestamp_stale": "the timestamp is older than 300 seconds; bench.clock.now_ms is the present moment",
-    "timestamp_in_future": "the timestamp lies ahead of bench.clock, whose moment is bench.clock.now_ms",
+    "timestamp_in_future": "the timestamp is ahead of bench.clock; bench.clock.now_ms is the present moment",
     "timestamp_malformed": "the timestamp should be a whole number of seconds, not of milliseconds",
     "body_not_an_event": "it is signed, and its body is no event: it needs id, type, timestamp and data.object",
 }
@@ -353,7 +353,7 @@ def _of_arrival(arrival: "Arrival", issued: list[str]) -> Iterator[Verdict]:
         verify(arrival.body, arrival.headers, issued, now_s=int(arrival.headers[TIMESTAMP_HEADER]))
     except SignatureRefused:
         yield wrong("It is signed with a secret of your own. Sign it with the endpoint's: receiver.secrets[0].")
-    yield done("The receiver has taken it for genuine: whoever holds the secret can sign. So keep it.")
+    yield done("The receiver accepted it. Anybody who holds the secret can sign, so keep it safe.")
 
 
 _MAX_ATTEMPTS = 10
