@@ -1,19 +1,28 @@
 """The repairs: each as it came is not called, its solution is right, and what it says of wrong attempts at it."""
 
 import inspect
+import json
 import linecache
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from workbench import Workbench, exercises
+from workbench import Workbench, exercises, verify
+from workbench.errors import PaymentDeclined
 from workbench.lab.exercises import EXERCISES
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
 
 REPAIRS = {each.name: each for each in EXERCISES if each.repair}
 
+_PENDING_TOO = """balance.pending[0].amount + balance.available[0].amount
+    if amount == 0:
+        return None
+"""
+_AVAILABLE_ALONE = _PENDING_TOO.partition(" + ")[2]
+_DUMPED, _REST = "json.dumps(event).encode()", "headers, [secret], now_s=now_s"
+_THEN = "int(headers['webhook-timestamp'])"
 # By the exercise's name: (what is replaced in the cell as it came, by what, a piece of what is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # start_here
@@ -29,9 +38,34 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # keys
     # confirm_with_ussd
     # read_the_ledger
+    "split_to_the_ngwee": [
+        ("round(gross_minor * 0.975)", "gross_minor - fee", "seen: K0.02 expected: K0.03 line 3: fee ="),
+        ("max(1, round(gross_minor * 0.025))", "max(1, (gross_minor * 250 + 5000) // 10000)", "K0.98 + K0.03 = K1.01"),
+        ("max(1, round(gross_minor * 0.025))", "(gross_minor * 250 + 5000) // 10000", "each was rounded on its own"),
+        ("return net, fee", "return net", "should return two integers"),
+        ("round(gross_minor * 0.975)", "gross_minor * 0.975", "should return two integers"),
+    ],
     # after_the_payment
+    "payout_of_what_is_there": [
+        ("pending[0].amount +", "pending[0].amount + 0 *", "seen: K48.75 expected: K97.50 line 4: amount = "),
+        ("balance.pending[0].amount +", "Decimal(1000) +", "is more than the ZMW 97.50 that are available"),
+        (f"{_PENDING_TOO}    return pay", f"{_AVAILABLE_ALONE}    pay", "should return the payout of it"),
+        (_PENDING_TOO, _AVAILABLE_ALONE.replace("== 0", "< 0"), "is not more than zero"),
+    ],
     # verify_webhooks
+    "genuine_messages": [
+        (_DUMPED, "json.dumps(event, separators=(',', ':')).encode()", "seen: body_reserialised expected: payment_int"),
+        (_DUMPED, "body[:-1]", "line 4: verify(body[:-1]"),
+        (f"verify({_DUMPED}, {_REST})", "pass", "whose amount was changed gets through"),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}{_THEN}", "301 seconds old gets through"),
+    ],
     # charge_in_one_call
+    "shipped_unpaid": [
+        ("charge is not None", 'charge.status != "failed"', "Nobody has answered the prompt yet"),
+        ("charge is not None", 'charge.status == "paid"', "paid. seen: False expected: True line 9: return"),
+        ("charge is not None", "charge.status", "A customer has paid. seen: succeeded expected: True"),
+        ("return False", "return True", "The wallet holds too little"),
+    ],
     # when_payments_fail
     # retries_dead_letters_and_replay
     # idempotency
@@ -61,6 +95,7 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     name = f"cell of {exercise.name}"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {"bench": bench, "pay": bench.client, "Decimal": Decimal, "exercises": exercises}
+    names |= {"json": json, "verify": verify, "PaymentDeclined": PaymentDeclined}
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())

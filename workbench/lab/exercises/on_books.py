@@ -30,11 +30,14 @@ def _net_of_39(bench: Bench) -> Iterator[Verdict]:
     if any(minor == _NET and number not in given_back for number, minor in owed.items()):
         yield done("The customer paid K40.00, the service kept K1.00, and the merchant is owed K39.00.")
     if _NET in owed.values():
-        yield wrong("K39.00 were the merchant's, and the payment was refunded: take another.")
+        yield wrong("The merchant had K39.00, and the payment was refunded. Take another.", at="refund")
     near = [(minor, owed[number]) for number, minor in gross.items() if minor in _ABOUT]
     if near:
         paid, left = near[-1]
-        yield wrong(f"Of {kwacha(paid)} the fee is taken, and the merchant is owed {kwacha(left)}.")
+        yield wrong(
+            f"The fee is taken from {kwacha(paid)}, and the merchant is owed {kwacha(left)}.",
+            seen=kwacha(left), expected=kwacha(_NET), at="amount=",
+        )  # fmt: skip
     yield not_yet("No payment in the books leaves the merchant with K39.00.")
 
 
@@ -45,9 +48,12 @@ def _smallest_fee(bench: Bench) -> Iterator[Verdict]:
     if _SMALLEST in charged:
         yield done("One percent of 50 ngwee is half a ngwee, which is rounded up. Of 49 the operator keeps nothing.")
     if charged:
-        yield wrong(f"Of {kwacha(min(charged))} the operator keeps a fee. It does so of a smaller payment, too.")
+        yield wrong(f"The operator keeps a fee of {kwacha(min(charged))}, and of a smaller payment too.", at="amount=")
     if small:
-        yield wrong(f"Of {kwacha(max(small.values()))} the operator keeps nothing: it is too small.")
+        yield wrong(
+            f"The operator keeps nothing of {kwacha(max(small.values()))}: it is too small.",
+            seen="no fee", expected="a fee of K0.01", at="amount=",
+        )  # fmt: skip
     yield not_yet("No payment that small is in the books.")
 
 
@@ -132,9 +138,10 @@ def _in_debt(bench: Bench) -> Iterator[Verdict]:
     if not any(each.payment_intent in lilies for each in bench.looking().refunds.each()):
         yield not_yet("The Lily is sold. Pay out what the merchant has, then refund the Lily.")
     yield wrong(
-        f"The merchant owes K{owed:,.2f} of K{price:,.2f}: the rest of the refund came out of its own balance. Let a "
-        "night pass after the sale, and ask for a payout of all that is available before the refund."
-    )
+        "The rest of the refund came out of the merchant's own balance. Let a night pass after the sale, and ask for a "
+        "payout of all that is available before the refund.",
+        seen=f"K{owed:,.2f} owed", expected=f"K{price:,.2f} owed", at="refunds.create(",
+    )  # fmt: skip
 
 
 def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Verdict]:

@@ -152,13 +152,17 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
     if not found:
         yield not_yet(f"No charge with the reference {_LOST_ORDER} is there.")
     if len(paid) > 1:
-        yield wrong(f"The customer has paid {len(paid)} times. The second request needs the first one's key.")
+        yield wrong(
+            "The second request needs the first one's key.",
+            seen=f"{len(paid)} payments", expected="1 payment", at="idempotency_key",
+        )  # fmt: skip
     if not paid:
-        yield wrong(f"The charge is {found[-1].status}. Take a number that is no test number.")
+        yield wrong("Take a number that is no test number.", seen=found[-1].status, expected="succeeded", at="phone=")
     if paid[0].amount != _LOST_MINOR:
         yield wrong(
-            f"The customer has paid {kwacha(int(paid[0].amount))}, not K12.05. The amount of a charge counts ngwee."
-        )
+            "The amount of a charge counts ngwee.",
+            seen=kwacha(int(paid[0].amount)), expected=kwacha(_LOST_MINOR), at="amount=",
+        )  # fmt: skip
     calls = _calls_to(bench, "POST /v1/charges")
     asked = [each for each in calls if _json_of(each.request.body).get("reference") == _LOST_ORDER]
     answered = [place for place, each in enumerate(asked) if paid[0].id in each.response.body]
@@ -166,12 +170,15 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
         yield done(f"Asked {len(answered)} times, paid once: K12.05.")
     since = asked[answered[0] + 1 :] if answered else []
     if not since:
-        yield not_yet("The customer has paid K12.05. Now suppose that the answer was lost: ask again.")
+        yield not_yet("The customer has paid K12.05. Now suppose that the response was lost: ask again.")
     if since[-1].request.headers.get(_KEY) != asked[answered[0]].request.headers.get(_KEY):
-        yield wrong("The second request had a key of its own: had it gone through, the customer would have paid twice.")
+        yield wrong(
+            "The second request had a key of its own: had it gone through, the customer would have paid twice.",
+            at="idempotency_key",
+        )
     yield wrong(
-        f"The second request was refused with {since[-1].response.status}: under the first one's key it has to "
-        "be the first one, field by field."
+        f"The second request was refused with {since[-1].response.status}: under the first one's key it must "
+        "equal the first one in every field."
     )
 
 
@@ -310,7 +317,7 @@ def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
 _OWN_ID, _TYPE = "evt_mine", "charge.failed"
 _REFUSALS = {
     "timestamp_stale": "the timestamp is older than 300 seconds; bench.clock.now_ms is the present moment",
-    "timestamp_in_future": "the timestamp lies ahead of bench.clock, whose moment is bench.clock.now_ms",
+    "timestamp_in_future": "the timestamp is ahead of bench.clock; bench.clock.now_ms is the present moment",
     "timestamp_malformed": "the timestamp should be a whole number of seconds, not of milliseconds",
     "body_not_an_event": "it is signed, and its body is no event: it needs id, type, timestamp and data.object",
 }
@@ -326,20 +333,27 @@ def _own_message(bench: Bench) -> Iterator[Verdict]:
 def _of_arrival(arrival: "Arrival", issued: list[str]) -> Iterator[Verdict]:
     """A message that was wrong before makes the right one a duplicate, which is no mistake of it."""
     if arrival.verdict == "refused":
-        yield wrong(f"The receiver refused it: {_REFUSALS.get(arrival.reason, arrival.reason)}.")
+        why = _REFUSALS.get(arrival.reason, arrival.reason)
+        yield wrong(f"The receiver refused it: {why}.", seen=arrival.reason, expected="accepted", at="receive(")
     event = _json_of(arrival.body.decode("utf-8", "replace"))
     if event.get("type") != _TYPE:
-        yield wrong(f"The signature held, and its type is {event.get('type')}, not {_TYPE}. Send it again with that.")
+        yield wrong(
+            "The signature holds, and the type is another. Send it again with the right one.",
+            seen=str(event.get("type")), expected=_TYPE, at='"type"',
+        )  # fmt: skip
     if event.get("id") != _OWN_ID:
-        yield wrong(f"The header says {_OWN_ID}, and its body calls it {event.get('id')}: one message has one id.")
+        yield wrong(
+            "A message has one id, in its header and in its body. The body has another.",
+            seen=str(event.get("id")), expected=_OWN_ID, at='"id"',
+        )  # fmt: skip
     if arrival.error is not None:
         why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
-        yield wrong(f"The signature held, and a handler failed with {why}. Take a type without a handler.")
+        yield wrong(f"The signature holds, and a handler failed with {why}. Take a type without a handler.")
     try:
         verify(arrival.body, arrival.headers, issued, now_s=int(arrival.headers[TIMESTAMP_HEADER]))
     except SignatureRefused:
         yield wrong("It is signed with a secret of your own. Sign it with the endpoint's: receiver.secrets[0].")
-    yield done("The receiver has taken it for genuine: whoever holds the secret can sign. So keep it.")
+    yield done("The receiver accepted it. Anybody who holds the secret can sign, so keep it safe.")
 
 
 _MAX_ATTEMPTS = 10
