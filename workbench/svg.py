@@ -22,8 +22,6 @@ MONO: Final = "ui-monospace,'SFMono-Regular',Menlo,Consolas,'DejaVu Sans Mono',m
 _LETTER: Final = 6.5
 HALO: Final = {"stroke": PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
 """Around a text: it keeps the line behind it from running through it."""
-
-
 WIDTH, EDGE = 700, 16
 """How wide a drawing is that has no width of its own, and how far from its edge its texts begin."""
 
@@ -38,10 +36,10 @@ class Drawing(NamedTuple):
         return self.says
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:  # noqa: ANN401  IPython's
-        return shown(self.says, self.svg)
+        return mimebundle(self.says, self.svg)
 
 
-def shown(says: str, svg: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+def mimebundle(says: str, svg: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """The value of `_repr_mimebundle_`: no HTML beside it, since where both are offered no picture would be shown."""
     return {"text/plain": says, "image/svg+xml": svg}, {"image/svg+xml": {"alt": says}}
 

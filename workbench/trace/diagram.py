@@ -225,7 +225,7 @@ class SequenceDiagram:
         return str(self.table)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        return svg.shown(repr(self), self.svg)
+        return svg.mimebundle(repr(self), self.svg)
 
 
 def _in_mermaid(text: str) -> str:
