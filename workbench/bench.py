@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from workbench.analysis.tables import Tables
     from workbench.lab.dashboard import Dashboard
     from workbench.lab.desk import Desk
+    from workbench.pictures import Pictures
     from workbench.sandbox.engine import Engine
 
 APP_URL = "http://testserver/webhooks"
@@ -282,6 +283,13 @@ class Workbench(Session):
         # In process nothing answers at an address; the file stands beside the notebooks.
         page = f"{self.base_url}{PAGE}" if self.is_served else "interface.md"
         return GapRows(self.control.gaps(), self.untraced.trace, page)
+
+    @property
+    def pictures(self) -> "Pictures":
+        """Pictures of states, retries, a webhook, a payment's ledger and the flow of money, of this sandbox's own."""
+        from workbench.pictures import Pictures
+
+        return Pictures(self)
 
     def delivery_faults(self, *faults: str, endpoint: str | None = None) -> None:
         """Make deliveries `duplicate`, `out_of_order`, both, or with neither named well-behaved again.

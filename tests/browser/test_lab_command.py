@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +13,7 @@ import httpx
 import nbformat
 import psutil
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 from workbench.resources import course, notebooks
@@ -179,6 +181,18 @@ def test_a_shipped_notebook_is_not_marked_as_changed_when_its_kernel_answers(pag
     # A change would be shown when JupyterLab has the kernel's own description.
     page.wait_for_timeout(SETTLES_MS)
     expect(page.locator(".lm-TabBar-tab.jp-mod-dirty", has_text=shipped)).to_have_count(0)
+
+
+@pytest.mark.parametrize(("is_light", "paper"), [("true", (253, 252, 249)), ("false", (26, 27, 31))])
+def test_a_picture_has_its_description_and_the_colours_of_the_theme(
+    page: "Page", opened: Opened, is_light: str, paper: tuple[int, ...]
+):
+    go(page, opened.url.replace(f"/lab/tree/{FIRST}", f"/lab/workspaces/drawn/tree/{notebooks()[1].name}"))
+    page.evaluate("(light) => { document.body.dataset.jpThemeLight = light; }", is_light)
+    picture = page.get_by_alt_text("customer (wallet) → operator (float): K150.00")
+    picture.scroll_into_view_if_needed()
+    with Image.open(BytesIO(picture.screenshot())) as shot:
+        assert shot.convert("RGB").getpixel((8, 30)) == paper
 
 
 def test_ctrl_c_ends_it_and_its_kernels(opened: Opened):

@@ -106,10 +106,10 @@ class TestTheDiagram:
         assert [str(each) for each in hidden if str(each) in svg + repr(shop.bench.trace.sequence)] == []
         root = drawn(svg)
         assert (root.get("role"), bool(root.get("aria-label"))) == ("img", True)
-        assert [each.tag for each in root][:3] == [f"{SVG}title", f"{SVG}desc", f"{SVG}rect"]
+        assert [each.tag for each in root][:4] == [f"{SVG}{name}" for name in ("title", "desc", "style", "rect")]
         assert "customer's phone" in (root[1].text or "")
-        assert root[2].get("fill", "").startswith("#"), "a background of its own, on a dark page too"
-        assert [each for each in ("href", "url(", "<script", "<style", "@import", "<image") if each in svg] == []
+        assert root[3].get("fill", "").startswith("#"), "a background of its own, on a dark page too"
+        assert [each for each in ("href", "url(", "<script", "@import", "<image") if each in svg] == []
         assert svg.count("http") == svg.count('xmlns="http://www.w3.org/2000/svg"')
 
     def test_a_key_that_stands_in_a_text_of_the_merchant_is_masked_in_every_row(self):

@@ -68,3 +68,13 @@ def day_start_ms(at_ms: int, *, days_on: int = 0) -> int:
 def clock_text(at_ms: int) -> str:
     """Wall-clock time in Lusaka for people: `08:00:05`."""
     return moment(at_ms).astimezone(LUSAKA).strftime("%H:%M:%S")
+
+
+def span(seconds: int, *, units: int = 2) -> str:
+    """How long that is, in so many of the largest units that count: `1 d 2 h`, `5 min`, `20 s`."""
+    left, parts = max(0, seconds), []
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:units]) or "0 s"

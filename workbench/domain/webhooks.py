@@ -155,7 +155,8 @@ _SLOW_DOWN_MS = 60_000
 _AT_LEAST_MS = {429: _SLOW_DOWN_MS, 502: _SLOW_DOWN_MS, 503: 0, 504: _SLOW_DOWN_MS}
 """Statuses that ask for time → how much they get without a Retry-After."""
 _GONE = 410
-_JITTER_PERMILLE = 200
+JITTER_PERMILLE: Final = 200
+"""By so much of itself a wait is shorter or longer at most."""
 
 
 def outcome_of(
@@ -171,7 +172,7 @@ def outcome_of(
         return Outcome(DEAD_LETTER, disables_endpoint=True)
     if attempt_number >= len(gaps.retry_schedule_s):
         return Outcome(DEAD_LETTER)
-    wait_ms = gaps.retry_schedule_s[attempt_number] * (1000 - _JITTER_PERMILLE + jitter)
+    wait_ms = gaps.retry_schedule_s[attempt_number] * (1000 - JITTER_PERMILLE + jitter)
     if status_code in _AT_LEAST_MS and gaps.delivery_retry_after == "honoured":
         at_most_ms = 2 * max(wait_ms, _SLOW_DOWN_MS)
         wait_ms = max(wait_ms, _AT_LEAST_MS[status_code], min((retry_after_s or 0) * 1000, at_most_ms))

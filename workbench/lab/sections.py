@@ -38,16 +38,6 @@ def utc(at_s: float | None) -> str:
     return "" if at_s is None else f"{moment(int(at_s * 1000)):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def span(seconds: float) -> str:
-    """How long that is, in the two largest units that count: `1 d 2 h`, `5 min`, `20 s`."""
-    left, parts = max(0, round(seconds)), []
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2]) or "0 s"
-
-
 def counted(count: int, one: str) -> str:
     """`1 event`, `2 events`."""
     return f"{count} {one if count == 1 else f'{one}s'}"

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
+from workbench import svg
 from workbench.domain.ids import with_short_ids
-from workbench.domain.masking import shortened, xml_text
+from workbench.domain.masking import shortened
 from workbench.domain.wire.trace_rows import call_of, screen_of
 from workbench.render import Table, table
 from workbench.visible import visible
@@ -93,7 +93,6 @@ def _step(
 
 
 _TITLE: Final = "Who told whom what"
-_LETTER: Final = 6.5
 _LEFT: Final = 96
 """Where the times stand."""
 _BESIDE, _RIGHT, _HEAD, _HEAD_BOX, _NARROWEST, _LEAST = 64, 24, 76, 30, 150, 420
@@ -101,11 +100,7 @@ _STEP, _RESPONSE, _DAY, _AFTER = 34, 26, 30, 8
 """How far down each goes."""
 _LONG: Final = 900
 """A picture of this height repeats the names of the lanes at its end."""
-_PAPER, _INK, _FAINT, _RULE, _BAD = "#fdfcf9", "#22262b", "#5c6670", "#c9ced4", "#b3261e"
-_COLOURS: Final = {"call": "#1a5fa8", "screen": "#7a3e9d", "entry": "#1b6e45", "webhook": "#94500a"}
-_HALO: Final = {"stroke": _PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
-"""Around a text: it keeps the line behind it from running through it."""
-_FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+_COLOURS: Final = {"call": svg.BLUE, "screen": svg.PURPLE, "entry": svg.GREEN, "webhook": svg.BROWN}
 
 
 def _drawn(steps: Sequence[Step], note: str) -> str:
@@ -118,23 +113,9 @@ def _drawn(steps: Sequence[Step], note: str) -> str:
         f"{each.at}: {each.source} to {each.target}: {each.label}{each.response and f', answered {each.response}'}."
         for each in steps
     )
-    label = _text(f"{_TITLE}. {len(steps)} steps between {', '.join(lanes)}.")
-    start = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{label}" font-family="{_FONT}" font-size="12" style="max-width:100%;height:auto">'
-    )
-    parts = [
-        start,
-        _tag("title", _TITLE),
-        _tag("desc", " ".join(spoken)),
-        _box(0.5, 0.5, width - 1, height - 1, _PAPER, _RULE),
-        _label(16, 24, _TITLE, _INK, font_size=13, font_weight=600),
-        _label(width - 16, 24, note, _FAINT, font_size=11, text_anchor="end"),
-        *_lifelines(lanes, bottom),
-        *body,
-        "</svg>",
-    ]
-    return "\n".join(parts)
+    label = f"{_TITLE}. {len(steps)} steps between {', '.join(lanes)}."
+    parts = [*_lifelines(lanes, bottom), *body]
+    return svg.drawn(_TITLE, label, " ".join(spoken), (width, height), parts, note=note)
 
 
 def _placed(steps: Sequence[Step]) -> dict[str, int]:
@@ -146,13 +127,9 @@ def _placed(steps: Sequence[Step]) -> dict[str, int]:
     for step in sorted(steps, key=lambda step: abs(names.index(step.source) - names.index(step.target))):
         first, last = sorted((names.index(step.source), names.index(step.target)))
         between = names[first:last]
-        wanted = _width(max(step.label, step.response, key=len)) + 44
+        wanted = svg.width_of(max(step.label, step.response, key=len)) + 44
         gaps[between[-1]] += max(0, wanted - sum(gaps[each] for each in between))
     return dict(zip(names, accumulate(gaps.values(), initial=_LEFT + _BESIDE), strict=False))
-
-
-def _width(text: str) -> int:
-    return round(len(text) * _LETTER)
 
 
 def _lifelines(lanes: Mapping[str, int], bottom: int) -> list[str]:
@@ -160,11 +137,11 @@ def _lifelines(lanes: Mapping[str, int], bottom: int) -> list[str]:
     heads = [_HEAD - _HEAD_BOX, bottom] if bottom > _LONG else [_HEAD - _HEAD_BOX]
     parts = []
     for name, x in lanes.items():
-        half = _width(name) // 2 + 14
-        parts.append(_line(x, _HEAD, x, bottom, _RULE, stroke_width=1.5))
+        half = svg.width_of(name) // 2 + 14
+        parts.append(svg.line(x, _HEAD, x, bottom, svg.RULE, stroke_width=1.5))
         for y in heads:
-            parts.append(_box(x - half, y, 2 * half, _HEAD_BOX, "#ffffff", _INK))
-            parts.append(_label(x, y + 19, name, _INK, font_weight=600, text_anchor="middle"))
+            parts.append(svg.box(x - half, y, 2 * half, _HEAD_BOX, svg.GROUND, svg.INK))
+            parts.append(svg.text(x, y + 19, name, svg.INK, font_weight=600, text_anchor="middle"))
     return parts
 
 
@@ -176,12 +153,12 @@ def _arrows(steps: Sequence[Step], lanes: Mapping[str, int], width: int) -> tupl
         if step.at[:10] != day:
             day, time = step.at[:10], ""
             y += _DAY
-            parts.append(_line(_LEFT - 8, y - 12, width - 16, y - 12, _RULE, stroke_dasharray="1 4"))
-            parts.append(_label(16, y - 8, day, _FAINT, font_size=11, font_weight=600))
+            parts.append(svg.line(_LEFT - 8, y - 12, width - 16, y - 12, svg.RULE, stroke_dasharray="1 4"))
+            parts.append(svg.text(16, y - 8, day, svg.FAINT, font_weight=600))
         y += _STEP
         if step.at[11:] != time:
             time = step.at[11:]
-            parts.append(_label(16, y + 4, time, _FAINT, font_size=11))
+            parts.append(svg.text(16, y + 4, time, svg.FAINT))
         parts += _arrow(step, y, lanes)
         if step.response:
             y += _RESPONSE
@@ -197,39 +174,15 @@ def _arrow(step: Step, y: int, lanes: Mapping[str, int], *, is_response: bool = 
         start, end = end, start
     sign = 1 if end > start else -1
     is_bad = step.is_bad and (is_response or not step.response)
-    colour = _BAD if is_bad else _COLOURS[step.kind]
+    colour = svg.BAD if is_bad else _COLOURS[step.kind]
     text = step.response if is_response else step.label
     dashes = {"stroke_dasharray": "6 4"} if is_response else {}
-    tip = f"{end},{y} {end - sign * 9},{y - 4.5:g} {end - sign * 9},{y + 4.5:g}"
     return [
-        _line(start, y, end - sign * 8, y, colour, stroke_width=1.6, **dashes),
-        _tag("polygon", points=tip, fill=colour),
-        _tag("circle", cx=start, cy=y, r=3.2, fill=colour),
-        _label((start + end) // 2, y - 7, f"✗ {text}" if is_bad else text, colour, text_anchor="middle", **_HALO),
+        svg.line(start, y, end - sign * 8, y, colour, stroke_width=1.6, **dashes),
+        svg.arrow_head(end, y, (sign, 0), colour),
+        svg.tag("circle", cx=start, cy=y, r=3.2, fill=colour),
+        svg.text((start + end) // 2, y - 7, f"✗ {text}" if is_bad else text, colour, text_anchor="middle", **svg.HALO),
     ]
-
-
-def _tag(name: str, text: str | None = None, /, **attributes: object) -> str:
-    """An element, with this text in it; `_` in the name of an attribute stands for a hyphen."""
-    written = "".join(f' {each.replace("_", "-")}="{value}"' for each, value in attributes.items())
-    return f"<{name}{written}/>" if text is None else f"<{name}{written}>{_text(text)}</{name}>"
-
-
-def _box(x: float, y: float, width: int, height: int, fill: str, stroke: str) -> str:
-    return _tag("rect", x=f"{x:g}", y=f"{y:g}", width=width, height=height, rx=6, fill=fill, stroke=stroke)
-
-
-def _line(x1: int, y1: int, x2: int, y2: int, stroke: str, **more: object) -> str:
-    return _tag("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, **more)
-
-
-def _label(x: int, y: int, text: str, fill: str, **more: object) -> str:
-    usual = {"font_size": 12, "font_weight": 400, "text_anchor": "start"}
-    return _tag("text", text, x=x, y=y, fill=fill, **{**usual, **more})
-
-
-def _text(text: str) -> str:
-    return escape(xml_text(text))
 
 
 MOST_ROWS: Final = 60
@@ -272,8 +225,7 @@ class SequenceDiagram:
         return str(self.table)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        # No HTML beside it: where both are offered, the picture would not be shown.
-        return {"text/plain": repr(self), "image/svg+xml": self.svg}, {"image/svg+xml": {"alt": repr(self)}}
+        return svg.mimebundle(repr(self), self.svg)
 
 
 def _in_mermaid(text: str) -> str:

@@ -9,10 +9,10 @@ from msgspec import UnsetType
 from workbench.domain import wire
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES
 from workbench.domain.masking import mask
-from workbench.domain.moments import moment
+from workbench.domain.moments import moment, span
 from workbench.domain.phones import EVERY_OPERATOR
 from workbench.lab import views
-from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, span, when
+from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, when
 
 _PATH: Final = "/v1/api_keys"
 _KEPT: Final = "This bench calls with this key, which would be its end: roll it instead."

@@ -7,7 +7,7 @@ from typing import Final
 from workbench.domain import wire
 from workbench.domain.ids import short_id
 from workbench.domain.masking import Secret, mask, shortened
-from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339
+from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339, span
 from workbench.domain.webhooks import (
     DEAD_LETTER,
     DELIVERED,
@@ -21,7 +21,7 @@ from workbench.domain.webhooks import (
 from workbench.errors import InvalidRequest
 from workbench.lab import views
 from workbench.lab.dashboard.found import Opens
-from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, counted, span, utc, when
+from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, counted, utc, when
 from workbench.render import indented
 
 _MAX_RESPONSE: Final = 300

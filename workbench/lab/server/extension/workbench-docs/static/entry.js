@@ -1,5 +1,6 @@
 // A tile in JupyterLab's launcher, an entry of its Help menu and its palette: the service's documentation, in a tab.
-// And the name of the customer's phone beside a notebook, with what switches it on.
+// And the name of the customer's phone beside a notebook, with what switches it on. And pictures of a cell: each with the
+// colours of the theme, and with its own description, which JupyterLab leaves out, for whoever does not see it.
 //
 // JupyterLab loads an extension as a "container": an object with init, which is given the modules that all share,
 // and get, which answers with a module. A bundler writes such objects; this one is short enough to be written by hand.
@@ -13,7 +14,9 @@
     .workbench-handset:has(.wb-phone) .workbench-off { display: none; }
     .workbench-handset:not(:has(.wb-phone)) .jp-OutputArea { filter: grayscale(1); opacity: 0.55; padding: 0 12px; }
     .workbench-handset:not(:has(.wb-phone)) section { min-width: 0 !important; }
-    .workbench-handset section + p { display: none; }`;
+    .workbench-handset section + p { display: none; }
+    body[data-jp-theme-light="true"] .jp-RenderedSVG img { color-scheme: light; }
+    body[data-jp-theme-light="false"] .jp-RenderedSVG img { color-scheme: dark; }`;
   const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><path class="jp-icon3"
     fill="#616161" d="M5 3h10l4 4v14H5zm2 2v14h10V9h-4V5zm2 7h6v1.6H9zm0 3.2h6v1.6H9z"/></svg>`;
   let shared = {};
@@ -47,6 +50,15 @@
       return widget;
     }
 
+    function describe(changes) {
+      const added = changes.flatMap(({ addedNodes }) => [...addedNodes]).filter((each) => each.querySelectorAll);
+      for (const image of added.flatMap((each) => [each, ...each.querySelectorAll("img")])) {
+        if (!image.matches(".jp-RenderedSVG img:not([alt])")) continue;
+        const drawn = decodeURIComponent(image.src.slice(image.src.indexOf(",") + 1));
+        image.alt = new DOMParser().parseFromString(drawn, "image/svg+xml").querySelector("desc")?.textContent ?? "";
+      }
+    }
+
     // A cell's output in a tab of its own is an "Output View"; that of a cell tagged so is the customer's phone.
     function nameHandsets(shell) {
       const panels = [...shell.widgets("main")];
@@ -66,6 +78,7 @@
 
     function activate(app, launcher, palette, menu, restorer) {
       document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
+      new MutationObserver(describe).observe(document.body, { childList: true, subtree: true });
       const kept = new apputils.WidgetTracker({ namespace: "workbench-docs" });
       let opened = null;
       app.commands.addCommand(COMMAND, {

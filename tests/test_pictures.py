@@ -1,0 +1,224 @@
+"""The pictures: each tells what its table holds, in the drawing and in the text, on light and on dark paper."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import accumulate
+
+import pytest
+
+from workbench import Workbench, verify
+from workbench.domain import payments
+from workbench.domain.gaps import Gaps
+from workbench.domain.ledger import BANK, FLOAT, IN_TRANSIT, KIND_BY_CODE, RECIPES
+from workbench.domain.moments import span
+from workbench.domain.money import Money
+from workbench.domain.signatures import SCHEMES
+from workbench.pictures import Pictures
+from workbench.svg import Drawing
+
+NUMBER = "+260961234567"
+SVG = "{http://www.w3.org/2000/svg}"
+NARROWEST = 5.5
+"""Of a letter of the usual size in a narrow font."""
+
+
+def paid(bench: Workbench, description: str = "Fern & <Co>") -> str:
+    intent = bench.client.payment_intents.create(amount=Decimal("150.00"), description=description)
+    bench.client.payment_intents.confirm(intent.id, phone=NUMBER, provider="mtn")
+    bench.phone(NUMBER).enter_pin("1234")
+    return intent.id
+
+
+class Shop:
+    """A payment, cleared and swept; a refund; a payout."""
+
+    def __init__(self) -> None:
+        self.bench = Workbench(seed=7)
+        self.payment = paid(self.bench)
+        self.bench.clock.advance(days=1)
+        self.bench.client.refunds.create(payment_intent=self.payment, amount=Decimal("20.00"))
+        self.bench.clock.advance(days=1)
+        self.bench.client.payouts.create(amount=Decimal("100.00"))
+        self.bench.clock.advance(days=1)
+        self.postings = [each for page in self.bench.untraced.postings() for each in page]
+
+    @property
+    def every(self) -> list[Drawing]:
+        pictures = self.bench.pictures
+        machines = [pictures.state_machine(each) for each in ("payment_intent", "charge", "refund", "payout")]
+        drawings = [pictures.retry_timeline(), pictures.webhook(), pictures.ledger(self.payment), pictures.money_flow()]
+        return [*machines, *drawings, pictures.ledger("pi_none")]
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Shop]:
+    shop = Shop()
+    yield shop
+    shop.bench.close()
+
+
+def drawn(drawing: Drawing) -> ET.Element:
+    return ET.fromstring(drawing.svg)  # noqa: S314  our own text
+
+
+def words_in(drawing: Drawing) -> list[str]:
+    return [each.text or "" for each in drawn(drawing).iter(f"{SVG}text")]
+
+
+def test_each_is_a_picture_of_one_width_with_a_text_and_needs_nothing_from_outside(shop: Shop):
+    for each in shop.every:
+        data, metadata = each._repr_mimebundle_()
+        assert data == {"text/plain": repr(each), "image/svg+xml": each.svg}
+        assert metadata == {"image/svg+xml": {"alt": repr(each)}}
+        root = drawn(each)
+        assert (root.get("role"), root.get("width")) == ("img", "700")
+        assert root.findtext(f"{SVG}desc") == each.says
+        assert each.svg.count("http") == 1
+        assert [found for found in ("href", "url(", "<script", "@import", "<image") if found in each.svg] == []
+    assert shop.every == shop.every, "the same facts give the same picture"
+
+
+def test_no_text_is_small_or_longer_than_the_paper_and_every_colour_has_one_for_the_dark(shop: Shop):
+    for drawing in shop.every:
+        root = drawn(drawing)
+        for each in root.iter(f"{SVG}text"):
+            wide = len(each.text or "") * (7.25 if each.get("font-family") else NARROWEST)
+            x, anchor = float(each.get("x", "0")), each.get("text-anchor")
+            left = x - wide * {"start": 0, "middle": 0.5, "end": 1}[str(anchor)]
+            assert float(each.get("font-size", "0")) >= 12
+            assert left >= 4, each.text
+            assert left + wide <= 696, each.text
+        rules = root.findtext(f"{SVG}style") or ""
+        assert rules.startswith("@media (prefers-color-scheme:dark)")
+        used = {(name, each.get(name)) for each in root.iter() for name in ("fill", "stroke")}
+        assert [
+            name for name, colour in used if colour not in {None, "none"} and f'[{name}="{colour}"]{{' not in rules
+        ] == []
+
+
+@pytest.mark.parametrize("states", ["retryable", "failed"])
+@pytest.mark.parametrize("late", ["suspense", "succeeds"])
+def test_every_transition_is_a_line_with_its_event_and_a_row_of_the_text(states: str, late: str):
+    with Workbench(seed=7, gaps={"intent_states": states, "late_success": late}) as bench:
+        gaps = Gaps.chosen({"intent_states": states, "late_success": late})
+        tables = {
+            "payment_intent": payments.intent_transitions(gaps),
+            "charge": payments.charge_transitions(gaps),
+            "refund": payments.REFUND_TRANSITIONS,
+            "payout": payments.PAYOUT_TRANSITIONS,
+        }
+        for of, transitions in tables.items():
+            picture = bench.pictures.state_machine(of)
+            words, rows = words_in(picture), [each.split() for each in picture.says.splitlines()]
+            for (state, event), target in transitions.items():
+                assert [state, event, target] in rows
+            names = {*(state for state, _ in transitions), *transitions.values()}
+            assert sorted(words[2:]) == sorted([*names, *(event for _, event in transitions)])
+            starts = {(state, target) for (state, _), target in transitions.items()}
+            assert picture.svg.count("<polyline") >= len(starts) + 1, "an arrow each, and the one that begins"
+
+
+@pytest.mark.parametrize("schedule", [Gaps().retry_schedule_s, (0, *(1800,) * 48), (0,)])
+def test_every_attempt_of_the_schedule_stands_in_the_timeline_with_its_moment(schedule: tuple[int, ...]):
+    with Workbench(seed=7, gaps={"retry_schedule_s": schedule}) as bench:
+        picture = bench.pictures.retry_timeline()
+    words, dots = words_in(picture), [each.get("cx", "") for each in drawn(picture).iter(f"{SVG}circle")]
+    for place, at in enumerate(accumulate(schedule), start=1):
+        assert span(at, units=4) in words
+        assert f"{place}  " in picture.says
+        assert picture.says.count(span(at, units=4)) >= 1
+    assert len(dots) == len(schedule)
+    assert [int(each) for each in dots] == sorted(int(each) for each in dots)
+    assert "20 %" in picture.says
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_webhook_that_is_drawn_verifies(scheme: str):
+    with Workbench(seed=7, gaps={"signature_scheme": scheme}) as bench:
+        with pytest.raises(ValueError, match="No message was accepted"):
+            bench.pictures.webhook()
+        paid(bench)
+        arrival = bench.receiver.arrivals[-1]
+        picture = bench.pictures.webhook()
+        lines: dict[float, str] = {}
+        for each in drawn(picture).iter(f"{SVG}text"):
+            if each.get("font-family"):
+                lines[float(each.get("y", "0"))] = lines.get(float(each.get("y", "0")), "") + (each.text or "")
+        written = "".join(lines.values())
+        body = written[written.index('{"id"') : written.rindex("}") + 1].encode()
+        head = written[: written.index('{"id"')]
+        names = SCHEMES[scheme].headers
+        starts = [head.index(f"{name}: ") for name in names]
+        ends = [*starts[1:], len(head)]
+        headers = {
+            name: head[start + len(name) + 2 : end] for name, start, end in zip(names, starts, ends, strict=True)
+        }
+        assert {name.lower(): value for name, value in headers.items()} == arrival.headers
+        verify(body, headers, bench.receiver.secrets, now_s=bench.clock.now_ms // 1000, scheme=scheme)
+        assert [each for each in headers.values() if each not in picture.says] == []
+        assert body.decode() in picture.says
+        assert str(bench.receiver.secrets[0]) not in picture.svg
+        bench.receiver.receive(b"{}", arrival.headers)
+        assert bench.pictures.webhook() == picture, "what was refused is passed over"
+
+
+def test_a_key_or_a_number_in_a_text_of_the_merchant_is_masked():
+    with Workbench(seed=7) as bench:
+        key = str(bench.secret_key)
+        paid(bench, f"{key[:38]} {NUMBER}")
+        picture = bench.pictures.webhook()
+        assert [each for each in (key[:20], NUMBER) if each in "".join([*words_in(picture), picture.says])] == []
+
+
+def test_every_posting_of_a_payment_is_in_its_ledger_and_the_sides_are_equal(shop: Shop):
+    picture = shop.bench.pictures.ledger(shop.payment)
+    words, text = words_in(picture), picture.says.splitlines()
+    of_payment = [each for each in shop.postings if each.payment == shop.payment]
+    assert {each.kind for each in of_payment} >= {"funds_secured", "refund_asked", "refund_sent"}
+    amounts = [Money(each.amount_minor, each.currency).plain for each in of_payment]
+    balances = [line.split()[-1] for line in text if " balance " in line]
+    shown = [word for word in words if word.replace(".", "").isdigit()]
+    assert sorted(shown) == sorted([*amounts, *balances])
+    rows = [line.split() for line in text]
+    for each in of_payment:
+        assert [str(each.code), each.account, "(ZMW)", f"#{each.number}", amounts[of_payment.index(each)]] in rows
+    (sums,) = (word for word in words if word.startswith("Debits"))
+    debits, credits_ = (part.split("K")[1] for part in sums.split(" = "))
+    assert debits == credits_ == Money(sum(each.amount_minor for each in of_payment) // 2).plain
+    assert sums in text
+
+
+def test_every_posting_of_the_ledger_is_in_the_flow_of_money(shop: Shop):
+    picture = shop.bench.pictures.money_flow()
+    words, text = (", ".join(lines).replace(",  ", ", ") for lines in (words_in(picture), picture.says.splitlines()))
+    for each in shop.postings:
+        kind, amount = KIND_BY_CODE[each.code], Money(each.amount_minor, each.currency).plain
+        sign = "+" if each.side == kind.normal_side else "-"
+        shown = f"K{amount}" if kind in {BANK, FLOAT, IN_TRANSIT} else f"{each.account} {sign}{amount}"
+        assert f"{shown}, " in f"{words}, "
+        assert f"{shown}, " in f"{text}, "
+    for told in (
+        "customer (wallet) → operator (float): K150.00",
+        "operator (float) → operator (fees): K1.50",
+        "operator (float) → operator (in transit): K148.50",
+        "operator (in transit) → bank (settlement): K128.50",
+        "bank (settlement) → merchant (bank account): K100.00",
+        "operator (float) → customer (wallet): K20.00",
+    ):
+        assert told in picture.says
+    assert {each.kind for each in shop.postings} <= set(RECIPES)
+
+
+def test_of_many_entries_the_last_are_drawn_and_an_empty_ledger_says_so(shop: Shop):
+    with Workbench(seed=7) as bench:
+        assert "Nothing is booked yet." in words_in(bench.pictures.money_flow())
+        assert bench.pictures.ledger("pi_none").says.endswith("No entry names it.")
+        for _ in range(13):
+            paid(bench)
+        flow = bench.pictures.money_flow()
+        assert "the last 12 of 13 entries" in flow.says
+        assert [each.split()[0] for each in words_in(flow) if each[0] == "#"] == [f"#{place}" for place in range(2, 14)]
+    assert repr(shop.bench.pictures) == f"Pictures({', '.join(sorted(n for n in vars(Pictures) if n[0] != '_'))})"
+    with pytest.raises(ValueError, match="payment_intent, charge, refund, payout, not 'order'"):
+        shop.bench.pictures.state_machine("order")

@@ -1,0 +1,83 @@
+"""Pictures of how payments work, drawn from this sandbox's own tables: its transitions, schedule, ledger and messages.
+
+Each is a `Drawing`: an SVG, and a text that tells the same.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from workbench.domain import payments
+from workbench.domain.gaps import Gaps
+from workbench.domain.payments import Transitions
+from workbench.domain.wire.control import LedgerEntry, LedgerPosting
+from workbench.pictures.accounts import accounts_of
+from workbench.pictures.flow import money_flow
+from workbench.pictures.message import webhook
+from workbench.pictures.retries import retry_timeline
+from workbench.pictures.states import state_machine
+from workbench.receiver import Arrival
+from workbench.session import Session
+from workbench.svg import Drawing
+
+__all__ = ["Pictures"]
+
+_TABLES: Final[Mapping[str, Callable[[Gaps], Transitions]]] = {
+    "payment_intent": payments.intent_transitions,
+    "charge": payments.charge_transitions,
+    "refund": lambda _: payments.REFUND_TRANSITIONS,
+    "payout": lambda _: payments.PAYOUT_TRANSITIONS,
+}
+
+
+class Pictures:
+    """Pictures of what this sandbox does; each is drawn anew, and the same facts give the same picture."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def state_machine(self, of: str = "payment_intent") -> Drawing:
+        """The states of a payment_intent, charge, refund or payout, and every event that leads from one to another.
+
+        Raises ValueError: it has no states.
+        """
+        if of not in _TABLES:
+            message = f"states are of {', '.join(_TABLES)}, not {of!r}"
+            raise ValueError(message)
+        return state_machine(of, _TABLES[of](self._gaps()))
+
+    def retry_timeline(self) -> Drawing:
+        """When a webhook is sent again as long as nobody takes it, until it is a dead letter."""
+        return retry_timeline(self._gaps())
+
+    def webhook(self, arrival: Arrival | None = None) -> Drawing:
+        """What a message that `receiver` accepted is made of, and what of it is signed: the latest, or this one.
+
+        Raises ValueError: none was accepted yet, or this one was not.
+        """
+        among = self._session.receiver.arrivals if arrival is None else [arrival]
+        accepted = [each for each in among if each.verdict == "accepted"]
+        if not accepted:
+            raise ValueError("No message was accepted; creating a payment intent sends one.")
+        return webhook(accepted[-1], self._gaps().signature_scheme)
+
+    def ledger(self, payment: str) -> Drawing:
+        """The T-accounts of one payment: `payment` is the id of its intent, of a charge without one, or of a payout."""
+        return accounts_of(payment, *self._journal(payment))
+
+    def money_flow(self) -> Drawing:
+        """Who passed money to whom, and what is owed since: the latest entries of the ledger, one after another."""
+        return money_flow(*self._journal())
+
+    def _gaps(self) -> Gaps:
+        return Gaps.chosen(self._session.untraced.in_force())
+
+    def _journal(self, payment: str | None = None) -> tuple[list[LedgerEntry], list[LedgerPosting]]:
+        """The entries of the ledger and their postings, all or those of a payment."""
+        read = self._session.untraced
+        return (
+            [each for page in read.entries() for each in page if payment in {None, each.payment}],
+            [each for page in read.postings() for each in page if payment in {None, each.payment}],
+        )
+
+    def __repr__(self) -> str:
+        return "Pictures(ledger, money_flow, retry_timeline, state_machine, webhook)"

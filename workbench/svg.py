@@ -1,0 +1,143 @@
+"""Pictures as SVG: their elements, one palette for light and dark, and a drawing beside the text that stands for it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, Final, NamedTuple
+
+from workbench.domain.masking import mask, shortened, xml_text
+from workbench.visible import visible
+
+PAPER, GROUND, INK, FAINT, RULE, BAD = "#fdfcf9", "#ffffff", "#22262b", "#5c6670", "#c9ced4", "#b3261e"
+BLUE, PURPLE, GREEN, BROWN = "#1a5fa8", "#7a3e9d", "#1b6e45", "#94500a"
+TINT: Final = "#e8f0fa"
+"""The ground of what is to be told from the rest."""
+_IN_THE_DARK: Final[Mapping[str, str]] = {
+    PAPER: "#1a1b1f", GROUND: "#26282d", INK: "#e6e7ea", FAINT: "#b3b6bd", RULE: "#565a63", BAD: "#ffb4ab",
+    BLUE: "#a8c7fa", PURPLE: "#d9b8f0", GREEN: "#7ddc9a", BROWN: "#ffb870", TINT: "#23344d",
+}  # fmt: skip
+"""Each colour of the palette, and what stands for it where the page is dark."""
+_CLASS: Final = "wb-drawn"
+_FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+MONO: Final = "ui-monospace,'SFMono-Regular',Menlo,Consolas,'DejaVu Sans Mono',monospace"
+_LETTER: Final = 6.5
+HALO: Final = {"stroke": PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
+"""Around a text: it keeps the line behind it from running through it."""
+WIDTH, EDGE = 700, 16
+"""How wide a drawing is that has no width of its own, and how far from its edge its texts begin."""
+
+
+class Drawing(NamedTuple):
+    """A picture, and a text that tells the same facts."""
+
+    svg: str
+    says: str
+
+    def __repr__(self) -> str:
+        return self.says
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:  # noqa: ANN401  IPython's
+        return mimebundle(self.says, self.svg)
+
+
+def mimebundle(says: str, svg: str) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """The value of `_repr_mimebundle_`: no HTML beside it, since where both are offered no picture would be shown."""
+    return {"text/plain": says, "image/svg+xml": svg}, {"image/svg+xml": {"alt": says}}
+
+
+def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Iterable[str], *, note: str = "") -> str:
+    """The SVG of these parts on paper of this width and height, with its title; `note` stands beside it.
+
+    `label` is what a screen reader says first, `says` describes the whole.
+    """
+    width, height = size
+    body = "\n".join(
+        [
+            box(0.5, 0.5, width - 1, height - 1, PAPER, RULE),
+            text(16, 24, title, INK, font_size=13, font_weight=600),
+            text(width - 16, 24, note, FAINT, text_anchor="end"),
+            *parts,
+        ]
+    )
+    start = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="{_escaped(label)}" class="{_CLASS}" font-family="{_FONT}" font-size="12" '
+        'style="max-width:100%;height:auto">'
+    )
+    return "\n".join([start, tag("title", title), tag("desc", says), _dark(body), body, "</svg>"])
+
+
+def _dark(body: str) -> str:
+    """The rules by which the colours that a picture uses become those of the dark."""
+    rules = (
+        f'.{_CLASS} [{name}="{light}"]{{{name}:{dark}}}'
+        for light, dark in _IN_THE_DARK.items()
+        for name in ("fill", "stroke")
+        if f'{name}="{light}"' in body
+    )
+    return f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
+
+
+def drawing(title: str, says: str, height: int, parts: Iterable[str], *, note: str = "") -> Drawing:
+    """These parts and the text that says the same."""
+    return Drawing(drawn(title, f"{title}.", says, (WIDTH, height), parts, note=note), says)
+
+
+def shown_as(words: str, most: int = 0) -> str:
+    """A merchant's or a message's text as it may be shown: without secrets and unseen marks, and cut to `most`."""
+    made = visible(mask(words))
+    return shortened(made, most) if most else made
+
+
+def width_of(words: str) -> int:
+    """About how wide a text of the usual size is."""
+    return round(len(words) * _LETTER)
+
+
+def tag(name: str, content: str | None = None, /, **attributes: object) -> str:
+    """An element, with this text in it; `_` in the name of an attribute stands for a hyphen."""
+    written = "".join(f' {each.replace("_", "-")}="{value}"' for each, value in attributes.items())
+    return f"<{name}{written}/>" if content is None else f"<{name}{written}>{_escaped(content)}</{name}>"
+
+
+def box(x: float, y: float, width: float, height: float, fill: str, stroke: str) -> str:
+    """A rectangle with round corners."""
+    return tag("rect", x=f"{x:g}", y=f"{y:g}", width=width, height=height, rx=6, fill=fill, stroke=stroke)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, stroke: str, **more: object) -> str:
+    """A straight line."""
+    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, **more)
+
+
+def text(x: float, y: float, words: str, fill: str, **more: object) -> str:
+    """A line of text, which begins at `x` unless `text_anchor` says otherwise."""
+    usual = {"font_size": 12, "font_weight": 400, "text_anchor": "start"}
+    return tag("text", words, x=x, y=y, fill=fill, **{**usual, **more})
+
+
+def centred(x: float, y: float, words: str, **more: object) -> str:
+    """A line of text around a point."""
+    return text(x, y, words, INK, text_anchor="middle", **{"font_weight": 600, **more})
+
+
+def arrow(points: Sequence[tuple[int, int]], colour: str = BLUE) -> list[str]:
+    """A line through points, with its tip at the last."""
+    (x1, y1), (x2, y2) = points[-2:]
+    along = ((x2 > x1) - (x2 < x1), (y2 > y1) - (y2 < y1))
+    body = [*points[:-1], (x2 - 8 * along[0], y2 - 8 * along[1])]
+    path = " ".join(f"{x},{y}" for x, y in body)
+    return [
+        tag("polyline", points=path, fill="none", stroke=colour, stroke_width=1.6),
+        arrow_head(x2, y2, along, colour),
+    ]
+
+
+def arrow_head(x: float, y: float, along: tuple[int, int], colour: str) -> str:
+    """The tip of an arrow at a point: `along` is where it goes, such as (1, 0) for to the right."""
+    back, side = (x - 9 * along[0], y - 9 * along[1]), (4.5 * along[1], 4.5 * along[0])
+    ends = ((x, y), (back[0] + side[0], back[1] + side[1]), (back[0] - side[0], back[1] - side[1]))
+    return tag("polygon", points=" ".join(f"{at:g},{down:g}" for at, down in ends), fill=colour)
+
+
+def _escaped(words: str) -> str:
+    return escape(xml_text(words))
