@@ -1,9 +1,12 @@
 """The page of a notebook: one file of HTML with contents, folds and two colour schemes, and without a script."""
 
 import re
+from base64 import b64encode
 from itertools import chain
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from workbench.notebook_files import nbformat
 
@@ -14,6 +17,7 @@ _PRIORITY: Final = ["text/html", "image/svg+xml", "image/png", "text/markdown", 
 """No widgets: a page shows the HTML or text beside them."""
 _NEXT: Final = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
 """A link to another notebook, whose page stands beside this one."""
+_IMAGE: Final = re.compile(r'(<img\b[^>]*? src=)"(?!\w+:)([^"]+)"')
 _HEADING: Final = re.compile(r'<h([1-3]) id="([^"]+)">(.+?)<a class="anchor-link"', re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]+>")
 
@@ -26,8 +30,8 @@ class Heading(NamedTuple):
     text: str
 
 
-def write_page(node: nbformat.NotebookNode, path: Path) -> None:
-    """Write the page of a notebook; its images are in it."""
+def write_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
+    """Write the page of a notebook; the pictures that its text names, from `folder`, are in it."""
     from jinja2 import PackageLoader
     from nbconvert import HTMLExporter
     from traitlets.config import Config
@@ -36,14 +40,22 @@ def write_page(node: nbformat.NotebookNode, path: Path) -> None:
         config=Config(NbConvertBase={"display_data_priority": _PRIORITY}),
         extra_loaders=[PackageLoader("workbench")],
         template_file="notebook.html.j2",
-        embed_images=True,
         preprocessors=[_with_folds],
         filters={"headings": headings},
     )
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
     # A heading without words, as the corner of a DataFrame has it, is none.
     body = body.replace("<th></th>", "<td></td>")
+    body = _IMAGE.sub(lambda found: f'{found[1]}"{_embedded(folder, found[2])}"', body)
     path.write_text(_NEXT.sub(r'href="\1.html\2"', body), "utf-8")
+
+
+def _embedded(folder: Path, source: str) -> str:
+    """A picture's file as what stands for it; nbconvert's own way closes every tag of the text (its issue 2020)."""
+    file, kind = folder / unquote(source), guess_type(source)[0] or ""
+    if not kind.startswith("image/") or not file.is_file():
+        return source
+    return f"data:{kind};base64,{b64encode(file.read_bytes()).decode()}"
 
 
 def headings(html: str) -> list[Heading]:

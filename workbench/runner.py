@@ -186,7 +186,7 @@ def execute(task: Task) -> Result:
             timings = tuple(_timings(node))
             failure = failure and _placed(failure, node)
             nbformat.write(_cleaned(node), written)
-            write_page(node, page)
+            write_page(node, page, folder=task.notebook.parent)
         except Exception as error:  # noqa: BLE001  what was executed is no notebook: this one failed, the rest run
             failure = failure or _failed(task, error)
     return Result(task.name, time.monotonic() - started, timings, failure)
