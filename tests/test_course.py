@@ -17,6 +17,7 @@ import pytest
 from tests.test_house import ROOT, tracked
 from workbench import resources
 from workbench.lab.exercises import EXERCISES
+from workbench.notebook_page import HIDDEN
 from workbench.resources import Notebook, course
 
 FOLDER = ROOT / "notebooks"
@@ -122,7 +123,16 @@ def renewed_notebook(notebook: Notebook, text: str) -> str:
     for cell in node["cells"]:
         if cell["id"] in made:
             cell["source"] = made[cell["id"]].splitlines(keepends=True)
+        fold_in_lab(cell["metadata"])
     return json.dumps(node, indent=1, ensure_ascii=False) + "\n"
+
+
+def fold_in_lab(metadata: dict[str, Any]) -> None:
+    """JupyterLab folds a cell's code where this is set: it is set where the tag is, and nowhere else."""
+    if HIDDEN in metadata.get("tags", ()):
+        metadata["jupyter"] = {"source_hidden": True}
+    else:
+        metadata.pop("jupyter", None)
 
 
 def renewed_table(text: str) -> str:

@@ -204,11 +204,11 @@ def test_each_kind_of_assert_says_what_its_values_were(mixed: Run):
     assert cells[f"cell-{len(ASSERTS) + 1}"].outputs[-1].evalue == ASSERTS["equal"][1]
 
 
-def test_a_page_asks_no_other_host_and_has_a_language_a_title_its_words_and_its_diagrams(mixed: Run):
+def test_a_page_asks_no_other_host_and_has_a_language_a_title_its_words_folds_and_diagrams(mixed: Run):
     page = mixed.page("shop")
     assert ELSEWHERE.findall(page + mixed.page("failing")) == []
     assert re.search(r'<html[^>]* lang="en"', page)
-    assert all(each in page for each in ("<title>shop</title>", "<h1", "20.00"))
+    assert all(each in page for each in ("<title>shop</title>", "<h1", "20.00", "<summary>Parameters</summary>"))
     diagram = re.search(r'<img[^>]* src="data:image/svg\+xml;base64,[^>]*>', mixed.page("raw"))
     assert 'alt="Who told whom what' in diagram[0]
 

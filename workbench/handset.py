@@ -13,11 +13,29 @@ from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text
-from workbench.domain.phones import mask_phone
+from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.render import Rows, Table, Widget, bundle, table, with_widget
 from workbench.visible import visible
 
 _WIDTH = 32
+_CASE = (
+    "box-sizing:border-box;width:16em;max-width:100%;padding:.8em .8em 1em;border:3px solid #5c6675;"
+    "border-radius:1.6em 1.6em 2.4em 2.4em;background:#2c313a;line-height:1.4;"
+    "break-inside:avoid;print-color-adjust:exact"
+)
+_EAR = "width:3.2em;height:.35em;margin:0 auto .7em;border-radius:1em;background:#5c6675"
+_LCD = "min-height:11em;padding:0 .6em .6em;border-radius:.5em;background:#e4eedd;color:#15230e"
+"""The screen has its own colours, so that it is read on any ground; those of the case are for the eye alone."""
+_BAR = (
+    "display:flex;justify-content:space-between;gap:.6em;margin:0 -.6em;padding:.3em .6em;"
+    "border-bottom:1px solid #6f8165;font-size:.8em"
+)
+_WORDS = "margin:.6em 0;font-family:monospace;font-size:.95em;overflow-wrap:anywhere"
+_CALLS = (
+    "height:1.5em;margin:.8em .2em .5em;border-radius:1em;"
+    "background:linear-gradient(90deg,#12702f 32%,#2c313a 0 68%,#b3261e 0)"
+)
+_KEYS = "height:6.4em;background:radial-gradient(closest-side,#566072 78%,#2c313a 82%) 0 0/33.33% 25%"
 _STILL = "A still picture of that moment. Run the cells in JupyterLab, and the phone can be used."
 
 
@@ -120,17 +138,15 @@ def _text(shown: wire.Handset) -> str:
 
 
 def _html(shown: wire.Handset) -> str:
-    """A card that needs no style sheet of the page and reads well where styles are stripped."""
+    """A drawn handset that needs no style sheet of the page and reads well where styles are stripped."""
     text = "<br>".join(map(escape, on_screen(shown.screen)))
-    number = mask_phone(shown.phone)
-    name = f"Phone {number}, {shown.operator}"
+    number, operator = mask_phone(shown.phone), EVERY_OPERATOR[shown.operator].name
     # One that shows a prompt, and has no keys, is explained.
     still = f"<p><small>{_STILL}</small></p>" if shown.waiting else ""
     return (
-        f'<section aria-label="{escape(name)}" style="display:inline-block;min-width:15em;border:2px solid;'
-        'border-radius:14px;padding:.8em 1em">'
-        f"<div><strong>{escape(number)}</strong> {escape(shown.operator)}</div>"
-        f'<p style="font-family:monospace;font-size:1.1em;border:1px solid;border-radius:6px;'
-        f'padding:.6em .8em">{text}</p>'
-        f"<div><small>{escape(_status(shown))}</small></div></section>{still}"
+        f'<div role="group" aria-label="{escape(f"Phone {number}, {operator}")}" style="{_CASE}">'
+        f'<div style="{_EAR}"></div><div style="{_LCD}">'
+        f'<div style="{_BAR}"><strong>{escape(operator)}</strong> <span>{escape(number)}</span></div>'
+        f'<p style="{_WORDS}">{text}</p><div><small>{escape(_status(shown))}</small></div></div>'
+        f'<div style="{_CALLS}"></div><div style="{_KEYS}"></div></div>{still}'
     )

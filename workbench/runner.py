@@ -26,6 +26,7 @@ from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
 from workbench.notebook_files import nbformat
+from workbench.notebook_page import write_page
 from workbench.visible import visible
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -35,10 +36,6 @@ _READ: Mapping[str, Callable[[str], object]] = {
 """How the text of a parameter is read by the type that is declared; of any other type it stays a text."""
 _EXERCISE = "exercise"
 _CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
-_NEXT = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
-"""A link to another notebook, whose page stands beside this one."""
-_PRIORITY = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
-"""No widgets: a page shows the HTML or text beside them."""
 _CELL_TIMEOUT_S = 600
 _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
@@ -108,22 +105,6 @@ def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
                 raise RunRefused(f"A cell tagged {_EXERCISE} has the check {named}:\n{cell.source}")
             cell["source"] = f"{codes[check[1]]}\n{cell.source[check.start() :]}"
     return node
-
-
-def write_page(node: nbformat.NotebookNode, path: Path) -> None:
-    """Write the page of a notebook; its images are in it."""
-    from jinja2 import PackageLoader
-    from nbconvert import HTMLExporter
-    from traitlets.config import Config
-
-    exporter = HTMLExporter(
-        config=Config(NbConvertBase={"display_data_priority": _PRIORITY}),
-        extra_loaders=[PackageLoader("workbench")],
-        template_file="notebook.html.j2",
-        embed_images=True,
-    )
-    body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
-    path.write_text(_NEXT.sub(r'href="\1.html\2"', body), "utf-8")
 
 
 class Task(NamedTuple):
@@ -205,7 +186,7 @@ def execute(task: Task) -> Result:
             timings = tuple(_timings(node))
             failure = failure and _placed(failure, node)
             nbformat.write(_cleaned(node), written)
-            write_page(node, page)
+            write_page(node, page, folder=task.notebook.parent)
         except Exception as error:  # noqa: BLE001  what was executed is no notebook: this one failed, the rest run
             failure = failure or _failed(task, error)
     return Result(task.name, time.monotonic() - started, timings, failure)

@@ -1,5 +1,6 @@
 """What a browser draws of a board: the widget that carries a view there and a press back; loaded when one looks."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from workbench.lab.sections import Message
 
 BROKEN = "Something in the workbench failed; the kernel's log says what."
 _STATIC = Path(__file__).parent / "static"
+_MARK = b64encode((Path(__file__).parents[1] / "templates" / "mark.svg").read_bytes()).decode()
 
 
 @cache
@@ -28,7 +30,9 @@ class BoardWidget(anywidget.AnyWidget):
     """
 
     _esm = asset("dom.js", "pieces.js", "sequence.js", "forms.js", "tabs.js", "board.js")
-    _css = asset("theme.css", "board.css", "desk.css", "dashboard.css", "trace.css")
+    _css = asset("theme.css", "board.css", "desk.css", "dashboard.css", "trace.css") + (
+        f'.wb-title::before {{ background-image: url("data:image/svg+xml;base64,{_MARK}"); }}'
+    )
     title = traitlets.Unicode().tag(sync=True)
     view = traitlets.Dict()
     answered = traitlets.Int(0).tag(sync=True)

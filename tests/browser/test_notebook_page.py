@@ -1,0 +1,157 @@
+"""The pages that `workbench run` writes: in two schemes, three widths, on paper, and by keyboard."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from PIL import Image
+from playwright.sync_api import expect
+
+from workbench.notebook_page import HIDDEN, write_page
+from workbench.resources import notebooks
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.browser.conftest import Lab, Tools
+
+PAPER_PX = 680
+"""What A4 has between the margins."""
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+SETUP = """from decimal import Decimal
+from workbench import Workbench
+
+bench = Workbench(seed=seed)
+intent = bench.client.payment_intents.create(amount=Decimal("150.00"), currency="ZMW", description="Monstera")
+bench.client.payment_intents.confirm(intent.id, phone="+260961234567", provider="mtn")"""
+PLOT = """from matplotlib.figure import Figure
+from workbench.render import picture
+
+figure = Figure(figsize=(9, 3))
+figure.subplots().plot([1, 2])
+picture(figure, "A line that rises.")"""
+CHECKS = "# What every run must hold\nassert seed == 8"
+LONG = "print(*range(80))  # " + "as long as it is " * 8
+TABLE = f"| choice | what it does |\n|---|---|\n| `a_name_that_is_long` | `and_another = 'it too'` {'and more ' * 20}|"
+FOLDS = ["Parameters", "Set-up", "Code of the plot", "What every run must hold"]
+
+
+def tagged(source: str, tag: str) -> nbformat.NotebookNode:
+    return new_code_cell(
+        source, metadata={"tags": [tag]} | ({"jupyter": {"source_hidden": True}} if tag == HIDDEN else {})
+    )
+
+
+CELLS = [
+    new_markdown_cell("# Everything\n\nThat a page may have, and a link to [another](sub.ipynb#There)."),
+    tagged("seed: int = 7", "parameters"),
+    new_code_cell(SETUP),
+    new_markdown_cell(f"## Tables\n\n{TABLE}\n\n```python\nprint('in the text')  # {'long ' * 40}\n```"),
+    new_code_cell("bench.gaps.section('8')"),
+    new_code_cell("bench.ledger.accounts"),
+    new_markdown_cell("## A phone\n\nWith <b>HTML</b> in the text. ![A dot](a%20dot.png)"),
+    new_code_cell("bench.phone('+260961234567')"),
+    new_code_cell("bench.phone('+260961234567').enter_pin('1234')"),
+    new_markdown_cell("## Pictures"),
+    new_code_cell("bench.trace.sequence"),
+    tagged(PLOT, HIDDEN),
+    new_markdown_cell("## `Long` lines, and a failure"),
+    new_code_cell(LONG),
+    tagged(CHECKS, HIDDEN),
+]
+
+
+@pytest.fixture(scope="module")
+def written(command: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with everything on it, of a run that fails in its last cell."""
+    folder = tmp_path_factory.mktemp("pages")
+    Image.new("RGB", (40, 40), "blue").save(folder / "a dot.png")
+    nbformat.write(new_notebook(cells=CELLS, metadata=KERNEL), folder / "everything.ipynb")
+    arguments = [command, "run", str(folder / "everything.ipynb"), "--out", str(folder / "out")]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  our own
+    assert "assert seed == 8" in done.stderr, done.stderr
+    return folder / "out" / "everything.html"
+
+
+@pytest.fixture
+def shown(browser: "Browser", written: Path) -> Iterator["Page"]:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page, asked = context.new_page(), list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(written.as_uri())
+    yield page
+    assert [each for each in asked if not each.startswith(("file:", "data:"))] == []
+    assert page.locator("script").count() == 0
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nobody_is_kept_out(shown: "Page", tools: "Tools", request: pytest.FixtureRequest, scheme: str):
+    shown.emulate_media(color_scheme=scheme)
+    shown.evaluate(Path(tools.axe).read_text("utf-8"))
+    for width in (1440, 900, 360):
+        shown.set_viewport_size({"width": width, "height": 900})
+        if folder := request.config.getoption("--shots"):
+            shown.screenshot(path=Path(folder) / f"page-{width}-{scheme}.png", full_page=True, animations="disabled")
+        for fold in shown.locator("details:not([open]) > summary:visible").all()[::-1]:
+            fold.click()
+        found = shown.evaluate("axe.run().then(({violations}) => violations.map(({id, nodes}) => [id, nodes[0].html]))")
+        assert found == [], width
+
+
+def test_contents_stay_at_the_side_or_are_folded_and_the_keyboard_reaches_them_and_the_folds(shown: "Page"):
+    contents = shown.get_by_role("navigation", name="Contents")
+    expect(contents.get_by_role("link")).to_have_text(
+        ["Everything", "Tables", "A phone", "Pictures", "Long lines, and a failure"]
+    )
+    contents.get_by_role("link", name="Pictures").press("Enter")
+    expect(contents).to_be_in_viewport(ratio=1)
+    expect(shown.get_by_role("heading", name="Pictures")).to_be_in_viewport()
+    shown.set_viewport_size({"width": 900, "height": 900})
+    expect(contents).to_be_hidden()
+    shown.goto(shown.url.partition("#")[0] + "?")
+    for key in ("Tab", "Enter", "Tab"):
+        shown.keyboard.press(key)
+    expect(contents.get_by_role("link").first).to_be_focused()
+    assert shown.locator("b").inner_text() == "HTML"
+    assert shown.get_by_alt_text("A dot").evaluate("(each) => each.naturalWidth") == 40
+    assert shown.locator("main summary").all_inner_texts() == FOLDS
+    folds = shown.locator("main details")
+    assert folds.evaluate_all("(all) => all.map((each) => each.open)") == [False, False, False, True], "what failed"
+    folds.first.locator("summary").press("Enter")
+    expect(folds.first.locator("pre")).to_contain_text("seed: int = 7")
+    expect(folds.nth(2).locator("xpath=following-sibling::*//img")).to_be_visible()
+
+
+def test_no_page_is_wider_than_a_phone_or_than_paper(shown: "Page", written: Path):
+    pages = [written]
+    for each in notebooks():
+        pages.append(written.with_name(f"{each.stem}.html"))
+        write_page(nbformat.read(each, as_version=4), pages[-1], folder=each.parent)
+    widths = {}
+    for each in pages:
+        shown.goto(each.as_uri())
+        for media, width in (("screen", 360), ("print", PAPER_PX)):
+            shown.emulate_media(media=media)
+            shown.set_viewport_size({"width": width, "height": 800})
+            widths[each.stem, media] = shown.evaluate("document.documentElement.scrollWidth") - width
+    assert {where: beyond for where, beyond in widths.items() if beyond} == {}
+
+
+def test_the_lab_folds_what_the_page_folds_and_runs_it(lab: "Lab", tmp_path: Path):
+    path = tmp_path / "folded.ipynb"
+    cells = [tagged("# Checks\nprint(6 * 7)", HIDDEN), new_code_cell("print('after')")]
+    nbformat.write(new_notebook(cells=cells, metadata=KERNEL), path)
+    lab.open(notebook=path)
+    editor = lab.cell(0).locator(".jp-InputArea-editor")
+    expect(editor).to_be_hidden()
+    lab.shot(lab.cell(0), "lab-folded")
+    lab.run_all()
+    expect(lab.output(0)).to_contain_text("42")
+    expect(lab.output(1)).to_contain_text("after")
+    lab.cell(0).locator(".jp-Placeholder").click()
+    expect(editor).to_be_visible()

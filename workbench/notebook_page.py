@@ -1,0 +1,87 @@
+"""The page of a notebook: one file of HTML with contents, folds and two colour schemes, and without a script."""
+
+import re
+from base64 import b64encode
+from itertools import chain
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+from workbench.notebook_files import nbformat
+
+HIDDEN: Final = "hide-input"
+"""The tag of a code cell whose code is folded, on the page and in JupyterLab, as in a Jupyter Book."""
+_PARAMETERS: Final = ("parameters", "injected-parameters")
+_PRIORITY: Final = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
+"""No widgets: a page shows the HTML or text beside them."""
+_NEXT: Final = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
+"""A link to another notebook, whose page stands beside this one."""
+_IMAGE: Final = re.compile(r'(<img\b[^>]*? src=)"(?!\w+:)([^"]+)"')
+_HEADING: Final = re.compile(r'<h([1-3]) id="([^"]+)">(.+?)<a class="anchor-link"', re.DOTALL)
+_TAG: Final = re.compile(r"<[^>]+>")
+
+
+class Heading(NamedTuple):
+    """A heading of the page: its level, the id that a link leads to, and its text as HTML."""
+
+    level: int
+    id: str
+    text: str
+
+
+def write_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
+    """Write the page of a notebook; the pictures that its text names, from `folder`, are in it."""
+    from jinja2 import PackageLoader
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
+    exporter = HTMLExporter(
+        config=Config(NbConvertBase={"display_data_priority": _PRIORITY}),
+        extra_loaders=[PackageLoader("workbench")],
+        template_file="notebook.html.j2",
+        preprocessors=[_with_folds],
+        filters={"headings": headings},
+    )
+    body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
+    # A heading without words, as the corner of a DataFrame has it, is none.
+    body = body.replace("<th></th>", "<td></td>")
+    body = _IMAGE.sub(lambda found: f'{found[1]}"{_embedded(folder, found[2])}"', body)
+    path.write_text(_NEXT.sub(r'href="\1.html\2"', body), "utf-8")
+
+
+def _embedded(folder: Path, source: str) -> str:
+    """A picture's file as what stands for it; nbconvert's own way closes every tag of the text (its issue 2020)."""
+    file, kind = folder / unquote(source), guess_type(source)[0] or ""
+    if not kind.startswith("image/") or not file.is_file():
+        return source
+    return f"data:{kind};base64,{b64encode(file.read_bytes()).decode()}"
+
+
+def headings(html: str) -> list[Heading]:
+    """The headings of what is written, in their order."""
+    return [Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html)]
+
+
+def _with_folds(node: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple[nbformat.NotebookNode, dict[str, Any]]:
+    """Give each cell whose code is folded the `fold` that says what is in it, and say whether it failed."""
+    is_setup = False
+    for cell in node.cells:
+        tags = cell.metadata.get("tags", ())
+        # Set-up: the cell with the parameters, and the code directly below it.
+        is_setup = cell.cell_type == "code" and (is_setup or not {*_PARAMETERS}.isdisjoint(tags))
+        if cell.cell_type == "code" and (is_setup or HIDDEN in tags):
+            cell.metadata["fold"] = _summary(cell, tags, is_setup=is_setup)
+            cell.metadata["failed"] = any(each.output_type == "error" for each in cell.outputs)
+    return node, resources
+
+
+def _summary(cell: nbformat.NotebookNode, tags: list[str], *, is_setup: bool) -> str:
+    first = next(iter(cell.source.strip().splitlines()), "")
+    if first.startswith("# "):
+        return first.removeprefix("# ")
+    if is_setup:
+        return "Set-up" if {*_PARAMETERS}.isdisjoint(tags) else "Parameters"
+    shown = {*chain.from_iterable(each.get("data", ()) for each in cell.outputs)}
+    is_plot = any(each.startswith("image/") for each in shown)
+    return "Code of the plot" if is_plot else "Checks for automated runs"
