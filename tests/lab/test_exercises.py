@@ -201,7 +201,7 @@ MISTAKES = {
         "fails_then_pays buy:Sage attempt attempt": "begin the outage first",
         "buy:Sage ring_at:9 later:600 ring_at:9 later:600": "begin the outage first",
         "outage:300 later:300 fails_then_pays buy:Sage attempt attempt": "begin the outage first",
-        "outage:60 buy:Sage attempt later:300 attempt": "to last 300 seconds, and this one was begun for 60",
+        "outage:60 buy:Sage attempt later:300 attempt": "seen: 60 seconds expected: 300 seconds",
         "outage:300 buy:Sage attempt outage:0 attempt": "while the outage should have lasted",
         "outage:300 buy:Sage attempt later:300 buy:Sage attempt": "and another intent was paid",
         "outage:300 buy:Sage attempt later:300 attempt": "Done: One intent, 2 attempts",

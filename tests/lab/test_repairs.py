@@ -32,6 +32,13 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # verify_webhooks
     # charge_in_one_call
     # when_payments_fail
+    "lets_go": [
+        ('while outcome != "succeeded":', 'if outcome != "succeeded":', "seen: 2 attempts expected: 1"),
+        ('outcome != "succeeded"', 'outcome in ("payer_busy", "operator_unavailable")', "seen: more than 5 attempts"),
+        ('outcome != "succeeded"', 'outcome == "payer_busy"', "The operator was down"),
+        ('outcome != "succeeded"', 'outcome not in ("succeeded", "declined_by_customer")', "an expired prompt"),
+        ("return outcome", "return pause_s", "seen: 120 expected: succeeded"),
+    ],
     # retries_dead_letters_and_replay
     # idempotency
     # your_own_backend

@@ -201,11 +201,14 @@ def _of_sage(
             "With bench.operator.outage, begin the outage first, and take a new intent."
         )
     if met[0].seconds != _OUTAGE_S:
-        yield wrong(f"The outage was to last {_OUTAGE_S} seconds, and this one was begun for {met[0].seconds}.")
+        yield wrong(
+            "The outage has another length.",
+            seen=f"{met[0].seconds} seconds", expected=f"{_OUTAGE_S} seconds", at="outage(",
+        )  # fmt: skip
     if intent.status != "succeeded":
         yield not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
     if met[0].covers(attempts[-1].created):
-        yield wrong("It was paid while the outage should have lasted: let time pass instead of ending it.")
+        yield wrong("It was paid while the outage should have lasted: let time pass instead of ending it.", at="outage(")
     yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
 
 

@@ -4,6 +4,7 @@ Each is tried in a sandbox of its own, so that the notebook's books and trace st
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -53,6 +54,59 @@ def _priced_in_ngwee(bench: Bench, order: Callable[..., Any]) -> Iterator[Verdic
 
 
 # when_payments_fail
+
+
+class _TooOften(BaseException):
+    """Raised past the `except Exception` of a loop that does not end."""
+
+
+_ATTEMPTS = 5
+_LETS_GO = {
+    # What the operator and the customer are set to do, and how many attempts that is worth.
+    ("declined_by_customer", "approve"): (1, "The customer has refused, and was asked again."),
+    ("prompt_timeout", "approve"): (1, "Money of an expired prompt may still come, and the customer was asked again."),
+    ("payer_not_found", "approve"): (1, "There is no wallet behind the number, however often you ask."),
+    ("payer_busy", "approve"): (2, "The handset was busy, and the next attempt would have been paid."),
+    ("operator_unavailable", "payer_busy", "approve"): (3, "The operator was down and would have been back."),
+    ("operator_unavailable",) * 7: (_ATTEMPTS, "The operator stays down."),
+}
+
+
+def _lets_go(bench: Bench, collect: Callable[..., Any]) -> Iterator[Verdict]:
+    number = "+260960000001"
+    with fresh(bench) as sandbox:
+        pay = sandbox.client
+        for script, (expected, fault) in _LETS_GO.items():
+            outcomes: list[str] = []
+            waited: list[int] = []
+            intent = pay.payment_intents.create(amount=Decimal(150))
+            sandbox.operator.script(number, [*script])
+
+            def attempt(seen: list[str] = outcomes, intent_id: str = intent.id) -> str:
+                if len(seen) > _ATTEMPTS:
+                    raise _TooOften
+                pay.payment_intents.confirm(intent_id, phone=number, provider="mtn")
+                ended = pay.wait(intent_id, timeout_s=400)
+                seen.append(ended.last_payment_error.code if ended.last_payment_error else ended.status)
+                return seen[-1]
+
+            def wait(seconds: int, seen: list[int] = waited) -> None:
+                seen.append(seconds)
+                sandbox.clock.advance(seconds)
+
+            with suppress(_TooOften):
+                returned = collect(attempt, wait)
+                if outcomes and returned != outcomes[-1]:
+                    yield wrong(
+                        "The function should return the last outcome.",
+                        seen=str(returned), expected=outcomes[-1], at="return",
+                    )  # fmt: skip
+            if len(outcomes) != expected:
+                often = "more than 5" if len(outcomes) > _ATTEMPTS else str(len(outcomes))
+                yield wrong(fault, seen=f"{often} attempts", expected=str(expected), at="while")
+            if len(waited) != expected - 1:
+                yield wrong("There should be a pause between two attempts, and none after the last.", at="wait(")
+    yield done("One prompt for whoever refused, and five attempts at most while the operator is the reason.")
 
 
 # retries_dead_letters_and_replay
