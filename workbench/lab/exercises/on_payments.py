@@ -368,11 +368,19 @@ def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
     if not has_arrived:
         yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
     if has_arrived[0]:
-        yield wrong("The shop was told of the Rose while its database was up. Sell another while it is down.")
+        yield wrong(
+            "The shop was told of the Rose while its database was up. Sell another while it is down.", at="sell("
+        )
     if failed < _MAX_ATTEMPTS and True in has_arrived:
-        yield wrong(f"Attempt {failed + 1} has reached the shop, before it was a dead letter. Keep the database down.")
+        yield wrong(
+            "An attempt has reached the shop, before it was a dead letter. Keep the database down.",
+            seen=f"{failed} failed attempts", expected=f"{_MAX_ATTEMPTS}", at="advance(",
+        )  # fmt: skip
     if failed < _MAX_ATTEMPTS:
-        yield not_yet(f"{failed} attempts to tell the shop have failed. After the tenth it is a dead letter.")
+        yield not_yet(
+            "The message is no dead letter yet: let more time pass.",
+            seen=f"{failed} failed attempts", expected=f"{_MAX_ATTEMPTS}", at="advance(",
+        )  # fmt: skip
     if True not in has_arrived:
         yield not_yet("It is a dead letter. Bring the database back, and have it replayed.")
     yield done("Lost as a dead letter, replayed, and taken by the shop.")
