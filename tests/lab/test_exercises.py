@@ -251,17 +251,17 @@ CASES = [
     *(("charge_surely", code, words) for code, words in {
         f"{SIGNATURE} pass": "Not done yet: The function has not charged anybody",
         f"{SIGNATURE}\n    return client.charges.create(**order, idempotency_key=order['reference'])":
-            "Not right yet: The answer was lost and the function gave up",
+            "Not right yet: A response was lost and the function gave up",
         SURELY: "Done: ",
         SURELY.replace("return client", "client").replace("    raise", "    # raise"): "Now return the charge",
         SURELY.replace("    for _", "    import uuid\n    for _").replace("_key=key", "_key=str(uuid.uuid4())"):
-            "The customer has paid 3 times",
+            "seen: 3 payments expected: 1",
         SURELY.replace("return", "").replace("range(5)", "iter(int, 1)"): "has asked 100 times",
         SURELY.replace("{order['reference']}-attempt-1", "k"): "the key is the same for every order",
         SURELY.replace("    for _", "    import uuid\n    key = str(uuid.uuid4())\n    for _"):
             "Asked for the same order again, as after a restart, the customer has paid 2 times",
         SURELY.replace("client.charges", "bench.client.charges"): "another client than the one it was handed",
-        SURELY.replace("**order", "**{**order, 'amount': 100}"): "The customer has paid K1.00, not K25.00",
+        SURELY.replace("**order", "**{**order, 'amount': 100}"): "seen: K1.00 expected: K25.00",
         SURELY.replace("**order", "**order | {'amount': 100 + _}"): "IdempotencyKeyReused: ",
         SURELY.replace("range(5)", "iter(int, 1)").replace("except ServiceUnreachable", "except Exception")
             .replace("{order['reference']}", ""): "the key is the same for every order",

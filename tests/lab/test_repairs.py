@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from workbench import Workbench, exercises
+from workbench.errors import ServiceFailed
 from workbench.lab.exercises import EXERCISES, FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
 
@@ -47,6 +48,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('ship(event.data.object["id"])', "try: ship(7)\n        except Exception: return", "line 8: except Exception"),
     ],
     # idempotency
+    "looks_first": [
+        ("-again", "-2", "seen: 2 payments expected: 1"),
+        ('f"{key}-again"', "key", "stopped with ServiceFailed"),
+        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "None", "Now return the charge"),
+        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "next(client.charges.each())", "0 payments"),
+    ],
     # your_own_backend
     # for_support_staff
     # explore_a_month
@@ -73,6 +80,7 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     name = f"cell of {exercise.name}"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {"bench": bench, "pay": bench.client, "Decimal": Decimal, "exercises": exercises}
+    names["ServiceFailed"] = ServiceFailed
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())

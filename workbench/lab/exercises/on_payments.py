@@ -285,29 +285,38 @@ def _charge_surely(
     if times > 1:
         yield wrong(
             f"Asked for the same order again, as after a restart, the customer has paid {times} times. Make the key "
-            "from the order's reference."
-        )
-    yield done(f"{_LOST} answers were lost, the customer has paid once, and the shop knows it.")
+            "from the order's reference.",
+            seen=f"{times} payments", expected="1", at="key",
+        )  # fmt: skip
+    yield done(f"{_LOST} responses were lost, the customer has paid once, and the shop knows it.")
 
 
 def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
     """What is wrong with how one order was charged."""
     if isinstance(tried.error, ServiceUnreachable):
-        yield wrong("The answer was lost and the function gave up. The customer has paid and the shop does not know.")
+        yield wrong("A response was lost and the function gave up. The customer has paid and the shop does not know.")
     if isinstance(tried.error, _AsksForEver):
-        yield wrong(f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.")
+        yield wrong(
+            f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.", at="while"
+        )
     if tried.error is not None:
         raise tried.error
     if not tried.paid:
         yield not_yet("The function has not charged anybody.")
     if len(tried.paid) > 1:
-        yield wrong(f"The customer has paid {len(tried.paid)} times: every request had a key of its own.")
+        yield wrong(
+            "Every request had a key of its own.",
+            seen=f"{len(tried.paid)} payments", expected="1", at="key",
+        )  # fmt: skip
     if tried.paid[0].amount != _SURE_MINOR:
-        yield wrong(f"The customer has paid {kwacha(int(tried.paid[0].amount))}, not {kwacha(_SURE_MINOR)}.")
+        yield wrong(
+            "The customer has paid another amount than the order's.",
+            seen=kwacha(int(tried.paid[0].amount)), expected=kwacha(_SURE_MINOR), at="create(",
+        )  # fmt: skip
     if getattr(tried.response, "id", None) != tried.paid[0].id:
         yield wrong("The customer has paid once, as it should be. Now return the charge, so that the shop knows it.")
     if tried.asked <= _LOST:
-        yield wrong("The function has asked over another client than the one it was handed, whose answers get lost.")
+        yield wrong("The function has asked over another client than the one it was handed, whose responses get lost.")
 
 
 _OWN_ID, _TYPE = "evt_mine", "charge.failed"

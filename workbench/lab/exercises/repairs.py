@@ -168,6 +168,29 @@ class _DatabaseDown(Exception):  # noqa: N818  what a shop's own code would rais
 # idempotency
 
 
+def _looks_first(bench: Bench, charge_after_all: Callable[..., Any]) -> Iterator[Verdict]:
+    number = "+260960000001"
+    with fresh(bench) as sandbox:
+        for scenario in ("server_error_after", "server_error", "approve"):
+            order = {"amount": 2_500, "channel": "mtn", "phone": number, "reference": f"ORDER-{scenario}"}
+            sandbox.operator.script(number, [scenario])
+            charge = charge_after_all(sandbox.client, order)
+            paid = [each for each in sandbox.client.charges.each() if each.reference == order["reference"]]
+            if len(paid) > 1:
+                yield wrong(
+                    "The service failed after it had charged the customer, who was charged again.",
+                    seen=f"{len(paid)} payments", expected="1", at="-again",
+                )  # fmt: skip
+            if not paid:
+                yield wrong(
+                    "The service failed before it had charged the customer, and the order stays unpaid.",
+                    seen="0 payments", expected="1", at="except",
+                )  # fmt: skip
+            if getattr(charge, "id", None) != paid[0].id:
+                yield wrong("The customer has paid once. Now return the charge.", at="return")
+    yield done("One payment for each order, whether the service failed before the charge, after it or not at all.")
+
+
 # your_own_backend
 
 
