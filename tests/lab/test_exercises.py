@@ -211,7 +211,7 @@ MISTAKES = {
         "buy:Rose": "The customer has not paid",
         "buy:Rose ring pin": "while its database was up",
         "deaf buy:Rose ring pin": "The shop was not told of the Rose",
-        "down buy:Rose ring pin later:60": "no dead letter yet: let more time pass. seen: 2 failed attempts expected: 10",
+        "down buy:Rose ring pin later:60": "let more time pass. seen: 2 failed attempts expected: 10",
         "down buy:Rose ring pin later:60 up later:345600": "before it was a dead letter",
         "down buy:Rose ring pin later:345600": "Bring the database back",
         "down buy:Rose ring pin later:345600 up replay buy:Rose ring pin": "Done: ",

@@ -42,8 +42,8 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # retries_dead_letters_and_replay
     "remembered": [
-        ("    handled.add(event.id)\n", "", "seen: 4 shipped expected: 2 shipped"),
-        ("handled.add(event.id)", "handled.add(event.type)", "seen: 4 shipped expected: 2 shipped"),
+        ("    handled.add(event.id)\n", "", "seen: 5 shipped expected: 2 shipped"),
+        ("handled.add(event.id)", "handled.add(event.type)", "seen: 5 shipped expected: 2 shipped"),
         ("event.type ==", "event.id not in handled and event.type ==", "ship was not called for a paid order"),
         ('ship(event.data.object["id"])', "try: ship(7)\n        except Exception: return", "line 8: except Exception"),
     ],

@@ -208,7 +208,9 @@ def _of_sage(
     if intent.status != "succeeded":
         yield not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
     if met[0].covers(attempts[-1].created):
-        yield wrong("It was paid while the outage should have lasted: let time pass instead of ending it.", at="outage(")
+        yield wrong(
+            "It was paid while the outage should have lasted: let time pass instead of ending it.", at="outage("
+        )
     yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
 
 
