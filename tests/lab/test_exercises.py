@@ -297,12 +297,12 @@ def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Said):
         ("", "Mint", "the order as the shop answers with it"),
         ("", {"intent": it.id}, "the order as the shop answers with it"),
         ("", {**order, "intent": "pi_1"}, "the order as the shop answers with it"),
-        ("", {**order, "plant": "Fern"}, "This is the order of a Fern"),
+        ("", {**order, "plant": "Fern"}, "This is another order. seen: Fern expected: Mint"),
         ("", order, "asked nobody"),
         ("ring", order, "prompt is on the customer's phone"),
         ("refuse", order, "the order as it was before"),
-        ("", {**order, "status": "paid"}, "'paid' of an order"),
-        ("", {**refused, "intent": paid.id}, "did not refuse: the charge is succeeded (paid)"),
+        ("", {**order, "status": "paid"}, "seen: paid expected: open: declined_by_customer"),
+        ("", {**refused, "intent": paid.id}, "did not refuse. seen: paid expected: declined_by_customer"),
         ("", refused, "Done: "),
     ):
         do(bench, code_of(story), it=it)

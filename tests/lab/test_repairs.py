@@ -55,6 +55,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('client.charges.create(**order, idempotency_key=f"{key}-again")', "next(client.charges.each())", "0 payments"),
     ],
     # your_own_backend
+    "any_order": [
+        ('return "open"', "return status", "charge.succeeded, charge.late_success. seen: settle expected: paid line 5:"),
+        ('return "open"', 'return "failed"', "order: charge.failed. seen: failed expected: open"),
+        ('return "settle"', 'return "paid"', "order: charge.late_success. seen: paid expected: settle"),
+        ('return "refunded"', "return status", "seen: open expected: refunded"),
+    ],
     # for_support_staff
     # explore_a_month
     # reconcile_a_statement

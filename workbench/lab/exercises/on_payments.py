@@ -408,7 +408,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     ):
         yield wrong("The answer should be the order as the shop answers with it: its intent, its status and the rest.")
     if mint.get("plant", "Mint") != "Mint":
-        yield wrong(f"This is the order of a {mint['plant']}. Order a Mint, and read that one.")
+        yield wrong("This is another order.", seen=str(mint["plant"]), expected="Mint", at="buy(")
     attempts = _charges(bench, payment_intent=mint["intent"])
     if not attempts:
         yield not_yet("The shop has asked nobody for the money yet.")
@@ -416,11 +416,11 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if last.status == "pending":
         yield not_yet("The prompt is on the customer's phone. Refuse the payment there.")
     if last.failure_code != _REFUSED:
-        yield wrong(f"The customer did not refuse: the charge is {last.status} ({last.failure_code or 'paid'}).")
+        yield wrong("The customer did not refuse.", seen=last.failure_code or "paid", expected=_REFUSED, at="bench.phone")
     if mint["status"] == "open":
-        yield wrong("The customer has refused, and this is the order as it was before. Ask the shop for it again.")
+        yield wrong("The customer has refused, and this is the order as it was before. Read it again.", at="mint =")
     if _REFUSED not in mint["status"]:
-        yield wrong(f"The shop says {mint['status']!r} of an order that the customer has refused.")
+        yield wrong("The customer has refused.", seen=mint["status"], expected=f"open: {_REFUSED}", at="mint =")
     yield done("Refused on the phone, told by webhook, and the order is open with its reason.")
 
 

@@ -6,6 +6,7 @@ Each is tried in a sandbox of its own, so that the notebook's books and trace st
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
+from itertools import permutations
 from typing import Any
 
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, kwacha, wrong
@@ -189,6 +190,33 @@ def _looks_first(bench: Bench, charge_after_all: Callable[..., Any]) -> Iterator
 
 
 # your_own_backend
+
+_LEADS_TO = {
+    "charge.failed": "open",
+    "charge.late_success": "settle",
+    "charge.succeeded": "paid",
+    "refund.succeeded": "refunded",
+}
+"""Event → the status that an order has at least. From the lowest to the highest."""
+
+
+def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:
+    steps = [*_LEADS_TO.values()]
+    for count in range(1, len(_LEADS_TO) + 1):
+        for events in permutations(_LEADS_TO, count):
+            status = "open"
+            for each in events:
+                status = next_status(status, each)
+            expected = max((_LEADS_TO[each] for each in events), key=steps.index)
+            if status != expected:
+                yield wrong(
+                    f"The messages came in this order: {', '.join(events)}.",
+                    seen=str(status), expected=expected, at=f'"{events[-1]}"',
+                )  # fmt: skip
+    for status in steps:
+        if (after := next_status(status, "charge.blessed")) != status:
+            yield wrong("An event of a type that nobody knows changed the status.", seen=str(after), expected=status)
+    yield done("The status depends on what the messages say, and not on their order.")
 
 
 # for_support_staff
