@@ -416,9 +416,9 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if last.status == "pending":
         yield not_yet("The prompt is on the customer's phone. Refuse the payment there.")
     if last.failure_code != _REFUSED:
-        yield wrong("The customer did not refuse.", seen=last.failure_code or "paid", expected=_REFUSED, at="bench.phone")
+        yield wrong("The customer did not refuse.", seen=last.failure_code or "paid", expected=_REFUSED, at="phone(")
     if mint["status"] == "open":
-        yield wrong("The customer has refused, and this is the order as it was before. Read it again.", at="mint =")
+        yield wrong("This is the order as it was before the customer refused. Read it again.", at="mint =")
     if _REFUSED not in mint["status"]:
         yield wrong("The customer has refused.", seen=mint["status"], expected=f"open: {_REFUSED}", at="mint =")
     yield done("Refused on the phone, told by webhook, and the order is open with its reason.")
