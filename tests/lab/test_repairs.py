@@ -37,7 +37,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('while outcome != "succeeded":', 'if outcome != "succeeded":', "seen: 2 attempts expected: 1"),
         ('outcome != "succeeded"', 'outcome in ("payer_busy", "operator_unavailable")', "seen: more than 5 attempts"),
         ('outcome != "succeeded"', 'outcome == "payer_busy"', "The operator was down"),
-        ('outcome != "succeeded"', 'outcome not in ("succeeded", "declined_by_customer")', "an expired prompt"),
+        ('outcome != "succeeded"', 'outcome not in ("succeeded", "declined_by_customer")', "An expired prompt's money"),
         ("return outcome", "return pause_s", "seen: 120 expected: succeeded"),
     ],
     # retries_dead_letters_and_replay
