@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workbench import Workbench, exercises, verify
-from workbench.errors import PaymentDeclined
+from workbench.errors import PaymentDeclined, ServiceFailed
 from workbench.lab.exercises import EXERCISES
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
@@ -67,9 +67,34 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("return False", "return True", "The wallet holds too little"),
     ],
     # when_payments_fail
+    "lets_go": [
+        ('while outcome != "succeeded":', 'if outcome != "succeeded":', "seen: 2 attempts expected: 1"),
+        ('outcome != "succeeded"', 'outcome in ("payer_busy", "operator_unavailable")', "seen: more than 5 attempts"),
+        ('outcome != "succeeded"', 'outcome == "payer_busy"', "The operator was down"),
+        ('outcome != "succeeded"', 'outcome not in ("succeeded", "declined_by_customer")', "An expired prompt's money"),
+        ("return outcome", "return pause_s", "seen: 120 expected: succeeded"),
+    ],
     # retries_dead_letters_and_replay
+    "remembered": [
+        ("    handled.add(event.id)\n", "", "seen: 5 shipped expected: 2 shipped"),
+        ("handled.add(event.id)", "handled.add(event.type)", "seen: 5 shipped expected: 2 shipped"),
+        ("event.type ==", "event.id not in handled and event.type ==", "ship was not called for a paid order"),
+        ('ship(event.data.object["id"])', "try: ship(7)\n        except Exception: return", "line 8: except Exception"),
+    ],
     # idempotency
+    "looks_first": [
+        ("-again", "-2", "seen: 2 payments expected: 1"),
+        ('f"{key}-again"', "key", "stopped with ServiceFailed"),
+        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "None", "Now return the charge"),
+        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "next(client.charges.each())", "0 payments"),
+    ],
     # your_own_backend
+    "any_order": [
+        ('return "open"', "return status", "charge.late_success. seen: settle expected: paid line 5:"),
+        ('return "open"', 'return "failed"', "order: charge.failed. seen: failed expected: open"),
+        ('return "settle"', 'return "paid"', "order: charge.late_success. seen: paid expected: settle"),
+        ('return "refunded"', "return status", "seen: open expected: refunded"),
+    ],
     # for_support_staff
     # explore_a_month
     # reconcile_a_statement
@@ -95,7 +120,7 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     name = f"cell of {exercise.name}"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {"bench": bench, "pay": bench.client, "Decimal": Decimal, "exercises": exercises}
-    names |= {"json": json, "verify": verify, "PaymentDeclined": PaymentDeclined}
+    names |= {"json": json, "verify": verify, "PaymentDeclined": PaymentDeclined, "ServiceFailed": ServiceFailed}
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())

@@ -208,11 +208,16 @@ def _of_sage(
             "With bench.operator.outage, begin the outage first, and take a new intent."
         )
     if met[0].seconds != _OUTAGE_S:
-        yield wrong(f"The outage was to last {_OUTAGE_S} seconds, and this one was begun for {met[0].seconds}.")
+        yield wrong(
+            "The outage has another length.",
+            seen=f"{met[0].seconds} seconds", expected=f"{_OUTAGE_S} seconds", at="outage(",
+        )  # fmt: skip
     if intent.status != "succeeded":
         yield not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
     if met[0].covers(attempts[-1].created):
-        yield wrong("It was paid while the outage should have lasted: let time pass instead of ending it.")
+        yield wrong(
+            "It was paid while the outage should have lasted: let time pass instead of ending it.", at="outage("
+        )
     yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
 
 
@@ -289,29 +294,38 @@ def _charge_surely(
     if times > 1:
         yield wrong(
             f"Asked for the same order again, as after a restart, the customer has paid {times} times. Make the key "
-            "from the order's reference."
-        )
-    yield done(f"{_LOST} answers were lost, the customer has paid once, and the shop knows it.")
+            "from the order's reference.",
+            seen=f"{times} payments", expected="1", at="key",
+        )  # fmt: skip
+    yield done(f"{_LOST} responses were lost, the customer has paid once, and the shop knows it.")
 
 
 def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
     """What is wrong with how one order was charged."""
     if isinstance(tried.error, ServiceUnreachable):
-        yield wrong("The answer was lost and the function gave up. The customer has paid and the shop does not know.")
+        yield wrong("A response was lost and the function gave up. The customer has paid and the shop does not know.")
     if isinstance(tried.error, _AsksForEver):
-        yield wrong(f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.")
+        yield wrong(
+            f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.", at="while"
+        )
     if tried.error is not None:
         raise tried.error
     if not tried.paid:
         yield not_yet("The function has not charged anybody.")
     if len(tried.paid) > 1:
-        yield wrong(f"The customer has paid {len(tried.paid)} times: every request had a key of its own.")
+        yield wrong(
+            "Every request had a key of its own.",
+            seen=f"{len(tried.paid)} payments", expected="1", at="key",
+        )  # fmt: skip
     if tried.paid[0].amount != _SURE_MINOR:
-        yield wrong(f"The customer has paid {kwacha(int(tried.paid[0].amount))}, not {kwacha(_SURE_MINOR)}.")
+        yield wrong(
+            "The customer has paid another amount than the order's.",
+            seen=kwacha(int(tried.paid[0].amount)), expected=kwacha(_SURE_MINOR), at="create(",
+        )  # fmt: skip
     if getattr(tried.response, "id", None) != tried.paid[0].id:
         yield wrong("The customer has paid once, as it should be. Now return the charge, so that the shop knows it.")
     if tried.asked <= _LOST:
-        yield wrong("The function has asked over another client than the one it was handed, whose answers get lost.")
+        yield wrong("The function has asked over another client than the one it was handed, whose responses get lost.")
 
 
 _OWN_ID, _TYPE = "evt_mine", "charge.failed"
@@ -379,11 +393,19 @@ def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
     if not has_arrived:
         yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
     if has_arrived[0]:
-        yield wrong("The shop was told of the Rose while its database was up. Sell another while it is down.")
+        yield wrong(
+            "The shop was told of the Rose while its database was up. Sell another while it is down.", at="sell("
+        )
     if failed < _MAX_ATTEMPTS and True in has_arrived:
-        yield wrong(f"Attempt {failed + 1} has reached the shop, before it was a dead letter. Keep the database down.")
+        yield wrong(
+            "An attempt has reached the shop, before it was a dead letter. Keep the database down.",
+            seen=f"{failed} failed attempts", expected=f"{_MAX_ATTEMPTS}", at="advance(",
+        )  # fmt: skip
     if failed < _MAX_ATTEMPTS:
-        yield not_yet(f"{failed} attempts to tell the shop have failed. After the tenth it is a dead letter.")
+        yield not_yet(
+            "The message is no dead letter yet: let more time pass.",
+            seen=f"{failed} failed attempts", expected=f"{_MAX_ATTEMPTS}", at="advance(",
+        )  # fmt: skip
     if True not in has_arrived:
         yield not_yet("It is a dead letter. Bring the database back, and have it replayed.")
     yield done("Lost as a dead letter, replayed, and taken by the shop.")
@@ -400,7 +422,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     ):
         yield wrong("The answer should be the order as the shop answers with it: its intent, its status and the rest.")
     if mint.get("plant", "Mint") != "Mint":
-        yield wrong(f"This is the order of a {mint['plant']}. Order a Mint, and read that one.")
+        yield wrong("This is another order.", seen=str(mint["plant"]), expected="Mint", at="buy(")
     attempts = _charges(bench, payment_intent=mint["intent"])
     if not attempts:
         yield not_yet("The shop has asked nobody for the money yet.")
@@ -408,11 +430,11 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if last.status == "pending":
         yield not_yet("The prompt is on the customer's phone. Refuse the payment there.")
     if last.failure_code != _REFUSED:
-        yield wrong(f"The customer did not refuse: the charge is {last.status} ({last.failure_code or 'paid'}).")
+        yield wrong("The customer did not refuse.", seen=last.failure_code or "paid", expected=_REFUSED, at="phone(")
     if mint["status"] == "open":
-        yield wrong("The customer has refused, and this is the order as it was before. Ask the shop for it again.")
+        yield wrong("This is the order as it was before the customer refused. Read it again.", at="mint =")
     if _REFUSED not in mint["status"]:
-        yield wrong(f"The shop says {mint['status']!r} of an order that the customer has refused.")
+        yield wrong("The customer has refused.", seen=mint["status"], expected=f"open: {_REFUSED}", at="mint =")
     yield done("Refused on the phone, told by webhook, and the order is open with its reason.")
 
 

@@ -4,7 +4,9 @@ Each is tried in a sandbox of its own, so that the notebook's books and trace st
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
+from itertools import permutations
 from typing import Any
 
 from workbench.domain.gaps import Gaps
@@ -145,13 +147,155 @@ def _shipped_unpaid(bench: Bench, may_ship: Callable[..., Any]) -> Iterator[Verd
 # when_payments_fail
 
 
+class _TooOften(BaseException):
+    """Raised past the `except Exception` of a loop that does not end."""
+
+
+_ATTEMPTS = 5
+_LETS_GO = {
+    # What the attempts come to, one after the other, and how many of them are worth making.
+    ("declined_by_customer", "succeeded"): (1, "The customer has refused, and was asked again."),
+    ("prompt_timeout", "succeeded"): (1, "An expired prompt's money may still come, and the customer was asked again."),
+    ("payer_not_found", "succeeded"): (1, "There is no wallet behind the number, however often you ask."),
+    ("payer_busy", "succeeded"): (2, "The handset was busy, and the next attempt would have been paid."),
+    ("operator_unavailable", "payer_busy", "succeeded"): (3, "The operator was down and would have been back."),
+    ("operator_unavailable",) * (_ATTEMPTS + 1): (_ATTEMPTS, "The operator stays down."),
+}
+
+
+def _lets_go(collect: Callable[..., Any]) -> Iterator[Verdict]:
+    for script, (expected, fault) in _LETS_GO.items():
+        made: list[str] = []
+        waited: list[float] = []
+
+        def attempt(made: list[str] = made, script: tuple[str, ...] = script) -> str:
+            if len(made) > _ATTEMPTS:
+                raise _TooOften
+            made.append(script[min(len(made), len(script) - 1)])
+            return made[-1]
+
+        with suppress(_TooOften):
+            returned = collect(attempt, waited.append)
+            if made and returned != made[-1]:
+                yield wrong(
+                    "The function should return the last outcome.",
+                    seen=str(returned), expected=made[-1], at="return",
+                )  # fmt: skip
+        if len(made) != expected:
+            often = f"more than {_ATTEMPTS}" if len(made) > _ATTEMPTS else str(len(made))
+            yield wrong(fault, seen=f"{often} attempts", expected=str(expected), at="while")
+        if len(waited) != expected - 1:
+            yield wrong("There should be a pause between two attempts, and none after the last.", at="wait(")
+    yield done("One prompt for whoever refused, and five attempts at most while the operator is the reason.")
+
+
 # retries_dead_letters_and_replay
+
+
+def _of_two_payments(bench: Bench) -> list[Any]:
+    """The events by which a shop is told of two orders, both paid."""
+    with fresh(bench) as sandbox:
+        for _ in range(2):
+            intent = sandbox.client.payment_intents.create(amount=Decimal(150))
+            sandbox.client.payment_intents.confirm(intent.id, phone="+260960000001", provider="mtn")
+            sandbox.client.wait(intent.id)
+        return list(sandbox.receiver.events)
+
+
+def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
+    events = _of_two_payments(bench)
+    paid = [each for each in events if each.type == "payment_intent.succeeded"]
+    handled: set[str] = set()
+    refused: list[str] = []
+    shipped: list[str] = []
+
+    def ship(intent_id: str) -> None:
+        (shipped if refused else refused).append(intent_id)
+        if not shipped:
+            raise ConnectionError
+
+    is_told = False
+    try:
+        handle(paid[0], handled, ship)
+    except ConnectionError:
+        is_told = True
+    if not refused:
+        yield wrong("ship was not called for a paid order.", at="if event.type")
+    if not is_told:
+        yield wrong(
+            "ship has failed, and the function raised nothing: the service gets a 200 and does not send again.",
+            at="except",
+        )
+    handle(paid[0], handled, ship)
+    if not shipped:
+        yield wrong(
+            "The event came again after ship had failed, and it was taken for handled.",
+            seen="nothing shipped", expected="1 shipped", at="handled.add",
+        )  # fmt: skip
+    for each in (*events, *paid):
+        handle(each, handled, ship)
+    if shipped != [each.data.object["id"] for each in paid]:
+        yield wrong(
+            "Two orders were paid, and the service sent each event more than once.",
+            seen=f"{len(shipped)} shipped", expected="2 shipped", at="handled",
+        )  # fmt: skip
+    yield done("What failed is sent again and shipped, and what came twice is shipped once.")
 
 
 # idempotency
 
 
+def _looks_first(bench: Bench, charge_after_all: Callable[..., Any]) -> Iterator[Verdict]:
+    number = "+260960000001"
+    with fresh(bench) as sandbox:
+        for scenario in ("server_error_after", "server_error", "approve"):
+            order = {"amount": 2_500, "channel": "mtn", "phone": number, "reference": f"ORDER-{scenario}"}
+            sandbox.operator.script(number, [scenario])
+            charge = charge_after_all(sandbox.client, order)
+            paid = [each for each in sandbox.client.charges.each() if each.reference == order["reference"]]
+            if len(paid) > 1:
+                yield wrong(
+                    "The service failed after it had charged the customer, who was charged again.",
+                    seen=f"{len(paid)} payments", expected="1", at="-again",
+                )  # fmt: skip
+            if not paid:
+                yield wrong(
+                    "The service failed before it had charged the customer, and the order stays unpaid.",
+                    seen="0 payments", expected="1", at="except",
+                )  # fmt: skip
+            if getattr(charge, "id", None) != paid[0].id:
+                yield wrong("The customer has paid once. Now return the charge.", at="return")
+    yield done("One payment for each order, whether the service failed before the charge, after it or not at all.")
+
+
 # your_own_backend
+
+_LEADS_TO = {
+    "charge.failed": "open",
+    "charge.late_success": "settle",
+    "charge.succeeded": "paid",
+    "refund.succeeded": "refunded",
+}
+"""Event → the status that an order has at least. From the lowest to the highest."""
+
+
+def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:
+    steps = [*_LEADS_TO.values()]
+    for count in range(1, len(_LEADS_TO) + 1):
+        for events in permutations(_LEADS_TO, count):
+            status = "open"
+            for each in events:
+                status = next_status(status, each)
+            expected = max((_LEADS_TO[each] for each in events), key=steps.index)
+            if status != expected:
+                yield wrong(
+                    f"The messages came in this order: {', '.join(events)}.",
+                    seen=str(status), expected=expected, at=f'"{events[-1]}"',
+                )  # fmt: skip
+    for status in steps:
+        if (after := next_status(status, "charge.blessed")) != status:
+            yield wrong("An event of a type that nobody knows changed the status.", seen=str(after), expected=status)
+    yield done("The status depends on what the messages say, and not on their order.")
 
 
 # for_support_staff
