@@ -137,18 +137,19 @@ receiver.receive(body, headers)
 MISTAKES = {
     "second_payment": {
         "": "Not done yet: No intent with the description Fern",
-        "buy:Fern:3550": "Not right yet: The Fern is offered for 3550.00 kwacha",
-        "buy:Fern:35.50": "Not done yet: The intent for the Fern is there, and no phone",
+        "buy:Fern:3550": "Not right yet: The amount of the Fern is not its price. seen: K3,550.00 expected: K35.50",
+        "buy:Fern:35.50": "Not done yet: The intent for the Fern is there, and no prompt",
         "buy:fern:35.50 ring": "Not done yet: A prompt for the Fern",
         "buy:Fern:35.50 ring refuse": "The last attempt at the Fern has failed with declined_by_customer",
-        "buy:Fern:35.50 annul": "was cancelled",
-        "buy:Monstera ring pin buy:Fern:35.50 attempt": "another customer has paid for the Fern",
+        "buy:Fern:35.50 annul": "was canceled",
+        "buy:Monstera ring pin buy:Fern:35.50 attempt": "Another customer has paid for the Fern",
     },
     "exact_amount": {
-        "order:Orchid:87.35:A-17 annul": "was cancelled",
-        "buy:Orchid:8735": "counts kwacha, not ngwee",
-        "buy:Orchid:87.53": "it costs K87.35",
-        "buy:Orchid:87.35": "order alone should be A-17",
+        "order:Orchid:87.35:A-17 annul": "was canceled",
+        "buy:Orchid:8735": "counts kwacha, not ngwee. seen: K8,735.00 expected: K87.35",
+        "buy:Orchid:87.53": "is not its price. seen: K87.53 expected: K87.35",
+        "buy:Orchid:87.35": "the metadata is not. seen: {} expected: {'order': 'A-17'}",
+        "order:Orchid:87.35:17": "seen: {'order': '17'}",
     },
     "second_try": {
         "buy:Basil": "Not done yet: The intent for the Basil is there, and not confirmed",

@@ -17,6 +17,15 @@ REPAIRS = {each.name: each for each in EXERCISES if each.repair}
 # By the exercise's name: (what is replaced in the cell as it came, by what, a piece of what is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # start_here
+    "only_when_paid": [
+        ('"requires_payment_method"', '"requires_action"', "an intent that is requires_payment_method"),
+        ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action")',
+         "that is processing. seen: True expected: False line 4: if intent.status"),
+        ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action", "processing")',
+         "an intent that is canceled"),
+        ("return True", "return False", "that is succeeded. seen: False expected: True"),
+        ("return True", "True", "that is requires_action. seen: None expected: False"),
+    ],
     # how_mobile_money_works
     # create_an_intent
     "priced_in_ngwee": [

@@ -77,17 +77,20 @@ def _json_of(text: str) -> dict[str, Any]:
 
 _FERN_PRICE = Decimal("35.50")
 _NEXT_STEPS = {
-    "requires_payment_method": "The intent for the Fern is there, and no phone has rung yet: confirm it.",
+    "requires_payment_method": "The intent for the Fern is there, and no prompt was sent yet: confirm it.",
     "requires_action": "A prompt for the Fern waits on the phone. Enter the PIN 1234 on it.",
-    "processing": "The operator is at work on the Fern.",
-    "canceled": "The intent for the Fern was cancelled: make another.",
+    "processing": "The operator is still processing the payment for the Fern.",
+    "canceled": "The intent for the Fern was canceled: create another.",
 }
 
 
 def _second_payment(bench: Bench) -> Iterator[Verdict]:
     intent = yield from _newest(bench, "Fern")
     if intent.amount != _FERN_PRICE:
-        yield wrong(f"The Fern is offered for {intent.amount} kwacha, and it costs {_FERN_PRICE}.")
+        yield wrong(
+            "The amount of the Fern is not its price.",
+            seen=_of_intent(intent), expected=f"K{_FERN_PRICE}", at="amount=",
+        )  # fmt: skip
     attempts = _charges(bench, payment_intent=intent.id)
     if intent.status == "requires_payment_method" and attempts:
         yield not_yet(
@@ -99,8 +102,16 @@ def _second_payment(bench: Bench) -> Iterator[Verdict]:
     ferns = {each.id for each in _intents(bench, "Fern")}
     others = {each.phone for each in bench.looking().charges.each() if each.payment_intent not in ferns}
     if others and attempts[-1].phone not in others:
-        yield wrong(f"With {attempts[-1].phone}, another customer has paid for the Fern. Sell it to the one of before.")
+        yield wrong(
+            "Another customer has paid for the Fern. Sell it to the customer of step 2.",
+            seen=str(attempts[-1].phone), expected=" or ".join(sorted(map(str, others))), at="phone=",
+        )  # fmt: skip
     yield done(f"The Fern is paid, K{_FERN_PRICE}, and the ledger has an entry for it.")
+
+
+def _of_intent(intent: "PaymentIntent") -> str:
+    """Its amount for a sentence, which may have been chosen freely."""
+    return f"K{intent.amount:,.2f}"
 
 
 _ORCHID_PRICE, _INTENT_ORDER = Decimal("87.35"), "A-17"
@@ -109,15 +120,18 @@ _ORCHID_PRICE, _INTENT_ORDER = Decimal("87.35"), "A-17"
 def _exact_amount(bench: Bench) -> Iterator[Verdict]:
     intent = yield from _newest(bench, "Orchid")
     if intent.status == "canceled":
-        yield not_yet("The intent for the Orchid was cancelled: make another.")
-    if intent.amount == _ORCHID_PRICE * 100:
-        yield wrong(f"The Orchid is offered for K{intent.amount:,}: the amount of an intent counts kwacha, not ngwee.")
+        yield not_yet("The intent for the Orchid was canceled: create another.")
     if intent.amount != _ORCHID_PRICE:
-        yield wrong(f"The Orchid is offered for K{intent.amount:,}, and it costs K{_ORCHID_PRICE}.")
+        in_ngwee = intent.amount == _ORCHID_PRICE * 100
+        yield wrong(
+            "An intent counts kwacha, not ngwee." if in_ngwee else "The amount of the Orchid is not its price.",
+            seen=_of_intent(intent), expected=f"K{_ORCHID_PRICE}", at="amount=",
+        )  # fmt: skip
     if intent.metadata != {"order": _INTENT_ORDER}:
         yield wrong(
-            f"The amount is right. The metadata is {intent.metadata}, where order alone should be {_INTENT_ORDER}."
-        )
+            "The amount is right, the metadata is not.",
+            seen=str(intent.metadata), expected=str({"order": _INTENT_ORDER}), at="metadata=",
+        )  # fmt: skip
     yield done(f"K{_ORCHID_PRICE} to the ngwee, for order {_INTENT_ORDER}.")
 
 

@@ -9,7 +9,43 @@ from typing import Any
 
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, kwacha, wrong
 
+_PHONE, _UNDECIDED_PHONE = "+260961234567", "+260960000012"
+
 # start_here
+
+
+def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Verdict]:
+    with fresh(bench) as sandbox:
+        for status, intent_id in _one_in_each_state(sandbox):
+            seen = may_leave(sandbox.client, intent_id)
+            if seen is not (status == "succeeded"):
+                yield wrong(
+                    f"The function is wrong about an intent that is {status}.",
+                    seen=repr(seen), expected=repr(status == "succeeded"), at="status",
+                )  # fmt: skip
+    yield done("Only a paid plant leaves the shop.")
+
+
+def _one_in_each_state(sandbox: Any) -> Iterator[tuple[str, str]]:
+    """An intent's status and id, for every status that an intent may have."""
+    pay, handset = sandbox.client, sandbox.phone(_PHONE)
+
+    def new() -> str:
+        return str(pay.payment_intents.create(amount=Decimal("35.50"), description="Fern").id)
+
+    yield "requires_payment_method", new()
+    waiting = new()
+    pay.payment_intents.confirm(waiting, phone=_PHONE, provider="mtn")
+    yield "requires_action", waiting
+    handset.enter_pin("1234")
+    yield "succeeded", waiting
+    undecided = new()
+    pay.payment_intents.confirm(undecided, phone=_UNDECIDED_PHONE, provider="mtn")
+    sandbox.clock.advance(seconds=10)
+    yield "processing", undecided
+    given_up = new()
+    pay.payment_intents.cancel(given_up)
+    yield "canceled", given_up
 
 
 # how_mobile_money_works
