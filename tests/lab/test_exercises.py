@@ -313,7 +313,7 @@ def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Said):
 
 def test_words_and_digits_that_were_read_off_a_page(bench: Workbench, said: Said, tmp_path: Path):
     for answer, words in (
-        ("merchant", "days later"), ("Provider", "who keeps the wallet"), ("bank", "sweep"),
+        ("merchant", "days later"), ("Provider", "who keeps the wallets"), ("bank", "sweep"),
         ("customer", "give it away"), ("wallet", "one of these words"), (" Operator ", "Done: "),
     ):  # fmt: skip
         assert words in said(check, "who_has_it", answer)

@@ -452,8 +452,8 @@ def _nothing_guessed(answer: Any) -> Iterator[Verdict]:  # noqa: ANN401  whateve
 
 
 _HOLDERS = {
-    "merchant": "The merchant is owed it, and gets it with a payout, days later.",
-    "provider": "The provider knows of it at once, and has it in its wallet; who keeps the wallet?",
+    "merchant": "The provider owes it to the merchant, and pays it out days later.",
+    "provider": "The provider learns of it at once, and it is in the provider's wallet. But who keeps the wallets?",
     "bank": "The bank receives it with the sweep of the next night.",
     "customer": "The customer has just agreed to give it away.",
 }
@@ -462,10 +462,10 @@ _HOLDERS = {
 def _who_has_it(answer: object) -> Iterator[Verdict]:
     given = str(answer).strip().lower()
     if given in _HOLDERS:
-        yield wrong(_HOLDERS[given])
+        yield wrong(_HOLDERS[given], at="answer =")
     if given != "operator":
         yield wrong("The answer is one of these words: merchant, provider, operator, bank.")
-    yield done("The operator keeps all wallets: the customer's, from which it went, and the provider's, where it is.")
+    yield done("The operator keeps both wallets: the customer's, which it left, and the provider's, where it is now.")
 
 
 def _came_late(bench: Bench, digits: object) -> Iterator[Verdict]:

@@ -26,7 +26,7 @@ def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Ver
     yield done("Only a paid plant leaves the shop.")
 
 
-def _one_in_each_state(sandbox: Any) -> Iterator[tuple[str, str]]:
+def _one_in_each_state(sandbox: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  a Workbench, as of `fresh`
     """An intent's status and id, for every status that an intent may have."""
     pay, handset = sandbox.client, sandbox.phone(_PHONE)
 
