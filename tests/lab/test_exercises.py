@@ -191,8 +191,8 @@ MISTAKES = {
     },
     "from_the_app": {
         "buy:Lily": "Not done yet: The intent for the Lily is there, and not confirmed",
-        "buy:Lily ring pin": "It was confirmed with the secret key",
-        "buy:Lily app_without_secret": "The confirm was answered 403",
+        "buy:Lily ring pin": "It was confirmed with the secret key, which an app must not hold",
+        "buy:Lily app_without_secret": "The confirm was rejected; bench.trace.exchanges shows why. seen: 403",
         "buy:Lily app_with_token pin": "It was confirmed with an access token",
         "buy:Lily app": "the customer has a PIN to enter",
     },

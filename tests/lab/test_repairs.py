@@ -36,6 +36,15 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("metadata={", "extra={", "TypeError"),
     ],
     # keys
+    "handed_to_the_app": [
+        ('"key"', '"api_key"', "The app would get the secret key, and whoever has the app"),
+        ('"key": keys["secret"],', 'keys["secret"]: keys["secret"],', "seen: sk_test_•••• expected: pk_test_•••• line 4"),
+        ('"key": keys["secret"],', "", "seen: id, client_secret expected: key, id, client_secret"),
+        ('keys["secret"],\n        "id": intent.id', 'keys["publishable"],\n        "id": intent.client_secret',
+         "the app cannot confirm the intent: "),
+        ('keys["secret"],', 'keys["publishable"], "amount": intent.amount,', "no others. seen: key, amount, id,"),
+        ("return {", "{", "should return a dict"),
+    ],
     # confirm_with_ussd
     # read_the_ledger
     # after_the_payment

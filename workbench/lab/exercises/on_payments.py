@@ -230,14 +230,20 @@ def _from_the_app(bench: Bench) -> Iterator[Verdict]:
         yield not_yet("The intent for the Lily is there, and not confirmed.")
     went_through = [each for each in confirms if each.response.status == HTTPStatus.OK]
     if not went_through:
-        yield wrong(f"The confirm was answered {confirms[-1].response.status}: bench.trace.exchanges has why.")
+        yield wrong(
+            "The confirm was rejected; bench.trace.exchanges shows why.",
+            seen=str(confirms[-1].response.status), expected="200", at=".confirm(",
+        )  # fmt: skip
     held = [each.request.headers["Authorization"] for each in went_through]
     if any("pk_test" not in each for each in held):
         key = "an access token" if any("at_" in each for each in held) else "the secret key"
-        yield wrong(f"It was confirmed with {key}, which an app must not hold. Make another, and let app do it.")
+        yield wrong(
+            f"It was confirmed with {key}, which an app must not hold. Create another, and confirm it with app.",
+            seen=held[-1], expected="Bearer pk_test_••••", at=".confirm(",
+        )  # fmt: skip
     if intent.status != "succeeded":
-        yield not_yet(f"The app has confirmed it, and it is {intent.status}: the customer has a PIN to enter.")
-    yield done("Made by the shop, confirmed by the app with a publishable key, and paid by the customer.")
+        yield not_yet(f"The app has confirmed it. It is {intent.status}: the customer has a PIN to enter.")
+    yield done("Created by the shop, confirmed by the app with a publishable key, and paid by the customer.")
 
 
 _LOST, _PATIENCE = 2, 100

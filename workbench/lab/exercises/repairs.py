@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+from workbench.errors import ApiError
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, kwacha, wrong
 
 _PHONE, _UNDECIDED_PHONE = "+260961234567", "+260960000012"
@@ -71,6 +72,31 @@ def _priced_in_ngwee(bench: Bench, order: Callable[..., Any]) -> Iterator[Verdic
 
 
 # keys
+
+
+def _handed_to_the_app(bench: Bench, for_the_app: Callable[..., Any]) -> Iterator[Verdict]:
+    with fresh(bench) as sandbox:
+        intent = sandbox.client.payment_intents.create(amount=Decimal("35.50"), description="Lily")
+        given = for_the_app(intent, {"secret": sandbox.secret_key, "publishable": sandbox.publishable_key})
+        if not isinstance(given, dict):
+            yield wrong("The function should return a dict.", at="return")
+        if any(sandbox.secret_key in str(each) for each in given.values()):
+            yield wrong(
+                "The app would get the secret key, and whoever has the app could take it out and use it.",
+                seen="sk_test_••••", expected="pk_test_••••", at='secret"]',
+            )  # fmt: skip
+        if given.keys() != {"key", "id", "client_secret"}:
+            yield wrong(
+                "The app needs three members and no others.",
+                seen=", ".join(given), expected="key, id, client_secret", at="return",
+            )  # fmt: skip
+        try:
+            sandbox.client_with(given["key"]).payment_intents.confirm(
+                given["id"], phone=_PHONE, provider="mtn", client_secret=given["client_secret"]
+            )
+        except ApiError as error:
+            yield wrong(f"With this, the app cannot confirm the intent: {error}")
+    yield done("The app can confirm this one intent, and nothing else.")
 
 
 # confirm_with_ussd
