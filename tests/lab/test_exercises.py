@@ -157,8 +157,8 @@ MISTAKES = {
         "buy:Basil ring bad": "waits for a PIN",
         "buy:Basil ring bad bad bad": "confirm the same intent again",
         "buy:Basil ring bad bad bad buy:Basil ring pin": "and another intent was paid",
-        "buy:Basil ring bad bad bad ring_at:1": "on 2 numbers",
-        "buy:Basil ring refuse ring pin": "No attempt at the Basil has failed with wrong_pin",
+        "buy:Basil ring bad bad bad ring_at:1": "on the same number. seen: +26096••••001, +26096••••567 expected: one",
+        "buy:Basil ring refuse ring pin": "seen: declined_by_customer, no failure expected: wrong_pin, no failure",
     },
     "net_of_39": {
         "": "Not done yet: No payment in the books",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from workbench import Workbench, exercises
+from workbench.errors import WaitExpired
 from workbench.lab.exercises import EXERCISES
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
@@ -37,8 +38,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # keys
     "handed_to_the_app": [
-        ('"key"', '"api_key"', "The app would get the secret key, and whoever has the app"),
-        ('"key": keys["secret"],', 'keys["secret"]: keys["secret"],', "seen: sk_test_•••• expected: pk_test_•••• line 4"),
+        ('"key"', '"api_key"', "take it out and use it. seen: sk_test_•••• expected: pk_test_•••• line 4"),
         ('"key": keys["secret"],', "", "seen: id, client_secret expected: key, id, client_secret"),
         ('keys["secret"],\n        "id": intent.id', 'keys["publishable"],\n        "id": intent.client_secret',
          "the app cannot confirm the intent: "),
@@ -46,6 +46,13 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("return {", "{", "should return a dict"),
     ],
     # confirm_with_ussd
+    "unknown_is_not_failed": [
+        ('        return "failed"', '        return "paid"', "the money may still move. The function is wrong"),
+        ("timeout_s=60", "timeout_s=600", "seen: 'failed' expected: 'unknown' line 7: return"),
+        ('        return "failed"', "        return collect(pay, intent_id, phone, provider)", "StateConflict: "),
+        ('else "failed"', 'else "unknown"', "presses cancel. The function is wrong about it. seen: 'unknown'"),
+        ('return "paid" if', '"paid" if', "The customer approves. The function is wrong about it. seen: None"),
+    ],
     # read_the_ledger
     # after_the_payment
     # verify_webhooks
@@ -79,6 +86,7 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     name = f"cell of {exercise.name}"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {"bench": bench, "pay": bench.client, "Decimal": Decimal, "exercises": exercises}
+    names |= {"WaitExpired": WaitExpired}
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())

@@ -146,14 +146,23 @@ def _of_basil(intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[
     if intent.status == "requires_action":
         yield not_yet("A prompt is open on the phone: it waits for a PIN.")
     if "wrong_pin" not in codes and "wrong_pin" in codes_met:
-        yield wrong("One intent has failed with wrong_pin, and another intent was paid. One intent should see both.")
+        yield wrong(
+            "One intent has failed with wrong_pin, and another intent was paid. One intent should see both.",
+            at=".create(",
+        )
     if "wrong_pin" not in codes:
-        yield wrong("No attempt at the Basil has failed with wrong_pin: three wrong PINs are needed, one by one.")
+        yield wrong(
+            "No attempt at the Basil has failed with wrong_pin: enter a wrong PIN three times, one after another.",
+            seen=", ".join(code or "no failure" for code in codes), expected="wrong_pin, no failure", at=".enter_pin(",
+        )  # fmt: skip
     if intent.status != "succeeded":
         yield not_yet("The first attempt has failed with wrong_pin, as it should. Now confirm the same intent again.")
     numbers = {each.phone for each in attempts}
     if len(numbers) > 1:
-        yield wrong(f"The attempts were on {len(numbers)} numbers. The same customer tries again: take a new intent.")
+        yield wrong(
+            "Another customer has tried again. Create a new intent, and confirm it twice on the same number.",
+            seen=", ".join(sorted(map(str, numbers))), expected="one number", at="phone=",
+        )  # fmt: skip
     yield done(f"One intent, {len(codes)} attempts: wrong_pin, and then paid.")
 
 

@@ -10,7 +10,9 @@ from typing import Any
 from workbench.errors import ApiError
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, kwacha, wrong
 
-_PHONE, _UNDECIDED_PHONE = "+260961234567", "+260960000012"
+_PHONE, _PAYING_PHONE, _REFUSING_PHONE, _UNDECIDED_PHONE = (
+    "+260961234567", "+260960000001", "+260960000004", "+260960000012",
+)  # fmt: skip
 
 # start_here
 
@@ -100,6 +102,20 @@ def _handed_to_the_app(bench: Bench, for_the_app: Callable[..., Any]) -> Iterato
 
 
 # confirm_with_ussd
+
+
+def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterator[Verdict]:
+    with fresh(bench) as sandbox:
+        for what, phone, right, at in (
+            ("The customer approves.", _PAYING_PHONE, "paid", "return"),
+            ("The customer presses cancel.", _REFUSING_PHONE, "failed", "return"),
+            ("The operator does not answer, and the money may still move.", _UNDECIDED_PHONE, "unknown", 'return "failed"'),
+        ):
+            intent = sandbox.client.payment_intents.create(amount=Decimal("35.50"), description="Basil")
+            seen = collect(sandbox.client, intent.id, phone, "mtn")
+            if seen != right:
+                yield wrong(f"{what} The function is wrong about it.", seen=repr(seen), expected=repr(right), at=at)
+    yield done("A wait that times out is reported as unknown, and not as a failure.")
 
 
 # read_the_ledger
