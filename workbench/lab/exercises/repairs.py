@@ -109,7 +109,7 @@ def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterato
         for what, phone, right, at in (
             ("The customer approves.", _PAYING_PHONE, "paid", "return"),
             ("The customer presses cancel.", _REFUSING_PHONE, "failed", "return"),
-            ("The operator does not answer, and the money may still move.", _UNDECIDED_PHONE, "unknown", 'return "failed"'),
+            ("No answer comes, and the money may still move.", _UNDECIDED_PHONE, "unknown", 'return "failed"'),
         ):
             intent = sandbox.client.payment_intents.create(amount=Decimal("35.50"), description="Basil")
             seen = collect(sandbox.client, intent.id, phone, "mtn")
