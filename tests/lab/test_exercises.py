@@ -137,18 +137,19 @@ receiver.receive(body, headers)
 MISTAKES = {
     "second_payment": {
         "": "Not done yet: No intent with the description Fern",
-        "buy:Fern:3550": "Not right yet: The Fern is offered for 3550.00 kwacha",
-        "buy:Fern:35.50": "Not done yet: The intent for the Fern is there, and no phone",
+        "buy:Fern:3550": "Not right yet: The amount of the Fern is not its price. seen: K3,550.00 expected: K35.50",
+        "buy:Fern:35.50": "Not done yet: The intent for the Fern is there, and no prompt",
         "buy:fern:35.50 ring": "Not done yet: A prompt for the Fern",
         "buy:Fern:35.50 ring refuse": "The last attempt at the Fern has failed with declined_by_customer",
-        "buy:Fern:35.50 annul": "was cancelled",
-        "buy:Monstera ring pin buy:Fern:35.50 attempt": "another customer has paid for the Fern",
+        "buy:Fern:35.50 annul": "was canceled",
+        "buy:Monstera ring pin buy:Fern:35.50 attempt": "Another customer has paid for the Fern",
     },
     "exact_amount": {
-        "order:Orchid:87.35:A-17 annul": "was cancelled",
-        "buy:Orchid:8735": "counts kwacha, not ngwee",
-        "buy:Orchid:87.53": "it costs K87.35",
-        "buy:Orchid:87.35": "order alone should be A-17",
+        "order:Orchid:87.35:A-17 annul": "was canceled",
+        "buy:Orchid:8735": "counts kwacha, not ngwee. seen: K8,735.00 expected: K87.35",
+        "buy:Orchid:87.53": "is not its price. seen: K87.53 expected: K87.35",
+        "buy:Orchid:87.35": "the metadata is not. seen: {} expected: {'order': 'A-17'}",
+        "order:Orchid:87.35:17": "seen: {'order': '17'}",
     },
     "second_try": {
         "buy:Basil": "Not done yet: The intent for the Basil is there, and not confirmed",
@@ -156,8 +157,8 @@ MISTAKES = {
         "buy:Basil ring bad": "waits for a PIN",
         "buy:Basil ring bad bad bad": "confirm the same intent again",
         "buy:Basil ring bad bad bad buy:Basil ring pin": "and another intent was paid",
-        "buy:Basil ring bad bad bad ring_at:1": "on 2 numbers",
-        "buy:Basil ring refuse ring pin": "No attempt at the Basil has failed with wrong_pin",
+        "buy:Basil ring bad bad bad ring_at:1": "on the same number. seen: +26096••••001, +26096••••567 expected: one",
+        "buy:Basil ring refuse ring pin": "seen: declined_by_customer, no failure expected: wrong_pin, no failure",
     },
     "net_of_39": {
         "": "Not done yet: No payment in the books",
@@ -190,8 +191,8 @@ MISTAKES = {
     },
     "from_the_app": {
         "buy:Lily": "Not done yet: The intent for the Lily is there, and not confirmed",
-        "buy:Lily ring pin": "It was confirmed with the secret key",
-        "buy:Lily app_without_secret": "The confirm was answered 403",
+        "buy:Lily ring pin": "It was confirmed with the secret key, which an app must not hold",
+        "buy:Lily app_without_secret": "The confirm was rejected; bench.trace.exchanges shows why. seen: 403",
         "buy:Lily app_with_token pin": "It was confirmed with an access token",
         "buy:Lily app": "the customer has a PIN to enter",
     },
@@ -312,7 +313,7 @@ def test_an_order_is_followed_to_the_shop(bench: Workbench, said: Said):
 
 def test_words_and_digits_that_were_read_off_a_page(bench: Workbench, said: Said, tmp_path: Path):
     for answer, words in (
-        ("merchant", "days later"), ("Provider", "who keeps the wallet"), ("bank", "sweep"),
+        ("merchant", "days later"), ("Provider", "who keeps the wallets"), ("bank", "sweep"),
         ("customer", "give it away"), ("wallet", "one of these words"), (" Operator ", "Done: "),
     ):  # fmt: skip
         assert words in said(check, "who_has_it", answer)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workbench import Workbench, exercises, verify
-from workbench.errors import PaymentDeclined, ServiceFailed
+from workbench.errors import PaymentDeclined, ServiceFailed, WaitExpired
 from workbench.lab.exercises import EXERCISES
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
@@ -26,6 +26,15 @@ _THEN = "int(headers['webhook-timestamp'])"
 # By the exercise's name: (what is replaced in the cell as it came, by what, a piece of what is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # start_here
+    "only_when_paid": [
+        ('"requires_payment_method"', '"requires_action"', "an intent that is requires_payment_method"),
+        ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action")',
+         "that is processing. seen: True expected: False line 4: if intent.status"),
+        ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action", "processing")',
+         "an intent that is canceled"),
+        ("return True", "return False", "that is succeeded. seen: False expected: True"),
+        ("return True", "True", "that is requires_action. seen: None expected: False"),
+    ],
     # how_mobile_money_works
     # create_an_intent
     "priced_in_ngwee": [
@@ -36,7 +45,22 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("metadata={", "extra={", "TypeError"),
     ],
     # keys
+    "handed_to_the_app": [
+        ('"key"', '"api_key"', "take it out and use it. seen: sk_test_•••• expected: pk_test_•••• line 4"),
+        ('"key": keys["secret"],', "", "seen: id, client_secret expected: key, id, client_secret"),
+        ('keys["secret"],\n        "id": intent.id', 'keys["publishable"],\n        "id": intent.client_secret',
+         "the app cannot confirm the intent: "),
+        ('keys["secret"],', 'keys["publishable"], "amount": intent.amount,', "no others. seen: key, amount, id,"),
+        ("return {", "{", "should return a dict"),
+    ],
     # confirm_with_ussd
+    "unknown_is_not_failed": [
+        ('        return "failed"', '        return "paid"', "the money may still move. The function is wrong"),
+        ("timeout_s=60", "timeout_s=600", "seen: 'failed' expected: 'unknown' line 7: return"),
+        ('        return "failed"', "        return collect(pay, intent_id, phone, provider)", "StateConflict: "),
+        ('else "failed"', 'else "unknown"', "presses cancel. The function is wrong about it. seen: 'unknown'"),
+        ('return "paid" if', '"paid" if', "The customer approves. The function is wrong about it. seen: None"),
+    ],
     # read_the_ledger
     "split_to_the_ngwee": [
         ("round(gross_minor * 0.975)", "gross_minor - fee", "seen: K0.02 expected: K0.03 line 3: fee ="),
@@ -115,12 +139,15 @@ def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     progress.cache_clear()
 
 
+IMPORTED = {each.__name__: each for each in (Decimal, PaymentDeclined, ServiceFailed, WaitExpired, json, verify)}
+"""What the first cells of the notebooks import."""
+
+
 def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.CaptureFixture[str]) -> str:
     """What the check of a cell prints, run as a kernel runs it: under a name by which its lines are found."""
     name = f"cell of {exercise.name}"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    names: dict[str, Any] = {"bench": bench, "pay": bench.client, "Decimal": Decimal, "exercises": exercises}
-    names |= {"json": json, "verify": verify, "PaymentDeclined": PaymentDeclined, "ServiceFailed": ServiceFailed}
+    names: dict[str, Any] = {"bench": bench, "pay": bench.client, "exercises": exercises} | IMPORTED
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())

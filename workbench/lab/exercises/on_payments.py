@@ -77,17 +77,20 @@ def _json_of(text: str) -> dict[str, Any]:
 
 _FERN_PRICE = Decimal("35.50")
 _NEXT_STEPS = {
-    "requires_payment_method": "The intent for the Fern is there, and no phone has rung yet: confirm it.",
+    "requires_payment_method": "The intent for the Fern is there, and no prompt was sent yet: confirm it.",
     "requires_action": "A prompt for the Fern waits on the phone. Enter the PIN 1234 on it.",
-    "processing": "The operator is at work on the Fern.",
-    "canceled": "The intent for the Fern was cancelled: make another.",
+    "processing": "The operator is still processing the payment for the Fern.",
+    "canceled": "The intent for the Fern was canceled: create another.",
 }
 
 
 def _second_payment(bench: Bench) -> Iterator[Verdict]:
     intent = yield from _newest(bench, "Fern")
     if intent.amount != _FERN_PRICE:
-        yield wrong(f"The Fern is offered for {intent.amount} kwacha, and it costs {_FERN_PRICE}.")
+        yield wrong(
+            "The amount of the Fern is not its price.",
+            seen=_of_intent(intent), expected=f"K{_FERN_PRICE}", at="amount=",
+        )  # fmt: skip
     attempts = _charges(bench, payment_intent=intent.id)
     if intent.status == "requires_payment_method" and attempts:
         yield not_yet(
@@ -99,8 +102,16 @@ def _second_payment(bench: Bench) -> Iterator[Verdict]:
     ferns = {each.id for each in _intents(bench, "Fern")}
     others = {each.phone for each in bench.looking().charges.each() if each.payment_intent not in ferns}
     if others and attempts[-1].phone not in others:
-        yield wrong(f"With {attempts[-1].phone}, another customer has paid for the Fern. Sell it to the one of before.")
+        yield wrong(
+            "Another customer has paid for the Fern. Sell it to the customer of step 2.",
+            seen=str(attempts[-1].phone), expected=" or ".join(sorted(map(str, others))), at="phone=",
+        )  # fmt: skip
     yield done(f"The Fern is paid, K{_FERN_PRICE}, and the ledger has an entry for it.")
+
+
+def _of_intent(intent: "PaymentIntent") -> str:
+    """Its amount for a sentence, which may have been chosen freely."""
+    return f"K{intent.amount:,.2f}"
 
 
 _ORCHID_PRICE, _INTENT_ORDER = Decimal("87.35"), "A-17"
@@ -109,15 +120,18 @@ _ORCHID_PRICE, _INTENT_ORDER = Decimal("87.35"), "A-17"
 def _exact_amount(bench: Bench) -> Iterator[Verdict]:
     intent = yield from _newest(bench, "Orchid")
     if intent.status == "canceled":
-        yield not_yet("The intent for the Orchid was cancelled: make another.")
-    if intent.amount == _ORCHID_PRICE * 100:
-        yield wrong(f"The Orchid is offered for K{intent.amount:,}: the amount of an intent counts kwacha, not ngwee.")
+        yield not_yet("The intent for the Orchid was canceled: create another.")
     if intent.amount != _ORCHID_PRICE:
-        yield wrong(f"The Orchid is offered for K{intent.amount:,}, and it costs K{_ORCHID_PRICE}.")
+        in_ngwee = intent.amount == _ORCHID_PRICE * 100
+        yield wrong(
+            "An intent counts kwacha, not ngwee." if in_ngwee else "The amount of the Orchid is not its price.",
+            seen=_of_intent(intent), expected=f"K{_ORCHID_PRICE}", at="amount=",
+        )  # fmt: skip
     if intent.metadata != {"order": _INTENT_ORDER}:
         yield wrong(
-            f"The amount is right. The metadata is {intent.metadata}, where order alone should be {_INTENT_ORDER}."
-        )
+            "The amount is right, the metadata is not.",
+            seen=str(intent.metadata), expected=str({"order": _INTENT_ORDER}), at="metadata=",
+        )  # fmt: skip
     yield done(f"K{_ORCHID_PRICE} to the ngwee, for order {_INTENT_ORDER}.")
 
 
@@ -132,14 +146,23 @@ def _of_basil(intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[
     if intent.status == "requires_action":
         yield not_yet("A prompt is open on the phone: it waits for a PIN.")
     if "wrong_pin" not in codes and "wrong_pin" in codes_met:
-        yield wrong("One intent has failed with wrong_pin, and another intent was paid. One intent should see both.")
+        yield wrong(
+            "One intent has failed with wrong_pin, and another intent was paid. One intent should see both.",
+            at=".create(",
+        )
     if "wrong_pin" not in codes:
-        yield wrong("No attempt at the Basil has failed with wrong_pin: three wrong PINs are needed, one by one.")
+        yield wrong(
+            "No attempt at the Basil has failed with wrong_pin: enter a wrong PIN three times, one after another.",
+            seen=", ".join(code or "no failure" for code in codes), expected="wrong_pin, no failure", at=".enter_pin(",
+        )  # fmt: skip
     if intent.status != "succeeded":
         yield not_yet("The first attempt has failed with wrong_pin, as it should. Now confirm the same intent again.")
     numbers = {each.phone for each in attempts}
     if len(numbers) > 1:
-        yield wrong(f"The attempts were on {len(numbers)} numbers. The same customer tries again: take a new intent.")
+        yield wrong(
+            "Another customer has tried again. Create a new intent, and confirm it twice on the same number.",
+            seen=", ".join(sorted(map(str, numbers))), expected="one number", at="phone=",
+        )  # fmt: skip
     yield done(f"One intent, {len(codes)} attempts: wrong_pin, and then paid.")
 
 
@@ -228,14 +251,20 @@ def _from_the_app(bench: Bench) -> Iterator[Verdict]:
         yield not_yet("The intent for the Lily is there, and not confirmed.")
     went_through = [each for each in confirms if each.response.status == HTTPStatus.OK]
     if not went_through:
-        yield wrong(f"The confirm was answered {confirms[-1].response.status}: bench.trace.exchanges has why.")
+        yield wrong(
+            "The confirm was rejected; bench.trace.exchanges shows why.",
+            seen=str(confirms[-1].response.status), expected="200", at=".confirm(",
+        )  # fmt: skip
     held = [each.request.headers["Authorization"] for each in went_through]
     if any("pk_test" not in each for each in held):
         key = "an access token" if any("at_" in each for each in held) else "the secret key"
-        yield wrong(f"It was confirmed with {key}, which an app must not hold. Make another, and let app do it.")
+        yield wrong(
+            f"It was confirmed with {key}, which an app must not hold. Create another, and confirm it with app.",
+            seen=held[-1], expected="Bearer pk_test_••••", at=".confirm(",
+        )  # fmt: skip
     if intent.status != "succeeded":
-        yield not_yet(f"The app has confirmed it, and it is {intent.status}: the customer has a PIN to enter.")
-    yield done("Made by the shop, confirmed by the app with a publishable key, and paid by the customer.")
+        yield not_yet(f"The app has confirmed it. It is {intent.status}: the customer has a PIN to enter.")
+    yield done("Created by the shop, confirmed by the app with a publishable key, and paid by the customer.")
 
 
 _LOST, _PATIENCE = 2, 100
@@ -474,8 +503,8 @@ def _nothing_guessed(answer: Any) -> Iterator[Verdict]:  # noqa: ANN401  whateve
 
 
 _HOLDERS = {
-    "merchant": "The merchant is owed it, and gets it with a payout, days later.",
-    "provider": "The provider knows of it at once, and has it in its wallet; who keeps the wallet?",
+    "merchant": "The provider owes it to the merchant, and pays it out days later.",
+    "provider": "The provider learns of it at once, and it is in the provider's wallet. But who keeps the wallets?",
     "bank": "The bank receives it with the sweep of the next night.",
     "customer": "The customer has just agreed to give it away.",
 }
@@ -484,10 +513,10 @@ _HOLDERS = {
 def _who_has_it(answer: object) -> Iterator[Verdict]:
     given = str(answer).strip().lower()
     if given in _HOLDERS:
-        yield wrong(_HOLDERS[given])
+        yield wrong(_HOLDERS[given], at="answer =")
     if given != "operator":
         yield wrong("The answer is one of these words: merchant, provider, operator, bank.")
-    yield done("The operator keeps all wallets: the customer's, from which it went, and the provider's, where it is.")
+    yield done("The operator keeps both wallets: the customer's, which it left, and the provider's, where it is now.")
 
 
 def _came_late(bench: Bench, digits: object) -> Iterator[Verdict]:
