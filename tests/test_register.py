@@ -306,20 +306,26 @@ def test_each_section_and_row_has_its_place_on_the_page_and_each_link_leads_to_o
 def test_the_command_prints_writes_and_opens_it_and_the_shipped_file_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    printed = run("docs").stdout
-    assert interface().read_text("utf-8") == printed, "workbench docs --out notebooks/interface.md writes it anew"
+    printed = run("docs", "interface").stdout
+    assert interface().read_text("utf-8") == printed, "workbench docs interface --out notebooks/interface.md"
     assert re.findall(r"\]\(#(\w+)\)", printed) == re.findall(r'id="(\w+)"', printed)
     assert sorted(re.findall(r'id="(\w+)"', printed)) == sorted(NAMES)
-    assert run("docs", "--out", str(tmp_path / "a.md")).stdout == ""
+    assert run("docs", "interface", "--out", str(tmp_path / "a.md")).stdout == ""
     assert (tmp_path / "a.md").read_text("utf-8") == printed
+    assert run("docs", "python", "--out", str(tmp_path / "a.html")).exit_code == 0
+    page = (tmp_path / "a.html").read_text("utf-8")
+    assert not re.search(r'(?:src|href)="(?!#|data:)', page), "a page that is alone loads nothing"
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
-    assert run("docs", "--open", "--out", str(tmp_path / "a.html")).exit_code == 0
-    page = (tmp_path / "a.html").read_text("utf-8")
-    assert opened == [str(tmp_path / "a.html")]
-    assert not re.search(r'(?:src|href)="[^#]', page), "a page that is alone loads nothing"
+    monkeypatch.setattr("tempfile.mkdtemp", lambda **_: str(tmp_path))
+    assert run("docs", "interface", "--open").exit_code == 0
+    assert opened == [str(tmp_path / "interface.html")]
+    linked = set(re.findall(r'href="([\w-]+\.html)', (tmp_path / "index.html").read_text("utf-8")))
+    assert linked
+    assert all((tmp_path / each).is_file() for each in linked)
     for place in ("a.txt", "none/a.md"):
         assert run("docs", "--out", str(tmp_path / place)).exit_code == 2
+    assert "index, code" in run("docs", "nowhere").stderr
 
 
 # What a response names

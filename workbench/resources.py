@@ -96,6 +96,11 @@ def interface() -> Path:
     return _shipped("notebooks") / "interface.md"
 
 
+def guide() -> dict[str, Path]:
+    """The pages of the documentation by name, as files in Markdown."""
+    return {each.stem: each for each in (_PACKAGE / "docs").glob("*.md")}
+
+
 def fixture(name: str) -> Path:
     """The shipped file of this name."""
     return _shipped("fixtures") / name

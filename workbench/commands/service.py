@@ -1,4 +1,4 @@
-"""`workbench serve`, `gaps`, `openapi` and `docs`: the service, its register, its description and the interface."""
+"""`workbench serve`, `gaps`, `openapi` and `docs`: the service, its register, its description, the documentation."""
 
 import json
 import tempfile
@@ -211,8 +211,8 @@ def gaps(  # noqa: PLR0913, PLR0917  one argument per option, handed over by nam
     """Show what the interface leaves open, and what the sandbox does.
 
     Without NAMES, all rows are listed in a table that cuts long texts off; rows that you name are shown in full. Any
-    alternative can be switched on by a TOML file for `workbench serve --gaps`. `workbench docs` prints the interface
-    itself.
+    alternative can be switched on by a TOML file for `workbench serve --gaps`. `workbench docs interface` prints the
+    interface itself.
 
     Exit status 0 when the rows are shown, 2 when a name, a value or a file is refused.
     """
@@ -271,27 +271,37 @@ def openapi(out: Path | None) -> None:
 
 
 @click.command()
-@click.option("--out", type=FILE, help="Write to this file: .md as it is printed, .html as a page.")
-@click.option("--open", "in_browser", is_flag=True, help="Open the page in a browser.")
-def docs(out: Path | None, in_browser: bool) -> None:  # noqa: FBT001  a flag of the command line
-    """Print the interface, or open it as a page.
+@click.argument("page", default="index")
+@click.option("--out", type=FILE, help="Write the page to this file: .md as it is printed, or .html.")
+@click.option("--open", "in_browser", is_flag=True, help="Open the documentation in a browser, at this page.")
+def docs(page: str, out: Path | None, in_browser: bool) -> None:  # noqa: FBT001  a flag of the command line
+    """Print a page of the documentation, or open it in a browser.
 
-    For each section it says what the interface shows, what it leaves open, and what the sandbox does there.
+    PAGE is index unless you name another; index lists them all. The page interface says for each section what the
+    interface shows, what it leaves open, and what the sandbox does there.
 
-    A served sandbox has it at /docs/interface, beside its operations and errors.
+    A served sandbox shows the same at /docs/guide/index.
+
+    Exit status 0 when the page is shown or written, 2 when there is no such page or it cannot be written.
     """
     from workbench.sandbox.openapi import pages
 
-    if out is None and not in_browser:
-        click.echo(pages.interface_markdown(), nl=False)
-        return
-    if out is not None and out.suffix not in {".md", ".html"}:
-        raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
-    place = out or Path(tempfile.mkdtemp(prefix="workbench-docs-")) / "interface.html"
-    _write(place, pages.interface_markdown() if place.suffix == ".md" else pages.interface_alone())
+    if page not in pages.names():
+        raise click.BadParameter(f"{page!r} is not one of {', '.join(pages.names())}.", param_hint="PAGE")
     if in_browser:
-        click.echo(visible(str(place)))
-        click.launch(str(place))
+        folder = Path(tempfile.mkdtemp(prefix="workbench-docs-"))
+        for each in pages.names():
+            _write(folder / f"{each}.html", pages.alone(each, linked=True))
+        place = str(folder / f"{page}.html")
+        click.echo(visible(place))
+        click.launch(place)
+    if out is None:
+        if not in_browser:
+            click.echo(pages.markdown(page), nl=False)
+        return
+    if out.suffix not in {".md", ".html"}:
+        raise click.BadParameter(f"{out} must end in .md or .html.", param_hint="--out")
+    _write(out, pages.markdown(page) if out.suffix == ".md" else pages.alone(page, linked=False))
 
 
 def _write(out: Path, text: str) -> None:
