@@ -315,7 +315,7 @@ class TestFiles:
         assert again.exit_code == 2, "the same statement again is no next one"
         assert "told again: mtn.csv" in again.output
         skipped = case.run("--carry-forward", "kept/january", "--skip-settled")
-        assert (skipped.exit_code, " told again by files that overlap" in skipped.output) == (1, True)
+        assert (skipped.exit_code, " repeated in overlapping files" in skipped.output) == (1, True)
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}
         assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet"}
 

@@ -259,8 +259,8 @@ def test_the_letter_asks_each_question_once_with_what_is_shown_assumed_and_known
         "   - Your interface shows: An integer, without its unit.",
         "   - We assumed: major units: 150 is 150.00 ZMW",
         "   - It may also be: minor units: 15000 is 150.00 ZMW",
-        f"   - Why we assumed so: {used['charge_amount_unit']['why']}",
-        "   - What of ours depends on it: POST /v1/charges (2), webhook charge.succeeded (2)",
+        f"   - Why we assumed this: {used['charge_amount_unit']['why']}",
+        "   - What depends on it in our code: POST /v1/charges (2), webhook charge.succeeded (2)",
     ]
     assert not re.search(r"[a-z]{2}_[0-9A-Za-z]{24}", letter)
     assert repr(letter) == letter == letter._repr_markdown_()

@@ -289,7 +289,7 @@ def test_a_shipped_notebook_is_named_without_its_folder_number_or_ending(
     [
         (("there", "nowhere"), ["nowhere.ipynb"]),
         (("there", "7_verify_webhook"), ["7_verify_webhook is no notebook here", "Did you mean"]),
-        (("there", "orchids"), ["Those that are shipped: start_here, "]),
+        (("there", "orchids"), ["The shipped notebooks are: start_here, "]),
         (("there", "more/there"), ["there"]),
         (("there", "--jobs", "0"), ["--jobs"]),
         (("there", "-p", "alone"), ["-p"]),

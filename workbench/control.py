@@ -38,7 +38,7 @@ class SandboxControl:
         except (ApiError, UnexpectedResponse):
             is_sandbox = False
         if not is_sandbox:
-            raise UnexpectedResponse(f"{self.client.base_url} answers, and not as `workbench serve` does.")
+            raise UnexpectedResponse(f"{self.client.base_url} answers, but not like `workbench serve`.")
 
     def clock(self) -> wire.Clock:
         """The moment, and how the clock goes."""
@@ -218,7 +218,7 @@ class Clock:
             raise invalid("The clock cannot go as far as that.") from None
         total_ms = span // _MS + _whole_ms(seconds)
         if total_ms < 0:
-            raise invalid(f"The clock does not go back, and this is {total_ms / 1000:g} s in all.")
+            raise invalid(f"The clock cannot go back, and this is {total_ms / 1000:g} s in all.")
         self._control.post("clock/advance", wire.Clock, {"seconds": Decimal(total_ms) / 1000})
         return self
 

@@ -137,7 +137,7 @@ class RequestTimeout(ApiError, status=408, title="The request took too long", co
 
 
 class StateConflict(ApiError, status=409, title="Not in this state", code="state_conflict"):
-    """The object is in a state that does not take this."""
+    """The object's current state does not allow this."""
 
 
 class PayloadTooLarge(ApiError, status=413, title="The body is too large", code="body_too_large"):

@@ -440,7 +440,7 @@ class TestCommand:
         changed = self.run(tmp_path, *options, theirs=[row("B", 501), *THEIRS[1:]])
         assert changed.exit_code == 1
         assert (
-            f"1 decision is stale, since what is open is not what it was: {found['A']}. Decide again" in changed.output
+            f"1 decision is stale, because the open breaks have changed: {found['A']}. Decide again" in changed.output
         )
         assert "Nothing is open" not in changed.output
         # The next period has neither the decisions nor the rules, and an older folder has no decisions.

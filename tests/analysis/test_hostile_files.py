@@ -207,7 +207,7 @@ def kept(folder: Path) -> Iterator[Run]:
         ("a sum of 65 bits", rows_apart(10_000, Amount="9" * 13 + ".00"), 2, "64 bits do not hold a number or a sum"),
     ):  # fmt: skip
         yield Run(f"a statement: {name}", ledger, [written(folder / f"{name}.csv", content)], status, words)
-    yield Run("periods that overlap", both, overlap, 1, "1 line told again by files that overlap")
+    yield Run("periods that overlap", both, overlap, 1, "1 line repeated in overlapping files")
 
 
 def check(run: Run, status: int, stdout: str, stderr: str) -> None:

@@ -145,7 +145,7 @@ def reconciled(**given: list[Row]) -> SimpleNamespace:
             for name, columns in COLUMNS.items()
         },
         notes=(),
-        sign_off="Nobody has decided anything.",
+        sign_off="No break has been decided.",
         carry_forward=SimpleNamespace(note=""),
         account_names={},
     )

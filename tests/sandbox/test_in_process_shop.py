@@ -263,7 +263,7 @@ def test_the_secret_is_there_before_the_shop_is_the_same_for_a_seed_and_the_curr
         assert repr(secret) == "'whsec_••••'"
         charge(bench)
         (waiting,) = bench.client.deliveries.list().data
-        assert waiting.attempts[0].fault == "no application answers there yet: bench.deliver_to(app)"
+        assert waiting.attempts[0].fault == "no application is there yet: use bench.deliver_to(app)"
         late = Receiver([secret])
         bench.deliver_to(late)
         bench.clock.advance(6)

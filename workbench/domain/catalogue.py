@@ -88,7 +88,7 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, str]]]] 
         "key_not_allowed": ("A publishable key may not do this.", "Call from your server, with the secret key."),
         "client_secret_missing": ("A publishable key needs the intent's client_secret.",
                                   "Pass the client_secret to the checkout with the key."),
-        "client_secret_wrong": ("The client_secret is not this intent's.",
+        "client_secret_wrong": ("The client_secret does not belong to this intent.",
                                 "Use the one from the response that created the intent."),
         "origin_refused": ("The call came from a page of another origin.",
                            "Call from a server; for what a publishable key may do, serve with --allow-origin."),

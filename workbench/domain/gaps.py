@@ -316,7 +316,7 @@ class Gaps:
         for each in EXCLUDED:
             if (getattr(chosen, each.name), getattr(chosen, each.other)) == (each.value, each.other_value):
                 both = f"{each.name} = {each.value!r} and {each.other} = {each.other_value!r}"
-                raise GapRefused(f"{both} cannot be together: {each.why}.", name=each.name)
+                raise GapRefused(f"{both} cannot be combined: {each.why}.", name=each.name)
         return chosen
 
     def as_records(self) -> list[dict[str, Any]]:

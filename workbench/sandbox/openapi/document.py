@@ -50,11 +50,11 @@ _OF_PANEL: Final = (
 
 _TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "/v1/payment_intents": ("Payment intents", "An attempt to be paid: created, then confirmed with a wallet."),
-    "/v1/charges": ("Charges", "The one-call alternative, and what each attempt came to."),
-    "/v1/refunds": ("Refunds", "Money of a charge given back."),
+    "/v1/charges": ("Charges", "Payments in one call, and the outcome of each attempt."),
+    "/v1/refunds": ("Refunds", "Refunds of charges."),
     "/v1/payouts": ("Payouts", "Cleared money sent to the merchant's bank."),
     "/v1/balance": ("Payouts", ""),
-    "/v1/webhook_endpoints": ("Webhooks", "Where events go, what has happened, and how it was delivered."),
+    "/v1/webhook_endpoints": ("Webhooks", "Webhook endpoints, events and their deliveries."),
     "/v1/events": ("Webhooks", ""),
     "/v1/deliveries": ("Webhooks", ""),
     "/v1/dead_letters": ("Webhooks", ""),
@@ -64,7 +64,7 @@ _TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "/sandbox": ("Sandbox", _OF_PANEL),
 }
 """Beginning of a path → the group of its operations and what it is about."""
-_SCENARIO = "What the operator or the service is asked to do with this call, so that a failure can be tested. Here: "
+_SCENARIO = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
 _HEADERS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "standard_webhooks": (
         ("webhook-id", "^evt_[0-9A-Za-z]{24}$", "The event's id, the same over retries: dedupe on it."),
@@ -198,7 +198,7 @@ def _key(operation: Operation, gaps: Gaps) -> Schema:
     shown = schemas.documented("2.3") if operation.needs_idempotency_key else schemas.open_in("8")
     says = (
         "One key of 1 to 255 printable ASCII characters, in quotes, or bare and without a comma. Within "
-        f"{gaps.idempotency_retention_s} s the same body, to the byte, gets the first answer again, with "
+        f"{gaps.idempotency_retention_s} s the same body, to the byte, gets the first response again, with "
         "`Idempotent-Replayed: true`; another one, such as the same JSON written another way, is refused."
     )
     if operation.no_store:

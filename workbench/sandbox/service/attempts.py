@@ -66,7 +66,7 @@ def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
     """
     session = tx.sessions.first(charge=charge.id)
     if charge.status != payments.PENDING or session is None or session.screen != ussd.APPROVED:
-        message = f"The charge is {charge.status} and waits for no answer of the operator."
+        message = f"The charge is {charge.status} and is not waiting for the operator's answer."
         raise StateConflict(message, code="nothing_to_ask", param="charge", current=charge.status)
     # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
@@ -194,7 +194,7 @@ def _down_until_ms(tx: Transaction, provider: str) -> int | None:
 def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:  # noqa: ARG001  one signature
     """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
     phone = checks.read_phone(tx.gaps, body.phone).e164
-    says = "cannot be scripted; what can is"
+    says = "cannot be scripted; these can be:"
     checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > control.MAX_ANSWERS:
         raise InvalidRequest(f"answers are at most {control.MAX_ANSWERS}.", code="parameter_invalid", param="answers")

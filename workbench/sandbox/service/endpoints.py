@@ -20,7 +20,7 @@ _KEPT = (webhooks.ENABLED, webhooks.DISABLED)
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the answer holds its signing secret, once."""
     if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_KEPT):
-        message = "There is an endpoint, and the dashboard has one alone."
+        message = "The dashboard allows one endpoint, and it exists already."
         hint = "Change its URL, or delete it first."
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
     with checks.EveryFault() as every:

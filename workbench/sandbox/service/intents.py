@@ -14,7 +14,7 @@ from workbench.sandbox.store import Transaction
 
 URL = "/v1/payment_intents"
 _WHY_NOT = {
-    payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for its answer.",
+    payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for the customer's answer.",
     payments.PROCESSING: "The customer has approved: wait for the operator.",
     payments.SUCCEEDED: "It is paid: create another intent for another payment.",
     payments.FAILED: "Its attempt failed: create another intent.",
@@ -121,10 +121,12 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
     if sent is None:
         if caller.kind == "publishable":
             raise PermissionDenied(
-                "With a publishable key, client_secret is needed.", code="client_secret_missing", param="client_secret"
+                "With a publishable key, client_secret is required.",
+                code="client_secret_missing",
+                param="client_secret",
             )
     elif not hmac.compare_digest(sent.encode(), intent.client_secret.encode()):
-        raise PermissionDenied("client_secret is not this intent's.", code="client_secret_wrong", param="client_secret")
+        raise PermissionDenied("client_secret is of another intent.", code="client_secret_wrong", param="client_secret")
 
 
 def _check_takes(tx: Transaction, intent: PaymentIntent, event: str) -> None:
@@ -132,7 +134,7 @@ def _check_takes(tx: Transaction, intent: PaymentIntent, event: str) -> None:
         next_state(intent_transitions(tx.gaps), intent.status, event)
     except IllegalTransition:
         raise StateConflict(
-            f"status is {intent.status}, which does not take {event}.",
+            f"status is {intent.status}, which does not allow {event}.",
             hint=_WHY_NOT[intent.status],
             param="status",
             current=intent.status,

@@ -53,7 +53,7 @@ def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.Api
         and tx.api_keys.count(account=caller.account, kind="secret", status=ACTIVE) == 1
     ):
         raise StateConflict(
-            "It is the last secret key: without one nobody could call.", code="key_is_last", hint="Roll it instead."
+            "It is the last secret key: without it, nobody could call.", code="key_is_last", hint="Roll it instead."
         )
     return views.api_key(tx.api_keys.put(key, status=REVOKED))
 
@@ -99,7 +99,7 @@ def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Toke
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
     known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
     if body.password == WRONG_PASSWORD or (known and known != (body.email, body.password)):
-        raise AuthenticationFailed("email and password do not fit.", code="credentials_wrong", param="password")
+        raise AuthenticationFailed("email or password is wrong.", code="credentials_wrong", param="password")
     return _new_pair(tx, MERCHANT_ID)
 
 

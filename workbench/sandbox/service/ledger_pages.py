@@ -73,7 +73,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> control.L
     """
     entry = settling.found(tx, entry_id, param="entry_id")
     if entry.external_reference is None or entry.reverses or entry.settles:
-        message = f"{entry.id} is of the kind {entry.kind}, which nobody could learn of twice."
+        message = f"{entry.id} is of the kind {entry.kind}, which cannot be reported twice."
         raise StateConflict(message, code="entry_unsuitable", param="entry_id", current=entry.kind)
     clearing.expect(tx)
     # As if its movement had been learnt of twice.

@@ -100,9 +100,7 @@ def _give_back_recovered(tx: Transaction, charge: Charge) -> None:
 
 def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
     if (body.charge is None) == (body.payment_intent is None):
-        raise InvalidRequest(
-            "Name what is refunded: either charge or payment_intent.", code="parameter_missing", param="charge"
-        )
+        raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
     if body.charge is not None:
         return charges.found(tx, caller, body.charge, param="charge")
     intent = intents.found(tx, caller, body.payment_intent or "", param="payment_intent")
@@ -141,7 +139,7 @@ def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool)
     check_size(amount, MAX_MAJOR_DIGITS + currency.decimals)
     if amount != amount.to_integral_value():
         raise InvalidRequest(
-            "amount is not whole, as the amount of a charge is.", code="amount_too_precise", param="amount"
+            "amount must be a whole number, like the amount of a charge.", code="amount_too_precise", param="amount"
         )
     units = payments.unit_minor(tx.gaps, charge.currency)
     return money_from_integer(int(amount), currency, units_minor=units).amount_minor
