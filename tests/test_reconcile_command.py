@@ -214,7 +214,7 @@ class TestForAPerson:
         assert {"MTN wallet", "Bank", "Expected by the rule 'bank charges'", "no key in the file"} <= cells
         assert "<strong>Expected by the rule &#39;bank charges&#39;</strong>" in page
         assert (
-            page.count("Find whose it is")
+            page.count("Find out whose money it is")
             == len([row for row in is_open.values() if row["code"] == "missing_in_ledger"]) + 1
         )
         for text in (done.stdout, re.sub('data-(key|account)="[^"]*"', "", page)):
@@ -235,7 +235,7 @@ class TestForAPerson:
         assert sorted(each.name for each in clean.here.iterdir()) == ["clean.csv", "clean.xlsx"]
         assert "suggestions" not in openpyxl.load_workbook(clean.here / "clean.xlsx").sheetnames
         taken = clean.run_with(clean.ledger, clean.statement, *out("b.csv", "b-suggestions.csv"))
-        assert (taken.exit_code, "suggestions are written there" in taken.stderr) == (2, True)
+        assert (taken.exit_code, "cannot be written twice" in taken.stderr) == (2, True)
 
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))

@@ -257,7 +257,7 @@ NO_DECISIONS = [
     (f'{HEADER}\n{ONE},accept,,A,2026-02-01,"open\n', "unexpected end of data"),
 ]  # fmt: skip
 NO_RULES = [
-    ("[[rule]]\nexpcted = true", "has expcted, which no rule has"),
+    ("[[rule]]\nexpcted = true", "has expcted, which no rule takes"),
     ("[[rules]]\nexpected = true", "it has rules"),
     ("[rule]\nexpected = true", "no table of several"),
     ("[[rule]]\nexpected = true", "it fits every break"),
@@ -493,7 +493,7 @@ class TestCommand:
 
     def test_what_is_no_path_is_refused(self):
         for more in ({"decisions": []}, {"rules": {}}):
-            with pytest.raises(ReconcileRefused, match="which is no path"):
+            with pytest.raises(ReconcileRefused, match="which is not a path"):
                 ran(**more)
 
     def test_a_file_that_cannot_be_used_ends_it_before_anything_runs(self, tmp_path: Path):

@@ -427,7 +427,7 @@ class TestWhatIsRefused:
         [
             (LEDGER.drop(columns="fee_minor"), STATEMENT, "The ledger has no column fee_minor"),
             (LEDGER, STATEMENT.drop(columns=["line", "problem"]), "The statement has no column line, problem"),
-            (LEDGER.astype({"amount_minor": "float64"}), STATEMENT, "No float holds money"),
+            (LEDGER.astype({"amount_minor": "float64"}), STATEMENT, "Money cannot be a float"),
             (LEDGER, STATEMENT.astype({"balance_minor": "Float64"}), "balance_minor is Float64"),
             (LEDGER.assign(occurred_at=LEDGER["occurred_at"].dt.tz_localize(None)), STATEMENT, "its time zone"),
             (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String, where a date belongs"),

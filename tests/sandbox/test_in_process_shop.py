@@ -302,7 +302,7 @@ def test_a_shop_made_with_the_secret_of_a_sandbox_that_is_open_verifies_what_it_
         if registration == "api":
             assert [each.verdict for each in bench.receiver.arrivals] == ["accepted"]
         else:
-            with pytest.raises(StateConflict, match="one alone"):
+            with pytest.raises(StateConflict, match="allows one endpoint"):
                 _ = bench.receiver
 
 
