@@ -294,7 +294,7 @@ class PaymentIntents(Listed[wire.PaymentIntent]):
     def cancel(
         self, intent_id: str, *, cancellation_reason: str | None = None, idempotency_key: str | None = None
     ) -> wire.PaymentIntent:
-        """End an intent; a prompt that is open is withdrawn. Raises StateConflict when it is paid or being paid."""
+        """Cancel an intent, and withdraw an open prompt. Raises StateConflict when it is paid or being paid."""
         body = {"cancellation_reason": cancellation_reason}
         return self._send("POST", wire.PaymentIntent, intent_id, "cancel", idempotency_key=idempotency_key, body=body)
 
@@ -443,7 +443,7 @@ class Events(Listed[wire.Event]):
         return self._every(type=type, created_since=created_since, search=search)
 
     def replay(self, event_id: str) -> wire.List[wire.Delivery]:
-        """Send an event again to every enabled endpoint that wants it."""
+        """Send an event again to every enabled endpoint that takes its type."""
         return self._send("POST", wire.List[wire.Delivery], event_id, "replay")
 
 
@@ -478,7 +478,7 @@ class Deliveries(Listed[wire.Delivery]):
         return self._send("POST", wire.Delivery, delivery_id, "replay")
 
     def replay_dead_letters(self) -> wire.List[wire.Delivery]:
-        """Send every dead letter again whose endpoint is enabled."""
+        """Send every dead letter again, if its endpoint is enabled."""
         url = f"{self._client.base_url}{self._version}/dead_letters/replay"
         return self._client.calls.send("POST", url, wire.List[wire.Delivery])
 

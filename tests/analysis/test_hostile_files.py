@@ -113,7 +113,7 @@ KEPT_IN_A_LEDGER: list[tuple[dict[str, object], str]] = [
 ]  # fmt: skip
 """Rows that are kept as invalid, and why; a date that is missing may be one that no calendar has."""
 TABLES = {
-    "a float": (lambda rows: rows.assign(amount_minor=rows["amount_minor"].astype(float)), 2, "Money cannot be a float"),
+    "a float": (lambda rows: rows.assign(amount_minor=rows["amount_minor"].astype(float)), 2, "cannot be a float"),
     "a text": (lambda rows: rows.assign(amount_minor="100"), 2, "amount_minor is String"),
     "no column": (lambda rows: rows.drop(columns="key"), 2, "key, occurred_at and amount are needed"),
     "no zone": (lambda rows: rows.assign(occurred_at=rows["occurred_at"].dt.tz_localize(None)), 2, "its time zone"),

@@ -192,7 +192,7 @@ def _down_until_ms(tx: Transaction, provider: str) -> int | None:
 
 
 def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:  # noqa: ARG001  one signature
-    """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
+    """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
     phone = checks.read_phone(tx.gaps, body.phone).e164
     says = "cannot be scripted; these can be:"
     checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
@@ -206,7 +206,7 @@ def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scr
 
 
 def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.OperatorState:  # noqa: ARG001  one signature
-    """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
+    """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
     for_ms = checks.whole_ms(body.seconds, control.MAX_OUTAGE_S)
     provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
     if before := tx.outages.get(provider):
@@ -218,7 +218,7 @@ def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.Ope
 
 
 def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorState]:  # noqa: ARG001  one signature
-    """GET /sandbox/operator: each operator, and until when it is down."""
+    """GET /sandbox/operator: each operator, with the end of its outage."""
     until = {each: _down_until_ms(tx, each) for each in OFFERED[tx.gaps.zed_mobile]}
     return control.Rows([control.OperatorState(each, ends_ms and ends_ms // 1000) for each, ends_ms in until.items()])
 

@@ -23,7 +23,7 @@ _WHY_NOT = {
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
-    """POST /v1/payment_intents: register an attempt to be paid."""
+    """POST /v1/payment_intents: create a payment intent."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
         money = every.read(checks.intent_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
@@ -81,7 +81,7 @@ def confirm(
 def cancel(
     tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: wire.PathIntent
 ) -> wire.PaymentIntent:
-    """POST /v1/payment_intents/{intent_id}/cancel: end an intent; a prompt that is open is withdrawn."""
+    """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
     intent = found(tx, caller, intent_id)
     _check_takes(tx, intent, "cancel")
     if prompt := _prompt_of(tx, intent):
@@ -95,7 +95,7 @@ def cancel(
 def retrieve(
     tx: Transaction, caller: Caller, *, intent_id: wire.PathIntent, query: wire.ClientSecretQuery
 ) -> wire.PaymentIntent:
-    """GET /v1/payment_intents/{intent_id}: an intent as it is now."""
+    """GET /v1/payment_intents/{intent_id}: retrieve an intent."""
     intent = found(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
     return _shown(tx, intent)

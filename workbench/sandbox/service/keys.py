@@ -27,7 +27,7 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> lists.L
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
-    """POST /v1/api_keys: another test key; the answer holds its value, once."""
+    """POST /v1/api_keys: create a test key; the response holds its value, once."""
     if body.kind not in KEY_PREFIXES:
         raise InvalidRequest(
             f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}.", code="parameter_invalid", param="kind"
@@ -36,7 +36,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.Api
 
 
 def roll(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKey:
-    """POST /v1/api_keys/{key_id}/roll: a new key in place of one, which ends at once."""
+    """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once."""
     key = _active(tx, caller, key_id)
     tx.api_keys.put(key, status=ROLLED)
     if overlap_ms := OVERLAP_MS[tx.gaps.key_rotation]:
@@ -45,7 +45,7 @@ def roll(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKe
 
 
 def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKey:
-    """DELETE /v1/api_keys/{key_id}: end a key at once; the last secret key stays."""
+    """DELETE /v1/api_keys/{key_id}: revoke a key at once; the last secret key cannot be revoked."""
     key = _active(tx, caller, key_id, or_overlapping=True)
     if (
         key.status == ACTIVE
@@ -59,7 +59,7 @@ def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.Api
 
 
 def new_account(tx: Transaction, caller: Caller, body: control.NewAccount) -> control.NewAccountKeys:  # noqa: ARG001  one signature
-    """POST /sandbox/accounts: another merchant in the same sandbox; its keys, once."""
+    """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
     if not body.name.strip() or len(body.name) > control.MAX_NAME:
         raise InvalidRequest(f"name is 1 to {control.MAX_NAME} characters.", code="parameter_invalid", param="name")
     account = tx.accounts.add(Account(id=tx.new_id("acct"), name=body.name.strip()))
@@ -92,7 +92,7 @@ def _active(tx: Transaction, caller: Caller, key_id: str, *, or_overlapping: boo
 
 
 def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:  # noqa: ARG001  one signature
-    """POST /v1/auth/token: any e-mail address, any password but `wrong`, unless one account alone may sign in."""
+    """POST /v1/auth/token: get a token with any e-mail address and any password but `wrong`."""
     if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
@@ -104,7 +104,7 @@ def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Toke
 
 
 def refresh(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
-    """POST /v1/auth/refresh: a new pair for the old, by its refresh token or by its bearer."""
+    """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
         if checks.holds_live_key(body.refresh_token):
             raise checks.live_key()

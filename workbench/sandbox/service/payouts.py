@@ -64,7 +64,7 @@ def ask_daily(tx: Transaction) -> bool:
 
 
 def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> wire.Payout:
-    """GET /v1/payouts/{payout_id}: a payout as it is now."""
+    """GET /v1/payouts/{payout_id}: retrieve a payout."""
     return views.payout(checks.found(caller, tx.payouts, payout_id, "payout", code="payout_not_found"))
 
 

@@ -22,7 +22,7 @@ URL = "/v1/refunds"
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
-    """POST /v1/refunds: give money of a charge back; pending until the operator has sent it."""
+    """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
     charge = _charge_of(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
         message = f"The charge is {charge.status}; only a succeeded one can be refunded."
@@ -50,12 +50,12 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
 
 
 def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> wire.Refund:
-    """GET /v1/refunds/{refund_id}: a refund as it is now."""
+    """GET /v1/refunds/{refund_id}: retrieve a refund."""
     return views.refund(checks.found(caller, tx.refunds, refund_id, "refund", code="refund_not_found"), tx.gaps)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> lists.Listed[wire.Refund]:
-    """GET /v1/refunds: the refunds, newest first, of one charge where it is named."""
+    """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
     equals = {} if query.charge is None else {"charge": query.charge}
     return lists.page(caller, tx.refunds, query, URL, lambda each: views.refund(each, tx.gaps), **equals)
 

@@ -91,7 +91,7 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
 def settle_suspense(tx: Transaction, caller: Caller, body: SettleSuspense, *, item: wire.PathSuspense) -> wire.Suspense:
     """POST /sandbox/suspense/{item}/settle: credit late money to the merchant, or return it to the customer.
 
-    Credited, it is less the fee of any payment; returned, it is a movement of the operator's.
+    Credited money is less the usual fee; returned money is a movement of the operator.
     Raises InvalidRequest: neither. Raises NotFound: none of this name. Raises StateConflict: settled before, or several
     wait.
     """

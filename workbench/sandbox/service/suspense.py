@@ -105,7 +105,7 @@ def warnings_of(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
 
 
 def list_suspense(tx: Transaction, caller: Caller, *, query: wire.SuspenseQuery) -> control.Rows[wire.Suspense]:
-    """GET /sandbox/suspense: money of the merchant's customers that came late, oldest first, in one state or any."""
+    """GET /sandbox/suspense: late money of the merchant's customers, oldest first; in one state, if named."""
     asked = () if query.status is None else (query.status,)
     checks.check_known(asked, STATES, "is no state of late money; they are", param="status")
     return control.Rows([each.view for each in _of_merchant(tx, caller) if query.status in {None, each.status}])
