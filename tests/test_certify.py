@@ -446,8 +446,8 @@ BAD: dict[str, tuple[Callable[[], Any], set[str], str]] = {
     ),
     "redirects": (everything_else(302, Location="http://127.0.0.1:9/"), {"valid"}, "302, a redirect, which is not"),
     "resets": (lambda: raw(reset), {"valid"}, "no response: "),
-    "hangs": (lambda: raw(lambda _: None), {"valid"}, "no response: the answer took longer than 2 s"),
-    "drips": (lambda: raw(drip), {"valid"}, "no response: the answer took longer than 2 s"),
+    "hangs": (lambda: raw(lambda _: None), {"valid"}, "no response: the response took longer than 2 s"),
+    "drips": (lambda: raw(drip), {"valid"}, "no response: the response took longer than 2 s"),
 }  # fmt: skip
 
 

@@ -16,10 +16,10 @@ ASSETS = {
     "swagger-ui-bundle.js": SCRIPT, "swagger-ui.css": STYLE, "favicon-32x32.png": "image/png", "docs.js": SCRIPT,
     "docs.css": STYLE,
 }  # fmt: skip
-GUIDE = "/docs/guide/index"
+GUIDE = "/docs/guide"
 PAGES_FOR_PEOPLE = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/interface", GUIDE)
 TYPES = {
-    **dict.fromkeys(PAGES_FOR_PEOPLE, HTML),
+    **dict.fromkeys((*PAGES_FOR_PEOPLE, "/docs/guide/testing"), HTML),
     **dict.fromkeys(("/openapi.json", "/plants/openapi.json"), "application/json"),
     **{f"/docs/assets/{name}": media_type for name, media_type in ASSETS.items()},
 }
@@ -30,7 +30,7 @@ NOT_THERE = (
 
 
 def test_a_page_is_for_everybody_and_numbered(wire: Wire):
-    names = {"/docs/assets/{name}": list(ASSETS), "/docs/guide/{name}": ["index"]}
+    names = {"/docs/assets/{name}": list(ASSETS), "/docs/guide/{name}": ["testing"]}
     assert {page.replace("{name}", name) for page in PAGES for name in names.get(page, [""])} == set(TYPES)
     since = wire.last_seq()
     for path, media_type in TYPES.items():
@@ -62,7 +62,9 @@ def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: Wire):
 def test_every_page_of_the_documentation_is_reached_from_its_index_and_leads_to_places_that_are_there(wire: Wire):
     texts = {name: wire.get(f"/docs/guide/{name}", {}).text for name in guide()}
     leads = {*re.findall(r'href="(/docs/(?:guide|interface)[^"]*)"', "".join(texts.values()))}
-    assert {f"/docs/guide/{name}" for name in guide()} <= {each.partition("#")[0] for each in leads}
+    assert {GUIDE if name == "index" else f"{GUIDE}/{name}" for name in guide()} <= {
+        each.partition("#")[0] for each in leads
+    }
     for address in leads:
         path, _, place = address.partition("#")
         assert f'id="{place}"' in wire.get(path, {}).text or not place, address

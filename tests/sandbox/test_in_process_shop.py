@@ -192,7 +192,7 @@ def test_an_answer_is_read_as_one_over_a_socket_and_one_that_is_late_is_none(
         monkeypatch.setattr(asgi.asyncio, "run_coroutine_threadsafe", lambda *a: Hasty(of_asgi(*a)))
         shop.handle, shop.answer = lambda *_: time.sleep(0.05), (200, "")
         charge(bench, "order-2")
-        assert bench.client.deliveries.list().data[0].attempts[0].fault == "the answer took longer than 5 s"
+        assert bench.client.deliveries.list().data[0].attempts[0].fault == "the response took longer than 5 s"
 
 
 class Hasty:

@@ -278,7 +278,7 @@ def docs(page: str, out: Path | None, in_browser: bool) -> None:  # noqa: FBT001
     PAGE is index unless you name another; index lists them all. The page interface says for each section what the
     interface shows, what it leaves open, and what the sandbox does there.
 
-    A served sandbox shows the same at /docs/guide/index.
+    A served sandbox shows the same at /docs/guide.
 
     Exit status 0 when the page is shown or written, 2 when there is no such page or it cannot be written.
     """

@@ -49,6 +49,9 @@ _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
     "docs.css": ("", _STYLE),
 }
 """Name → the package that it is from, ours for none, and its type. What is not here is not served."""
+_GUIDE: Final = "/docs/guide"
+_INDEX: Final = "index"
+"""The page of the documentation that leads to all others."""
 _CALLS: Final = (
     (
         "A customer pays 150.00 kwacha, 15000 ngwee:",
@@ -102,19 +105,19 @@ def interface(request: Request, choices: InForce) -> Response:  # noqa: ARG001  
 
 
 def guide(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
-    """GET /docs/guide/{name}: a page of the documentation.
+    """GET /docs/guide, the index of the documentation, and /docs/guide/{name}, a page of it.
 
     Raises NotFound: there is no such page.
     """
-    name = request.path_params["name"]
+    name = request.path_params.get("name") or _INDEX
     if name not in resources.guide():
-        raise NotFound(f"There is no page {name[:60]!r}; /docs/guide/index lists them.", code="path_not_found")
+        raise NotFound(f"There is no page {name[:60]!r}; /docs/guide lists them.", code="path_not_found")
     return _page("guide.html", document=rendered(markdown(name), _served))
 
 
 def names() -> tuple[str, ...]:
     """The pages of the documentation, the index first, and the interface."""
-    return (*sorted(resources.guide(), key=lambda name: (name != "index", name)), "interface")
+    return (*sorted(resources.guide(), key=lambda name: (name != _INDEX, name)), "interface")
 
 
 def markdown(name: str) -> str:
@@ -143,7 +146,7 @@ def _beside(href: str) -> str | None:
 
 def _served(href: str) -> str | None:
     name, place = _leads_to(href)
-    path = PAGE if name == "interface" else f"/docs/guide/{name}"
+    path = {"interface": PAGE, _INDEX: _GUIDE}.get(name, f"{_GUIDE}/{name}")
     return f"{path}{place}" if name else _within(href)
 
 
@@ -259,7 +262,8 @@ PAGES: Final[Mapping[str, Page]] = {
     "/docs/errors": errors,
     PAGE: interface,
     "/docs/test-numbers": test_numbers,
-    "/docs/guide/{name}": guide,
+    _GUIDE: guide,
+    f"{_GUIDE}/{{name}}": guide,
     "/docs/assets/{name}": asset,
 }
 """Path → what it shows."""
