@@ -313,7 +313,7 @@ class TestFiles:
         case, _ = done
         again = case.run("--carry-forward", "kept/january")
         assert again.exit_code == 2, "the same statement again is no next one"
-        assert "told again: mtn.csv" in again.output
+        assert "reported again: mtn.csv" in again.output
         skipped = case.run("--carry-forward", "kept/january", "--skip-settled")
         assert (skipped.exit_code, " repeated in overlapping files" in skipped.output) == (1, True)
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}

@@ -612,12 +612,12 @@ class TestCarryForward:
         assert len(kept.rows) == len(again.carry_forward.rows)
         twice = [statement_of(B50, movement("d", 7, day=9), opening=100, name="next.csv")]
         settings = {"engine": engine, "carry_forward": first.carry_forward}
-        with pytest.raises(ReconcileRefused, match=r"told again: next\.csv, 1 line from line 2.*--skip-set"):
+        with pytest.raises(ReconcileRefused, match=r"reported again: next\.csv, 1 line from line 2.*--skip-set"):
             together({name: (AHEAD_OF_CLOSING, twice)}, **settings)
         skipped = together({name: (AHEAD_OF_CLOSING, twice)}, skip_settled=True, **settings)
         expected = {"codes": [], "rules": ["told_again", "key", "key"], "told again": 1, "holds": True}
         assert {each: facts(skipped, name)[each] for each in expected} == expected
-        assert "1 line told again" in headline(skipped)
+        assert "1 line repeated" in headline(skipped)
         assert skipped.rates.loc[0, ["by_count", "by_value"]].tolist() == [1.0, 1.0]
 
 

@@ -190,8 +190,8 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
         )
         raise ReconcileRefused(
             f"These lines were already reconciled, and are reported again: {text}.",
-            hint="Give the statement that follows; of periods that overlap, leave out the lines that were settled with "
-            "skip_settled=True, or --skip-settled.",
+            hint="Use the next statement. If periods overlap, leave out the settled lines with skip_settled=True or "
+            "--skip-settled.",
         )
 
 
