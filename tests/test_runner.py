@@ -288,7 +288,7 @@ def test_a_shipped_notebook_is_named_without_its_folder_number_or_ending(
     ("arguments", "words"),
     [
         (("there", "nowhere"), ["nowhere.ipynb"]),
-        (("there", "7_verify_webhook"), ["7_verify_webhook is no notebook here", "Did you mean"]),
+        (("there", "7_verify_webhook"), ["7_verify_webhook is not a notebook here", "Did you mean"]),
         (("there", "orchids"), ["The shipped notebooks are: start_here, "]),
         (("there", "more/there"), ["there"]),
         (("there", "--jobs", "0"), ["--jobs"]),

@@ -24,7 +24,7 @@ DONE: Final = "done"
 BY_HAND: Final = "by hand"
 """No input tells; somebody has to look."""
 HOSTS, ROWS, EXAM, WATCH, CUSTOMERS = TOPICS = (
-    "Hosts and keys", "What is still assumed", "The exam", "What to watch", "What is stored of customers",
+    "Hosts and keys", "What is still guessed", "The exam", "What to watch", "What is stored of customers",
 )  # fmt: skip
 _COLUMNS: Final = ("state", "what", "why", "how to check")
 _STYLE: Final = (
@@ -260,7 +260,7 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
                        f"Ask: {row['asks']} Then name it in the file of --gaps.{read}", OPEN)  # fmt: skip
     if used is not None:
         rest = sum(row["name"] not in used and row["name"] not in settled for row in gaps.as_records())
-        yield Item(ROWS, f"{rest} other rows are assumptions that the run did not rely on",
+        yield Item(ROWS, f"{rest} other rows are assumptions; the run did not rely on them",
                    "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
                    "Record the trace of your whole test suite, not of one payment.")  # fmt: skip
 

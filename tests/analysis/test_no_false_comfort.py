@@ -192,7 +192,7 @@ def test_a_lone_row_of_a_year_mistyped_closes_nothing_though_nobody_says_what_da
 
 @pytest.mark.parametrize("wrong", ["2026-01-31", datetime(2026, 1, 31, tzinfo=UTC), 20_000])
 def test_what_is_no_day_is_refused(wrong: object):
-    with pytest.raises(ReconcileRefused, match="is no day"):
+    with pytest.raises(ReconcileRefused, match="is not a day"):
         reconcile(ledger_of(A), statement_of(A), as_of=wrong)
 
 

@@ -338,7 +338,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a layout's columns": (TEXTS, {"layout": SHOP}, "lacks id, Ref, Created.*it has account, key"),
     "a list": (TEXTS.assign(phone=[[1]] * 4), {}, "list<item: int64> in phone"),
     "mixed": (TEXTS.assign(amount=[1, "a", object(), 2]), {}, "cannot be read as a table"),
-    "nothing": (3, {}, "Give a ledger; int is none"),
+    "nothing": (3, {}, "Give a ledger; int is not one"),
     "a query of no database": (TEXTS, {"query": "SELECT 1"}, "query= needs a database"),
     "no query": ("sqlite:///books.db", {}, "needs a query"),
     "another database": ("mysql://u:unspoken@h", {"query": "SELECT 1"}, "no driver for the address mysql://…; there"),

@@ -439,10 +439,10 @@ class TestWhatIsRefused:
             (LEDGER.iloc[:0], STATEMENT, "It has no row at all"),
             (LEDGER, STATEMENT.iloc[:0], "The statement has no rows"),
             (LEDGER, [], "There is no statement"),
-            (LEDGER, {"a": 1}, "is a dict, which is no table.*read_statement"),
-            (None, STATEMENT, "The ledger is a NoneType, which is no table.*bench.ledger"),
+            (LEDGER, {"a": 1}, "is a dict, which is not a table.*read_statement"),
+            (None, STATEMENT, "The ledger is a NoneType, which is not a table.*bench.ledger"),
             (LEDGER[["account", "entry"]], STATEMENT, "The ledger has no column.*bench.ledger.statement_of"),
-            (LEDGER, "nowhere/*.parquet", "no file is at nowhere"),
+            (LEDGER, "nowhere/*.parquet", "there is no file nowhere"),
             (LEDGER, [file_of(STATEMENT), file_of(STATEMENT, name="copy.csv")], r"twice: mtn\.csv and copy\.csv"),
         ],
     )  # fmt: skip

@@ -271,7 +271,7 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
     arguments = (tx, caller) if body is None else (tx, caller, body)
     result = operation.run(*arguments, **named)
     if caller.scenario == scenarios.SERVER_ERROR_AFTER:
-        failure = ServiceFailed("The service failed after it had done what was asked, as the scenario says.")
+        failure = ServiceFailed("The service failed after it had done what was asked, as the scenario asks.")
         return _problem(tx, call, request, operation, failure)._replace(payment=_payment_of(result))
     if isinstance(result, Refused):
         refused = _problem(tx, call, request, operation, result.error)
