@@ -182,7 +182,7 @@ SHOP = Path(__file__).parent.parent / "fixtures"
 def of_the_shop(
     folder: Path, *options: str, changed: tuple[str, str] = ("", "")
 ) -> tuple[Result, list[dict[str, str]]]:
-    """The month of the README, something in the operator's file changed."""
+    """The month of the documentation, something in the operator's file changed."""
     mtn, bank = folder / "mtn_portal.csv", SHOP / "statements" / "zanaco.csv"
     mtn.write_text((SHOP / "statements" / mtn.name).read_text("utf-8").replace(*changed), "utf-8")
     layouts = ("--ledger-layout", str(SHOP / "books/books.toml"), "--layout", f"{bank}={SHOP / 'books/bank.toml'}")
