@@ -69,7 +69,7 @@ def test_what_is_announced_to_people_can_be_called_and_its_port_is_taken(serving
     assert (done.exit_code, done.stdout) == (2, "")
     # Whoever can use an open port is said, also where it is taken in the end.
     said = " ".join(done.stderr.split())
-    assert all(words in said for words in ("listens", port, "--port", "whoever reaches the port"))
+    assert all(words in said for words in ("listens", port, "--port", "anybody who reaches the port"))
 
 
 def test_beside_containers_it_answers_by_its_name_and_calls_private_networks_with_a_warning(serving: "Serving"):
@@ -80,7 +80,7 @@ def test_beside_containers_it_answers_by_its_name_and_calls_private_networks_wit
         assert [each.url for each in endpoints.each()] == ["http://shop:3000/webhooks"]
         assert endpoints.create(url="http://192.168.0.7:8000/").status == "enabled"
         assert bench.http.get("/openapi.json", headers={"Host": "sandbox:4242"}).status_code == 200
-        assert "any host of your private networks" in server.errors
+        assert "hosts in your private networks" in server.errors
 
 
 REFUSED = [
@@ -88,14 +88,14 @@ REFUSED = [
     ("--host 192.0.2.1", "--host"), ("--host nowhere.invalid", "--host"), ("--host 2001:db8::1", "--host"),
     ("--host ", "--host"), ("--clock stopped", "Invalid value for '--clock'"),
     ("--webhook http://10.0.0.1/", "Invalid value for --webhook"),
-    ("--webhook localhost:3000", "Invalid value for --webhook"), ("--allow-host http://shop", "neither a name"),
+    ("--webhook localhost:3000", "Invalid value for --webhook"), ("--allow-host http://shop", "not a name"),
     ("--gaps nowhere.toml", "nowhere.toml"), ("--gaps .", "is a directory"), ("--gaps latin.toml", "latin.toml"),
     ("--store letters.txt", "letters.txt"), ("--store nowhere/sandbox.db", "nowhere"),
 ]  # fmt: skip
 ROWS = [
     ("prompt_timeout = 60", "prompt_timeout_s"), ("prompt_timeout_s = 61", "300, 60, 180, 600"),
     ('prompt_timeout_s = "60"', "300, 60, 180, 600"), ("[error_format]", "'problem', 'plain'"),
-    ("[gaps]\nprompt_timeout_s = 60", "table [gaps]; rows stand at the top"),
+    ("[gaps]\nprompt_timeout_s = 60", "table [gaps]; put rows at the top level"),
     ("prompt_timeout_s =", "TOML"), ("\x00", "TOML"),
 ]  # fmt: skip
 

@@ -103,7 +103,7 @@ def test_a_url_may_have_a_path_and_one_that_ends_in_the_version_or_is_of_another
     pay, service = talk(CHARGE, charges_url="https://example.com/v1/pay/")
     pay.charges.retrieve("ch_1")
     assert str(service.requests[0].url) == "https://example.com/v1/pay/v1/charges/ch_1"
-    pass_instead = "ends in /v1, and the client writes the path itself. Pass 'https://example.com/pay'."
+    pass_instead = "ends in /v1; leave it out, because the client adds the path. Pass 'https://example.com/pay'."
     for url, said in (
         *((f"https://example.com/pay{version}", pass_instead) for version in ("/v1", "/v1/", "/V1//")),
         *((url, f"and is {url!r}.") for url in ("api.example.com", "ftp://api.example.com", 7)),

@@ -1,7 +1,7 @@
 """The course: one table, and all that follows from it. With --renew, the files are renamed and what follows is written.
 
 What follows: the files' names wherever they stand, and in each notebook its heading, how long it takes, and its foot;
-the contents in the first notebook and in the README; and the minutes in the table itself, which are measured.
+the contents in the first notebook and in the documentation; and the minutes in the table itself, which are measured.
 """
 
 import json
@@ -22,6 +22,7 @@ from workbench.resources import Notebook, course
 
 FOLDER = ROOT / "notebooks"
 TABLE = FOLDER / "course.toml"
+PAGE = resources.guide()["notebooks"]
 TEXTS = {".py", ".md", ".toml", ".ipynb", ".json", ".yaml"}
 WORDS, CODE, OUTPUT = 200, 10, 60
 """Words, lines of code and lines of output that are read in a minute."""
@@ -147,9 +148,9 @@ def renewed(path: Path, text: str) -> str:
         return renewed_table(text)
     text = NAMED.sub(lambda found: course()[found[1]].name, text)
     text = NUMBERED.sub(lambda found: f"[{found[1] or ''}{course()[found[3]].number}]({found[2]}", text)
-    if path.name == "README.md":
+    if path == PAGE:
         before, rest = text.split(MADE[0])
-        return f"{before}{MADE[0]}{contents('notebooks/')}\n{MADE[1]}{rest.split(MADE[1], 1)[1]}"
+        return f"{before}{MADE[0]}{contents('../../notebooks/')}\n{MADE[1]}{rest.split(MADE[1], 1)[1]}"
     of_course = [each for each in course().values() if each.path == path]
     return renewed_notebook(of_course[0], text) if of_course else text
 

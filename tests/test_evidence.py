@@ -413,13 +413,13 @@ def test_of_many_small_exchanges_the_first_are_looked_at(tmp_path: Path, monkeyp
     ("text", "told"),
     [
         ("", "is empty"),
-        ("not JSON at all", "is no JSON"),
+        ("not JSON at all", "is not JSON"),
         ('{"log": {"version": "1.2", "entries": [{"request": {"method": "GET", "url"', "cut off"),
-        ('{"data": []}', "no HAR"),
-        ('{"log": {"entries": "none"}}', "no HAR"),
+        ('{"data": []}', "not a HAR"),
+        ('{"log": {"entries": "none"}}', "not a HAR"),
         ('{"log": {"entries": []}}', "Nothing of this interface"),
-        ("[" * 100_000, "no HAR"),
-        ('{"a": ' + "[" * 100_000, "no HAR"),
+        ("[" * 100_000, "not a HAR"),
+        ('{"a": ' + "[" * 100_000, "not a HAR"),
     ],
 )
 def test_what_is_no_recording_is_refused_with_what_to_do(text: str, told: str, tmp_path: Path):

@@ -120,10 +120,10 @@ def test_thresholds_follow_from_the_rows_in_force():
     assert "pending for more than 2 min" in watched
     assert "The last attempt, of 1, is about 0 s after the first" in watched
     assert "After 5 d without a success the endpoint is disabled" in watched
-    assert "has paid and has nothing" in watched
+    assert "has paid and got nothing" in watched
     others = "\n".join(each.why for each in checklist({"endpoint_disable_after_s": 0, "late_success": "succeeds"}))
     assert "The endpoint is never disabled" in others
-    assert "has nothing" not in others
+    assert "got nothing" not in others
     assert [each.state for each in checklist() if each.topic == EXAM] == [OPEN]
 
 
@@ -135,7 +135,7 @@ REFUSED = {
     "--trace good.json": "good.json is not a trace",
     "--trace foreign.har": "foreign.har is not a trace",
     "--trace deep.json": "deep.json is not a trace",
-    "--trace empty.json": "empty.json holds no row",
+    "--trace empty.json": "empty.json has no rows",
     "--trace kind.json": "kind.json is not a trace",
     "--trace detail.json": "detail.json is not a trace",
     "--gaps unknown.toml": "no gap named 'zebra'",

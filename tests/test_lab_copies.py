@@ -170,7 +170,7 @@ def test_a_port_that_is_taken_and_a_folder_that_is_a_file_are_said(folder: Path)
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert f"Something listens on 127.0.0.1:{port} already. Name another port, or 0" in lab(port)
+        assert f"Another program listens on 127.0.0.1:{port} already. Name another port, or 0" in lab(port)
     assert not folder.exists()
     folder.write_text("mine")
     said = lab("0")

@@ -93,11 +93,11 @@ class TestWhichFileIsWhich:
         [
             (("--layout", "ours/shop.toml"), "bank.csv has none of the layouts known (shop)"),
             (("--layout", "ours/shop.toml"), "--layout 'bank.csv=LAYOUT'"),
-            (("--layout", "ours/shop.toml", "--layout", "ours/bank.toml"), "cannot each be for all statements"),
-            (("--layout", "bnak.csv=ours/bank.toml"), "names no STATEMENT that is given; they are shop.csv, bank.csv"),
-            (("t.parquet", "--layout", "t.parquet=mtn"), "mtn: t.parquet is a table, whose columns have their names"),
-            (("--layout", "bank.csv=ours/bank.toml", "--layout", "bank.csv=mtn"), "bank.csv is given two layouts"),
-            (("--layouts", "nowhere"), "there is no .toml file in it"),
+            (("--layout", "ours/shop.toml", "--layout", "ours/bank.toml"), "cannot each apply to all statements"),
+            (("--layout", "bnak.csv=ours/bank.toml"), "names none of the statements; they are shop.csv, bank.csv"),
+            (("t.parquet", "--layout", "t.parquet=mtn"), "mtn: t.parquet is a table whose columns are already named"),
+            (("--layout", "bank.csv=ours/bank.toml", "--layout", "bank.csv=mtn"), "bank.csv has two layouts"),
+            (("--layouts", "nowhere"), "it has no .toml file in it"),
             (("--layouts", "ours", "--layout", "bank.csv=bnak"), "'bnak' is not a layout; there are mtn,"),
             ((), "shop.csv has none of the layouts known"),
         ],
@@ -179,7 +179,7 @@ class TestCommand:
         sound = run("layout", "shop.csv", "--check", "--layout", "ours/shop.toml")
         assert sound.stdout.endswith("Next: workbench reconcile LEDGER shop.csv --layout ours/shop.toml\n")
         Path("shop.csv").write_text(SHOP + "A3;32.10.2026;1,00;\n")
-        assert run("layout", "shop.csv", "--check", "--layout", "ours/shop.toml").stdout.endswith("layout is mended\n")
+        assert run("layout", "shop.csv", "--check", "--layout", "ours/shop.toml").stdout.endswith("fix the layout\n")
 
     @pytest.mark.parametrize(
         ("arguments", "expected"),
@@ -188,10 +188,10 @@ class TestCommand:
             (("ours",), "is a directory"),
             (("ledger.parquet",), "is not text"),
             (("ours/shop.toml",), "has no header"),
-            (("shop.csv", "--out", "mine.txt"), "a layout is a .toml file"),
+            (("shop.csv", "--out", "mine.txt"), "its name must end in .toml"),
             (("shop.csv", "--out", "nowhere/mine.toml"), "cannot be written"),
             (("shop.csv", "--out", "mine.toml", "--check"), "--check writes nothing"),
-            (("shop.csv", "--replace"), "--replace is for --out"),
+            (("shop.csv", "--replace"), "--replace needs --out"),
             (("shop.csv", "--layout", "mtn"), "--layout is for --check"),
         ],
     )

@@ -51,7 +51,7 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
         lambda b, _: b.phone(PHONE).enter_pin(1234), InvalidRequest, "pin must be a string such as '1234', not int.",
     ),
     "a clock that goes back": (
-        lambda b, _: b.clock.advance(hours=-1), InvalidRequest, "does not go back, and this is -3600 s in all",
+        lambda b, _: b.clock.advance(hours=-1), InvalidRequest, "cannot go back, and this is -3600 s in all",
     ),
     "seconds in a string": (
         lambda b, _: b.clock.advance("5"), InvalidRequest, "seconds must be a finite number or a timedelta, not '5'",
@@ -68,7 +68,7 @@ CALLS: dict[str, tuple[Call, type[Exception], str]] = {
     ),
     "no application": (lambda b, _: b.deliver_to(None), TypeError, "a WSGI or ASGI application, not None"),
     "no key": (lambda b, _: b.client_with(None), InvalidRequest, "The key must be a string such as 'sk_test_…'"),
-    "an empty key": (lambda b, _: b.client_with(""), InvalidRequest, "Workbench.connect, as its third argument"),
+    "an empty key": (lambda b, _: b.client_with(""), InvalidRequest, "Workbench.connect as the third argument"),
     **{
         f"the port {port!r}": (lambda b, _, port=port: b.serve(port), ServeRefused, PORTS + repr(port))
         for port in ("x", -1, 99_999)

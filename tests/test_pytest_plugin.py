@@ -200,7 +200,7 @@ def test_scenario(bench):
 
 @pytest.mark.workbench(scenario="server_error")
 def test_fault(served_bench):
-    with pytest.raises(ApiError, match="as the scenario says"):
+    with pytest.raises(ApiError, match="as the scenario asks"):
         served_bench.client.payment_intents.create(amount=1)
     assert served_bench.client.payment_intents.list().data == []
 

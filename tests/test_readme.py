@@ -1,26 +1,38 @@
-"""The README is run: what it shows is what happens."""
+"""The README and the documentation are run: what they show is what happens. --renew writes what is generated."""
 
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from workbench import Receiver, Workbench
-from workbench.domain.scenarios import ASKABLE
+from workbench import Receiver, Workbench, resources
+from workbench.cli import COMMANDS, app
+from workbench.domain.scenarios import ASKABLE, TEST_NUMBERS
 from workbench.sandbox import operations
+from workbench.sandbox.openapi.markdown import rendered
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
+README = ROOT / "README.md"
+GUIDE = resources.guide()
+PAGES = (README, *GUIDE.values())
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"`((?:workbench|notebooks|tests|fixtures)/[\w./]*)`")
+NAMED = re.compile(r"`((?:workbench|notebooks|tests|fixtures)/[\w./]*)`")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+MADE = ("<!-- made by: pytest tests/test_readme.py --renew -->\n", "<!-- to here -->")
+COLUMNS = 80
 
 
 class Block(NamedTuple):
@@ -30,10 +42,10 @@ class Block(NamedTuple):
     text: str
 
 
-def section(title: str) -> str:
+def section(title: str, page: Path = README) -> str:
     """What stands under a heading of the second level."""
-    found = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)
-    assert found, f"README has no section {title}"
+    found = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert found, f"{page.name} has no section {title}"
     return found[1]
 
 
@@ -53,7 +65,7 @@ def test_the_quick_start_installs_and_runs_the_notebooks_then_the_tests():
 def test_the_first_payment_prints_what_the_readme_shows():
     code, shown = blocks(section("A payment in one cell"))
     assert (code.language, shown.language) == ("python", "text")
-    done = subprocess.run(  # noqa: S603  the README's own lines
+    done = subprocess.run(  # noqa: S603  our own lines
         [sys.executable, "-c", code.text], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout == shown.text
@@ -61,33 +73,33 @@ def test_the_first_payment_prints_what_the_readme_shows():
 
 
 def test_the_call_with_a_scenario_prints_what_its_comment_says(capsys: pytest.CaptureFixture[str]):
-    (call,) = [each for each in blocks(section("What is in it")) if "Sandbox-Scenario" in each.text]
+    (call,) = [each for each in blocks(GUIDE["scenarios"].read_text("utf-8")) if "Sandbox-Scenario" in each.text]
     with Workbench(seed=7) as bench:
-        exec(call.text, {"bench": bench})  # noqa: S102  the README's own lines
+        exec(call.text, {"bench": bench})  # noqa: S102  our own lines
     assert capsys.readouterr().out.strip() == call.text.rstrip().rpartition("# ")[2]
 
 
 def test_every_scenario_is_named():
-    told = section("What is in it")
+    told = section("Scenarios on any number", GUIDE["scenarios"])
     assert not [name for name in (*ASKABLE, *operations.ANY_POST) if f"`{name}`" not in told]
 
 
-def test_the_books_of_a_shop_are_reconciled_as_the_readme_does(tmp_path: Path):
-    line = blocks(section("Reconcile a statement"))[0].text.replace("cd fixtures\n", "").replace("\\\n", "")
+def test_the_books_of_a_shop_are_reconciled_as_the_page_does(tmp_path: Path):
+    line = blocks(GUIDE["reconcile"].read_text("utf-8"))[0].text.replace("cd fixtures\n", "").replace("\\\n", "")
     for name in ("october.html", "october.xlsx"):
         line = line.replace(name, str(tmp_path / name))
     command = ["/bin/sh", "-c", f"PATH={Path(sys.executable).parent}:$PATH {line}"]
-    done = subprocess.run(command, cwd=ROOT / "fixtures", capture_output=True, text=True, timeout=120, check=False)  # noqa: S603  the README's own line
+    done = subprocess.run(command, cwd=ROOT / "fixtures", capture_output=True, text=True, timeout=120, check=False)  # noqa: S603  our own line
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("5 breaks to settle, and 10 breaks are decided. The proof holds to the last ngwee.")
     assert {each.name for each in tmp_path.iterdir()} == {"october.html", "october.xlsx"}
 
 
 def test_a_week_is_reconciled_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (code,) = [each for each in blocks(section("Reconcile a statement")) if each.language == "python"]
+    (code,) = [each for each in blocks(section("In a notebook", GUIDE["reconcile"])) if each.language == "python"]
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(code.text, names)  # noqa: S102  the README's own lines
+    exec(code.text, names)  # noqa: S102  our own lines
     with names["bench"] as bench:
         again = names["reconcile"](bench.ledger.statement_of("operator:mtn:float"), names["statement"])
     assert names["result"].proof["holds"].all()
@@ -96,7 +108,7 @@ def test_a_week_is_reconciled_in_a_notebook(tmp_path: Path, monkeypatch: pytest.
 
 
 class Shop:
-    """An application that is told its signing secret when it is there, as the README's test does."""
+    """An application that is told its signing secret when it is there, as the page's test does."""
 
     def __init__(self) -> None:
         self.config: dict[str, str] = {}
@@ -112,24 +124,24 @@ class Shop:
 
 
 def test_the_test_of_a_shop_passes(monkeypatch: pytest.MonkeyPatch):
-    (code,) = [each for each in blocks(section("A shop's own tests")) if each.language == "python"]
+    (code,) = [each for each in blocks(section("Tests in Python", GUIDE["testing"])) if each.language == "python"]
     monkeypatch.setitem(sys.modules, "shop", SimpleNamespace(create_app=Shop))
     names: dict[str, Any] = {}
-    exec(code.text, names)  # noqa: S102  the README's own lines
+    exec(code.text, names)  # noqa: S102  our own lines
     with Workbench(seed=7) as bench:
         names["test_an_order_is_paid_once"](bench)
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not on this machine")
 def test_the_curl_lines_work_one_after_another():
-    (lines,) = [each for each in blocks(section("From another language")) if each.language == "sh"]
+    (lines,) = [each for each in blocks(section("A payment with curl", GUIDE["serve"])) if each.language == "sh"]
     calls = re.findall(r"^curl .*?(?<!\\)$", lines.text, re.MULTILINE | re.DOTALL)
     answers = []
     with Workbench(seed=7) as bench, bench.serve() as served:
         environment = {**os.environ, "URL": served.base_url, "KEY": str(served.secret_key)}
         for call in calls:
             command = ["sh", "-c", call.replace("curl ", "curl -sS -m 20 --noproxy '*' ", 1)]
-            done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)  # noqa: S603  the README's own lines
+            done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)  # noqa: S603  our own lines
             answers.append(json.loads(done.stdout))
             if len(answers) == 2:
                 environment["ID"] = answers[1]["id"]
@@ -139,7 +151,82 @@ def test_the_curl_lines_work_one_after_another():
     ]  # fmt: skip
 
 
-def test_every_path_it_names_is_there():
-    named = LINK.findall(README)
+def test_the_commands_of_going_live_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    with Workbench(seed=7) as bench:
+        bench.client.payment_intents.create(amount=Decimal(150))
+        bench.trace.save("trace.har")
+    check = dict.fromkeys(("name", "title", "came", "why", "mend"), "") | {"verdict": "passed"}
+    Path("exam.json").write_text(json.dumps({"endpoint": "", "at": "", "score": "", "checks": [check]}), "utf-8")
+    Path("answers.toml").write_text("prompt_timeout_s = 60", "utf-8")
+    lines = [line for each in blocks(GUIDE["going-live"].read_text("utf-8")) for line in each.text.splitlines()]
+    ended = {
+        line: CliRunner().invoke(app, shlex.split(line)[1:]).exit_code for line in lines if line.startswith("workbench")
+    }
+    assert {*ended.values()} == {0, 1}, ended
+    assert [line for line, status in ended.items() if status] == [lines[-1]], "guesses are left open"
+
+
+# What is generated
+
+
+def numbers() -> str:
+    rows = (f"| {ending} | {number.says} |\n" for ending, number in TEST_NUMBERS.items())
+    return "".join(["| ending | what happens |\n|---|---|\n", *rows])
+
+
+def help_of(command: click.Command) -> str:
+    context = click.Context(command, info_name=f"workbench {command.name}", max_content_width=COLUMNS)
+    context.help_option_names = ["-h", "--help"]
+    return command.get_help(context)
+
+
+def commands() -> str:
+    return "\n".join(
+        f"## {group}\n\n" + "\n".join(f"### workbench {each.name}\n\n```text\n{help_of(each)}\n```\n" for each in those)
+        for group, those in COMMANDS.items()
+    )
+
+
+@pytest.mark.parametrize(("page", "made"), [("scenarios", numbers), ("commands", commands)])
+def test_what_is_generated_is_up_to_date(page: str, made: Callable[[], str], request: pytest.FixtureRequest):
+    text = GUIDE[page].read_text("utf-8")
+    before, rest = text.split(MADE[0])
+    now = f"{before}{MADE[0]}\n{made()}\n{MADE[1]}{rest.split(MADE[1], 1)[1]}"
+    if request.config.getoption("--renew"):
+        GUIDE[page].write_text(now, "utf-8")
+    elif now != text:
+        pytest.fail("pytest tests/test_readme.py --renew brings it up to date")
+
+
+# Where it leads
+
+
+def anchors(page: Path) -> set[str]:
+    text = page.read_text("utf-8")
+    return {*re.findall(r' id="([^"]+)"', rendered(text, str).html), *re.findall(r'<a id="([^"]+)"', text)}
+
+
+def test_every_link_leads_to_a_file_and_a_heading_that_are_there_and_every_page_is_reached():
+    broken, reached = [], {README}
+    for page in PAGES:
+        for path, anchor in LINK.findall(BLOCK.sub("", page.read_text("utf-8"))):
+            if "//" in path:
+                continue
+            leads = (page.parent / path).resolve() if path else page
+            if page in {README, GUIDE["index"]}:
+                reached.add(leads)
+            if not leads.exists() or (anchor and anchor not in anchors(leads)):
+                broken.append(f"{page.name}: {path}#{anchor}")
+    assert broken == []
+    assert {*PAGES} <= reached
+
+
+def test_every_path_they_name_is_there():
+    named = [path for page in PAGES for path in NAMED.findall(page.read_text("utf-8"))]
     assert named
     assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def test_the_readme_is_short_enough_to_be_read():
+    assert len(README.read_text("utf-8").splitlines()) <= 95

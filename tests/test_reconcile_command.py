@@ -182,7 +182,7 @@ SHOP = Path(__file__).parent.parent / "fixtures"
 def of_the_shop(
     folder: Path, *options: str, changed: tuple[str, str] = ("", "")
 ) -> tuple[Result, list[dict[str, str]]]:
-    """The month of the README, something in the operator's file changed."""
+    """The month of the documentation, something in the operator's file changed."""
     mtn, bank = folder / "mtn_portal.csv", SHOP / "statements" / "zanaco.csv"
     mtn.write_text((SHOP / "statements" / mtn.name).read_text("utf-8").replace(*changed), "utf-8")
     layouts = ("--ledger-layout", str(SHOP / "books/books.toml"), "--layout", f"{bank}={SHOP / 'books/bank.toml'}")
@@ -214,7 +214,7 @@ class TestForAPerson:
         assert {"MTN wallet", "Bank", "Expected by the rule 'bank charges'", "no key in the file"} <= cells
         assert "<strong>Expected by the rule &#39;bank charges&#39;</strong>" in page
         assert (
-            page.count("Find whose it is")
+            page.count("Find out whose money it is")
             == len([row for row in is_open.values() if row["code"] == "missing_in_ledger"]) + 1
         )
         for text in (done.stdout, re.sub('data-(key|account)="[^"]*"', "", page)):
@@ -235,7 +235,7 @@ class TestForAPerson:
         assert sorted(each.name for each in clean.here.iterdir()) == ["clean.csv", "clean.xlsx"]
         assert "suggestions" not in openpyxl.load_workbook(clean.here / "clean.xlsx").sheetnames
         taken = clean.run_with(clean.ledger, clean.statement, *out("b.csv", "b-suggestions.csv"))
-        assert (taken.exit_code, "suggestions are written there" in taken.stderr) == (2, True)
+        assert (taken.exit_code, "cannot be written twice" in taken.stderr) == (2, True)
 
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))
@@ -313,9 +313,9 @@ class TestFiles:
         case, _ = done
         again = case.run("--carry-forward", "kept/january")
         assert again.exit_code == 2, "the same statement again is no next one"
-        assert "told again: mtn.csv" in again.output
+        assert "reported again: mtn.csv" in again.output
         skipped = case.run("--carry-forward", "kept/january", "--skip-settled")
-        assert (skipped.exit_code, " told again by files that overlap" in skipped.output) == (1, True)
+        assert (skipped.exit_code, " repeated in overlapping files" in skipped.output) == (1, True)
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}
         assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet"}
 

@@ -247,7 +247,7 @@ def test_a_served_sandbox_tells_what_was_relied_on_and_leaves_no_trace_of_being_
 
 def test_the_letter_asks_each_question_once_with_what_is_shown_assumed_and_known_and_what_depends_on_it():
     with Workbench(seed=7, gaps={"charge_amount_unit": "major"}) as bench:
-        assert "Nothing" in GapRows(bench.control.gaps()).questions()
+        assert "depends on nothing" in GapRows(bench.control.gaps()).questions()
         for key in "ab":
             charge(bench, amount=150, idempotency_key=key)
         letter, used = bench.gaps.questions(), bench.gaps.used
@@ -259,8 +259,8 @@ def test_the_letter_asks_each_question_once_with_what_is_shown_assumed_and_known
         "   - Your interface shows: An integer, without its unit.",
         "   - We assumed: major units: 150 is 150.00 ZMW",
         "   - It may also be: minor units: 15000 is 150.00 ZMW",
-        f"   - Why we assumed so: {used['charge_amount_unit']['why']}",
-        "   - What of ours depends on it: POST /v1/charges (2), webhook charge.succeeded (2)",
+        f"   - Why we assumed this: {used['charge_amount_unit']['why']}",
+        "   - What depends on it in our code: POST /v1/charges (2), webhook charge.succeeded (2)",
     ]
     assert not re.search(r"[a-z]{2}_[0-9A-Za-z]{24}", letter)
     assert repr(letter) == letter == letter._repr_markdown_()
@@ -306,20 +306,26 @@ def test_each_section_and_row_has_its_place_on_the_page_and_each_link_leads_to_o
 def test_the_command_prints_writes_and_opens_it_and_the_shipped_file_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    printed = run("docs").stdout
-    assert interface().read_text("utf-8") == printed, "workbench docs --out notebooks/interface.md writes it anew"
+    printed = run("docs", "interface").stdout
+    assert interface().read_text("utf-8") == printed, "workbench docs interface --out notebooks/interface.md"
     assert re.findall(r"\]\(#(\w+)\)", printed) == re.findall(r'id="(\w+)"', printed)
     assert sorted(re.findall(r'id="(\w+)"', printed)) == sorted(NAMES)
-    assert run("docs", "--out", str(tmp_path / "a.md")).stdout == ""
+    assert run("docs", "interface", "--out", str(tmp_path / "a.md")).stdout == ""
     assert (tmp_path / "a.md").read_text("utf-8") == printed
+    assert run("docs", "python", "--out", str(tmp_path / "a.html")).exit_code == 0
+    page = (tmp_path / "a.html").read_text("utf-8")
+    assert not re.search(r'(?:src|href)="(?!#|data:)', page), "a page that is alone loads nothing"
     opened: list[str] = []
     monkeypatch.setattr("click.launch", opened.append)
-    assert run("docs", "--open", "--out", str(tmp_path / "a.html")).exit_code == 0
-    page = (tmp_path / "a.html").read_text("utf-8")
-    assert opened == [str(tmp_path / "a.html")]
-    assert not re.search(r'(?:src|href)="[^#]', page), "a page that is alone loads nothing"
+    monkeypatch.setattr("tempfile.mkdtemp", lambda **_: str(tmp_path))
+    assert run("docs", "interface", "--open").exit_code == 0
+    assert opened == [str(tmp_path / "interface.html")]
+    linked = set(re.findall(r'href="([\w-]+\.html)', (tmp_path / "index.html").read_text("utf-8")))
+    assert linked
+    assert all((tmp_path / each).is_file() for each in linked)
     for place in ("a.txt", "none/a.md"):
         assert run("docs", "--out", str(tmp_path / place)).exit_code == 2
+    assert "index, code" in run("docs", "nowhere").stderr
 
 
 # What a response names

@@ -288,8 +288,8 @@ def test_a_shipped_notebook_is_named_without_its_folder_number_or_ending(
     ("arguments", "words"),
     [
         (("there", "nowhere"), ["nowhere.ipynb"]),
-        (("there", "7_verify_webhook"), ["7_verify_webhook is no notebook here", "Did you mean"]),
-        (("there", "orchids"), ["Those that are shipped: start_here, "]),
+        (("there", "7_verify_webhook"), ["7_verify_webhook is not a notebook here", "Did you mean"]),
+        (("there", "orchids"), ["The shipped notebooks are: start_here, "]),
         (("there", "more/there"), ["there"]),
         (("there", "--jobs", "0"), ["--jobs"]),
         (("there", "-p", "alone"), ["-p"]),
@@ -299,7 +299,7 @@ def test_a_shipped_notebook_is_named_without_its_folder_number_or_ending(
         (("there", "-p", "amount", "2.00"), ["No cell of there.ipynb is tagged parameters"]),
         (("there", "--out", "a_file"), ["a_file"]),
         (("there", "--out", "/dev/null/below"), ["/dev/null/below"]),
-        (("there", "--out", "."), ["never written over"]),
+        (("there", "--out", "."), ["never overwritten"]),
     ],
 )
 def test_what_is_refused_is_said_in_a_line_before_anything_runs(

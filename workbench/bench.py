@@ -212,9 +212,9 @@ class Workbench(Session):
     def _mount(self, app: object, url: str) -> None:
         """Register a URL, and let an application answer there; None for one that is to come."""
         if self._engine is None:
-            raise ServeRefused("A served sandbox sends webhooks over a socket: register your endpoint's address.")
+            raise ServeRefused("A served sandbox sends webhooks to a URL: register your endpoint's address.")
         if urlsplit(url).hostname == MERCHANT_HOST:
-            raise ServeRefused(f"{MERCHANT_HOST} is where the Workbench's own receiver answers: name another host.")
+            raise ServeRefused(f"{MERCHANT_HOST} is the host of the Workbench's own receiver: name another host.")
         self._engine.mount(url, app)
         if not self._takes_the_receivers_place(self._engine, url):
             self._register(self._engine, url)

@@ -123,8 +123,8 @@ class Calls:
         self._check(bearer)
         if self._http.is_closed:
             raise ServiceUnreachable(
-                "This client is closed, as is the Workbench it belongs to.",
-                hint="In a notebook, run the cells again, from the one that makes it.",
+                "This client and its Workbench are closed.",
+                hint="In a notebook, run the cells again from the one that opens it.",
             )
         try:
             response = self._http.request(
@@ -133,7 +133,7 @@ class Calls:
         except httpx.TransportError as error:
             sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
             raise ServiceUnreachable(
-                f"{method} {mask(url)} got no answer: {str(error).rstrip('.') or type(error).__name__}.",
+                f"{method} {mask(url)} got no response: {str(error).rstrip('.') or type(error).__name__}.",
                 hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
             ) from error
         self.is_sandbox = "Sandbox-Provenance" in response.headers
@@ -142,14 +142,14 @@ class Calls:
         try:
             return cast("T", _read(cast("Hashable", shape), response.content))
         except msgspec.MsgspecError as error:
-            raise UnexpectedResponse(f"{method} {mask(url)} answered something else: {error}.") from error
+            raise UnexpectedResponse(f"{method} {mask(url)} got an undocumented response: {error}.") from error
 
     def _check(self, key: str) -> None:
         if key.strip().startswith(("sk_live", "pk_live")) and not self._allow_live:
             raise LiveKeyRefused(
-                "This is a live key, and it moves real money.",
-                hint="Use a key that begins sk_test_ or pk_test_; where real money is meant, "
-                "PaymentsClient(…, allow_live=True) takes it.",
+                "This is a live key; it moves real money.",
+                hint="Use a key that begins with sk_test_ or pk_test_. To move real money, use "
+                "PaymentsClient(…, allow_live=True).",
             )
 
 
@@ -168,7 +168,7 @@ def host_of(url: str, name: str = "base_url") -> str:
         raise invalid(message, name)
     if versioned := _VERSIONED.fullmatch(url):
         hint = f"Pass {versioned[1].rstrip('/')!r}."
-        raise invalid(f"{name} ends in /v1, and the client writes the path itself.", name, hint=hint)
+        raise invalid(f"{name} ends in /v1; leave it out, because the client adds the path.", name, hint=hint)
     return url.rstrip("/")
 
 
@@ -188,7 +188,7 @@ def segments(*identifiers: str) -> str:
     """
     for each in identifiers:
         if checked_text("The id", each, such_as="pi_…") in ("", ".", ".."):
-            raise invalid(f"{each!r} is no identifier.", "id")
+            raise invalid(f"{each!r} is not an identifier.", "id")
     return "".join([f"/{quote(each, safe='')}" for each in identifiers])
 
 

@@ -100,7 +100,7 @@ class Listed(Resource, Generic[T]):
         numbered = self._client.pagination == "page"
         if misplaced := [*cursors.keys() & query.keys()] if numbered else ["page"] * (page is not None):
             there = "numbers of pages, `page`" if numbered else "the ids of rows, `starting_after`"
-            raise invalid(f"{misplaced[0]} leads nowhere here: this service's lists go by {there}.", misplaced[0])
+            raise invalid(f"{misplaced[0]} does not work here: this service pages its lists by {there}.", misplaced[0])
         if not numbered:
             return self._send("GET", self._page, query={"limit": str(limit), **query})
         place = {"page": str(page or 1), "per_page": str(limit)}
@@ -166,7 +166,7 @@ class _AnyToken(Struct):
         if self.data is not None:
             return self.data.read()
         if not (access := self.access_token or self.token):
-            raise UnexpectedResponse("The service answered no token: none of access_token, token and data.token.")
+            raise UnexpectedResponse("The service's response has no token: no access_token, token or data.token.")
         return wire.Token(access, self.refresh_token)
 
 
@@ -294,7 +294,7 @@ class PaymentIntents(Listed[wire.PaymentIntent]):
     def cancel(
         self, intent_id: str, *, cancellation_reason: str | None = None, idempotency_key: str | None = None
     ) -> wire.PaymentIntent:
-        """End an intent; a prompt that is open is withdrawn. Raises StateConflict when it is paid or being paid."""
+        """Cancel an intent, and withdraw an open prompt. Raises StateConflict when it is paid or being paid."""
         body = {"cancellation_reason": cancellation_reason}
         return self._send("POST", wire.PaymentIntent, intent_id, "cancel", idempotency_key=idempotency_key, body=body)
 
@@ -443,7 +443,7 @@ class Events(Listed[wire.Event]):
         return self._every(type=type, created_since=created_since, search=search)
 
     def replay(self, event_id: str) -> wire.List[wire.Delivery]:
-        """Send an event again to every enabled endpoint that wants it."""
+        """Send an event again to every enabled endpoint that takes its type."""
         return self._send("POST", wire.List[wire.Delivery], event_id, "replay")
 
 
@@ -478,7 +478,7 @@ class Deliveries(Listed[wire.Delivery]):
         return self._send("POST", wire.Delivery, delivery_id, "replay")
 
     def replay_dead_letters(self) -> wire.List[wire.Delivery]:
-        """Send every dead letter again whose endpoint is enabled."""
+        """Send every dead letter again, if its endpoint is enabled."""
         url = f"{self._client.base_url}{self._version}/dead_letters/replay"
         return self._client.calls.send("POST", url, wire.List[wire.Delivery])
 
@@ -487,7 +487,7 @@ def _has_ended(intent: wire.PaymentIntent) -> bool:
     """Whether its attempt has ended. Raises WaitExpired: there was none."""
     if intent.status != REQUIRES_PAYMENT_METHOD or intent.last_payment_error:
         return intent.status in (SUCCEEDED, CANCELED, REQUIRES_PAYMENT_METHOD)
-    raise WaitExpired(f"{intent.id} has not been confirmed: there is nothing to wait for.", status=intent.status)
+    raise WaitExpired(f"{intent.id} has not been confirmed, so there is nothing to wait for.", status=intent.status)
 
 
 _STANDS: Final = (
@@ -557,7 +557,7 @@ class PaymentsClient(Closing):
 
         def has_ended(intent: wire.PaymentIntent) -> bool:
             if intent.status == REQUIRES_PAYMENT_METHOD and not intent.last_payment_error:
-                message = f"{intent_id} has not been confirmed: there is nothing to wait for."
+                message = f"{intent_id} has not been confirmed, so there is nothing to wait for."
                 raise WaitExpired(message, status=intent.status)
             return intent.status in (SUCCEEDED, CANCELED, FAILED, REQUIRES_PAYMENT_METHOD)
 

@@ -38,10 +38,10 @@ class SandboxControl:
         except (ApiError, UnexpectedResponse):
             is_sandbox = False
         if not is_sandbox:
-            raise UnexpectedResponse(f"{self.client.base_url} answers, and not as `workbench serve` does.")
+            raise UnexpectedResponse(f"{self.client.base_url} answers, but not like `workbench serve`.")
 
     def clock(self) -> wire.Clock:
-        """The moment, and how the clock goes."""
+        """The clock's time and kind."""
         return self.get("clock", wire.Clock)
 
     def phone(self, number: str) -> wire.Handset:
@@ -49,7 +49,7 @@ class SandboxControl:
         return self.get(f"phones/{number}", wire.Handset)
 
     def messages(self, number: str) -> list[control.Message]:
-        """What operators have texted to a customer, oldest first."""
+        """The text messages of operators to a customer, oldest first."""
         return self.get(f"phones/{number}/messages", wire.Rows[control.Message]).data
 
     def enter(self, number: str, text: str) -> wire.Handset:
@@ -61,7 +61,7 @@ class SandboxControl:
         return self.post(f"phones/{number}/{key}", wire.Handset)
 
     def operators(self) -> list[wire.OperatorState]:
-        """Each operator, and until when it is down."""
+        """Each operator, with the end of its outage."""
         return self.get("operator", wire.Rows[wire.OperatorState]).data
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[control.SimulatedCommand]) -> control.Simulated:
@@ -103,7 +103,7 @@ class SandboxControl:
         return self.post("ledger/entries", wire.LedgerEntry, difference)
 
     def repeat(self, entry_id: str) -> wire.LedgerEntry:
-        """Post an entry once more, a fault to find by reconciling."""
+        """Post an entry a second time: a fault for reconciliation to find."""
         return self.post(f"ledger/entries/{entry_id}/repeat", wire.LedgerEntry)
 
     def suspense(self) -> list[wire.Suspense]:
@@ -218,7 +218,7 @@ class Clock:
             raise invalid("The clock cannot go as far as that.") from None
         total_ms = span // _MS + _whole_ms(seconds)
         if total_ms < 0:
-            raise invalid(f"The clock does not go back, and this is {total_ms / 1000:g} s in all.")
+            raise invalid(f"The clock cannot go back, and this is {total_ms / 1000:g} s in all.")
         self._control.post("clock/advance", wire.Clock, {"seconds": Decimal(total_ms) / 1000})
         return self
 
@@ -270,7 +270,7 @@ class Operator:
         return self
 
     def outage(self, provider: str, seconds: int) -> "Operator":
-        """An operator is down for so many seconds from now; 0 ends it."""
+        """Take an operator down for some seconds from now; 0 ends the outage."""
         body = {"provider": provider, "seconds": seconds}
         state = self._control.post("operator/outage", wire.OperatorState, body)
         if state.down_until is not None:

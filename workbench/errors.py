@@ -23,14 +23,14 @@ WorkbenchError
 ├── SignatureRefused         a webhook whose signature does not hold, with the mistake named
 ├── LedgerRefused            an entry that does not balance, or a chain that does not verify
 ├── IllegalTransition        an event that a state does not take
-├── GapRefused               a choice that the register of gaps does not offer
+├── GapRefused               a choice that is not in the register of gaps
 ├── StoreRefused             a store file that cannot be used
 ├── PortTaken                another server has the port
 ├── ServeRefused             a sandbox that cannot be served as asked
 ├── StatementRefused         a statement or a ledger that cannot be read, or a layout that cannot be used
 ├── SimulationRefused        a month that cannot be simulated as asked
 ├── ReconcileRefused         a ledger and a statement that cannot be compared
-├── PhoneKeyRefused          a key for customers' numbers that is none, or that others can read
+├── PhoneKeyRefused          a file that is not a key for customers' numbers, or that others can read
 ├── LabRefused               a folder or a notebook that JupyterLab cannot be opened on
 ├── ReportRefused            results that cannot be written as asked
 ├── ExamRefused              an endpoint that cannot be examined as asked
@@ -137,7 +137,7 @@ class RequestTimeout(ApiError, status=408, title="The request took too long", co
 
 
 class StateConflict(ApiError, status=409, title="Not in this state", code="state_conflict"):
-    """The object is in a state that does not take this."""
+    """The object's current state does not allow this."""
 
 
 class PayloadTooLarge(ApiError, status=413, title="The body is too large", code="body_too_large"):
@@ -149,7 +149,7 @@ class UnsupportedMediaType(ApiError, status=415, title="The body is not JSON", c
 
 
 class HostRefused(ApiError, status=421, title="Not the host of this sandbox", code="host_refused"):
-    """A host by whose name the sandbox does not answer (RFC 9110, 421 Misdirected Request)."""
+    """A host name to which the sandbox does not answer (RFC 9110, 421 Misdirected Request)."""
 
 
 class IdempotencyKeyReused(
@@ -159,9 +159,9 @@ class IdempotencyKeyReused(
 
 
 class RateLimited(ApiError, status=429, title="Too many requests", code="rate_limited"):
-    """More calls than the service takes in a time; `facts["retry_after_s"]`, where it says so, is when it takes more.
+    """Too many requests; `facts["retry_after_s"]`, if the service says so, is how long to wait.
 
-    Nothing was done: the same request may be sent again.
+    Nothing was done: send the same request again later.
     """
 
 
@@ -194,7 +194,7 @@ class SignatureRefused(WorkbenchError):
 
 
 class LedgerRefused(WorkbenchError):
-    """The ledger takes no such entry, or does not verify."""
+    """The ledger does not accept the entry, or does not verify."""
 
 
 class IllegalTransition(WorkbenchError):
@@ -218,11 +218,11 @@ class ServeRefused(WorkbenchError):
 
 
 class StatementRefused(WorkbenchError):
-    """What cannot be read as a statement or a ledger without guessing; facts: the file, the line, what was found."""
+    """A file that cannot be read as a statement or a ledger without guessing; facts: file, line, what was found."""
 
 
 class SimulationRefused(WorkbenchError):
-    """A size, a break, a folder or a sandbox with which no month can be simulated, or no room on the disk."""
+    """A size, a break, a folder or a sandbox that cannot be used for a month, or a full disk."""
 
 
 class ReconcileRefused(WorkbenchError):
@@ -230,7 +230,7 @@ class ReconcileRefused(WorkbenchError):
 
 
 class PhoneKeyRefused(WorkbenchError):
-    """A key for customers' numbers that is none, or that others can read."""
+    """A file that is not a key for customers' numbers, or that others can read."""
 
 
 class ReportRefused(WorkbenchError):
@@ -242,11 +242,11 @@ class LabRefused(WorkbenchError):
 
 
 class ExamRefused(WorkbenchError):
-    """An endpoint, a secret, a shop or a command with which no exam can be held."""
+    """An endpoint, a secret, a shop or a command that cannot be used for the exam."""
 
 
 class TrafficRefused(WorkbenchError):
-    """A recording that is no HAR, is cut off, or holds nothing of the interface."""
+    """A recording that is not a HAR file, is cut off, or has no call of the interface."""
 
 
 class CheckLiveRefused(WorkbenchError):

@@ -882,7 +882,7 @@ def evidence(*places: str | Path) -> Evidence:
             room -= _EACH + len(exchange.request.text) + len(exchange.response.text)
     if not traffic:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
-        raise TrafficRefused(f"Nothing of this interface stands in {', '.join(map(str, places))}.", hint=hint)
+        raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
     traffic.sort(key=lambda each: each.at_s or 0)
     return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0)
 

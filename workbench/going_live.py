@@ -105,7 +105,7 @@ def read_trace(path: Path) -> list[TraceRow]:
     if rows is None:
         raise CheckLiveRefused(f"{path} is not {form}.")
     if not rows:
-        raise CheckLiveRefused(f"{path} holds no row of a trace.")
+        raise CheckLiveRefused(f"{path} has no rows of a trace.")
     try:
         return [
             msgspec.structs.replace(row, detail=msgspec.to_builtins(_DETAILS[row.kind]({"detail": row.detail})))
@@ -215,7 +215,7 @@ def _hosts(trace: Sequence[TraceRow] | None) -> Iterable[Item]:
             HOSTS, f"{name}: {found}" if called else f"{name}: not needed, the run made no call of {what}",
             "Intents, charges and plants have hosts of their own; a host that is not named is taken to be base_url.",
             f"PaymentsClient(…, {name}=…) in the production settings, as the provider wrote it to you." if called
-            else "The run did all that your shop does.",
+            else "The run did everything your shop does.",
             BY_HAND if called else DONE,
         )  # fmt: skip
     yield from _KEYS
@@ -227,16 +227,16 @@ _CALLED: Final = (
     ("plants_url", ("/plants",), "plants"),
 )
 _KEYS: Final = (
-    Item(HOSTS, "The live secret key on the server alone, and never in the repository",
-         "Who holds sk_live moves your money.",
+    Item(HOSTS, "The live secret key only on the server, never in the repository",
+         "Anybody with sk_live can move your money.",
          "git log -p -S sk_live finds nothing; the server reads it from its environment or a vault."),
-    Item(HOSTS, "The live publishable key in pages and apps", "A page with pk_test pays nobody.",
-         "Search what is built for pk_test."),
-    Item(HOSTS, "allow_live=True, in the production settings alone",
-         "Without it the client refuses a live key before anything is sent; on a laptop it should.",
+    Item(HOSTS, "The live publishable key in pages and apps", "A page with pk_test takes no real payments.",
+         "Search the built pages and apps for pk_test."),
+    Item(HOSTS, "allow_live=True, only in the production settings",
+         "Without it the client rejects a live key before anything is sent, as it should on a laptop.",
          "Search for allow_live: one place."),
     Item(HOSTS, "A webhook endpoint at the live service, over HTTPS, with its own signing secret",
-         "The sandbox's secret verifies no live message: each of them would be refused, and become a dead letter.",
+         "The sandbox's secret verifies no live message: each would be rejected, and become a dead letter.",
          "The live endpoint is listed, and its secret is in the server's environment; pay 1.00 ZMW and see it arrive."),
 )  # fmt: skip
 
@@ -247,11 +247,11 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
         row = GapRow(record)
         name, does = row["name"], row.cells["does"]
         if name in settled and row.is_changed:
-            yield Item(ROWS, f"{name}: {does}", "The sandbox does otherwise unless it is told.",
+            yield Item(ROWS, f"{name}: {does}", "The sandbox's default differs.",
                        "Run your tests with it: Workbench(gaps=…) or workbench serve --gaps FILE.")  # fmt: skip
         elif name in settled:
             yield Item(
-                ROWS, f"{name}: {does}", "Your file names it as settled.", "The provider's answer is filed.", DONE
+                ROWS, f"{name}: {does}", "Your file says it is answered.", "The provider's answer is filed.", DONE
             )
         elif used is None or name in used:
             by = f" Your run relied on it: {', '.join(used[name])}." if used else ""
@@ -260,19 +260,19 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
                        f"Ask: {row['asks']} Then name it in the file of --gaps.{read}", OPEN)  # fmt: skip
     if used is not None:
         rest = sum(row["name"] not in used and row["name"] not in settled for row in gaps.as_records())
-        yield Item(ROWS, f"{rest} other rows are guessed, and the run did not rely on them",
-                   "A guess on which nothing depends costs nothing, if the run did all that your shop does.",
-                   "Record the trace of your whole test suite, and not of one payment.")  # fmt: skip
+        yield Item(ROWS, f"{rest} other rows are assumptions; the run did not rely on them",
+                   "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
+                   "Record the trace of your whole test suite, not of one payment.")  # fmt: skip
 
 
 def _examined(exam: Exam | None) -> Iterable[Item]:
     if exam is None:
-        yield Item(EXAM, "No exam was handed over",
-                   "A flaw in an endpoint shows when a message comes twice, late or forged.",
+        yield Item(EXAM, "No exam report was given",
+                   "Flaws in an endpoint appear when a message comes twice, late or forged.",
                    "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)  # fmt: skip
         return
-    yield Item(EXAM, f"{exam.endpoint} on {exam.at}: {exam.score}", "It holds for the code that was examined.",
-               "The code that goes live is the same; if not, hold the exam again.")  # fmt: skip
+    yield Item(EXAM, f"{exam.endpoint} on {exam.at}: {exam.score}", "The report is about the code that was examined.",
+               "The same code goes live; if not, repeat the exam.")  # fmt: skip
     for each in exam.checks:
         if each.verdict == "passed":
             yield Item(EXAM, each.title, each.why, each.came, DONE)
@@ -286,30 +286,30 @@ def _watch(gaps: Gaps) -> Iterable[Item]:
     last = f"The last attempt, of {len(attempts_s)}, is about {_time(sum(attempts_s))} after the first"
     off_after_s = gaps.endpoint_disable_after_s
     off = f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else (
-        "The endpoint is never disabled: nothing but your own log tells that all fail.")  # fmt: skip
+        "The endpoint is never disabled: only your own log shows that all deliveries fail.")  # fmt: skip
     late = {
-        "suspense": "The customer has paid and has nothing.",
+        "suspense": "The customer has paid and got nothing.",
         "succeeds": "The payment then succeeds, and an order that was given up is paid; of one that was canceled or "
         "paid otherwise the money waits.",
     }[gaps.late_success]
     yield from (
         Item(WATCH, f"Stale orders: pending for more than {_time(2 * prompt_s)}",
-             f"The prompt closes after {_time(prompt_s)}, so by then the outcome is known, and its message was lost.",
-             "A job that retrieves each such payment; alert when one stays undecided for a day."),
+             f"The prompt closes after {_time(prompt_s)}, so by then the outcome is known and its webhook was lost.",
+             "A job that retrieves each such payment; an alert when one stays pending for a day."),
         Item(WATCH, "Dead letters: more than none",
              f"{last}; a dead letter is an order that nobody fulfilled.",
-             "List deliveries with status dead_letter each morning; mend, then replay."),
+             "List deliveries with status dead_letter each morning; fix the cause, then replay."),
         Item(WATCH, "Failing deliveries: no success for an hour",
              off, "Alert on your own 4xx and 5xx at the webhook URL, and on webhook_endpoint.disabled."),
         Item(WATCH, "Money in suspense: more than none for a day",
              f"Money that comes after the prompt has closed: here late_success = {gaps.late_success!r}. {late}",
              "Handle payment_intent.late_success; ask the provider to credit or return it."),
         Item(WATCH, "Daily reconciliation: any unexplained break, any variance but 0.00",
-             f"Your books, the provider's and the operator's differ first by one row; money clears {gaps.clearing}.",
+             f"The books of shop, provider and operator first differ by one row; money clears {gaps.clearing}.",
              "workbench reconcile for the business date before, each morning; see "
              f"{notebook_name('reconcile_a_statement')}."),
         Item(WATCH, f"The server's clock: off by more than {_time(max(1, gaps.signature_tolerance_s // 10))}",
-             f"A message older than {_time(gaps.signature_tolerance_s)} is refused: a wrong clock refuses all of them.",
+             f"A message older than {_time(gaps.signature_tolerance_s)} is rejected: a wrong clock rejects them all.",
              "NTP is on; alert on timestamp_stale and timestamp_in_future."),
     )  # fmt: skip
 
@@ -328,19 +328,19 @@ def _time(seconds: int) -> str:
 
 _CUSTOMERS: Final = (
     Item(CUSTOMERS, "Your database: the number, and what was bought",
-         "It is personal data; you answer for how long it is kept and for who reads it.",
-         "Keep what a refund and the books need; name the day on which the rest is deleted."),
+         "It is personal data: you are responsible for how long it is kept and who reads it.",
+         "Keep what refunds and the books need; set a day on which the rest is deleted."),
     Item(CUSTOMERS, "Your logs: no number, no key, no body of a request",
-         "Logs are copied to places that nobody lists. The sandbox's trace masks both: +26096••••567, sk_test_••••.",
+         "Logs get copied to many places. The sandbox's trace masks both: +26096••••567, sk_test_••••.",
          "Search a day's logs for 260 and nine digits, for 0 and nine digits, and for sk_."),
     Item(CUSTOMERS, "The PIN: nowhere", "It goes from the phone to the operator. A page that asks for it is a fraud.",
          "No field of yours is named for it."),
     Item(CUSTOMERS, "The sandbox's store (--store FILE): whole numbers, unmasked",
-         "It rings by them. What it shows and traces is masked, the file is not.",
+         "It needs them to reach handsets. What it shows is masked; the file is not.",
          "Test with invented numbers; delete the file, and share no copy of it."),
-    Item(CUSTOMERS, "Statements, and what reconciliation writes of them",
-         "A statement has customers' numbers in full; breaks and carried rows show them masked.",
-         "The folder of statements is readable by the accountants alone; a --phone-key FILE has mode 600."),
+    Item(CUSTOMERS, "Statements, and the results of reconciliation",
+         "A statement has customers' full numbers; breaks and carried rows mask them.",
+         "Only the accountants can read the folder of statements; a --phone-key FILE has mode 600."),
     Item(CUSTOMERS, "Notebooks and exam reports that are shared", "Outputs are stored with the notebook.",
-         "Masked as shown; look through what you printed yourself, and clear it before you share."),
+         "What the workbench shows is masked; check and clear what you printed yourself."),
 )  # fmt: skip

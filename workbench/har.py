@@ -173,10 +173,10 @@ def _decoded(file: Path, text: memoryview) -> _File:
         return msgspec.json.decode(text, type=_File)
     except (msgspec.ValidationError, RecursionError) as error:
         hint = "Recordings are read as HAR 1.2: in a browser's network panel, “Save all as HAR with content”."
-        raise TrafficRefused(f"{file} is JSON, and no HAR: {error}.", hint=hint) from None
+        raise TrafficRefused(f"{file} is JSON, but not a HAR file: {error}.", hint=hint) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         hint = "It may have been cut off: save the recording again."
-        raise TrafficRefused(f"{file} is no JSON: {error}.", hint=hint) from None
+        raise TrafficRefused(f"{file} is not JSON: {error}.", hint=hint) from None
 
 
 def _read(place: str, entry: _Entry) -> Recorded:

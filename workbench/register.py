@@ -342,9 +342,9 @@ def letter(rows: Iterable[Record]) -> Letter:
 
 _GREETING = (
     "We are integrating your interface. It leaves the following open, and our code depends on it. "
-    "Please answer each question, or tell us where the answer stands."
+    "Please answer each question, or tell us where to find the answer."
 )
-_NONE = "Nothing that your interface leaves open has mattered to our code so far."
+_NONE = "So far our code depends on nothing that your interface leaves open."
 
 
 def _question(number: int, row: GapRow) -> str:
@@ -352,7 +352,7 @@ def _question(number: int, row: GapRow) -> str:
     lines = [
         ("Your interface shows", cells["shows"]), ("We assumed", cells["does"]),
         ("It may also be", "; ".join(str(each._replace(is_default=False)) for each in row.choices[1:])),
-        ("Why we assumed so", cells["why"]), ("What of ours depends on it", ", ".join(row.get("used_by", ()))),
+        ("Why we assumed this", cells["why"]), ("What depends on it in our code", ", ".join(row.get("used_by", ()))),
     ]  # fmt: skip
     answers = [f"   - {name}: {text}" for name, text in lines if text]
     return "\n".join([f"{number}. **{row['asks']}** (`{row['name']}`)", "", *answers])

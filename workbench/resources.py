@@ -83,8 +83,8 @@ def notebook(given: str) -> Path:
     if slug in shipped:
         return shipped[slug]
     close = get_close_matches(slug, shipped, n=1, cutoff=0.5)
-    hint = f"Did you mean {shipped[close[0]].stem}?" if close else f"Those that are shipped: {', '.join(course())}."
-    raise RunRefused(f"{given} is no notebook here, and none is shipped by that name.", hint=hint)
+    hint = f"Did you mean {shipped[close[0]].stem}?" if close else f"The shipped notebooks are: {', '.join(course())}."
+    raise RunRefused(f"{given} is not a notebook here, and no shipped notebook has that name.", hint=hint)
 
 
 def _slug(name: str) -> str:
@@ -94,6 +94,11 @@ def _slug(name: str) -> str:
 def interface() -> Path:
     """The interface in Markdown, which stands beside the notebooks so that they can link to it."""
     return _shipped("notebooks") / "interface.md"
+
+
+def guide() -> dict[str, Path]:
+    """The pages of the documentation by name, as files in Markdown."""
+    return {each.stem: each for each in (_PACKAGE / "docs").glob("*.md")}
 
 
 def fixture(name: str) -> Path:

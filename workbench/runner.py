@@ -54,8 +54,8 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
     known = {name for names in declared.values() for name in names or ()}
     if all(names is None for names in declared.values()):
         raise RunRefused(
-            f"No cell of {', '.join(each.name for each in notebooks)} is tagged parameters: -p has nothing to set.",
-            hint="Tag the cell that assigns them.",
+            f"No cell of {', '.join(each.name for each in notebooks)} is tagged parameters, so -p has nothing to set.",
+            hint="Tag the cell that assigns the parameters.",
         )
     if unknown := sorted(set(parameters) - known):
         raise RunRefused(
@@ -416,7 +416,7 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
                 result = Result(name, 0, (), Failure(name, 0, "", "The process that ran it was killed.", ""))
             yield result
     except KeyboardInterrupt:
-        raise RunRefused("Interrupted; what had ended is written.") from None
+        raise RunRefused("Interrupted; finished notebooks were written.") from None
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -437,6 +437,6 @@ def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path, 
     if twice := {each for each in names if names.count(each) > 1}:
         raise RunRefused(f"Two notebooks are named {', '.join(sorted(twice))}: run them with two --out.")
     if any(each.resolve() == (out / each.name).resolve() for each in notebooks):
-        raise RunRefused(f"{out} holds the notebooks themselves, which are never written over: name another --out.")
+        raise RunRefused(f"{out} is the notebooks' own folder, and they are never overwritten: name another --out.")
     values = typed(notebooks, parameters)
     return [Task(each.resolve(), out.resolve(), values[each], solutions) for each in notebooks]

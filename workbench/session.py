@@ -142,7 +142,7 @@ class Session(Closing):
         Raises InvalidRequest: no key, as where `connect` was not given the publishable one.
         """
         if key == "":
-            message = "There is no key to hold: hand the publishable key to Workbench.connect, as its third argument."
+            message = "No publishable key is known: pass it to Workbench.connect as the third argument."
             raise invalid(message, "key")
         pagination = self.client.pagination
         return PaymentsClient(self.base_url, key, http=self.http, sleep=self._sleep, pagination=pagination)

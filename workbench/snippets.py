@@ -236,7 +236,7 @@ def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any 
     return Variable(name) if name in SECRET_FIELDS else mask_secrets(str(value))
 
 
-_MASKED_NOTE = "# What is masked with •••• is yours to fill in."
+_MASKED_NOTE = "# Replace what is masked with ••••."
 _MASK = "••••"
 _SAFE = "/:@+,;=~"
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")

@@ -257,7 +257,7 @@ NO_DECISIONS = [
     (f'{HEADER}\n{ONE},accept,,A,2026-02-01,"open\n', "unexpected end of data"),
 ]  # fmt: skip
 NO_RULES = [
-    ("[[rule]]\nexpcted = true", "has expcted, which no rule has"),
+    ("[[rule]]\nexpcted = true", "has expcted, which no rule takes"),
     ("[[rules]]\nexpected = true", "it has rules"),
     ("[rule]\nexpected = true", "no table of several"),
     ("[[rule]]\nexpected = true", "it fits every break"),
@@ -440,7 +440,7 @@ class TestCommand:
         changed = self.run(tmp_path, *options, theirs=[row("B", 501), *THEIRS[1:]])
         assert changed.exit_code == 1
         assert (
-            f"1 decision is stale, since what is open is not what it was: {found['A']}. Decide again" in changed.output
+            f"1 decision is stale, because the open breaks have changed: {found['A']}. Decide again" in changed.output
         )
         assert "Nothing is open" not in changed.output
         # The next period has neither the decisions nor the rules, and an older folder has no decisions.
@@ -493,7 +493,7 @@ class TestCommand:
 
     def test_what_is_no_path_is_refused(self):
         for more in ({"decisions": []}, {"rules": {}}):
-            with pytest.raises(ReconcileRefused, match="which is no path"):
+            with pytest.raises(ReconcileRefused, match="which is not a path"):
                 ran(**more)
 
     def test_a_file_that_cannot_be_used_ends_it_before_anything_runs(self, tmp_path: Path):

@@ -113,12 +113,12 @@ KEPT_IN_A_LEDGER: list[tuple[dict[str, object], str]] = [
 ]  # fmt: skip
 """Rows that are kept as invalid, and why; a date that is missing may be one that no calendar has."""
 TABLES = {
-    "a float": (lambda rows: rows.assign(amount_minor=rows["amount_minor"].astype(float)), 2, "No float holds money"),
+    "a float": (lambda rows: rows.assign(amount_minor=rows["amount_minor"].astype(float)), 2, "cannot be a float"),
     "a text": (lambda rows: rows.assign(amount_minor="100"), 2, "amount_minor is String"),
     "no column": (lambda rows: rows.drop(columns="key"), 2, "key, occurred_at and amount are needed"),
     "no zone": (lambda rows: rows.assign(occurred_at=rows["occurred_at"].dt.tz_localize(None)), 2, "its time zone"),
-    "2^63": (lambda rows: rows.assign(amount_minor=pd.array([2**63], "uint64")), 2, "64 bits do not hold a number"),
-    "2^63 - 1": (lambda rows: rows.assign(amount_minor=BIG), 1, "1 of 1 rows of ledger.parquet are unreadable"),
+    "2^63": (lambda rows: rows.assign(amount_minor=pd.array([2**63], "uint64")), 2, "too large for 64 bits"),
+    "2^63 - 1": (lambda rows: rows.assign(amount_minor=BIG), 1, "1 of 1 rows of ledger.parquet cannot be read"),
     "its least": (lambda rows: rows.assign(fee_minor=-(2**63)), 1, "a negative fee, more than 13 digits in its fee"),
     "the year 29349": (
         lambda rows: rows.assign(business_date=pd.arrays.ArrowExtensionArray(pa.array([10**7], pa.date32()))),
@@ -204,10 +204,10 @@ def kept(folder: Path) -> Iterator[Run]:
         ("controls", rows_apart(3, Id="\x1b[2J\u202e\x07{}"), 1, "timing"),
         ("1900", f"{HEADER}\n{GOOD.replace('2026', '1900')}", 1, "date_mismatch"),
         ("2062", f"{HEADER}\n{GOOD.replace('2026', '2062')}", 1, "date_mismatch"),
-        ("a sum of 65 bits", rows_apart(10_000, Amount="9" * 13 + ".00"), 2, "64 bits do not hold a number or a sum"),
+        ("a sum of 65 bits", rows_apart(10_000, Amount="9" * 13 + ".00"), 2, "too large for 64 bits"),
     ):  # fmt: skip
         yield Run(f"a statement: {name}", ledger, [written(folder / f"{name}.csv", content)], status, words)
-    yield Run("periods that overlap", both, overlap, 1, "1 line told again by files that overlap")
+    yield Run("periods that overlap", both, overlap, 1, "1 line repeated in overlapping files")
 
 
 def check(run: Run, status: int, stdout: str, stderr: str) -> None:
@@ -253,7 +253,7 @@ def test_rows_that_cannot_be_used_are_kept_on_both_sides_with_their_reasons(tmp_
     text, ledger = written(tmp_path / "books.csv", ledger_text(ledger_row(), *rows)), tmp_path / "ledger.parquet"
     files.write(files.read(text, LEDGER_MOVEMENT), ledger, LEDGER_MOVEMENT)
     statement = written(tmp_path / "mtn.csv", "\n".join([HEADER, GOOD, *theirs]))
-    most = f"{len(rows)} of {len(rows) + 1} rows of ledger.parquet are unreadable: is the layout right? First reason: "
+    most = f"{len(rows)} of {len(rows) + 1} rows of ledger.parquet cannot be read: check the layout. First reason: "
     invoked(Run("rows", ledger, [statement], 1, most), "--out", str(tmp_path / "b.csv"))
     found = invalid(tmp_path / "b.csv")
     by_line = {row["line"]: row["reason"] for row in found if row["side"] == "statement"}
@@ -339,14 +339,14 @@ def heavy(folder: Path) -> Iterator[Run]:
         Run("10 MB in a cell", ledger, [written(folder / "a.csv", rows_apart(1, Id="x" * 10_000_000))], 2, "character"),
         Run("lines in a cell", ledger, [written(folder / "b.csv", f'{HEADER}\n"{lines}"')], 2, "characters"),
         Run("keys of 1 MB", ledger, [written(folder / "c.csv", rows_apart(40, Id="x" * 1_000_000 + "{}"))], 1,
-            "40 of 40 rows of c.csv are unreadable"),
+            "40 of 40 rows of c.csv cannot be read"),
         Run("a ledger's keys of 1 MB", written(folder / "k.csv", ledger_text(*keys)), [statement], 2,
             "has more than 32,767 characters (40 rows, the first is line 2)"),
         Run("a ledger's key of 10 MB", folder / "wide.parquet", [statement], 0, "timing"),
         Run("100,000 columns", ledger, [written(folder / "d.csv", f"{HEADER}{commas}\n{GOOD}{commas}\n")], 0, ""),
         Run("a ledger of 100,000 columns", written(folder / "w.csv", wide), [statement], 0, "Nothing to settle"),
         Run("100,000 bad rows", ledger, [written(folder / "e.csv", rows_apart(100_000, Amount='"1,234.5O"'))], 1,
-            "100,000 of 100,000 rows of e.csv are unreadable"),
+            "100,000 of 100,000 rows of e.csv cannot be read"),
     )  # fmt: skip
 
 

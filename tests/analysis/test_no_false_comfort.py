@@ -192,7 +192,7 @@ def test_a_lone_row_of_a_year_mistyped_closes_nothing_though_nobody_says_what_da
 
 @pytest.mark.parametrize("wrong", ["2026-01-31", datetime(2026, 1, 31, tzinfo=UTC), 20_000])
 def test_what_is_no_day_is_refused(wrong: object):
-    with pytest.raises(ReconcileRefused, match="is no day"):
+    with pytest.raises(ReconcileRefused, match="is not a day"):
         reconcile(ledger_of(A), statement_of(A), as_of=wrong)
 
 
@@ -200,7 +200,7 @@ class TestTheHeadline:
     def test_it_begins_with_files_of_which_half_or_more_of_their_own_rows_cannot_be_read(self):
         odd = [{**movement(f"k{place}", 5), "problem": f"Amount '{place}O' is odd"} for place in range(4)]
         result = reconcile(ledger_of(A, B), statement_of(*odd[:2], A, B), engine=QUICK)
-        begins = "2 of 4 rows of mtn.csv are unreadable: is the layout right? First reason: Amount '0O' is odd."
+        begins = "2 of 4 rows of mtn.csv cannot be read: check the layout. First reason: Amount '0O' is odd."
         assert headline(result).startswith(f"{begins} 2 breaks to settle.")
         assert repr(result).startswith(f"{begins} 2 breaks to settle.")
         assert not is_proven(result)

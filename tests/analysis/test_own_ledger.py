@@ -332,15 +332,15 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
                     "a column twice"),
     "another date": (TEXTS.assign(occurred_at="31/10/2026"), {}, "is not a date"),
     "no account": (TEXTS.drop(columns="account"), {}, "does not say which account"),
-    "accounts twice": (TEXTS, {"account": "bank:settlement"}, "says of each row"),
+    "accounts twice": (TEXTS, {"account": "bank:settlement"}, "names the account of each row"),
     "a missing account": (TEXTS.assign(account=["a", "", "a", "a"]), {}, "account is missing .1 row, row 2"),
     "other columns": (TEXTS[["account", "amount"]], {}, "does not have the columns of a ledger.*ledger_columns"),
     "a layout's columns": (TEXTS, {"layout": SHOP}, "lacks id, Ref, Created.*it has account, key"),
     "a list": (TEXTS.assign(phone=[[1]] * 4), {}, "list<item: int64> in phone"),
     "mixed": (TEXTS.assign(amount=[1, "a", object(), 2]), {}, "cannot be read as a table"),
-    "nothing": (3, {}, "A ledger is wanted, and int is none"),
-    "a query of no database": (TEXTS, {"query": "SELECT 1"}, "A query is for a database"),
-    "no query": ("sqlite:///books.db", {}, "asked by a query"),
+    "nothing": (3, {}, "Give a ledger; int is not one"),
+    "a query of no database": (TEXTS, {"query": "SELECT 1"}, "query= needs a database"),
+    "no query": ("sqlite:///books.db", {}, "needs a query"),
     "another database": ("mysql://u:unspoken@h", {"query": "SELECT 1"}, "no driver for the address mysql://…; there"),
     "a query that is not there": ("sqlite:///b.db", {"query": "none.sql"}, "none.sql cannot be read: No such file"),
     "infinity": (pa.table({**{n: TEXTS[n] for n in ("account", "key", "amount")},
@@ -554,9 +554,9 @@ def test_sqlite_tells_no_types_and_is_read_whole_before_any_is_taken(sqlite: str
 def test_nothing_of_an_address_is_told(postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     there = postgresql.partition("?host=")[2].partition("&")[0]
     for address, expected in {
-        "postgresql://clerk:unspoken@127.0.0.1/sockets": "has a password in it.*PGPASSWORD",
-        "postgresql://clerk@127.0.0.1/sockets?password=unspoken": "has a password in it",
-        "postgresql://clerk@127.0.0.1/sockets?sslpassword=unspoken": "has a password in it",
+        "postgresql://clerk:unspoken@127.0.0.1/sockets": "contains a password.*PGPASSWORD",
+        "postgresql://clerk@127.0.0.1/sockets?password=unspoken": "contains a password",
+        "postgresql://clerk@127.0.0.1/sockets?sslpassword=unspoken": "contains a password",
         "postgresql://clerk@127.0.0.1:1/sockets": "cannot be reached",
         "postgresql://clerk@[unspoken/sockets": "cannot be read",
         "postgresql://clerk@127.0.0.1:unspoken/sockets": "has an address that cannot be used",
@@ -596,9 +596,9 @@ def test_the_command_says_what_is_wrong_with_a_ledger_and_reads_one_in_a_layout_
         ([statement, statement], 2, "The ledger comes first, and the statements after it"),
         (["--ledger", books], 2, "STATEMENT...'"),
         ([books], 2, "STATEMENT...'"),
-        ([books, statement, "--query", layout], 2, "A query is for a database"),
-        ([books, "postgresql://clerk:unspoken@sockets"], 2, "A database has the ledger: it comes first"),
-        (["postgresql://clerk:unspoken@sockets/x", statement, "--query", layout], 2, "is no query"),
+        ([books, statement, "--query", layout], 2, "query= needs a database"),
+        ([books, "postgresql://clerk:unspoken@sockets"], 2, "A database holds the ledger: name it first"),
+        (["postgresql://clerk:unspoken@sockets/x", statement, "--query", layout], 2, "is not a query"),
     ):
         done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *map(str, arguments)])
         assert (done.exit_code, expected in done.output) == (status, True), done.output

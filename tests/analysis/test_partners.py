@@ -278,7 +278,7 @@ def test_what_is_carried_pairs_by_the_whole_number_under_the_books_key_alone(tmp
     book = Book(tmp_path)
     first, bare = (book.run("jan", "--carry-to", to, *key) for to, *key in (("kept", "--phone-key", "key"), ("bare",)))
     key = tmp_path / "key"
-    assert "\nkey was not there, and is a new key for customers' numbers: give it in every later run.\n" in first.output
+    assert "\nkey did not exist; it is a new key for customers' numbers. Give it in every later run.\n" in first.output
     mistyped = book.run("feb", "--carry-forward", "kept", "--phone-key", "kee")
     assert mistyped.exit_code == 2
     assert "There is no key kee, and 2 numbers brought forward are hashed under the key " in mistyped.output
@@ -310,7 +310,7 @@ def test_what_is_carried_pairs_by_the_whole_number_under_the_books_key_alone(tmp
         1,
     )
     said, found = book.partners_of("bare", "key")
-    assert (found, said.count("4 open rows may have a partner by the masked number")) == (set(), 1)
+    assert (found, said.count("4 open rows may match by the masked number")) == (set(), 1)
 
 
 def write(path: Path, text: str, mode: int = 0o600) -> Path:
@@ -325,10 +325,10 @@ def write(path: Path, text: str, mode: int = 0o600) -> Path:
         (lambda at: write(at / "k", "0" * 64, 0o640), "its mode is 0640. chmod 600"),
         (lambda at: write(at / "k", "\n"), "is empty"),
         (lambda at: write(at / "k", "0" * 31), "has 31 bytes"),
-        (lambda at: write(at / "k", "0" * 5_000), "is no file with a key"),
+        (lambda at: write(at / "k", "0" * 5_000), "is not a key file"),
         (lambda at: at, "Is a directory"),
         (lambda at: at / "nowhere" / "k", "No such file"),
-        (lambda at: os.mkfifo(at / "k", 0o600) or at / "k", "is no file with a key"),
+        (lambda at: os.mkfifo(at / "k", 0o600) or at / "k", "is not a key file"),
         (lambda _: b"short", "has 5 bytes"),
         (lambda _: 7, "not a int"),
     ],

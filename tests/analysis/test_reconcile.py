@@ -427,7 +427,7 @@ class TestWhatIsRefused:
         [
             (LEDGER.drop(columns="fee_minor"), STATEMENT, "The ledger has no column fee_minor"),
             (LEDGER, STATEMENT.drop(columns=["line", "problem"]), "The statement has no column line, problem"),
-            (LEDGER.astype({"amount_minor": "float64"}), STATEMENT, "No float holds money"),
+            (LEDGER.astype({"amount_minor": "float64"}), STATEMENT, "Money cannot be a float"),
             (LEDGER, STATEMENT.astype({"balance_minor": "Float64"}), "balance_minor is Float64"),
             (LEDGER.assign(occurred_at=LEDGER["occurred_at"].dt.tz_localize(None)), STATEMENT, "its time zone"),
             (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String, where a date belongs"),
@@ -439,10 +439,10 @@ class TestWhatIsRefused:
             (LEDGER.iloc[:0], STATEMENT, "It has no row at all"),
             (LEDGER, STATEMENT.iloc[:0], "The statement has no rows"),
             (LEDGER, [], "There is no statement"),
-            (LEDGER, {"a": 1}, "is a dict, which is no table.*read_statement"),
-            (None, STATEMENT, "The ledger is a NoneType, which is no table.*bench.ledger"),
+            (LEDGER, {"a": 1}, "is a dict, which is not a table.*read_statement"),
+            (None, STATEMENT, "The ledger is a NoneType, which is not a table.*bench.ledger"),
             (LEDGER[["account", "entry"]], STATEMENT, "The ledger has no column.*bench.ledger.statement_of"),
-            (LEDGER, "nowhere/*.parquet", "no file is at nowhere"),
+            (LEDGER, "nowhere/*.parquet", "there is no file nowhere"),
             (LEDGER, [file_of(STATEMENT), file_of(STATEMENT, name="copy.csv")], r"twice: mtn\.csv and copy\.csv"),
         ],
     )  # fmt: skip
@@ -612,12 +612,12 @@ class TestCarryForward:
         assert len(kept.rows) == len(again.carry_forward.rows)
         twice = [statement_of(B50, movement("d", 7, day=9), opening=100, name="next.csv")]
         settings = {"engine": engine, "carry_forward": first.carry_forward}
-        with pytest.raises(ReconcileRefused, match=r"told again: next\.csv, 1 line from line 2.*--skip-set"):
+        with pytest.raises(ReconcileRefused, match=r"reported again: next\.csv, 1 line from line 2.*--skip-set"):
             together({name: (AHEAD_OF_CLOSING, twice)}, **settings)
         skipped = together({name: (AHEAD_OF_CLOSING, twice)}, skip_settled=True, **settings)
         expected = {"codes": [], "rules": ["told_again", "key", "key"], "told again": 1, "holds": True}
         assert {each: facts(skipped, name)[each] for each in expected} == expected
-        assert "1 line told again" in headline(skipped)
+        assert "1 line repeated" in headline(skipped)
         assert skipped.rates.loc[0, ["by_count", "by_value"]].tolist() == [1.0, 1.0]
 
 

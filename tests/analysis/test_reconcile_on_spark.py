@@ -183,7 +183,7 @@ def test_spark_goes_on_from_one_month_to_the_next_as_duckdb_does(session: Any, t
     names = one.matches[one.matches["rule"] == "key"].groupby("group")["key"].nunique()
     tame = {
         "codes": two.breaks["code"].nunique() <= 10,
-        "files that overlap": not one.told_again < two.told_again,
+        "in overlapping files": not one.told_again < two.told_again,
         "keys in two spellings": names.max() < 2,
         "rows of one key": not one.matches["rule"].isin(["one_to_many", "many_to_one"]).any(),
         "narratives": two.breaks["description"].isna().all(),

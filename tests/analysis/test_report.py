@@ -145,7 +145,7 @@ def reconciled(**given: list[Row]) -> SimpleNamespace:
             for name, columns in COLUMNS.items()
         },
         notes=(),
-        sign_off="Nobody has decided anything.",
+        sign_off="No break has been decided.",
         carry_forward=SimpleNamespace(note=""),
         account_names={},
     )
@@ -360,7 +360,7 @@ class TestPage:
         (text,) = proofs(result)
         assert text.endswith(
             " The difference is +234.56: the breaks (+200.00), and +34.56 that nothing explains. "
-            "It does not hold, since line 9 does not follow."
+            "It does not hold because line 9 does not follow."
         )
         assert '<div class="outcome open">' in page.page(result)
 

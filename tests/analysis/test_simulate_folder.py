@@ -253,7 +253,7 @@ class TestCommand:
 
     def test_what_cannot_be_is_one_line_and_status_2_and_the_help_names_every_kind(self, tmp_path: Path):
         for *arguments, said in (
-            ("--breaks", "nothing=1", "is no kind of break"),
+            ("--breaks", "nothing=1", "is not a kind of break"),
             ("--breaks", "payout_unpaid=3", "room for"),
             ("--days", "x", "not a valid integer"),
         ):

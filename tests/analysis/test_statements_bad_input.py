@@ -150,7 +150,7 @@ REFUSED: list[tuple[str | bytes, str]] = [
     (f"{HEADER}\n{'x' * 1_100_000}", "at line 2: a cell has more than 1,048,576 characters"),
     (f'{HEADER}\n"open,\n{GOOD * 12_000}\n', "or is a quote not closed, so that all that follows is one"),
     (b"PK\x03\x04 and no more", "cut short or damaged"),
-    (OLE + bytes(500), "of the kind before .xlsx"),
+    (OLE + bytes(500), "of a format older than .xlsx"),
     (OLE + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
     ("a,b\n1,2\n", "has none of the layouts known (mtn, airtel, airtel_signed, zamtel, aggregator, "),
     (HEADER.replace("Fee,", ""), "For mtn it lacks Fee"),
@@ -204,7 +204,7 @@ def test_no_file_no_path_no_layout_and_no_statement_are_refused(file: File, tmp_
     for source, layout, words in (
         (tmp_path / "none.csv", None, "there is no such file"),
         (tmp_path, None, "is a folder"),
-        (None, None, "path of a statement's file is wanted, not None"),
+        (None, None, "path of a statement's file, not None"),
         (path, {"name": "own"}, "not a dict"),
         (path, "mtm", "'mtm' is not a layout"),
         (path, "airtel", r"none of the layouts known \(airtel\)"),

@@ -41,13 +41,12 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true", help="leave out what is fetched")
     parser.add_argument("--tiny", action="store_true", help="as little as possible, without peers: does it run?")
     parser.add_argument("--out", type=Path, default=table.ROWS, help="the folder for the raw rows")
-    parser.add_argument("--readme", action="store_true", help="measure nothing; write the stored rows into the README")
+    parser.add_argument("--page", action="store_true", help="measure nothing; write the stored rows into the page")
     asked = parser.parse_args()
     if unknown := {*asked.names} - {*BENCHMARKS}:
         parser.error(f"no benchmark is named {', '.join(sorted(unknown))}")
-    if asked.readme:
-        readme = table.ROOT / "README.md"
-        readme.write_text(table.with_figures(readme.read_text("utf-8")), "utf-8")
+    if asked.page:
+        table.PAGE.write_text(table.with_figures(table.PAGE.read_text("utf-8")), "utf-8")
         return
     # Asked to end, it ends what it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))

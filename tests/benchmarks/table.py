@@ -10,10 +10,12 @@ from tests.benchmarks.measuring import OURS
 from tests.benchmarks.peers import APP
 from tests.benchmarks.reconciling import SQL
 from tests.benchmarks.served import LOOP
+from workbench.resources import guide
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "fixtures" / "benchmarks"
-BEGIN, END = "<!-- made by: python -m tests.benchmarks --readme -->\n", "<!-- to here -->\n"
+PAGE = guide()["speed"]
+BEGIN, END = "<!-- made by: python -m tests.benchmarks --page -->\n", "<!-- to here -->\n"
 _CPU, _WALL, _RATE, _CPU_RATE, _CALLS = "CPU", "time", "each second", "each CPU second", "calls of httpx alone (CPU)"
 _RATES = (_RATE, _CPU_RATE)
 _HEAD = ["Work", "Measured in", "Workbench (quartiles)", "To compare", "Ratio", "Aim", ""]
@@ -133,9 +135,9 @@ def table(records: Mapping[str, Record]) -> str:
     return "".join([*(f"| {line} |\n" for line in lines), *missing])
 
 
-def with_figures(readme: str, folder: Path = ROWS) -> str:
-    """The README with the table of the stored rows between its two marks."""
-    before, _, rest = readme.partition(BEGIN)
+def with_figures(page: str, folder: Path = ROWS) -> str:
+    """The page with the table of the stored rows between its two marks."""
+    before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     records = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
     machine = next(iter(records.values()))["machine"]

@@ -1,4 +1,4 @@
-"""The benchmarks themselves: each runs, tiny; the table says what the rows do, and the README is that table."""
+"""The benchmarks themselves: each runs, tiny; the table says what the rows do, and the documentation has that table."""
 
 import json
 import subprocess
@@ -88,7 +88,7 @@ def test_a_line_tells_the_median_its_quartiles_the_ratio_and_the_aim(
     assert below == f"Not measured in `{benchmark}`: Prism (left out).\n"
 
 
-def test_the_readme_shows_the_stored_rows():
-    readme = (table.ROOT / "README.md").read_text("utf-8")
-    assert table.BEGIN in readme
-    assert readme == table.with_figures(readme)
+def test_the_documentation_shows_the_stored_rows():
+    page = table.PAGE.read_text("utf-8")
+    assert table.BEGIN in page
+    assert page == table.with_figures(page)

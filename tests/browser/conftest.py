@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOTS = Path(__file__).with_name("snapshots")
+EXTENSION = ROOT / "workbench/lab/server/extension"
+"""As `workbench lab` has it: the handset's tab says whose phone it is."""
 HERE = "127.0.0.1"
 START_S = 60
 PATIENCE_MS, ACTION_MS = 60_000, 30_000
@@ -222,7 +224,7 @@ def jupyter(
         sys.executable, "-m", "jupyter", "lab", "--no-browser", f"--ip={HERE}", f"--port={port}",
         "--ServerApp.port_retries=0", "--allow-root", "--IdentityProvider.token=",
         "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None", "--LabApp.extension_manager=readonly",
-        f"--ServerApp.root_dir={served}",
+        f"--ServerApp.root_dir={served}", f"--LabApp.extra_labextensions_path={EXTENSION}",
     ]  # fmt: skip
     with log.open("w") as told:
         process = subprocess.Popen(command, env=apart(top), stdout=told, stderr=told)  # noqa: S603  our own server

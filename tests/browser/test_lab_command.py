@@ -164,7 +164,7 @@ def test_a_tile_opens_the_documentation(page: "Page", opened: Opened):
     page.locator(".jp-LauncherCard").get_by_text("API docs").click()
     docs = page.frame_locator("#workbench-docs iframe")
     expect(docs.get_by_role("link", name="Test numbers", exact=True)).to_be_visible(timeout=READY_MS)
-    operation = docs.locator(".opblock-summary-control", has_text="Register an attempt to be paid.")
+    operation = docs.locator(".opblock-summary-control", has_text="Create a payment intent.")
     operation.click()
     expect(docs.get_by_text("Parameters").first).to_be_visible()
     for needs_a_sandbox in ("Try it out", "Authorize"):

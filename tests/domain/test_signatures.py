@@ -270,7 +270,7 @@ def test_a_refusal_by_any_scheme_names_the_mistake():
         with pytest.raises(SignatureRefused, match="missing") as refused:
             verify(BODY, signed(), [OURS], now_s=NOW_S, scheme=scheme)
         assert "scheme standard_webhooks" in refused.value.hint
-    assert verify(BODY, of("github", at_s=1), [OURS], now_s=NOW_S, scheme="github") == ID, "it tells no time"
+    assert verify(BODY, of("github", at_s=1), [OURS], now_s=NOW_S, scheme="github") == ID, "it has no timestamp"
 
 
 @pytest.mark.parametrize("body", [b"no JSON", b"[1]", b'{"id": 5}', b"{}", b"[" * 100_000])

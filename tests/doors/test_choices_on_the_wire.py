@@ -123,7 +123,7 @@ class TestNumbered:
         assert pay.payment_intents.list(page=1000).data == []
         assert len([*pay.payment_intents.each()]) == body["total"]
         for misplaced in ({"starting_after": made[0]}, {"ending_before": made[0]}):
-            with pytest.raises(InvalidRequest, match="go by numbers of pages"):
+            with pytest.raises(InvalidRequest, match="by numbers of pages"):
                 pay.payment_intents.list(**misplaced)
         for wrong in ("page=0", "per_page=0", "per_page=101", "page=x", f"page={2**31}"):
             answer = bench.http.get(f"/v1/charges?{wrong}", headers=bearer(bench))

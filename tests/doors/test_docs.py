@@ -7,6 +7,7 @@ from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES
 from workbench.domain.payments import FAILURES
 from workbench.domain.wire import API_VERSION
+from workbench.resources import guide
 from workbench.sandbox.openapi.pages import PAGES
 
 HTML = "text/html; charset=utf-8"
@@ -15,9 +16,10 @@ ASSETS = {
     "swagger-ui-bundle.js": SCRIPT, "swagger-ui.css": STYLE, "favicon-32x32.png": "image/png", "docs.js": SCRIPT,
     "docs.css": STYLE,
 }  # fmt: skip
-PAGES_FOR_PEOPLE = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/interface")
+GUIDE = "/docs/guide"
+PAGES_FOR_PEOPLE = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/interface", GUIDE)
 TYPES = {
-    **dict.fromkeys(PAGES_FOR_PEOPLE, HTML),
+    **dict.fromkeys((*PAGES_FOR_PEOPLE, "/docs/guide/testing"), HTML),
     **dict.fromkeys(("/openapi.json", "/plants/openapi.json"), "application/json"),
     **{f"/docs/assets/{name}": media_type for name, media_type in ASSETS.items()},
 }
@@ -28,7 +30,8 @@ NOT_THERE = (
 
 
 def test_a_page_is_for_everybody_and_numbered(wire: Wire):
-    assert {page.replace("{name}", name) for page in PAGES for name in ASSETS} == set(TYPES)
+    names = {"/docs/assets/{name}": list(ASSETS), "/docs/guide/{name}": ["testing"]}
+    assert {page.replace("{name}", name) for page in PAGES for name in names.get(page, [""])} == set(TYPES)
     since = wire.last_seq()
     for path, media_type in TYPES.items():
         response = wire.get(path, {})
@@ -54,6 +57,22 @@ def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: Wire):
         policy = page.headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self';")
         assert not [each for each in ("http", "*") if each in policy]
+
+
+def test_every_page_of_the_documentation_is_reached_from_its_index_and_leads_to_places_that_are_there(wire: Wire):
+    texts = {name: wire.get(f"/docs/guide/{name}", {}).text for name in guide()}
+    leads = {*re.findall(r'href="(/docs/(?:guide|interface)[^"]*)"', "".join(texts.values()))}
+    assert {GUIDE if name == "index" else f"{GUIDE}/{name}" for name in guide()} <= {
+        each.partition("#")[0] for each in leads
+    }
+    for address in leads:
+        path, _, place = address.partition("#")
+        assert f'id="{place}"' in wire.get(path, {}).text or not place, address
+    for text in texts.values():
+        prose = re.sub(r"<(pre|code)>.*?</\1>", "", text, flags=re.DOTALL)
+        assert not re.search(r"\*\*|`|\]\(|^[|#]|^- ", prose, re.MULTILINE), "Markdown that is not understood"
+        assert not re.search(r'(?:src|href)="(?!/|#|data:)', text), "it would lead elsewhere"
+    assert wire.get("/docs/guide/nowhere", {}).json()["code"] == "path_not_found"
 
 
 def test_an_asset_is_kept_for_good_under_an_address_of_its_content_and_no_other_file_is_served(wire: Wire):

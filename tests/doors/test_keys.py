@@ -78,7 +78,7 @@ def test_a_bench_goes_over_to_a_key_of_its_sandbox_and_to_no_other():
         made = pay.api_keys.create(kind="secret").value
         rows = len(bench.trace)
         for wrong in (f"{held}x", "sk_test_bad", "nonsense"):
-            with pytest.raises(AuthenticationFailed, match="not one of this sandbox"):
+            with pytest.raises(AuthenticationFailed, match="does not belong to this sandbox"):
                 bench.use_key(wrong)
         with pytest.raises(LiveKeyRefused):
             bench.use_key("sk_live_bad")

@@ -205,7 +205,7 @@ class TestHttp:
 
 class TestConnect:
     def test_what_is_no_sandbox_is_named_as_such(self):
-        with Receiver().listen() as url, pytest.raises(UnexpectedResponse, match=f"{url}.*not as `workbench serve`"):
+        with Receiver().listen() as url, pytest.raises(UnexpectedResponse, match=f"{url}.*not like `workbench serve`"):
             Workbench.connect(url, "sk" + "_test_" + "x" * 24)
 
     def test_a_wrong_key_is_refused_without_being_repeated_and_a_live_one_not_sent(self, served: Served):

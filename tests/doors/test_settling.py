@@ -306,7 +306,7 @@ class TestBreaks:
         nothing = [item for each in (None, pd.NA, float("nan")) for item in forms(each)]
         none = [{}, None, "reversed", pd.Series({"code": "timing"}), {"proposal": 7}]
         for item in (*nothing, *none):
-            with pytest.raises(LedgerRefused, match="proposes no entry"):
+            with pytest.raises(LedgerRefused, match="has no proposed entry"):
                 bench.settle(item)
         for text in ("", "{", "reversed", "[{}", "{}", "[]", "7", "[7]"):
             with pytest.raises(LedgerRefused, match="no list of entries"):

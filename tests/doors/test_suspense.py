@@ -186,7 +186,7 @@ def test_the_bench_refuses_what_is_no_way_to_settle():
     with Workbench(seed=7) as bench:
         with pytest.raises(InvalidRequest, match="no way to settle late money; they are credit, return"):
             bench.operator.settle("pi_0", "keep")
-        with pytest.raises(NotFound, match="No money came late"):
+        with pytest.raises(NotFound, match="No late money arrived"):
             bench.operator.settle("pi_0", "credit")
 
 

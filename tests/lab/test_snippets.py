@@ -365,7 +365,7 @@ class TestTheWords:
         for body in ({"email": "e", "password": "hunter2"}, '{"email": "e", "password": "hunter2"}'):
             assert "hunter2" not in str(snippet("POST", "/v1/auth/token", body))
         masked = snippet("GET", "/v1/charges", query={"starting_after": "ch_••••"})
-        assert all(each.startswith("# What is masked") for each in masked)
+        assert all(each.startswith("# Replace what is masked") for each in masked)
 
 
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

@@ -163,7 +163,7 @@ class TestTheDiagram:
 class TestTheInspector:
     def test_what_was_masked_is_yours_to_fill_in_and_a_number_is_put_back_by_its_name(self, shop: Shop):
         exchange = next(each for each in shop.bench.trace.exchanges if "/confirm" in each.request)
-        assert exchange.python.startswith("# What is masked")
+        assert exchange.python.startswith("# Replace what is masked")
         assert NUMBER not in exchange.python + exchange.curl
         whole = exchange.unmasked(NUMBER)
         assert all(NUMBER in each and "•" not in each for each in (whole.python, whole.httpx, whole.curl))

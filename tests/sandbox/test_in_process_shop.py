@@ -192,7 +192,7 @@ def test_an_answer_is_read_as_one_over_a_socket_and_one_that_is_late_is_none(
         monkeypatch.setattr(asgi.asyncio, "run_coroutine_threadsafe", lambda *a: Hasty(of_asgi(*a)))
         shop.handle, shop.answer = lambda *_: time.sleep(0.05), (200, "")
         charge(bench, "order-2")
-        assert bench.client.deliveries.list().data[0].attempts[0].fault == "the answer took longer than 5 s"
+        assert bench.client.deliveries.list().data[0].attempts[0].fault == "the response took longer than 5 s"
 
 
 class Hasty:
@@ -263,7 +263,7 @@ def test_the_secret_is_there_before_the_shop_is_the_same_for_a_seed_and_the_curr
         assert repr(secret) == "'whsec_••••'"
         charge(bench)
         (waiting,) = bench.client.deliveries.list().data
-        assert waiting.attempts[0].fault == "no application answers there yet: bench.deliver_to(app)"
+        assert waiting.attempts[0].fault == "no application is there yet: use bench.deliver_to(app)"
         late = Receiver([secret])
         bench.deliver_to(late)
         bench.clock.advance(6)
@@ -302,7 +302,7 @@ def test_a_shop_made_with_the_secret_of_a_sandbox_that_is_open_verifies_what_it_
         if registration == "api":
             assert [each.verdict for each in bench.receiver.arrivals] == ["accepted"]
         else:
-            with pytest.raises(StateConflict, match="one alone"):
+            with pytest.raises(StateConflict, match="allows one endpoint"):
                 _ = bench.receiver
 
 

@@ -71,7 +71,7 @@ def drips(head: bytes, drop: bytes, every_s: float) -> Behaviour:
 ENDLESS = b"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 STREAMS = drips(ENDLESS, b"x" * 4096, 0)
-TOO_LONG = f"the answer took longer than {SHORT_S} s"
+TOO_LONG = f"the response took longer than {SHORT_S} s"
 
 
 @contextmanager

@@ -286,7 +286,7 @@ def run(path: Path, sql: str):
 
 
 FOREIGN: dict[str, Callable[[Path], object]] = {
-    "a database of something else": lambda path: run(path, "CREATE TABLE notes (id INTEGER)"),
+    "a database of another program": lambda path: run(path, "CREATE TABLE notes (id INTEGER)"),
     "else, with a table meta": lambda path: run(path, "CREATE TABLE meta (id INTEGER); PRAGMA user_version = 1"),
     "a text file": lambda path: path.write_text("amount,currency\n" * 100),
     "a later schema": lambda path: (opened(path).close(), run(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")),

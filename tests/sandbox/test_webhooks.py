@@ -600,5 +600,5 @@ class TestAlternatives:
         for ask in (
             lambda: sandbox.hook("/c", "charge.succeeded"), lambda: sandbox.client.events.list(type="charge.*"),
         ):  # fmt: skip
-            with pytest.raises(InvalidRequest, match="is no type of event"):
+            with pytest.raises(InvalidRequest, match="is not a type of event"):
                 ask()

@@ -79,8 +79,8 @@ def _one_query(sql: str, name: str) -> str:
     first = re.match(r"[\s(]*(\w*)", ended)
     if first is None or first[1].upper() not in _OPENS_WITH:
         begins = f"it begins with {first[1][:40]}" if first and first[1] else "there is none in it"
-        hint = f"A query begins with {' or '.join(_OPENS_WITH)}, and only reads."
-        raise StatementRefused(f"{name} is no query: {begins}.", hint=hint, file=name)
+        hint = f"A query begins with {' or '.join(_OPENS_WITH)}, and must only read."
+        raise StatementRefused(f"{name} is not a query: {begins}.", hint=hint, file=name)
     if ";" in _UNREAD.sub("", ended):
         raise StatementRefused(f"{name} has several statements.", hint="Keep the one query of the ledger.", file=name)
     return ended
@@ -96,8 +96,8 @@ def _from_postgresql(adbc: Any, address: str, sql: str, name: str) -> pa.Table: 
         ) from None
     if has_password:
         raise StatementRefused(
-            "The address of the database has a password in it, which others can read there.",
-            hint="Leave it out, and set PGPASSWORD in the environment.",
+            "The address of the database contains a password, which others can read.",
+            hint="Remove it, and set PGPASSWORD in the environment.",
         )
     waits = "" if "connect_timeout" in parts.query else f"{'&' if parts.query else '?'}connect_timeout={_PATIENCE_S}"
     try:
@@ -145,5 +145,5 @@ def _from_sqlite(adbc: Any, address: str, sql: str, name: str) -> pa.Table:  # n
 
 
 def _failed(name: str, said: str, where: str = "") -> StatementRefused:
-    hint = "A query of the ledger only reads." if re.search("read-?only", said) else ""
+    hint = "A query of the ledger must only read." if re.search("read-?only", said) else ""
     return StatementRefused(f"{name} fails{where}: {mask(said)}.", hint=hint, file=name)

@@ -97,8 +97,8 @@ def _bodies(item: object) -> list[dict[str, Any]]:
     proposal = item.get("proposal") if isinstance(item, Mapping | pd.Series) else getattr(item, "proposal", None)
     if not isinstance(proposal, str):
         raise LedgerRefused(
-            "This proposes no entry, so nothing can be posted for it.",
-            hint="Settle a row of `result.breaks` with a `proposal`; `settlement` tells what to do about the others.",
+            "This row has no proposed entry, so nothing can be posted.",
+            hint="Settle a row of `result.breaks` with a `proposal`; for the others, see `settlement`.",
         )
     bodies: list[dict[str, Any]] = []
     with suppress(msgspec.DecodeError):
@@ -182,7 +182,7 @@ class Ledger:
         """
         for each in accounts:
             if not isinstance(each, str):
-                raise LedgerRefused(f"The name of an account is wanted, such as {next(iter(TRACKED))!r}, not {each!r}.")
+                raise LedgerRefused(f"Give the name of an account, such as {next(iter(TRACKED))!r}, not {each!r}.")
         balances: Counter[tuple[str, str]] = Counter()
         for page in self._control.movements(*accounts):
             rows = [asdict(each) for each in page]
@@ -238,9 +238,9 @@ def _whole(pages: Iterable[Iterable[msgspec.Struct]], columns: Columns) -> pd.Da
 
 def _moment(bound: Instant) -> str:
     if not isinstance(bound, date):
-        raise TypeError(f"A day or a moment is wanted, such as date(2026, 1, 5), not {bound!r}.")
+        raise TypeError(f"Give a day or a moment, such as date(2026, 1, 5), not {bound!r}.")
     if not isinstance(bound, datetime):
         bound = datetime(bound.year, bound.month, bound.day, tzinfo=LUSAKA) + timedelta(days=1, milliseconds=-1)
     if bound.tzinfo is None:
-        raise ValueError("A moment needs its zone, such as datetime(2026, 1, 5, 6, tzinfo=UTC).")
+        raise ValueError("A moment needs a time zone, such as datetime(2026, 1, 5, 6, tzinfo=UTC).")
     return rfc3339(milliseconds(bound))

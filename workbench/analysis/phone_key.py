@@ -74,8 +74,8 @@ def refuse_within(key: Path, folders: Iterable[Path]) -> None:
     for folder in folders:
         if key.resolve().is_relative_to(folder.resolve()):
             raise PhoneKeyRefused(
-                f"The key {key} would lie in {folder}, with what is carried forward.",
-                hint="Who has both can try out every number: keep the key elsewhere.",
+                f"The key {key} would be in {folder}, beside what is carried forward.",
+                hint="Anybody with both could try every number: keep the key elsewhere.",
             )
 
 
@@ -86,7 +86,7 @@ def refuse_another(key: Path, hashes: Iterable[object]) -> None:
         of = " and ".join(sorted({text.partition(OF)[0] for text in known}))
         raise PhoneKeyRefused(
             f"There is no key {key}, and {len(known):,} numbers brought forward are hashed under the key {of}.",
-            hint="Is its name mistyped? If it is lost, a run without what is brought forward makes another.",
+            hint="Check the name. If the key is lost, a run without --carry-forward creates a new one.",
         )
 
 
@@ -98,7 +98,7 @@ def _of_process() -> PhoneKey:
 def _long_enough(secret: bytes, called: str) -> bytes:
     if len(secret) < _LEAST:
         text = "is empty" if not secret else f"has {len(secret)} bytes, and {_LEAST} are the least"
-        raise PhoneKeyRefused(f"{called} {text}.", hint="A file that is not there is made, with a key drawn at random.")
+        raise PhoneKeyRefused(f"{called} {text}.", hint="A file that does not exist is created with a random key.")
     return secret
 
 
@@ -109,10 +109,10 @@ def _read(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST:
-            raise PhoneKeyRefused(f"{path} is no file with a key.", hint="Name a file that is not there: it is made.")
+            raise PhoneKeyRefused(f"{path} is not a key file.", hint="Name a file that does not exist: it is created.")
         if status.st_mode & _OTHERS and not _WINDOWS:
             raise PhoneKeyRefused(
-                f"Others than its owner can use {path}: its mode is {stat.S_IMODE(status.st_mode):04o}.",
+                f"Others can use {path}: its mode is {stat.S_IMODE(status.st_mode):04o}.",
                 hint=f"chmod 600 {path}",
             )
         return file.read().strip()

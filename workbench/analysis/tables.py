@@ -99,7 +99,7 @@ def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) ->
 def _payment(each: wire.PaymentIntent) -> Row:
     if isinstance(each.amount, UnsetType) or isinstance(each.currency, UnsetType):
         raise UnexpectedResponse(
-            "The intents are answered without their amounts.", hint="See `intent_fields` in the register of gaps."
+            "The service's intents have no amounts.", hint="See `intent_fields` in the register of gaps."
         )
     wallet = each.payment_method.mobile_money if isinstance(each.payment_method, wire.MobileMoneyMethod) else None
     error = each.last_payment_error if isinstance(each.last_payment_error, wire.PaymentError) else None

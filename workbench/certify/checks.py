@@ -44,7 +44,7 @@ def refused(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
     if reply.status_code == _GONE:
         return f"{shown(reply)}, which disables the endpoint"
     if is_accepted(reply):
-        return f"{shown(reply)}: taken for genuine"
+        return f"{shown(reply)}: accepted as genuine"
     return "" if reply.status_code in _REFUSED else shown(reply)
 
 
@@ -56,7 +56,7 @@ def in_time(reply: Reply, limit_s: int) -> str:
 def shown(reply: Reply) -> str:
     """An answer in a few words."""
     if reply.status_code is None:
-        return f"no answer: {reply.fault}"
+        return f"no response: {reply.fault}"
     text = " ".join(reply.answer.split())
     if reply.status_code in _REDIRECTS:
         return f"{reply.status_code}, a redirect, which is not followed"
@@ -142,7 +142,7 @@ def _away(label: str, away_s: int, exam: Exam) -> None:
     event = exam.payments.paid().success
     headers = exam.signed(event, away_s=away_s)
     if exam.sent_s(headers) is None:
-        raise NotExamined(f"a signature of the scheme {exam.scheme} tells no time")
+        raise NotExamined(f"a signature of the scheme {exam.scheme} has no timestamp")
     exam.send(label, event.body, headers)
 
 
@@ -220,8 +220,8 @@ _VERIFY, _RETRIES, _FAIL, _BACKEND = (
     "verify_webhooks", "retries_dead_letters_and_replay", "when_payments_fail", "your_own_backend"
 )  # fmt: skip
 _TAKEN, _REFUSAL = "2xx to each", "400, or another 4xx except 410, to each"
-_RETRIED = "What is not answered 2xx is sent again for three days, and then becomes a dead letter"
-_FORGED = "Whoever knows the address could tell the shop that an order is paid"
+_RETRIED = "A message without a 2xx response is retried for three days and then becomes a dead letter"
+_FORGED = "Anybody who knows the address could tell the shop that an order is paid"
 
 _NOT_FORGED = Order(
     0, "A forged message has paid an order whose payment failed.", "Fulfil after verifying, never before."
@@ -230,8 +230,8 @@ _NOT_FORGED = Order(
 CHECKS: Final[tuple[Check, ...]] = (
     Check(
         "valid", "A paid payment", "Each event of a payment that succeeds, in order, signed.", _TAKEN,
-        f"{_RETRIED}: the order is paid, and the shop never hears of it.",
-        "Answer 200 at the path that is called, to a POST without a session, a CSRF token or a redirect. If the "
+        f"{_RETRIED}: the order is paid, and the shop never knows.",
+        "Return 200 at this path, to a POST without session or CSRF token, and without a redirect. If the "
         "signature is what fails, verify the bytes of the body, with the key that the scheme asks for (Standard "
         "Webhooks: what stands after whsec_, decoded). If it is an order that the shop does not know, let --checkout "
         "make it.",
@@ -241,43 +241,43 @@ CHECKS: Final[tuple[Check, ...]] = (
     ),
     Check(
         "duplicate", "The same message again", f"The last event of a payment {_AT_ONCE} times at once, and once more.",
-        _TAKEN, "Delivery is at least once: a 2xx that is lost, or comes too late, brings the message again.",
-        "Answer 200 to an id that was handled before, and do nothing more.", _RETRIES, _duplicate,
-        order=Order(1, "An order that is shipped for each copy of one message is shipped twice.",
+        _TAKEN, "Delivery is at least once: if your 2xx is lost or late, the message comes again.",
+        "Return 200 for an id that you have handled, and do nothing more.", _RETRIES, _duplicate,
+        order=Order(1, "An order that ships for each copy of a message ships twice.",
                     "Record the event's id (webhook-id) under a unique constraint, in the transaction that fulfils "
                     "the order."),
     ),
     Check(
         "out_of_order", "Events in another order", "The events of a paid payment, the last one first.",
         "2xx to each, at the second try at the latest",
-        "Order is not promised: a retry of an early event arrives after a later one.",
-        "Take each event for what it says, or retrieve the payment; never demand that another came before.",
+        "Order is not guaranteed: a retry of an early event arrives after a later one.",
+        "Use each event on its own, or retrieve the payment; never require that another came first.",
         _RETRIES, lambda exam: exam.tell(exam.payments.paid(), backwards=True),
-        order=Order(1, "A payment.processing that arrives late must not undo, or do again, what success did.",
-                    "Let an order only go forward: paid is final, whatever arrives behind it."),
+        order=Order(1, "A late payment_intent.processing must not undo or repeat what success did.",
+                    "Let an order only move forward: paid is final, whatever arrives later."),
     ),
     Check(
         "failed", "A payment that fails", "Each event of a payment whose customer has too little money.", _TAKEN,
         f"{_RETRIED}; failures are as frequent as successes in some hours.",
-        "Handle payment_intent.payment_failed and charge.failed, or ignore them, and answer 200.", _FAIL,
+        "Handle payment_intent.payment_failed and charge.failed, or ignore them, and return 200.", _FAIL,
         lambda exam: exam.tell(exam.payments.failed()),
-        order=Order(0, "Goods for an order that was never paid.", "Look at the event's type, not at its mere arrival."),
+        order=Order(0, "Goods for an order that was never paid.", "Check the event's type, not only that it arrived."),
     ),
     Check(
         "unknown_type", "An event of a type that you do not know", "A genuine event of the type plant.watered.", _TAKEN,
-        "New types come without notice, and each one refused is retried for three days.",
-        "Answer 200 to types that you do not handle.", _RETRIES, _unknown_type,
+        "New types come without notice, and each rejected event is retried for three days.",
+        "Return 200 for types that you do not handle.", _RETRIES, _unknown_type,
     ),
     Check(
-        "unknown_fields", "Fields that you do not know", "The events of a payment, with members that are new.", _TAKEN,
+        "unknown_fields", "Fields that you do not know", "The events of a payment, with new fields.", _TAKEN,
         "Fields are added without notice: a strict parser stops every payment on that day.",
-        "Let your parser ignore what it does not know (`extra=ignore`, no `additionalProperties: false`).",
+        "Let your parser ignore unknown fields (`extra=ignore`, no `additionalProperties: false`).",
         _VERIFY, _unknown_fields,
     ),
     Check(
-        "exact_bytes", "Bytes that no library would write",
+        "exact_bytes", "JSON in an unusual spelling",
         "The events of a payment as JSON with blanks, and a letter in its long form.",
-        _TAKEN, "The bytes are signed. JSON that is parsed and written again has others, once an amount is 150.00 "
+        _TAKEN, "The bytes are signed. JSON that is parsed and written again has other bytes, if an amount is 150.00 "
         "or a name has an accent.",
         "Verify the raw body before anything parses it: request.get_data(), request.body, express.raw().",
         _VERIFY, lambda exam: exam.tell(exam.payments.paid(_WITH_POINT, "Größe ½").respelt()),
@@ -285,54 +285,54 @@ CHECKS: Final[tuple[Check, ...]] = (
     Check(
         "tampered", "A message that was changed on the way",
         "A message that came before, with another payment in its body, another id, another timestamp.", _REFUSAL,
-        f"{_FORGED}, by changing a message that he has seen.",
+        f"{_FORGED}, by changing a recorded message.",
         "Verify the signature over id, timestamp and body first; look the id up after it.", _VERIFY, _tampered, refused,
         _NOT_FORGED,
     ),
     Check(
         "wrong_secret", "A signature of another's secret",
         "A forged success, signed with another secret, and with the one of the specification's example.", _REFUSAL,
-        f"{_FORGED}.", "Compare with the secret of this endpoint alone; let the shop not start without one.",
+        f"{_FORGED}.", "Compare only with the secret of this endpoint; do not let the shop start without one.",
         _VERIFY, _wrong_secret, refused,
         _NOT_FORGED,
     ),
     Check(
         "stale", "A message from an hour ago", "A genuine message, signed an hour ago.", _REFUSAL,
-        "Whoever once recorded a message could send it again at any time.",
-        "Refuse a signed timestamp (webhook-timestamp) more than 300 s away from your clock.", _VERIFY,
+        "Anybody who recorded a message could send it again at any time.",
+        "Reject a signed timestamp (webhook-timestamp) more than 300 s away from your clock.", _VERIFY,
         partial(_away, "an hour old", -_HOUR_S), refused,
     ),
     Check(
         "future", "A message from an hour ahead", "A genuine message, signed for an hour from now.", _REFUSAL,
-        "A message that is dated ahead would stay fresh for as long as its sender likes.",
-        "Refuse a signed timestamp more than 300 s away from your clock, in both directions.",
+        "A message dated in the future would stay valid for as long as its sender likes.",
+        "Reject a signed timestamp more than 300 s away from your clock, in both directions.",
         _VERIFY, partial(_away, "an hour ahead", _HOUR_S), refused,
     ),
     Check(
         "missing_headers", "Headers that are missing",
         "A message without each of the headers that sign it, and without any.", _REFUSAL,
         f"{_FORGED}, if a message without a signature is not verified.",
-        "Refuse a message that lacks one; a missing header is no reason to skip the check.",
+        "Reject a message that lacks one; never skip the check because a header is missing.",
         _VERIFY, _missing_headers, refused,
     ),
     Check(
-        "malformed_headers", "Headers that make no sense",
-        "A signature of nonsense, and the like; timestamps that are none.", _REFUSAL,
-        "A 500 says that the fault is yours: it fills your error log, and anybody can cause it.",
-        "Catch what the library raises for it. Of the PyPI package standardwebhooks that is ValueError beside "
-        "WebhookVerificationError; of the npm packages, any Error.", _VERIFY, _malformed_headers, refused,
+        "malformed_headers", "Malformed headers",
+        "Signatures and timestamps that are nonsense.", _REFUSAL,
+        "A 500 says that the fault is yours; anybody could fill your error log.",
+        "Catch what the library raises. In the PyPI package standardwebhooks, that is ValueError beside "
+        "WebhookVerificationError; in the npm packages, any Error.", _VERIFY, _malformed_headers, refused,
     ),
     Check(
         "several_signatures", "A signature of a version that you do not know",
         "A genuine message with a signature of v1a beside its own (the scheme stripe: v0).", _TAKEN,
-        "The header may hold several signatures, of versions to come too; one that fits is enough.",
-        "Split the header, skip what is not v1, and accept if any of the others fits.", _VERIFY, _several_signatures,
+        "The header may hold several signatures, also of future versions; one that matches is enough.",
+        "Split the header, skip what is not v1, and accept if any other matches.", _VERIFY, _several_signatures,
     ),
     Check(
         "rolled_secret", "A secret that is being rolled",
         "Messages with two signatures: of the new secret and the old one, and the other way round.",
         _TAKEN, "For a day after a roll, messages are signed with the new secret and the old one: your shop knows one.",
-        "Compare with every v1 signature of the header, not with the first alone.", _VERIFY, _rolled_secret,
+        "Compare with every v1 signature of the header, not only with the first.", _VERIFY, _rolled_secret,
     ),
     Check(
         "large", "A large body", f"A genuine message of {LARGE_BYTES // 1024} KiB.", _TAKEN,
@@ -340,41 +340,42 @@ CHECKS: Final[tuple[Check, ...]] = (
         "Raise the limit of this route to 1 MB: express.raw({limit: '1mb'}), client_max_body_size.", _BACKEND, _large,
     ),
     Check(
-        "replay", "An event of yesterday, replayed",
+        "replay", "Yesterday's event, replayed",
         "The events of a payment of a day ago, which arrive for the first time, signed now.", _TAKEN,
         "Dead letters are replayed days later: the event is old, its signature is new.",
         "Judge the age by the signed timestamp (webhook-timestamp), never by the event's own timestamp.",
         _RETRIES, lambda exam: exam.tell(exam.yesterday),
-        order=Order(1, "A payment of the day on which the shop was down stays unfulfilled for ever.",
+        order=Order(1, "A payment from a day when the shop was down is never fulfilled.",
                     "Fulfil an order whenever its success arrives, unless it was fulfilled or canceled."),
     ),
     Check(
         "burst", f"{BURST} messages in a row", f"{BURST} genuine messages, one after the other.", _TAKEN,
-        "After an outage all that waited arrives at once.",
-        "Answer first and work later; keep rate limits and connection pools away from this route.", _RETRIES, _burst,
+        "After an outage, all waiting messages arrive at once.",
+        "Respond first and work later; keep rate limits and connection pools away from this route.", _RETRIES, _burst,
     ),
     Check(
         "refund_first", "A refund before its success",
         "The events of a refund, and after them those of its payment.",
         "2xx to each, at the second try at the latest",
         "The success may still wait for its retry while the refund is delivered.",
-        "Record a refund of a payment that you do not know as paid yet, and answer 200.", _RETRIES, _refund_first,
+        "Record a refund even if its payment is not known as paid yet, and return 200.", _RETRIES, _refund_first,
         order=Order(0, "Goods for money that was given back.",
-                    "Remember refunds, or retrieve the charge, before you fulfil: `refunded` says it."),
+                    "Remember refunds, or retrieve the charge, before you fulfil: see `refunded`."),
     ),
     Check(
         "late_success", "Money after the prompt has expired",
         "The events of a payment that fails at 300 s, and whose money arrives at 360 s.", _TAKEN,
-        "The case that loses real money: the customer has paid, and the payment has failed.",
-        "Handle payment_intent.late_success and charge.late_success: tell a person, and answer 200.",
+        "This case loses real money: the customer has paid, but the payment has failed.",
+        "Handle payment_intent.late_success and charge.late_success: tell a person, and return 200.",
         _FAIL, lambda exam: exam.tell(exam.payments.late()),
         order=Order(0, "The money waits in suspense: it is not yours until it is credited, and may go back.",
                     "Do not fulfil on late_success; settle it, then fulfil by hand."),
     ),
     Check(
-        "slow", "The answer in time", "The slowest answer to all genuine messages before.", "the whole answer in time",
-        "An answer that comes later counts as none: the message is sent again, while you still work on it.",
-        "Record the message, answer 200, and do the work in a queue.", _RETRIES,
+        "slow", "A response in time", "The slowest response to all genuine messages so far.",
+        "the whole response in time",
+        "A late response counts as none: the message is sent again while you still work on it.",
+        "Record the message, return 200, and do the work in a queue.", _RETRIES,
         Exam.look_at_the_slowest, in_time,
     ),
 )  # fmt: skip

@@ -57,7 +57,7 @@ class Exam:
         return headers_for(secret or self.secret, event.id, at_s, event.body, also=also, scheme=self.scheme)
 
     def sent_s(self, headers: dict[str, str]) -> int | None:
-        """When these headers say that they were signed, in seconds since 1970; None where the scheme tells no time."""
+        """When these headers say that they were signed, in seconds since 1970; None if the scheme has no timestamp."""
         return self.way.read(headers).sent_s
 
     def send(self, label: str, body: bytes, headers: dict[str, str]) -> None:

@@ -64,7 +64,7 @@ def certify(  # noqa: PLR0913  each is another thing about the shop
     target = Target(url, patience_s=patience_s)
     check_secret(secret, scheme)
     if not target.listens():
-        raise ExamRefused(f"Nothing listens at {url}.", hint='Start your shop first, or let --cmd "…" start it.')
+        raise ExamRefused(f"Nothing listens at {url}.", hint='Start your shop first, or start it with --cmd "…".')
     exam = Exam(target, secret, scheme, Payments(session, checkout, rows, switched), patience_s=patience_s)
     began = time.monotonic()
     if orders is not None:

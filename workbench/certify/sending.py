@@ -89,10 +89,12 @@ def _checked(url: str) -> tuple[str, int]:
     except InvalidRequest:
         host, port = "", 0
     if not host or not url.lower().startswith("http:"):
-        raise ExamRefused(f"{url!r} is no plain http:// address.", hint="Such as http://127.0.0.1:8000/webhooks.")
+        raise ExamRefused(
+            f"{url!r} is not a plain http:// address.", hint="For example http://127.0.0.1:8000/webhooks."
+        )
     if not is_loopback(host):
         message = f"{host} is not this machine's loopback, and the exam sends what is wrong on purpose."
-        raise ExamRefused(message, hint="Start the endpoint here and name it by 127.0.0.1 or localhost.")
+        raise ExamRefused(message, hint="Start the endpoint on this machine and name it by 127.0.0.1 or localhost.")
     return host, port
 
 

@@ -57,7 +57,7 @@ def running(command: str, environment: Mapping[str, str], target: Target) -> Ite
     Raises ExamRefused: something listens there already, it ends at once, or listens in 30 seconds to nothing.
     """
     if target.listens():
-        message = f"Something listens on port {target.port} before --cmd is run, and would be examined in its place."
+        message = f"Another program listens on port {target.port} already, so the exam would examine that."
         raise ExamRefused(message, hint="End it, or leave --cmd out.")
     with tempfile.TemporaryFile() as log, _ended_when_asked():
         process = _started(command, environment, log, log)
@@ -99,7 +99,7 @@ def read_orders(text: str) -> dict[str, int]:
             payment = fulfilled = None
         if not isinstance(payment, str) or type(fulfilled) is not int or fulfilled < 0:
             message = f"Line {number} of --orders is {visible(mask(line[:80]))!r}."
-            raise ExamRefused(message, hint='A line is such as {"payment": "pi_…", "fulfilled": 1}.')
+            raise ExamRefused(message, hint='A line looks like {"payment": "pi_…", "fulfilled": 1}.')
         found[payment] = found.get(payment, 0) + fulfilled
     return found
 
@@ -128,7 +128,7 @@ def _started(
     command: str, environment: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
 ) -> subprocess.Popen[bytes]:
     if sys.platform == "win32":
-        raise ExamRefused("--cmd, --checkout and --orders are lines of a POSIX shell, which this machine has not.")
+        raise ExamRefused("--cmd, --checkout and --orders need a POSIX shell, which this machine does not have.")
     return subprocess.Popen(  # noqa: S602  the user's own line of the shell
         command, shell=True, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
         env={**os.environ, **environment}, start_new_session=True,
@@ -145,7 +145,7 @@ def _wait_for(shop: Shop, target: Target) -> None:
         listens = f"nothing listened at {target.url}"
         what = f"{listens} in {_START_S:g} s" if ended is None else f"it ended with status {ended} and {listens}"
         said = f"--cmd was run, and {what}; it printed:\n{shop.printed() or _NOTHING}"
-        raise ExamRefused(said, hint="The port in URL is the one at which your shop is to listen.")
+        raise ExamRefused(said, hint="Your shop must listen on the port in URL.")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--payments", type=int, required=True, help="How many payments customers try to make.")
-@click.option("--days", type=int, default=30, show_default=True, help="Over how many days.")
-@click.option("--seed", metavar="TEXT", help="One seed is one folder, byte for byte; without it, one is drawn.")
+@click.option("--payments", type=int, required=True, help="The number of payments that customers try to make.")
+@click.option("--days", type=int, default=30, show_default=True, help="The number of days.")
+@click.option("--seed", metavar="TEXT", help="The same seed gives the same folder, byte for byte.")
 @click.option(
     "--out", type=PATH, required=True, help="An empty or new folder for ledger.parquet, statements/ and answers.csv."
 )
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     "--breaks",
     multiple=True,
     metavar="KIND=N",
-    help="Plant so many breaks of a kind, and none that is not named; may be repeated. all=N is for every kind, "
-    "all=0 for none. By default some of each, as far as there are rows for them.",
+    help="Plant N breaks of this kind, and none of kinds that are not named. all=N plants N of every kind, all=0 none. "
+    "By default, some of each are planted. May be repeated.",
 )
 def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tuple[str, ...]) -> None:
-    """Write a ledger and the statements that go with it.
+    """Simulate a month: a ledger and its statements.
 
-    They come from a month of a merchant's payments in a sandbox.
+    A merchant's payments run through a sandbox, which writes the ledger and what operators and bank would export.
 
     The kinds of breaks are timing, payout_unpaid, batch_mismatch, date_mismatch, missing_in_statement,
     missing_in_ledger, invalid_row, duplicate_in_statement, duplicate_in_ledger, ambiguous, currency_mismatch,
     status_mismatch, direction_mismatch, amount_mismatch, fee_mismatch, wrong_reference, reversed_unmatched and
-    late_success. Some happen by themselves; answers.csv has them all.
+    late_success. Some occur without being planted; answers.csv lists them all.
 
-    Exit status 0 when the folder is written, 2 when it cannot be as asked.
+    Exit status 0 when the folder is written, 2 when it cannot be written.
     """
     from workbench.analysis.simulate import breaks_from
     from workbench.bench import Workbench
@@ -96,17 +96,15 @@ class _Reconcile(click.Command):
     "named",
     metavar="LEDGER",
     type=PLACE,
-    help="The ledger, a file or a database's address, in place of the first argument: all of them are statements then.",
+    help="The ledger, a file or a database's address. All arguments are then statements.",
 )
 @click.option(
     "--query",
     metavar="FILE",
     type=FILE,
-    help="The query, in a .sql file, that selects the ledger from its database; it only reads.",
+    help="A .sql file with the query that selects the ledger from the database; it must only read.",
 )
-@click.option(
-    "--ledger-layout", metavar="FILE", help="The layout of the ledger in a .toml file, where its columns need one."
-)
+@click.option("--ledger-layout", metavar="FILE", help="A .toml file with the ledger's layout, if its columns need one.")
 @click.option(
     "--out",
     "outs",
@@ -118,26 +116,26 @@ class _Reconcile(click.Command):
 @click.option(
     "--excel",
     metavar="[=LOCALE]",
-    help="Write .csv for a spreadsheet: a UTF-8 mark, and an apostrophe before text that would run as a formula. "
-    "Without it .csv holds each text as it came. With a locale, such as --excel=en-ZM or --excel=de-DE, amounts are in "
-    "major units, and these, days and what parts cells as the spreadsheets of that country read them.",
+    help="Write .csv for a spreadsheet: with a UTF-8 mark, and an apostrophe before text that would run as a formula. "
+    "With a locale, such as --excel=en-ZM or --excel=de-DE, amounts are in major units, and numbers, dates and "
+    "separators are written for that country. Without --excel, .csv holds each text as it came.",
 )
 @click.option(
-    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="What does the work."
+    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="The engine."
 )
 @click.option(
     "--layout",
     "layouts_given",
     multiple=True,
     metavar="[STATEMENT=]LAYOUT",
-    help="The layout of one STATEMENT, or of all, named or in a .toml file; else it is recognised. May be repeated.",
+    help="The layout of one STATEMENT or of all, a name or a .toml file; by default it is recognised. May be repeated.",
 )
 @click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
-@click.option("--account", metavar="NAME", help="The ledger account of the statements, where they do not say it.")
+@click.option("--account", metavar="NAME", help="The statements' ledger account, if they do not name it.")
 @click.option(
     "--date-format",
     metavar="FORMAT",
-    help="How the statements write dates, such as %d/%m/%Y, where it could be one or another.",
+    help="How the statements write dates, such as %d/%m/%Y, if that is unclear.",
 )
 @click.option(
     "--tolerance",
@@ -145,21 +143,21 @@ class _Reconcile(click.Command):
     nargs=2,
     multiple=True,
     metavar="WHAT VALUE",
-    help="How far two rows of one key may differ: amount or fee in kwacha, or days; of two keys, minutes. May be "
+    help="How much two rows with one key may differ: amount or fee in kwacha, or days; with two keys, minutes. May be "
     "repeated.",
 )
 @click.option(
     "--pair-by",
     metavar="FIELD,…",
-    help="By what rows of one side alone are proposed as one movement: phone,amount,time unless said otherwise; also "
-    "day, fee and type. For a bank's, which have no phone: amount,day.",
+    help="The fields that must agree before two rows without a common key are proposed as one movement: by default "
+    "phone,amount,time; also day, fee and type. For a bank, which has no phone numbers: amount,day.",
 )
 @click.option(
     "--phone-key",
     metavar="FILE",
     type=PATH,
-    help="The book's key, by which customers' numbers are told apart though they are masked; made where it is missing. "
-    "Keep it away from what is carried forward, and give it in every run.",
+    help="The key by which masked customers' numbers are compared; created if there is none. Give the same key in "
+    "every run, and keep it away from what is carried forward.",
 )
 @click.option(
     "--cut-off",
@@ -167,25 +165,25 @@ class _Reconcile(click.Command):
     metavar="N",
     default=1,
     show_default=True,
-    help="For so many days before the closing date, what one side lacks may still follow.",
+    help="For this many days before the closing date, a row that one side lacks may still follow.",
 )
 @click.option(
     "--as-of",
     metavar="DATE",
     type=click.DateTime(["%Y-%m-%d"]),
-    help="The day on which the books are looked at: no row of a later day moves the closing date.",
+    help="The day of the reconciliation: a row of a later day does not move the closing date.",
 )
 @click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
-@click.option("--skip-settled", is_flag=True, help="Leave out the statements' lines that the earlier run had matched.")
-@click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Leave here what is open, for the next run.")
+@click.option("--skip-settled", is_flag=True, help="Skip the statements' lines that the earlier run matched.")
+@click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Save what is open for the next run.")
 @click.option(
     "--decisions",
     metavar="FILE",
     type=FILE,
-    help="What people have decided about breaks: decisions.csv, or the .csv or .xlsx of --out with its verdict, owner "
-    "and comment filled in.",
+    help="What people decided about breaks: decisions.csv, or the .csv or .xlsx of --out with verdict, owner and "
+    "comment filled in.",
 )
-@click.option("--rules", metavar="FILE", type=FILE, help="Rules of your own in TOML: which charges are expected.")
+@click.option("--rules", metavar="FILE", type=FILE, help="Your rules in TOML: which charges are expected.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     given: tuple[str, ...],
     named: str | None,
@@ -210,16 +208,15 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
 ) -> None:
     """Compare a ledger with statements.
 
-    Each STATEMENT is a file (.csv, .xlsx or .parquet). LEDGER is a file of your books, of the same kinds, or with
-    --query the address of your database: postgresql://user@host/database, its password in PGPASSWORD, or
-    sqlite:///path. The columns account, key, occurred_at and amount are enough; a --ledger-layout declares those that
-    have other names.
+    Each STATEMENT is a file (.csv, .xlsx or .parquet). LEDGER is such a file of your books or, with --query, the
+    address of your database: postgresql://user@host/database, its password in PGPASSWORD, or sqlite:///path. It needs
+    the columns account, key, occurred_at and amount; --ledger-layout declares columns with other names.
 
-    Every row of both sides is matched or is part of a break. The summary and the proof are printed: ledger
-    closing less statement closing is what the breaks add up to.
+    Every row of both sides ends in a match or a break. The summary and the proof are printed: ledger closing less
+    statement closing is what the breaks add up to.
 
-    Exit status 0 when nothing is open but what the next days may bring and what is decided, 1 when there are
-    breaks, or the proof does not hold or has no row to go by, 2 when the input cannot be used.
+    Exit status 0 when only timing differences and decided breaks are left, 1 when other breaks are open or the proof
+    does not hold, 2 when the input cannot be used.
     """
     from workbench.analysis.database import is_address
     from workbench.analysis.phone_key import refuse_another, refuse_within
@@ -237,7 +234,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         refuse_another(phone_key, () if carried is None else carried.rows["phone_hash"])
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
-        raise click.UsageError("--excel is for --out *.csv; a workbook needs nothing of the kind.")
+        raise click.UsageError("--excel is only for --out *.csv; a workbook does not need it.")
     if excel not in {None, outputs.ANY, *outputs.LOCALES}:
         raise click.BadParameter(f"{excel!r} is none of {', '.join(outputs.LOCALES)}.", param_hint="--excel")
     layout_of = layouts_named(layouts_given, statements)
@@ -270,8 +267,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     _report(result, notes, [*written, *([] if kept is None else [kept])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
-        warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas, just as they came: "
-        click.echo(warning + "open the file in none, or write it with --excel.", err=True)
+        warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas: "
+        click.echo(warning + "do not open the file in a spreadsheet, or write it with --excel.", err=True)
     is_done = result.is_decided and is_proven(result)
     _report_decisions(result, is_asked=bool(decisions or rules), is_done=is_done)
     result.close()
@@ -289,7 +286,7 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     shown = [*map(visible, said), breaks, *(str(each) for each in tables if each.rows)]
     click.echo("\n\n".join(filter(None, shown)))
     if proposed := captions.proposed(result.suggestions):
-        click.echo("\n- ".join(["\nMay be one movement, for a person to decide:", *map(visible, proposed)]))
+        click.echo("\n- ".join(["\nMay be one movement; a person decides:", *map(visible, proposed)]))
     if unusable := captions.unusable(result).rows:
         click.echo(f"\n{captions.unusable(result)}")
     if written:
@@ -333,7 +330,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
     if not others:
         raise click.UsageError("Missing argument 'STATEMENT...'.")
     if any(map(is_address, others)):
-        raise click.UsageError("A statement is a file. A database has the ledger: it comes first, or after --ledger.")
+        raise click.UsageError("A statement is a file. A database holds the ledger: name it first, or with --ledger.")
     return ledger, tuple(map(Path, others))
 
 
@@ -370,7 +367,7 @@ def _whole(text: str, units: int) -> int:
         number = Decimal(text) * units
         if number.is_finite() and number >= 0 and number == number.to_integral_value():
             return int(number)
-    raise click.BadParameter(f"{text!r} is no such number; half a kwacha is 0.50.", param_hint="--tolerance")
+    raise click.BadParameter(f"{text!r} is not such a number; half a kwacha is 0.50.", param_hint="--tolerance")
 
 
 def _brought(folder: Path) -> "CarryForward":
@@ -385,7 +382,7 @@ def _brought(folder: Path) -> "CarryForward":
         tables: dict[str, Any] = {name: files.read(folder / f"{name}{_TABLE}", there[name]) for name in there}
         return CarryForward(**tables)
     except (OSError, ValueError) as error:
-        message = f"{folder} holds nothing carried forward: {_reason(error)}"
+        message = f"{folder} has nothing carried forward: {_reason(error)}"
         raise ReconcileRefused(message, hint="A run with --carry-to leaves it.") from None
 
 
@@ -414,7 +411,7 @@ def _spark(engine: str) -> Iterator[None]:
     if find_spec("pyspark") is None:
         raise ReconcileRefused("Spark is not installed.", hint=how_to_install("spark"))
     if "JAVA_HOME" not in os.environ and which("java") is None:
-        raise ReconcileRefused("Spark runs on Java, and there is none.", hint="Install one, or set JAVA_HOME.")
+        raise ReconcileRefused("Spark needs Java, and there is none.", hint="Install one, or set JAVA_HOME.")
     from pyspark.sql import SparkSession
 
     # A Spark that somebody has set up stays as it is.

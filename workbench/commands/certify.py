@@ -21,7 +21,7 @@ from workbench.visible import visible
 @click.option(
     "--cmd",
     metavar="LINE",
-    help="A command that starts your shop; the exam ends it afterwards. Its environment holds PAYMENTS_BASE_URL, "
+    help="A command that starts your shop; the exam ends it afterwards. Its environment has PAYMENTS_BASE_URL, "
     "PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and PAYMENTS_WEBHOOK_SECRET, a new one unless you name one.",
 )
 @click.option(
@@ -34,7 +34,7 @@ from workbench.visible import visible
 @click.option(
     "--orders",
     metavar="LINE",
-    help="A command that prints how often each order was fulfilled, a line of JSON for each: "
+    help="A command that prints one line of JSON for each order, with how often it was fulfilled: "
     '{"payment": "pi_…", "fulfilled": 1}.',
 )
 @click.option(
@@ -42,26 +42,26 @@ from workbench.visible import visible
     "reports",
     type=FILE,
     multiple=True,
-    help="Write the report to this file too: .html, .json, .xml (JUnit) or .txt; may be given again.",
+    help="Write the report to this file too: .html, .json, .xml (JUnit) or .txt; may be repeated.",
 )
 @click.option(
     "--gaps",
     "gaps_file",
     type=FILE,
-    help="A TOML file of rows of the register to switch, as `workbench serve` takes it: the exam goes by them.",
+    help="A TOML file that switches rows of the register, for the sandbox and for the exam.",
 )
 @click.option(
     "--seed",
     metavar="TEXT",
-    help="Makes the sandbox's keys repeatable; `workbench serve --seed TEXT` prints the same ones.",
+    help="Make the sandbox's keys the same each time; `workbench serve --seed TEXT` prints them.",
 )
 @click.option(
     "--port",
     type=PORT,
     metavar="N",
     default=0,
-    help="The sandbox's port; a free one by default. A shop that runs already and has a --checkout needs a fixed one, "
-    "and --seed for the keys.",
+    help="The sandbox's port; a free one by default. With --checkout but without --cmd, give the port and --seed, so "
+    "that your running shop knows address and keys.",
 )
 def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     url: str,
@@ -78,11 +78,11 @@ def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by 
     """Examine the webhook endpoint at URL, on this machine.
 
     The exam serves a sandbox and sends the endpoint messages that are genuine, forged, late, repeated and out of order.
-    --cmd starts your shop. Without it the shop must be running, and you name its signing secret by --secret-env or
+    --cmd starts your shop. Without it, start the shop yourself and give its signing secret with --secret-env or
     --secret-file. --cmd, --checkout and --orders are shell commands with the same environment. Without --orders the
     exam cannot tell how often an order was fulfilled; without --checkout it makes the payments itself.
 
-    Exit status 0 when everything that was examined passes, 1 when something fails, 2 when the exam cannot be held.
+    Exit status 0 when every examined check passes, 1 when one fails, 2 when the exam cannot run.
     """
     from workbench.bench import Workbench
     from workbench.certify import report, run, shop
@@ -94,7 +94,7 @@ def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by 
     target, secret = Target(url), _secret(secret_env, secret_file)
     if secret is None and cmd is None:
         raise click.UsageError(
-            "Name the endpoint's signing secret by --secret-env or --secret-file, or start it by --cmd."
+            "Give the endpoint's signing secret with --secret-env or --secret-file, or start the shop with --cmd."
         )
     rows = rows_in(gaps_file) if gaps_file else None
     scheme = Gaps.chosen(rows).signature_scheme
@@ -129,7 +129,7 @@ def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by 
 def _secret(name: str | None, path: Path | None) -> str | None:
     """The secret that was named; never a part of a message."""
     if name and path:
-        raise click.UsageError("--secret-env and --secret-file name two secrets.")
+        raise click.UsageError("Give either --secret-env or --secret-file, not both.")
     if name:
         if not (found := os.environ.get(name, "").strip()):
             raise ExamRefused(f"The environment variable {visible(name)} is not set.")

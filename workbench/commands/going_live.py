@@ -14,15 +14,15 @@ from workbench.commands.service import rows_in
     "--gaps",
     "gaps_file",
     type=FILE,
-    help="A TOML file of the rows that your provider has answered, even where the default was right, such as: "
-    "prompt_timeout_s = 300. All other rows count as guesses.",
+    help="A TOML file of the rows that your provider has answered, such as: prompt_timeout_s = 300. Name a row even if "
+    "its default is right; all other rows count as assumptions.",
 )
 @click.option("--exam", type=FILE, help="The report of `workbench certify … --report REPORT.json`.")
 @click.option(
     "--trace",
     type=FILE,
     help='The trace of your tests, as bench.trace.save("trace.har") or json.dump([*bench.trace], file) writes it. '
-    "Guesses on which they did not rely are then not listed as open.",
+    "Assumptions that the tests did not rely on are then not listed as open.",
 )
 @click.option(
     "--out", type=FILE, help="Write the list to this .md or .html file; without --out, it is printed as Markdown."
@@ -30,9 +30,9 @@ from workbench.commands.service import rows_in
 def check_live(gaps_file: Path | None, exam: Path | None, trace: Path | None, out: Path | None) -> None:
     """List what is left to do before real money moves.
 
-    That is what to change, ask, mend and watch. It works offline. What the files cannot show is listed as "by hand".
+    The list says what to change, ask, fix and watch. It works offline. What the files cannot show is marked "by hand".
 
-    Exit status 0 when the files leave nothing open, 1 when something is open, 2 when a file is refused.
+    Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.
     """
     from workbench.going_live import checklist, read_exam, read_trace
     from workbench.resources import write_whole

@@ -15,34 +15,35 @@ from workbench.visible import visible
 if TYPE_CHECKING:
     from workbench.analysis.statements import Check
 
-LAYOUTS_HELP: Final = "A folder of layouts, .toml files, that are recognised besides, before shipped ones."
+LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipped ones."
 
 
 @click.command()
 @click.argument("file", type=FILE)
-@click.option("--out", type=FILE, metavar="LAYOUT.toml", help="Write the draft here; without it, it is printed.")
-@click.option("--replace", is_flag=True, help="Write over a layout that is there.")
-@click.option("--check", is_flag=True, help="Show ten rows as they would be read, and what is wrong with others.")
-@click.option("--layout", metavar="LAYOUT", help="With --check: read by this one, named or in a .toml file.")
+@click.option("--out", type=FILE, metavar="LAYOUT.toml", help="Write the draft to this file instead of printing it.")
+@click.option("--replace", is_flag=True, help="Overwrite an existing layout.")
+@click.option("--check", is_flag=True, help="Show how ten rows are read, and which rows are wrong.")
+@click.option("--layout", metavar="LAYOUT", help="With --check: the layout, a name or a .toml file.")
 @click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
-@click.option("--account", metavar="NAME", help="With --check: the ledger account, where nothing else says it.")
-@click.option("--date-format", metavar="FORMAT", help="With --check: how dates are written, where it is in doubt.")
+@click.option("--account", metavar="NAME", help="With --check: the ledger account, if the file does not name it.")
+@click.option("--date-format", metavar="FORMAT", help="With --check: how the file writes dates, if that is unclear.")
 def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
     """Draft the layout of a statement, FILE, or check one.
 
-    What the rows prove is declared, with the row that proves it; what they leave open is a comment that begins
-    with "# ?". With --check the file is read by the layout that is named, or recognised, or else by the draft.
+    The draft declares what the rows prove, and names the row that proves it. What the rows leave open is a comment
+    that begins with "# ?": decide it yourself. --check reads the file with the named layout, the recognised one, or
+    else the draft.
 
-    Exit status 0 when the draft is written, or every row can be read and the balance follows; 1 when a row cannot, or
-    the balance does not follow; 2 when the file cannot be read as asked.
+    Exit status 0 when the draft is written, or when every row can be read and the balances agree; 1 when a row cannot
+    be read or a balance does not agree; 2 when the file cannot be read.
     """
     from workbench.analysis.statements import checked, draft_layout
 
     given = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
     if check and (out or replace):
-        raise click.UsageError("--check writes nothing: leave --out out.")
+        raise click.UsageError("--check writes nothing: use it without --out.")
     if replace and out is None:
-        raise click.UsageError("--replace is for --out.")
+        raise click.UsageError("--replace needs --out.")
     if not check and given:
         raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
     if check:
@@ -67,7 +68,7 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
     draft.write(out, replace=replace)
     doubts = draft.toml.count("\n# ?")
     click.echo(
-        f"Written: {visible(str(out))}, with {doubts} doubts. Look at them, and then: workbench layout --check "
+        f"Written: {visible(str(out))}, with {doubts} doubts. Check them, then run: workbench layout --check "
         f"{visible(str(file))} --layout {visible(str(out))}"
     )
 
@@ -85,7 +86,7 @@ def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
     if found.is_drafted:
         return _next("layout", file, "--out", f"{file.stem}.toml")
     if not found.is_sound:
-        return f"{_next('layout', file, '--check', *_given(reading))}, once the layout is mended"
+        return f"{_next('layout', file, '--check', *_given(reading))}, after you fix the layout"
     return _next("reconcile", "LEDGER", file, *_given(reading))
 
 
@@ -98,15 +99,15 @@ def layouts_named(named: Sequence[str], statements: Sequence[Path]) -> dict[Path
         if path is None:
             bare.append(layout)
         elif made.setdefault(path, layout) != layout:
-            raise click.UsageError(f"{path} is given two layouts, {made[path]} and {layout}.")
+            raise click.UsageError(f"{path} has two layouts, {made[path]} and {layout}.")
     if len(bare) > 1:
-        text = f"--layout {' and '.join(bare)} cannot each be for all statements: say --layout STATEMENT=LAYOUT."
+        text = f"--layout {' and '.join(bare)} cannot each apply to all statements: write --layout STATEMENT=LAYOUT."
         raise click.UsageError(text)
     found = {each: made.get(each, bare[0] if bare else None) for each in statements}
     tables = [each for each in statements if each.suffix.lower() == ".parquet"]
     # Of all that are given one may be a table; it alone cannot be meant.
     if useless := [each for each in tables if each in made or (bare and len(tables) == len(statements))]:
-        text = f"--layout {found[useless[0]]}: {useless[0]} is a table, whose columns have their names already."
+        text = f"--layout {found[useless[0]]}: {useless[0]} is a table whose columns are already named."
         raise click.UsageError(text)
     return found
 
@@ -124,5 +125,5 @@ def _parted(text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
             return found.pop(), "=".join(parts[end:])
     if len(parts) > 1 and not Path(text).exists():
         given = ", ".join(map(str, statements))
-        raise click.UsageError(f"--layout {text} names no STATEMENT that is given; they are {given}.")
+        raise click.UsageError(f"--layout {text} names none of the statements; they are {given}.")
     return None, text

@@ -21,14 +21,14 @@ _JOBS = min(2, os.cpu_count() or 1)
 @click.command()
 @click.argument("notebooks", nargs=-1)
 @click.option(
-    "-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter; may be repeated."
+    "-p", "--parameter", nargs=2, multiple=True, metavar="NAME VALUE", help="Set a parameter. May be repeated."
 )
 @click.option(
     "--out",
     type=FOLDER,
     default="executed",
     show_default=True,
-    help="Where the executed notebooks, their pages and junit.xml go.",
+    help="The folder for the executed notebooks, their pages and junit.xml.",
 )
 @click.option(
     "--jobs",
@@ -36,9 +36,9 @@ _JOBS = min(2, os.cpu_count() or 1)
     metavar="N",
     default=_JOBS,
     show_default=True,
-    help="How many notebooks at a time.",
+    help="How many notebooks run at a time.",
 )
-@click.option("--solutions", is_flag=True, help="Do the exercises in them; each check must say that it is done.")
+@click.option("--solutions", is_flag=True, help="Solve the exercises too; each check must then say that it is done.")
 def run(
     notebooks: tuple[str, ...], parameter: tuple[tuple[str, str], ...], out: Path, jobs: int, *, solutions: bool
 ) -> None:
@@ -46,7 +46,7 @@ def run(
 
     NOTEBOOKS are files, or names of shipped notebooks such as verify_webhooks; without any, all shipped ones run.
 
-    Exit status 0 when every cell ran, 1 when one failed, 2 when they cannot be run as asked or the run was
+    Exit status 0 when every cell ran, 1 when one failed, 2 when the notebooks cannot be run or the run was
     interrupted.
     """
     from workbench import resources, runner
@@ -58,18 +58,17 @@ def run(
 
 @click.command()
 @click.argument("folder", type=PATH, default=Path("workbench-notebooks"))
-@click.option("--port", type=PORT, metavar="N", default=8888, show_default=True, help="0 takes a free one.")
-@click.option("--no-browser", is_flag=True, help="Print the address alone.")
+@click.option("--port", type=PORT, metavar="N", default=8888, show_default=True, help="The port; 0 takes a free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     """Open JupyterLab on your copy of the notebooks.
 
-    They are copied into FOLDER (workbench-notebooks unless you name another). JupyterLab runs until interrupted.
+    The notebooks are copied into FOLDER (workbench-notebooks unless you name another). JupyterLab runs until
+    interrupted, and answers only this machine and only with its token.
 
-    A notebook in FOLDER that you have changed is never written over, and keeps its place in the course under its
-    present name; delete one to have it anew. The server answers
-    this machine alone, and whoever has its token.
+    A notebook that you have changed is never overwritten; to get the original again, delete yours.
 
-    Exit status 0 when it was asked to end, 2 when it cannot be opened as asked.
+    Exit status 0 when it was asked to end, 2 when it cannot start.
     """
     # JupyterLab takes seconds to load.
     click.echo("Starting JupyterLab …", err=True)

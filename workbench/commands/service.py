@@ -1,4 +1,4 @@
-"""`workbench serve`, `gaps`, `openapi` and `docs`: the service, its register, its description and the interface."""
+"""`workbench serve`, `gaps`, `openapi` and `docs`: the service, its register, its description, the documentation."""
 
 import json
 import tempfile
@@ -23,45 +23,45 @@ _CHARGE = (
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address of this machine to answer at.")
-@click.option("--port", type=PORT, metavar="N", default=4242, show_default=True, help="0 takes a free one.")
-@click.option("--store", type=FILE, help="Keep the sandbox in this file; without it, it is thrown away.")
-@click.option("--seed", metavar="TEXT", help="Makes keys and identifiers repeatable; without it, they are drawn anew.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address of this machine to listen on.")
+@click.option("--port", type=PORT, metavar="N", default=4242, show_default=True, help="The port; 0 takes a free one.")
+@click.option("--store", type=FILE, help="Keep the sandbox in this file; without --store, it is thrown away.")
+@click.option("--seed", metavar="TEXT", help="Make keys and identifiers the same each time.")
 @click.option(
     "--clock",
     type=click.Choice(["running", "manual"]),
     default="running",
     show_default=True,
-    help="running goes with the wall clock; manual moves when it is advanced, and not otherwise. In a store that had "
-    "the other kind it goes on from the moment at which it stood.",
+    help="running follows the wall clock and can be advanced; manual moves only when it is advanced. In a store that "
+    "had the other kind, time goes on from the moment at which it stopped.",
 )
 @click.option(
     "--gaps",
     "gaps_file",
     type=FILE,
-    help="A TOML file of rows of the register to switch, such as: prompt_timeout_s = 60. The store does not keep them.",
+    help="A TOML file that switches rows of the register, such as: prompt_timeout_s = 60. A store does not keep it.",
 )
-@click.option("--webhook", metavar="URL", help="Where every event is sent; its signing secret is printed.")
+@click.option("--webhook", metavar="URL", help="Send every event to this URL, and print its signing secret.")
 @click.option(
     "--allow-host",
     "allow_hosts",
     multiple=True,
     metavar="NAME",
-    help="A name to answer by beside 127.0.0.1, localhost and --host, such as a proxy's; may be given again.",
+    help="Answer to this name too, beside 127.0.0.1, localhost and --host, such as a proxy's. May be repeated.",
 )
 @click.option(
     "--allow-origin",
     "allow_origins",
     multiple=True,
     metavar="ORIGIN",
-    help="A page's origin, such as http://localhost:3000: in a browser its pages may call what a publishable key may, "
-    "and nothing else; may be given again.",
+    help="Let pages of this origin, such as http://localhost:3000, do what a publishable key may do, and nothing else. "
+    "May be repeated.",
 )
 @click.option(
     "--allow-private-receivers",
     "private_receivers",
     is_flag=True,
-    help="Let webhooks go to private networks too (10/8, 172.16/12, 192.168/16, fc00::/7), such as other containers.",
+    help="Send webhooks to private networks too (10/8, 172.16/12, 192.168/16, fc00::/7), such as other containers.",
 )
 @click.option(
     "--workers",
@@ -69,14 +69,14 @@ _CHARGE = (
     metavar="N",
     default=1,
     show_default=True,
-    help="How many processes share the store.",
+    help="The number of processes that share the store.",
 )
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print one line of JSON: base_url, secret_key, publishable_key, webhook_secret with --webhook, "
-    "and email and password of the one account of token_credentials.",
+    help="Print one line of JSON: base_url, secret_key, publishable_key; webhook_secret with --webhook; email and "
+    "password with token_credentials = one_account.",
 )
 def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     host: str,
@@ -94,9 +94,9 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
 ) -> None:
     """Serve a sandbox over HTTP, until interrupted.
 
-    It answers this machine alone, unless --host says otherwise.
+    It answers only this machine, unless --host names another address.
 
-    Exit status 0 when it was asked to end, 2 when it cannot be served as asked.
+    Exit status 0 when it was asked to end, 2 when it cannot start.
     """
     from workbench.domain.gaps import Gaps
     from workbench.sandbox import ports, server
@@ -104,10 +104,10 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
 
     gaps = Gaps.chosen(rows_in(gaps_file) if gaps_file else None)
     if not ports.is_loopback(host):
-        warning = f"Warning: whoever reaches the port at {visible(host)} can use this sandbox; it has no TLS."
+        warning = f"Warning: anybody who reaches the port at {visible(host)} can use this sandbox; it has no TLS."
         click.echo(warning, err=True)
     if private_receivers:
-        click.echo("Warning: who holds a key can have this sandbox call any host of your private networks.", err=True)
+        click.echo("Warning: anybody with a key can make this sandbox call hosts in your private networks.", err=True)
     settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps, private_receivers=private_receivers)
     announce = _as_json if as_json else _for_people
     try:
@@ -137,7 +137,7 @@ def rows_in(path: Path) -> dict[str, Any]:
         raise click.BadParameter(f"{path} cannot be read as TOML: {reason}.", param_hint="--gaps") from None
     known = {row.name for row in REGISTER}
     if tables := [name for name, value in rows.items() if isinstance(value, dict) and name not in known]:
-        message = f"{path} has a table [{tables[0]}]; rows stand at the top, such as: prompt_timeout_s = 60"
+        message = f"{path} has a table [{tables[0]}]; put rows at the top level, such as: prompt_timeout_s = 60"
         raise click.BadParameter(message, param_hint="--gaps")
     return rows
 
@@ -149,7 +149,7 @@ def _as_json(address: "Address") -> None:
 def _for_people(address: "Address") -> None:
     signing = f"\n  signing secret   {address.webhook_secret}" if address.webhook_secret else ""
     account = f"\n  e-mail, password {address.email}  {address.password}" if address.email else ""
-    click.echo(f"""The sandbox answers at {address.base_url}, a page to begin with. Ctrl-C ends it.
+    click.echo(f"""The sandbox answers at {address.base_url}. Open it in a browser to begin; Ctrl-C ends it.
 
   secret key       {address.secret_key}
   publishable key  {address.publishable_key}{signing}{account}
@@ -175,7 +175,7 @@ def laid_out(value: object) -> str:
     "--gaps",
     "gaps_file",
     type=FILE,
-    help="Show the rows as this TOML file switches them; `workbench serve --gaps` takes the same file.",
+    help="Show the rows as this TOML file switches them, the file of `workbench serve --gaps`.",
 )
 @click.option(
     "--from",
@@ -183,18 +183,16 @@ def laid_out(value: object) -> str:
     multiple=True,
     type=PATH,
     metavar="FILE…",
-    help="Read recorded traffic of the real service, HAR files or folders of them, and say what it shows of each row.",
+    help="Read recorded traffic of the real service, HAR files or folders of them, and show which rows it answers.",
 )
 @click.option(
-    "--out", type=FILE, help="With --from: write the rows that the traffic shows as TOML, for `workbench serve --gaps`."
+    "--out", type=FILE, help="With --from: write the rows that it answers as TOML, for `workbench serve --gaps`."
 )
-@click.option(
-    "--changed", is_flag=True, help="Show only rows that the file of --gaps, or the traffic of --from, switches."
-)
+@click.option("--changed", is_flag=True, help="Show only rows that --gaps or --from switches.")
 @click.option(
     "--questions",
     is_flag=True,
-    help="Print a letter to the provider in Markdown that asks about the rows; with --from, about those still open.",
+    help="Print a letter in Markdown that asks the provider about the rows; with --from, about those still open.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
 def gaps(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
@@ -210,21 +208,21 @@ def gaps(  # noqa: PLR0913, PLR0917  one argument per option, handed over by nam
 ) -> None:
     """Show what the interface leaves open, and what the sandbox does.
 
-    Without NAMES, all rows are listed in a table that cuts long texts off; rows that you name are shown in full. Any
-    alternative can be switched on by a TOML file for `workbench serve --gaps`. `workbench docs` prints the interface
-    itself.
+    Without NAMES, a table lists all rows and shortens long texts; named rows are shown in full. A TOML file for
+    `workbench serve --gaps` switches alternatives on. `workbench docs interface` prints the
+    interface itself.
 
-    Exit status 0 when the rows are shown, 2 when a name, a value or a file is refused.
+    Exit status 0 when the rows are shown, 2 when a name, a value or a file is rejected.
     """
     from workbench.domain.gaps import Gaps, rows_named
     from workbench.register import GapRows, letter
 
     if changed and gaps_file is None and not recordings:
-        raise click.UsageError("--changed shows what a file switches: name it with --gaps FILE.")
+        raise click.UsageError("--changed needs a file: add --gaps FILE or --from FILE.")
     if recordings and gaps_file:
-        raise click.UsageError("--from shows what the real service does: --gaps has no place beside it.")
+        raise click.UsageError("--from and --gaps cannot be used together.")
     if out and not recordings:
-        raise click.UsageError("--out writes what recorded traffic shows: name it with --from FILE.")
+        raise click.UsageError("--out needs recorded traffic: add --from FILE.")
     found = None
     if recordings:
         from workbench.evidence import evidence
@@ -258,7 +256,7 @@ def gaps(  # noqa: PLR0913, PLR0917  one argument per option, handed over by nam
 def openapi(out: Path | None) -> None:
     """Print the service's OpenAPI 3.1 description.
 
-    The register of gaps is at its defaults. A served sandbox gives its own at /openapi.json.
+    It has the register of gaps at its defaults. A served sandbox has its own at /openapi.json.
     """
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.openapi import document
@@ -271,27 +269,37 @@ def openapi(out: Path | None) -> None:
 
 
 @click.command()
-@click.option("--out", type=FILE, help="Write to this file: .md as it is printed, .html as a page.")
-@click.option("--open", "in_browser", is_flag=True, help="Open the page in a browser.")
-def docs(out: Path | None, in_browser: bool) -> None:  # noqa: FBT001  a flag of the command line
-    """Print the interface, or open it as a page.
+@click.argument("page", default="index")
+@click.option("--out", type=FILE, help="Write the page to this file: .md as it is printed, or .html.")
+@click.option("--open", "in_browser", is_flag=True, help="Open the documentation in a browser, at this page.")
+def docs(page: str, out: Path | None, in_browser: bool) -> None:  # noqa: FBT001  a flag of the command line
+    """Print a page of the documentation, or open it in a browser.
 
-    For each section it says what the interface shows, what it leaves open, and what the sandbox does there.
+    PAGE is index unless you name another; index lists them all. The page interface says for each section what the
+    interface shows, what it leaves open, and what the sandbox does there.
 
-    A served sandbox has it at /docs/interface, beside its operations and errors.
+    A served sandbox shows the same at /docs/guide.
+
+    Exit status 0 when the page is shown or written, 2 when there is no such page or it cannot be written.
     """
     from workbench.sandbox.openapi import pages
 
-    if out is None and not in_browser:
-        click.echo(pages.interface_markdown(), nl=False)
-        return
-    if out is not None and out.suffix not in {".md", ".html"}:
-        raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
-    place = out or Path(tempfile.mkdtemp(prefix="workbench-docs-")) / "interface.html"
-    _write(place, pages.interface_markdown() if place.suffix == ".md" else pages.interface_alone())
+    if page not in pages.names():
+        raise click.BadParameter(f"{page!r} is not one of {', '.join(pages.names())}.", param_hint="PAGE")
     if in_browser:
-        click.echo(visible(str(place)))
-        click.launch(str(place))
+        folder = Path(tempfile.mkdtemp(prefix="workbench-docs-"))
+        for each in pages.names():
+            _write(folder / f"{each}.html", pages.alone(each, linked=True))
+        place = str(folder / f"{page}.html")
+        click.echo(visible(place))
+        click.launch(place)
+    if out is None:
+        if not in_browser:
+            click.echo(pages.markdown(page), nl=False)
+        return
+    if out.suffix not in {".md", ".html"}:
+        raise click.BadParameter(f"{out} must end in .md or .html.", param_hint="--out")
+    _write(out, pages.markdown(page) if out.suffix == ".md" else pages.alone(page, linked=False))
 
 
 def _write(out: Path, text: str) -> None:

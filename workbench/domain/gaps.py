@@ -1,4 +1,4 @@
-"""The register of what the interface does not show, and what the sandbox does about it: a row a choice."""
+"""The register of what the interface does not show, and what the sandbox does about it: one row for each question."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class Excluded(NamedTuple):
 
 
 EXCLUDED: tuple[Excluded, ...] = ()
-"""The pairs of choices that are refused; all others work together."""
+"""The pairs of choices that are rejected; all others work together."""
 
 
 class Gap(NamedTuple):
@@ -94,120 +94,125 @@ class Gaps:
     # 1. What the service does
     clearing: str = row("1", "next_day", "pending becomes available at 00:00 Africa/Lusaka the next day",
         alternatives={"immediate": "at once", "t_plus_2": "at 00:00 Africa/Lusaka two days later"})
-    payouts: str = row("1", "on_request", "on request; refused beyond the available balance",
-        alternatives={"daily": "daily, automatic: all that is available at 00:00 Africa/Lusaka; until then on request"})
+    payouts: str = row("1", "on_request", "on request; rejected beyond the available balance",
+        alternatives={"daily": "daily: all available money at 00:00 Africa/Lusaka, automatically; until then on "
+            "request"})
 
     # 2. Resources and their fields
     success_status: str = row("2.1", "200", "200 for everything that succeeds",
         alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown")
-    currencies: str = row("2.1", "zmw", "ZMW alone; ZMK refused by name",
-        alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that has decimals of its own, with these"},
+    currencies: str = row("2.1", "zmw", "ZMW only; ZMK is rejected by name",
+        alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that defines decimals, with that many "
+            "decimals"},
         why="the only currency shown")
-    currency_case: str = row("2.1", "either", "either case accepted; intents answer upper case, charges lower",
-        alternatives={"strict": "strict as documented for each"}, why="the document shows both")
+    currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
+        "case for charges",
+        alternatives={"strict": "only the case that is documented for each"}, why="the documentation shows both")
     payment_method_types: str = row("2.1", "includes",
-        "must include mobile_money; others are allowed beside it and ignored",
+        "must include mobile_money; other types are ignored",
         alternatives={"only": "only mobile_money"}, why='"includes the value"')
     required_fields: str = row("2.5", "minimum",
-        "intent: amount, currency, payment_method_types; confirm: the whole container; "
+        "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
         "charge: amount, currency, type, channel, phone",
-        alternatives={"with_reference": "charge reference too"}, why="what a call cannot work without")
+        alternatives={"with_reference": "charge reference too"}, why="a call cannot work without these")
     intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
         "next_action, last_payment_error, latest_charge, metadata, warnings, created, livemode "
         "beside id and client_secret",
-        alternatives={"minimal": "id, client_secret and status alone"},
-        why="Stripe's shape, the one that integrators know")
+        alternatives={"minimal": "only id, client_secret and status"},
+        why="Stripe's fields, which integrators know")
     unknown_fields: str = row("2.5", "ignored", "ignored in requests",
-        alternatives={"refused": "refused, each named"}, why="additive change must not break a client")
+        alternatives={"refused": "rejected, each named"}, why="an added field must not break a client")
     phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
         alternatives={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"')
-    operator_ids: str = row("2.5", "short", "answers mtn, airtel, zamtel; any case and the long forms accepted",
-        alternatives={"long": "answers MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms in the wild")
+    operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
+        "long forms",
+        alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use")
     zed_mobile: str = row("2.5", "refused",
-        "numbers of Zed Mobile (98, 78, 58) are refused, as no wallet is known, and those of no operator yet (79)",
+        "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are unassigned ones (79)",
         alternatives={"zed": "accepted as zed"})
     charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
         alternatives={"major": "major units: 150 is 150.00 ZMW"},
         why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document")
-    intent_amount_scale: str = row("2.5", "exact", "at most two decimals, more is refused",
-        alternatives={"half_even": "rounded half-even"}, why="silent rounding of money is a fault")
+    intent_amount_scale: str = row("2.5", "exact", "at most two decimals; more are rejected",
+        alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
-        alternatives={"equal": "always equal"}, why="the only reading in which two fields are worth having")
+        alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough")
     operator_mismatch: str = row("2.5", "accepted",
-        "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "refused, 400"})
+        "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "rejected, 400"})
     merchant_fee: str = row("2.5", "2.5%", "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
-        why="an assumed rate: a ledger without fees teaches nothing")
+        why="an assumed rate: a ledger without fees would teach less")
     operator_fee: str = row("2.5", "1.0%", "1.0 % half-up",
-        alternatives={"none": "none"}, why="an assumed rate, borne by the service")
+        alternatives={"none": "none"}, why="an assumed rate, paid by the service")
     fee_on_refund: str = row("2.5", "kept", "kept",
-        alternatives={"returned": "returned in proportion, to the minor unit; all of it once all is refunded"})
+        alternatives={"returned": "returned in proportion, to the minor unit; in full after a full refund"})
 
     # 3. States and transitions
     intent_states: str = row("3", "retryable",
         "requires_payment_method → requires_action → processing → succeeded; a failed attempt returns to "
         "requires_payment_method with last_payment_error; canceled",
-        alternatives={"failed": "adds failed, terminal: a failed attempt ends the intent"},
-        why="Stripe's machine; only succeeded and canceled end it")
+        alternatives={"failed": "adds failed: a failed attempt ends the intent"},
+        why="Stripe's states; only succeeded and canceled are final")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
-        alternatives={"expired": "adds expired, for a prompt that nobody answered"})
+        alternatives={"expired": "adds expired, when nobody answers the prompt"})
     charge_wait: str = row("3", "answered",
-        "the customer's answer is simulated within the call, so an unlisted number gives 200 succeeded",
+        "the sandbox answers for the customer within the call; an unlisted number gives 200 succeeded",
         alternatives={"interactive": "200 pending, a prompt on the handset, events follow",
                       "accepted": "202 pending, a prompt on the handset, events follow"},
-        why="succeeded in a 200 is the only outcome shown")
+        why="200 with succeeded is the only outcome shown")
     prompt_timeout_s: int = row("3", 300, "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
-        why="assumed: MTN approves within 5 minutes, others' prompts wait from 60 s to 600 s")
+        why="assumed: MTN allows 5 minutes, other prompts wait from 60 s to 600 s")
     pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"})
     late_success: str = row("3", "suspense",
         "money that arrives after the prompt has expired goes to suspense and raises payment_intent.late_success; "
         "the intent stays as it is",
-        alternatives={"succeeds": "the payment becomes succeeded, unless its intent was canceled or otherwise paid"},
-        why="the case that loses real money")
+        alternatives={"succeeds": "the payment becomes succeeded, unless its intent was canceled or paid in another "
+            "way"},
+        why="this case loses real money")
     confirm_with_money_in_suspense: str = row("3", "accepted",
-        "accepted, with a line in warnings: money of an earlier attempt waits in suspense, or was credited from there",
-        alternatives={"refused": "refused, 409 money_in_suspense"},
-        why="or the customer pays twice without anybody noticing")
+        "accepted, with a line in warnings that an earlier attempt's money is in suspense or was credited from there",
+        alternatives={"refused": "rejected, 409 money_in_suspense"},
+        why="without it, the customer could pay twice unnoticed")
 
     # 4. Endpoints
     confirm_response: str = row("4", "intent",
         "the intent, with next_action of type ussd_prompt (phone masked, expires_at)",
-        alternatives={"accepted": "202 with id and status alone"})
+        alternatives={"accepted": "202 with only id and status"})
     client_secret_on_confirm: str = row("4", "with_publishable_key",
-        "body field client_secret: needed with a publishable key, optional with the secret key, checked whenever sent",
-        alternatives={"always": "needed always"}, why='"described as the means of confirming"')
+        "body field client_secret: required with a publishable key, optional with the secret key, checked if sent",
+        alternatives={"always": "always required"}, why='"described as the means of confirming"')
     extra_endpoints: str = row("4", "offered", "offered, each marked assumed",
-        alternatives={"absent": "absent: 404; the sandbox's own views find them under /sandbox/dashboard"},
-        why="integrators need them; the document is silent")
+        alternatives={"absent": "absent: 404; the sandbox's own boards use /sandbox/dashboard instead"},
+        why="integrators need them; the documentation does not mention them")
     pagination: str = row("4", "cursor",
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
         alternatives={"page": "page from 1, per_page from 1 to 100 (10), newest first, "
                       "{object: list, url, data, page, per_page, total}"})
     token_credentials: str = row("4", "any",
-        "any e-mail address and any non-empty password; the password wrong is wrong; no Authorization needed",
-        alternatives={"one_account": "one account, given at start: its e-mail address and password are drawn"},
+        "any e-mail address, and any non-empty password but the word wrong; no Authorization needed",
+        alternatives={"one_account": "one account; its e-mail address and password are drawn and shown at the start"},
         why="the flow is illustrative")
     token_field: str = row("4", "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
-        alternatives={"token": "token, the others as they are",
-                      "data.token": "data.token, the others beside it in data"})
+        alternatives={"token": "token; the other fields stay as they are",
+                      "data.token": "data.token; the other fields are in data too"})
     refresh_request: str = row("4", "body_or_header",
-        "refresh_token in the body, or the bearer in the header with no body; each refresh retires the old pair",
-        alternatives={"body": "the body form alone"})
+        "refresh_token in the body, or the bearer token in the header and no body; each refresh ends the old pair",
+        alternatives={"body": "only refresh_token in the body"})
 
     # 5. Authentication
-    access_token_use: str = row("5", "everywhere", "a token is accepted wherever a bearer is, plants included",
-        alternatives={"plants": "plants alone"}, why='"sent on later requests"')
+    access_token_use: str = row("5", "everywhere", "everywhere that takes a bearer token, plants included",
+        alternatives={"plants": "only plants"}, why='"sent on later requests"')
     publishable_key: str = row("5", "own_intent", "confirm and retrieve one intent with its client_secret; else 403",
         alternatives={"nothing": "nothing at all"})
     auth_schemes: str = row("5", "as_documented",
-        "Bearer on intents, Basic on charges, Bearer on plants; either on assumed operations",
-        alternatives={"either": "either everywhere"})
-    key_rotation: str = row("5", "at_once", "roll gives a new key; the old one answers 401 at once",
-        alternatives={"overlap": "the old one works for 86400 s more, then 401"})
+        "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
+        alternatives={"either": "either for every operation"})
+    key_rotation: str = row("5", "at_once", "rolling gives a new key; the old one gets 401 at once",
+        alternatives={"overlap": "the old one works for another 86400 s, then it gets 401"})
     key_revocation: str = row("5", "at_once", "at once, 401 key_revoked")
 
     # 6. Events
@@ -215,8 +220,8 @@ class Gaps:
         "payment_intent.{created, requires_action, processing, succeeded, payment_failed, canceled, late_success}; "
         "charge.{pending, succeeded, failed, refunded, late_success}; refund.{created, succeeded, failed}; "
         "payout.{created, paid, failed}; suspense.{credited, returned}; webhook_endpoint.disabled",
-        alternatives={"collection": "collection.{successful, failed} alone: a charge, of an intent or on its own, has "
-                      "succeeded or failed; of what else happens nothing is told, late money in suspense included"})
+        alternatives={"collection": "only collection.{successful, failed}: a charge, of an intent or on its own, has "
+                      "succeeded or failed; nothing else sends an event, not even late money in suspense"})
     event_payload: str = row("6", "envelope",
         "id, type, timestamp (RFC 3339, Z), api_version, livemode, data: {object, previous_attributes}, "
         "request: {id, idempotency_key}",
@@ -225,74 +230,76 @@ class Gaps:
         alternatives={
             "stripe": "Stripe-Signature: t=…,v1=hex of t.body; the key is the secret's whole text",
             "github": "X-Hub-Signature-256: sha256=hex of the body; the key is the secret's whole text; no id and no "
-            "time beside it, and a rolled secret ends at once, as there is room for one signature",
+            "timestamp; a rolled secret ends at once, because the header holds one signature",
         },
-        why="the specification that fits HMAC-SHA256 with retries and replay")
+        why="this specification fits HMAC-SHA256 with retries and replay")
     signature_tolerance_s: int = row("6", 300,
         "300 s, both ways; in process the timestamp is the sandbox's clock, over a socket this machine's",
         alternatives={600: "600 s, both ways, by the same clocks"},
         why="assumed: the specification leaves it to the receiver, and its libraries take five minutes; a receiver on "
         "a port checks by its own clock, which the sandbox's is not")
     endpoint_registration: str = row("6", "api",
-        "by the API; several endpoints, each its own secret, shown once; roll with overlap (for a day the old one "
-        "signs too)", alternatives={"dashboard": "one endpoint, on the dashboard only"})
+        "by the API; several endpoints, each with its own secret, shown once; after a roll, the old secret signs too "
+        "for a day", alternatives={"dashboard": "one endpoint, registered on the dashboard only"})
     retry_schedule_s: tuple[int, ...] = row("6", (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
-        "ten attempts, each so long after the one before, ±20 % jitter",
+        "ten attempts, each after this wait, with ±20 % jitter",
         alternatives={(0, 5, 300, 1800, 7200, 18000, 36000, 36000): "8 attempts ending 36000, 36000",
                       (0, *(1800,) * 48): "every 1800 s for a day", (0,): "none"},
         why="Standard Webhooks' example")
-    delivery_success: str = row("6", "2xx", "any 2xx", alternatives={"200_201_202": "200, 201, 202 alone"})
-    delivery_timeout_s: int = row("6", 15, "15 s for the whole answer", alternatives={5: "5 s", 30: "30 s"})
+    delivery_success: str = row("6", "2xx", "any 2xx", alternatives={"200_201_202": "only 200, 201 and 202"})
+    delivery_timeout_s: int = row("6", 15, "15 s for the whole response", alternatives={5: "5 s", 30: "30 s"})
     delivery_gone: str = row("6", "disables", "410 disables the endpoint",
-        alternatives={"retried": "retried as any failure"})
+        alternatives={"retried": "retried like any failure"})
     delivery_retry_after: str = row("6", "honoured",
-        "429, 502, 504 wait at least 60 s; on these and on 503 Retry-After, in seconds or as a date, is honoured up "
-        "to twice that wait, 120 s at least", alternatives={"ignored": "ignored"})
-    dead_letter: str = row("6", "kept", "after the last attempt; kept, listed, replayable",
-        alternatives={"dropped": "dropped after 30 days: no longer listed or replayed"})
+        "after 429, 502 and 504 the wait is at least 60 s; with these and with 503, Retry-After (seconds or a date) is "
+        "honoured up to twice the wait, and up to 120 s at least", alternatives={"ignored": "ignored"})
+    dead_letter: str = row("6", "kept", "after the last attempt; kept, listed and replayable",
+        alternatives={"dropped": "dropped after 30 days: no longer listed or replayable"})
     endpoint_disable_after_s: int = row("6", 432_000,
-        "432000 s without one success disable the endpoint, with an event", alternatives={0: "never"})
+        "disabled after 432000 s without a success, with an event", alternatives={0: "never"})
     replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
-        alternatives={"new_id": "new id, in the headers and the body: a receiver that dedupes by id handles it again"},
+        alternatives={"new_id": "new id in headers and body: a receiver that dedupes by id handles the event again"},
         why="receivers dedupe by id")
     ordering: str = row("6", "unordered", "unordered, at least once",
-        alternatives={"per_object": "per-object order: an event waits until the earlier ones of its object are "
-                      "delivered to the endpoint, or dead letters"})
+        alternatives={"per_object": "in order for each object: an event waits until the object's earlier events are "
+                      "delivered to the endpoint or are dead letters"})
 
     # 7. Errors
     error_format: str = row("7", "problem",
         "application/problem+json (RFC 9457) with the documented error and message as members too",
         alternatives={"plain": "plain {error, message}",
                       "envelope": "Stripe's envelope {error: {type, code, message, param, decline_code, doc_url}}"},
-        why="agrees with the only error documented")
+        why="includes the only documented error")
     declined_status: str = row("7", "402",
-        "402 on charges, with the charge's id; confirm answers before the customer does",
+        "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
         alternatives={"200": "200 with status failed"})
-    reused_key_status: int = row("7", 422, "422", alternatives={400: "400", 409: "409"}, why="IETF draft; Stripe 400")
+    reused_key_status: int = row("7", 422, "422", alternatives={400: "400", 409: "409"},
+        why="as in the IETF draft; Stripe uses 400")
     failure_triggers: str = row("7", "numbers_header_script",
         "phone numbers, the Sandbox-Scenario header, bench.operator.script(…)",
-        alternatives={"header": "the header alone"})
+        alternatives={"header": "only the header"})
 
     # 8. Limits
     rate_limit: str = row("8", "none", "none",
-        alternatives={"100_per_60": "100 per 60 s and account, with RateLimit-Policy and RateLimit "
+        alternatives={"100_per_60": "100 requests in 60 s for each account, with RateLimit-Policy and RateLimit "
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"})
-    amount_bounds: str = row("8", "none", "from 0.01; more than 9,999,999,999.99 is refused as not an amount",
+    amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"})
-    idempotency_required: str = row("8", "charges", "on charges; optional on every other POST",
-        alternatives={"never": "optional everywhere"}, why="the header stands in the charge request alone")
+    idempotency_required: str = row("8", "charges", "required for charges; optional for every other POST",
+        alternatives={"never": "optional everywhere"}, why="only the charge request shows the header")
     idempotency_retention_s: int = row("8", 86_400,
-        "86400 s, per account, mode, method and path, for the same body to the byte; what is shown once, a key or "
-        "signing secret, is not kept, and missing in the answer that is given again",
+        "86400 s, per account, mode, method and path, for the same body to the byte; a key or signing secret that is "
+        "shown once is not kept, so it is missing from the repeated response",
         alternatives={21_600: "21600 s", 2_592_000: "2592000 s"})
-    idempotency_keeps_errors: str = row("8", "declines", "declines and 5xx kept, validation failures not",
-        alternatives={"none": "nothing but successes"}, why="Stripe")
+    idempotency_keeps_errors: str = row("8", "declines", "declines and 5xx are repeated, validation errors are not",
+        alternatives={"none": "only successes are repeated"}, why="as Stripe does")
 
     # 9. Versioning
-    version_header: str = row("9", "api_version", "Api-Version in every response, accepted in requests; unknown → 400",
-        alternatives={"none": "path only"})
-    deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on operations marked so; none "
-        "is until bench.control.deprecate marks it", alternatives={"none": "none"})
+    version_header: str = row("9", "api_version", "Api-Version in every response, accepted in requests; an unknown "
+        "version gets 400",
+        alternatives={"none": "no, only the path"})
+    deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on deprecated operations; "
+        "mark one with bench.control.deprecate", alternatives={"none": "none"})
     # fmt: on
 
     @classmethod
@@ -309,7 +316,7 @@ class Gaps:
         for each in EXCLUDED:
             if (getattr(chosen, each.name), getattr(chosen, each.other)) == (each.value, each.other_value):
                 both = f"{each.name} = {each.value!r} and {each.other} = {each.other_value!r}"
-                raise GapRefused(f"{both} cannot be together: {each.why}.", name=each.name)
+                raise GapRefused(f"{both} cannot be combined: {each.why}.", name=each.name)
         return chosen
 
     def as_records(self) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
-"""The interface in our words: what each section shows and leaves open, and what there is to ask of each row.
+"""The interface in our words: what each section shows and leaves open, and the question behind each row.
 
-What the sandbox does where a section leaves something open stands in the register, `domain/gaps.py`.
+The register, `domain/gaps.py`, says what the sandbox does about each open question.
 """
 
 from collections.abc import Mapping
@@ -56,142 +56,146 @@ def _open(says: str, rows: str) -> Open:
 # fmt: off
 SECTIONS: Final[tuple[Section, ...]] = (
     Section("1", "The service", (
-        "Merchants in Zambia are paid through it; ZMW is the one currency that occurs.",
-        ("There are two ways to be paid: a payment intent, registered first and confirmed with a wallet later, and a "
-        "charge, which is a single call."),
-        ("A confirmation makes the customer's phone ask for the wallet's PIN, by USSD. After the PIN the money is "
-        "booked in a double-entry ledger, and the merchant's server hears of it by a signed webhook."),
-        "Test and live are apart: the key decides which of them a call reaches.",
-        "There are SDKs for web, Android and iOS. A backend speaks HTTP itself.",
-        "A sample API, the plant store, belongs to it.",
+        "Merchants in Zambia are paid through it; ZMW is the only currency shown.",
+        ("There are two ways to be paid: a payment intent, which is created first and confirmed with a wallet later, "
+        "and "
+        "a charge, which is a single call."),
+        ("A confirmation makes the customer's phone ask for the wallet's PIN, by USSD. After the PIN, the service "
+        "books "
+        "the money in a double-entry ledger and sends the merchant's server a signed webhook."),
+        "Test and live are separate: the key decides which of them a call reaches.",
+        "There are SDKs for web, Android and iOS. A backend calls the API by HTTP.",
+        "A sample API, the plant store, comes with it.",
     ), (
-        _open("When money that was received can be spent, and how it reaches the merchant's bank.",
+        _open("When received money becomes available, and how it reaches the merchant's bank.",
               "clearing payouts"),
     )),
     Section("2", "Resources"),
-    Section("2.1", "Payment intent: to create one", (
-        ("Four fields are sent: `amount`, a decimal number; `currency`, an ISO 4217 code in upper case; "
-        "`payment_method_types`, a list with `mobile_money` in it; and `description`, free text."),
-        "What comes back is the intent, with its `id` and with the `client_secret` that confirms it.",
+    Section("2.1", "Create a payment intent", (
+        ("A request has four fields: `amount`, a decimal number; `currency`, an ISO 4217 code in upper case; "
+        "`payment_method_types`, a list that includes `mobile_money`; and `description`, free text."),
+        "The response is the intent, with its `id` and the `client_secret` that confirms it.",
     ), (
-        _open("The status of a success.", "success_status"),
-        _open("Which currencies there are beside ZMW, and whether case matters.", "currencies currency_case"),
-        _open("What other payment method types would do.", "payment_method_types"),
+        _open("The status of a successful response.", "success_status"),
+        _open("Which other currencies are accepted, and whether case matters.", "currencies currency_case"),
+        _open("What other payment method types do.", "payment_method_types"),
     )),
-    Section("2.2", "Payment intent: to confirm one", (
-        ("All that is sent stands in `payment_method`, which is required: its `type` is `mobile_money`, and its "
-        "`mobile_money` holds the `phone`, international and with a plus sign, and the `provider`, an operator."),
+    Section("2.2", "Confirm a payment intent", (
+        ("The request has one required object, `payment_method`: its `type` is `mobile_money`, and its `mobile_money` "
+        "has the `phone`, in international format with a plus sign, and the `provider`, an operator."),
     )),
-    Section("2.3", "Charge: to create one", (
-        ("Sent are `amount`, a whole number; `currency`, in lower case; `type`, which is `mobile_money`; `channel`, an "
-        "operator; `phone`, as above; and `reference`, the merchant's own for the order. The header "
-        "`Idempotency-Key` goes with it."),
-        ("The response has status 200, is `application/json`, and holds `id`, `status`, `amount`, `currency`, "
+    Section("2.3", "Create a charge", (
+        ("A request has `amount`, a whole number; `currency`, in lower case; `type`, which is `mobile_money`; "
+        "`channel`, "
+        "an operator; `phone`, as above; `reference`, the merchant's name for the order; and the header "
+        "`Idempotency-Key`."),
+        ("The response has status 200 and media type `application/json`, with `id`, `status`, `amount`, `currency`, "
         "`channel` and `provider`."),
     )),
     Section("2.4", "The plant store's resources", (
-        "A plant has a `name`, which is required, and may have a `tag` for its kind.",
-        "A new plant has also an `id`, required, an integer of 64 bits.",
-        "An error has `error`, an integer of 32 bits that is its code, and `message`, a text; both are required.",
+        "A plant has a required `name` and an optional `tag` for its kind.",
+        "A new plant also has a required `id`, a 64-bit integer.",
+        "An error has `error`, its code as a 32-bit integer, and `message`, a text; both are required.",
     )),
-    Section("2.5", "Left open about the resources", (), (
-        _open("Which fields of an intent, a confirmation or a charge are required, and what becomes of unknown ones.",
+    Section("2.5", "Open questions about the resources", (), (
+        _open("Which fields of an intent, a confirmation or a charge are required, and what happens to unknown ones.",
               "required_fields unknown_fields"),
-        _open("What an intent holds beyond `id` and `client_secret`.", "intent_fields"),
-        _open("Which operators `provider` and `channel` can name, and which numbers they take.",
+        _open("Which other fields an intent has.", "intent_fields"),
+        _open("Which operators `provider` and `channel` can name, and which phone numbers are accepted.",
               "operator_ids phone_format zed_mobile"),
-        _open("How the intent's decimal amount and the charge's whole one are related, and in what unit they are.",
+        _open("The units of the intent's decimal amount and of the charge's whole amount.",
               "charge_amount_unit intent_amount_scale"),
-        _open("What tells a charge's `channel` from its `provider`.", "channel_and_provider operator_mismatch"),
-        _open("What a payment costs, and who bears it. Fees do not occur at all.",
+        _open("How a charge's `channel` differs from its `provider`.", "channel_and_provider operator_mismatch"),
+        _open("What a payment costs, and who pays the fee. Fees are not mentioned.",
               "merchant_fee operator_fee fee_on_refund"),
     )),
     Section("3", "States", (
-        "`succeeded` is the one status of a charge that occurs.",
-        ("To confirm an intent brings the USSD prompt; the PIN leads to the secured funds and then to the webhook. "
-        "None of these has the name of a state."),
+        "`succeeded` is the only status of a charge that is shown.",
+        ("Confirming an intent sends the USSD prompt; after the PIN, the funds are secured and the webhook is sent. "
+        "No names of states are given for these steps."),
     ), (
-        _open("The other states of charges, and all those of intents, with what leads from one to another.",
+        _open("The other states of charges, all states of intents, and the transitions between them.",
               "intent_states charge_states"),
-        _open("Whether a charge is answered before or after its customer has.", "charge_wait"),
-        _open("How long a prompt waits, and how often a PIN may be wrong.", "prompt_timeout_s pin_attempts"),
-        _open("What becomes of money that arrives after its prompt has expired.",
+        _open("Whether the response to a charge waits for the customer.", "charge_wait"),
+        _open("How long a prompt waits, and how many wrong PINs are allowed.", "prompt_timeout_s pin_attempts"),
+        _open("What happens to money that arrives after its prompt has expired.",
               "late_success confirm_with_money_in_suspense"),
     )),
     Section("4", "Operations", (
-        "Payments are below `/v1`; bodies are JSON.",
+        "Paths of payments begin with `/v1`; bodies are JSON.",
         ("`POST /v1/payment_intents`, `POST /v1/payment_intents/{id}/confirm` and `POST /v1/charges` take payments; "
-        "`POST /plants` is the sample's. Intents, charges and plants are each shown at a host of their own."),
-        ("`POST /v1/auth/token` and `POST /v1/auth/refresh` are sketched as an illustration: an e-mail address and a "
+        "`POST /plants` is the sample's. Intents, charges and plants each have their own host."),
+        ("`POST /v1/auth/token` and `POST /v1/auth/refresh` are shown as an illustration: an e-mail address and a "
         "password give a bearer token, which can be refreshed."),
-        "A new plant is answered 200 with the plant, or 400 with an error.",
-        "Examples confirm with the secret key; the client secret is called the means of confirming.",
+        "A request for a new plant gets 200 with the plant, or 400 with an error.",
+        "Examples confirm with the secret key; the client secret is described as the means of confirming.",
     ), (
-        _open("What a confirmation is answered with, and what else may be needed for it.",
+        _open("What the response to a confirmation holds, and what else the request may need.",
               "confirm_response client_secret_on_confirm"),
-        _open("Whether anything can be retrieved, listed, canceled or refunded.", "extra_endpoints pagination"),
-        _open("What the field of a token is called, which credentials there are, and how a token is refreshed.",
+        _open("Whether payments can be retrieved, listed, canceled or refunded.", "extra_endpoints pagination"),
+        _open("What the field of the token is called, which credentials work, and how a token is refreshed.",
               "token_credentials token_field refresh_request"),
     )),
     Section("5", "Keys and tokens", (
         ("Publishable keys begin with `pk_test_` and are for checkouts and SDKs. Secret keys begin with `sk_test_` or "
-        "`sk_live`, and are for servers alone."),
-        "Keys come from the developers' part of the merchant dashboard; those for tests need no card.",
-        ("Intents take the secret key as `Authorization: Bearer`, charges take it by HTTP Basic as the user name with "
-        "an empty password, and plants take a bearer."),
-        "A token of the illustrated flow is a bearer for 24 hours.",
+        "`sk_live` and are for servers only."),
+        "Merchants get keys from the developers' part of the dashboard; test keys need no card.",
+        ("Intents take the secret key as `Authorization: Bearer`; charges take it by HTTP Basic, as the user name with "
+        "an empty password; plants take a bearer token."),
+        "A token of the illustrated flow is a bearer token for 24 hours.",
     ), (
-        _open("What a publishable key may do, and a token.", "publishable_key access_token_use"),
-        _open("Whether a scheme that is shown for one operation counts on others.", "auth_schemes"),
+        _open("What a publishable key may do, and what a token may do.", "publishable_key access_token_use"),
+        _open("Whether a scheme that is shown for one operation works for others.", "auth_schemes"),
         _open("How keys are rolled and revoked.", "key_rotation key_revocation"),
     )),
     Section("6", "Events", (
-        "When the customer has given the PIN and the money is secured, the merchant's server gets a webhook.",
-        ("Webhooks are signed by HMAC-SHA256. A delivery that fails is tried again, less and less often; what cannot "
-        "be delivered becomes a dead letter; and the dashboard can replay an event."),
+        "When the customer has entered the PIN and the money is secured, the merchant's server gets a webhook.",
+        ("Webhooks are signed with HMAC-SHA256. A failed delivery is retried with backoff; an event that cannot be "
+        "delivered becomes a dead letter; and the dashboard can replay an event."),
     ), (
         _open("The names of events.", "event_types"),
         _open("What an event holds.", "event_payload"),
-        _open("The header of the signature, what is signed, and how old a message may be.",
+        _open("The signature's header, what is signed, and how old a message may be.",
               "signature_scheme signature_tolerance_s"),
-        _open("When a delivery is tried again, how often, what counts as delivered, and in what order events come.",
+        _open("When and how often a delivery is retried, what counts as delivered, and the order of events.",
               "retry_schedule_s delivery_success delivery_timeout_s delivery_gone delivery_retry_after ordering"),
-        _open("How an endpoint is registered, and what ends it.", "endpoint_registration endpoint_disable_after_s"),
-        _open("What is kept of dead letters, and what a replay sends.", "dead_letter replay"),
+        _open("How an endpoint is registered, and when it is disabled.",
+            "endpoint_registration endpoint_disable_after_s"),
+        _open("How long dead letters are kept, and what a replay sends.", "dead_letter replay"),
     )),
     Section("7", "Errors", (
-        "A plant that is refused is answered 400, with `error` and `message` as in section 2.4.",
-        "The sandbox can be asked for failures and edge cases.",
+        "A rejected plant gets 400, with `error` and `message` as in section 2.4.",
+        "The provider's sandbox can produce failures and edge cases on demand.",
     ), (
-        _open("The form of errors, their codes and their statuses, for payments.",
+        _open("The format, codes and statuses of payment errors.",
               "error_format declined_status reused_key_status"),
-        _open("How a failure is asked for.", "failure_triggers"),
+        _open("How to ask for a failure.", "failure_triggers"),
     )),
     Section("8", "Limits", (
-        "A token of the illustrated flow lives 86400 seconds.",
+        "A token of the illustrated flow is valid for 86400 seconds.",
     ), (
         _open("How many requests are allowed.", "rate_limit"),
         _open("The smallest and the largest amount.", "amount_bounds"),
-        _open("How long an `Idempotency-Key` is remembered, where it is needed, and what it is good for.",
+        _open("How long an `Idempotency-Key` is remembered, which calls need one, and which responses it repeats.",
               "idempotency_required idempotency_retention_s idempotency_keeps_errors"),
     )),
     Section("9", "Versions", (
-        "Payments have `/v1` in their paths.",
-        "The plant store is at 1.0.0, under the MIT licence, and described by OpenAPI 3.1.0.",
-        "The SDKs for Android and iOS are at 1.0.0.",
+        "Paths of payments contain `/v1`.",
+        "The plant store has version 1.0.0, the MIT licence, and a description in OpenAPI 3.1.0.",
+        "The SDKs for Android and iOS have version 1.0.0.",
     ), (
-        _open("Whether a header selects a version, and how one is retired.", "version_header deprecation"),
+        _open("Whether a header selects a version, and how a version is retired.", "version_header deprecation"),
     )),
 )
 
 _TYPES = "Bearer on intents and plants, Basic on charges."
 _RETRIES = "That failed deliveries are retried with backoff."
 _NOTHING = "Nothing."
-_FLOW = "A flow with e-mail address and password, called illustrative."
+_FLOW = "A flow with e-mail address and password, described as illustrative."
 
 ROWS: Final[Mapping[str, Asked]] = {
     # 1
-    "clearing": Asked(_NOTHING, "When does money that was received become available to us?",
+    "clearing": Asked(_NOTHING, "When does received money become available to us?",
         ("sandbox/service/clearing.py",), "after_the_payment"),
     "payouts": Asked(_NOTHING, "How and when is available money paid to our bank, and can we ask for it?",
         ("sandbox/service/payouts.py",), "after_the_payment"),
@@ -202,86 +206,88 @@ ROWS: Final[Mapping[str, Asked]] = {
     "currencies": Asked("ZMW alone.", "Which currencies do you accept?", ("sandbox/service/checks.py",),
         "create_an_intent"),
     "currency_case": Asked("Upper case for intents, lower case for charges.",
-        "Does the case of a currency matter, and in which do you answer?", ("sandbox/service/checks.py",),
+        "Does the case of a currency code matter, and which case do your responses have?",
+        ("sandbox/service/checks.py",),
         "charge_in_one_call"),
     "payment_method_types": Asked("A list that includes `mobile_money`.",
-        "May a list of payment method types hold others beside `mobile_money`?", ("sandbox/service/checks.py",),
+        "May `payment_method_types` hold other types beside `mobile_money`?", ("sandbox/service/checks.py",),
         "create_an_intent"),
-    "required_fields": Asked("The names of the fields; that the container `payment_method` is required.",
+    "required_fields": Asked("The names of the fields; that the object `payment_method` is required.",
         "Which fields of each request are required?", ("sandbox/service/checks.py",), "create_an_intent"),
-    "intent_fields": Asked("`id` and `client_secret`.", "Which other members does a payment intent have?",
+    "intent_fields": Asked("`id` and `client_secret`.", "Which other fields does a payment intent have?",
         ("sandbox/views.py",),
         "create_an_intent"),
-    "unknown_fields": Asked(_NOTHING, "What do you do with a field that you do not know?", ("sandbox/exchange.py",)),
+    "unknown_fields": Asked(_NOTHING, "What do you do with an unknown field?", ("sandbox/exchange.py",)),
     "phone_format": Asked("International, with a leading plus sign.",
         "Do you accept numbers in national form too?", ("sandbox/service/checks.py",)),
-    "operator_ids": Asked("That there are identifiers of operators; none of them.",
-        "Which values do `provider` and `channel` take, and which do you answer?", ("sandbox/views.py",),
+    "operator_ids": Asked("That operators have identifiers, but none of them.",
+        "Which values do `provider` and `channel` take, and which do your responses have?", ("sandbox/views.py",),
         "what_is_not_documented"),
     "zed_mobile": Asked(_NOTHING, "Do you take payments from numbers of Zed Mobile?", ("sandbox/service/checks.py",)),
     "charge_amount_unit": Asked("An integer, without its unit.",
         "Is the amount of a charge in ngwee or in kwacha?",
         ("domain/payments.py", "sandbox/service/checks.py"), "charge_in_one_call"),
     "intent_amount_scale": Asked("A decimal number.",
-        "What do you do with an amount of more than two decimals?", ("sandbox/service/checks.py",),
+        "What do you do with an amount that has more than two decimals?", ("sandbox/service/checks.py",),
         "create_an_intent"),
     "channel_and_provider": Asked("Both fields, in the response to a charge.",
         "What is the difference between `channel` and `provider` of a charge?", ("sandbox/views.py",),
         "charge_in_one_call"),
-    "operator_mismatch": Asked(_NOTHING, "What happens when the number belongs to another operator than the one named?",
+    "operator_mismatch": Asked(_NOTHING, "What happens when the phone number belongs to an operator other than the "
+    "one named?",
         ("sandbox/service/checks.py",), "charge_in_one_call"),
-    "merchant_fee": Asked(_NOTHING, "What do you charge us for a payment, and how is it rounded?",
+    "merchant_fee": Asked(_NOTHING, "What fee do you charge us for a payment, and how is it rounded?",
         ("domain/payments.py",), "read_the_ledger"),
-    "operator_fee": Asked(_NOTHING, "What does the operator charge for a payment, and who bears it?",
+    "operator_fee": Asked(_NOTHING, "What does the operator charge for a payment, and who pays it?",
         ("domain/payments.py",), "read_the_ledger"),
     "fee_on_refund": Asked(_NOTHING, "Do we get the fee back when we refund a payment?",
         ("sandbox/service/refunds.py",), "after_the_payment"),
     # 3
-    "intent_states": Asked("Behaviour, without names of states.",
-        "Which states does a payment intent have, and what leads from one to another?", ("domain/payments.py",),
+    "intent_states": Asked("The behaviour, without names of states.",
+        "Which states does a payment intent have, and which transitions?", ("domain/payments.py",),
         "what_is_not_documented"),
     "charge_states": Asked("`succeeded`.", "Which states does a charge have?", ("domain/payments.py",),
         "what_is_not_documented"),
-    "charge_wait": Asked("A response 200 with `succeeded`.",
-        "Does a charge wait for the customer, or answer before?", ("sandbox/service/charges.py",),
+    "charge_wait": Asked("A 200 response with `succeeded`.",
+        "Does the response to a charge wait for the customer?", ("sandbox/service/charges.py",),
         "charge_in_one_call"),
     "prompt_timeout_s": Asked(_NOTHING, "How long does the prompt on the customer's phone wait?",
         ("sandbox/service/attempts.py",), "confirm_with_ussd"),
-    "pin_attempts": Asked("That a PIN is entered.", "How often may the customer mistype the PIN?",
+    "pin_attempts": Asked("That a PIN is entered.", "How many wrong PINs may the customer enter?",
         ("sandbox/service/attempts.py",), "confirm_with_ussd"),
-    "late_success": Asked(_NOTHING, "What becomes of money that arrives after the prompt has expired, and how do we "
-        "hear of it?", ("domain/payments.py",), "when_payments_fail"),
+    "late_success": Asked(_NOTHING, "What happens to money that arrives after the prompt has expired, and how are we "
+        "told?", ("domain/payments.py",), "when_payments_fail"),
     "confirm_with_money_in_suspense": Asked(_NOTHING,
-        "What do you answer to a confirmation while late money of the same intent waits?",
+        "How do you respond to a confirmation while late money of the same intent is in suspense?",
         ("sandbox/service/suspense.py",), "when_payments_fail"),
     # 4
-    "confirm_response": Asked("The request; not the response.", "What does the confirm endpoint answer?",
+    "confirm_response": Asked("The request; not the response.", "What is the response to a confirmation?",
         ("sandbox/operations.py",),
         "confirm_with_ussd"),
     "client_secret_on_confirm": Asked("Examples with the secret key; the client secret as the means of confirming.",
         "When must the client secret be sent on confirm, and where?", ("sandbox/service/intents.py",),
         "confirm_with_ussd"),
     "extra_endpoints": Asked("Six operations.",
-        "Can we retrieve, list, cancel and refund, and manage endpoints and keys, by the API?",
+        "Can we retrieve, list, cancel and refund payments, and manage endpoints and keys, by the API?",
         ("sandbox/operations.py",), "what_is_not_documented"),
     "pagination": Asked(_NOTHING, "How are lists paged?", ("sandbox/operations.py",)),
     "token_credentials": Asked(_FLOW, "Whose e-mail address and password does the token operation take?",
         ("sandbox/service/keys.py",),
         "tokens_and_plants"),
-    "token_field": Asked("That a bearer token is returned.", "What is the field of the token called?",
+    "token_field": Asked("That a bearer token is returned.", "What is the token's field called?",
         ("sandbox/operations.py",),
         "tokens_and_plants"),
     "refresh_request": Asked("The operation, without its payload.", "What does the refresh operation take?",
         ("sandbox/service/keys.py",), "tokens_and_plants"),
     # 5
-    "access_token_use": Asked("That it is sent on later requests.", "Which operations take an access token?",
+    "access_token_use": Asked("That it is sent with later requests.", "Which operations take an access token?",
         ("sandbox/access.py",), "tokens_and_plants"),
     "publishable_key": Asked("That it is for checkouts and SDKs.", "What may a publishable key do?",
         ("sandbox/service/intents.py",), "keys"),
     "auth_schemes": Asked(_TYPES, "Does each operation take Basic as well as Bearer?", ("sandbox/access.py",)),
-    "key_rotation": Asked(_NOTHING, "Does an old key go on working after it was rolled, and for how long?",
+    "key_rotation": Asked(_NOTHING, "Does the old key still work after it is rolled, and for how long?",
         ("sandbox/service/keys.py",)),
-    "key_revocation": Asked(_NOTHING, "When does a revoked key stop working, and how do you answer it?",
+    "key_revocation": Asked(_NOTHING, "When does a revoked key stop working, and what is the response to it?",
         ("sandbox/service/keys.py", "sandbox/access.py")),
     # 6
     "event_types": Asked("That there are events.", "What are your events called, and when does each occur?",
@@ -290,23 +296,23 @@ ROWS: Final[Mapping[str, Asked]] = {
         ("sandbox/service/deliveries.py",), "what_is_not_documented"),
     "signature_scheme": Asked("HMAC-SHA256.", "Which header holds the signature, and what exactly is signed?",
         ("sandbox/delivery.py",), "verify_webhooks"),
-    "signature_tolerance_s": Asked(_NOTHING, "How old may a webhook be before we should refuse it?", ("bench.py",),
+    "signature_tolerance_s": Asked(_NOTHING, "How old may a webhook be before we should reject it?", ("bench.py",),
         "verify_webhooks"),
     "endpoint_registration": Asked(_NOTHING, "How do we register a webhook endpoint, and may there be several?",
         ("sandbox/service/endpoints.py",),
         "your_own_backend"),
     "retry_schedule_s": Asked(_RETRIES, "When do you try again after a failed delivery, and how often?",
         ("domain/webhooks.py",), "retries_dead_letters_and_replay"),
-    "delivery_success": Asked(_NOTHING, "Which statuses of ours count as delivered?", ("domain/webhooks.py",)),
-    "delivery_timeout_s": Asked(_NOTHING, "Within what time must our endpoint answer?", ("sandbox/delivery.py",)),
-    "delivery_gone": Asked(_NOTHING, "Does a 410 of ours end the deliveries?", ("domain/webhooks.py",),
+    "delivery_success": Asked(_NOTHING, "Which of our status codes count as delivered?", ("domain/webhooks.py",)),
+    "delivery_timeout_s": Asked(_NOTHING, "How quickly must our endpoint respond?", ("sandbox/delivery.py",)),
+    "delivery_gone": Asked(_NOTHING, "Does a 410 from us end the deliveries?", ("domain/webhooks.py",),
         "retries_dead_letters_and_replay"),
     "delivery_retry_after": Asked(_RETRIES, "Do you honour Retry-After, and wait longer after 429, 502 and 504?",
         ("domain/webhooks.py",), "retries_dead_letters_and_replay"),
     "dead_letter": Asked("That undeliverable events go to a dead-letter queue.",
         "When does an event become a dead letter, and how long is it kept?", ("sandbox/service/deliveries.py",),
         "retries_dead_letters_and_replay"),
-    "endpoint_disable_after_s": Asked(_NOTHING, "Do you disable an endpoint that keeps failing?",
+    "endpoint_disable_after_s": Asked(_NOTHING, "When do you disable an endpoint that keeps failing?",
         ("sandbox/delivery.py",), "retries_dead_letters_and_replay"),
     "replay": Asked("That the dashboard can replay events.", "Does a replayed event keep its id?",
         ("sandbox/service/deliveries.py",), "retries_dead_letters_and_replay"),
@@ -317,29 +323,31 @@ ROWS: Final[Mapping[str, Asked]] = {
         "What does an error of the payment operations look like, and which codes are there?",
         ("sandbox/exchange.py", "sandbox/views.py"),
         "create_an_intent"),
-    "declined_status": Asked(_NOTHING, "With which status do you answer a charge that is declined?",
+    "declined_status": Asked(_NOTHING, "Which status does the response to a declined charge have?",
         ("sandbox/service/charges.py",),
         "charge_in_one_call"),
-    "reused_key_status": Asked(_NOTHING, "What do you answer to an idempotency key that comes with another body?",
+    "reused_key_status": Asked(_NOTHING, "What is the response to an idempotency key that is used again with another "
+    "body?",
         ("sandbox/idempotency.py",), "charge_in_one_call"),
-    "failure_triggers": Asked("That failures can be produced on demand.", "How do we ask your sandbox for a failure?",
+    "failure_triggers": Asked("That failures can be produced on demand.",
+    "How do we make your sandbox produce a failure?",
         ("sandbox/service/attempts.py",),
         "when_payments_fail"),
     # 8
     "rate_limit": Asked(_NOTHING, "How many requests may we make, and how do you tell us to slow down?",
         ("sandbox/exchange.py",)),
-    "amount_bounds": Asked(_NOTHING, "What are the smallest and the largest amount of a payment?",
+    "amount_bounds": Asked(_NOTHING, "What are the smallest and the largest amounts of a payment?",
         ("sandbox/service/checks.py",),
         "create_an_intent"),
     "idempotency_required": Asked("The header, on the charge's request.",
-        "Which calls need an Idempotency-Key, and which take one?", ("sandbox/idempotency.py",), "idempotency"),
+        "Which calls need an Idempotency-Key, and which accept one?", ("sandbox/idempotency.py",), "idempotency"),
     "idempotency_retention_s": Asked("The header.", "How long do you remember an Idempotency-Key?",
         ("sandbox/idempotency.py",),
         "idempotency"),
-    "idempotency_keeps_errors": Asked("The header.", "Is an error given again to the same Idempotency-Key?",
+    "idempotency_keeps_errors": Asked("The header.", "Is an error repeated for the same Idempotency-Key?",
         ("sandbox/idempotency.py",), "idempotency"),
     # 9
-    "version_header": Asked("`/v1` in the path.", "Can a version be selected by a header?", ("sandbox/exchange.py",)),
+    "version_header": Asked("`/v1` in the path.", "Can a header select a version?", ("sandbox/exchange.py",)),
     "deprecation": Asked(_NOTHING, "How do you announce that something will be removed?",
         ("sandbox/openapi/responses.py",)),
 }

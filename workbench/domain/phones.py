@@ -139,7 +139,7 @@ def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e16
     if prefix not in known:
         owner = WITHOUT_WALLET.get(prefix, "not a mobile prefix")
         raise InvalidRequest(
-            f"No wallet is known on numbers of {COUNTRY_CODE} {prefix} ({owner}); "
+            f"No wallet is known for numbers of {COUNTRY_CODE} {prefix} ({owner}); "
             f"known are {', '.join(sorted(known))}.",
             code="phone_without_wallet",
             param=param,

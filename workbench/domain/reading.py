@@ -105,7 +105,7 @@ def _check_scalar(value: object, place: _Place) -> None:
     try:
         str(value).encode()
     except UnicodeEncodeError:
-        raise _refusal(_pointer(place), "holds half of a surrogate pair", code="body_not_utf8") from None
+        raise _refusal(_pointer(place), "contains half of a surrogate pair", code="body_not_utf8") from None
 
 
 def _refusal(pointer: str, says: str, *details: str, code: str) -> InvalidRequest:
@@ -124,7 +124,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1).encode("ascii", "backslashreplace").decode()[:80]
-        raise InvalidRequest(f"{twice} stands twice.", code="duplicate_key", param=twice)
+        raise InvalidRequest(f"{twice} occurs twice.", code="duplicate_key", param=twice)
     return made
 
 

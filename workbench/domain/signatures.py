@@ -4,7 +4,7 @@ Each way is a row of `SCHEMES`: its headers, what is signed, the key, and how th
 
 - `standard_webhooks`: of `id.timestamp.body`; the key is the base64 after `whsec_`; `v1,` and base64.
 - `stripe`: of `timestamp.body`; the key is the secret as it is, `whsec_` too; `Stripe-Signature: t=…,v1=` and hex.
-- `github`: of the body; the key is the secret as it is; `X-Hub-Signature-256: sha256=` and hex. It tells no time: an
+- `github`: of the body; the key is the secret as it is; `X-Hub-Signature-256: sha256=` and hex. It has no timestamp: an
   old message is as good as a new one, and that it came before is known by the id in its body alone.
 
 Nothing but the standard library is used here, so that a merchant's backend can take this file as it is.

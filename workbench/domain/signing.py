@@ -117,7 +117,7 @@ TAKEN: Final = ("right", "several")
 NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     "github": {
         "several": "has room for one signature",
-        **dict.fromkeys(("stale", "future", "malformed_timestamp"), "tells no time"),
+        **dict.fromkeys(("stale", "future", "malformed_timestamp"), "has no timestamp"),
     },
 }
 """Scheme → what cannot be in it, and why."""

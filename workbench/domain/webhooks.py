@@ -58,7 +58,7 @@ def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: 
     unknown = [each for each in enabled_events if not types_named(each, types)]
     if unknown or not enabled_events:
         raise InvalidRequest(
-            f"{unknown[0][:60]!r} is no type of event." if unknown else f"{param} names no type of event.",
+            f"{unknown[0][:60]!r} is not a type of event." if unknown else f"{param} names no type of event.",
             code="event_type_unknown",
             param=param,
             hint="Use '*' for all.",

@@ -59,14 +59,14 @@ class Hosts:
         """
         named = _host_in(host or "")
         if named is None:
-            message = "A request needs one header Host, a name or an address with or without a port"
+            message = "A request needs one Host header: a name or an address, with or without a port"
             raise InvalidRequest(f"{message}, not {_shown(host)}.", code="host_malformed", param="Host")
         if not self._knows(named):
             message = (
-                f"This sandbox does not answer by the name {_shown(host)}: a proxy that passes its own name on, or "
-                "another name for this machine, looks the same as a page that is not to reach it."
+                f"This sandbox does not answer to the name {_shown(host)}: it cannot tell a "
+                "proxy's name, or another name of this machine, from that of a page that must not reach it."
             )
-            hint = f"Call it by 127.0.0.1 or localhost, or allow the name: {_ALLOWING}"
+            hint = f"Call 127.0.0.1 or localhost, or allow the name: {_ALLOWING}"
             raise HostRefused(message, hint=hint, param="Host")
         if origin is not None and not self._is_home(origin):
             message = f"A page of the origin {_shown(origin)} may not call this sandbox."
@@ -116,9 +116,9 @@ def _origin_of(text: str) -> str:
     scheme, separator, rest = text.lower().removesuffix("/").partition("://")
     if scheme not in _PORTS or not separator or _host_in(rest) is None:
         raise ServeRefused(
-            f"{text[:_SHOWN]!r} is no origin of a page.",
-            hint="Name scheme, host and port as a browser's address bar does, such as http://localhost:3000. "
-            "* and null, which are everybody's, are not taken.",
+            f"{text[:_SHOWN]!r} is not the origin of a page.",
+            hint="Give scheme, host and port as a browser's address bar shows them, such as http://localhost:3000. "
+            "* and null would admit every page, and are not accepted.",
         )
     return f"{scheme}://{rest.removesuffix(_PORTS[scheme])}"
 
@@ -144,8 +144,8 @@ def _named(name: str) -> str:
     address = _shortest(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
     if address is None and _NAME.fullmatch(plain) is None:
         raise ServeRefused(
-            f"{name[:_SHOWN]!r} is neither a name nor an address that a request could be sent to.",
-            hint="Name a host alone, without http://, port or *, such as sandbox or 192.0.2.7.",
+            f"{name[:_SHOWN]!r} is not a name or an address that a request can be sent to.",
+            hint="Give only a host, without http://, port or *, such as sandbox or 192.0.2.7.",
         )
     return address or plain
 
@@ -204,10 +204,10 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
         raise AuthenticationFailed("The key is the user name; the password stays empty.", code="key_invalid")
     caller = _known(tx, credential)
     if caller.kind == "publishable" and not operation.publishable:
-        message = "A publishable key may confirm and retrieve one intent, nothing else."
+        message = "A publishable key may only confirm and retrieve one intent."
         raise PermissionDenied(message, hint="Use the secret key, on a server.")
     if caller.kind == "token" and tx.gaps.access_token_use != "everywhere" and operation.path != _FOR_TOKENS:  # noqa: S105  a choice of the register
-        raise PermissionDenied("A token may add plants, nothing else.", hint="Use the secret key, on a server.")
+        raise PermissionDenied("A token may only add plants.", hint="Use the secret key, on a server.")
     return caller
 
 
@@ -217,8 +217,8 @@ def _known(tx: Transaction, credential: Credential) -> Caller:
         if key.status == ROLLED and works_on(tx, key):
             return Caller(key.kind, key.account, relied=("key_rotation",))
         if key.status == ROLLED:
-            hint = "The newer one was shown once, where the key was rolled; bench.use_key takes it."
-            message = "The key was rolled: a newer one is in its place."
+            hint = "The newer key was shown once, when the key was rolled; pass it to bench.use_key."
+            message = "The key was rolled and replaced by a newer one."
             raise AuthenticationFailed(message, code="key_rolled", hint=hint)
         if key.status == REVOKED:
             raise AuthenticationFailed("The key was revoked.", code="key_revoked")
@@ -229,7 +229,7 @@ def _known(tx: Transaction, credential: Credential) -> Caller:
         if tx.now_ms >= pair.issued_ms + LIFETIME_MS:
             raise AuthenticationFailed("The token has expired; refresh it.", code="token_expired")
         return Caller("token", pair.account)
-    raise AuthenticationFailed("The key is not one of this sandbox.", code="key_invalid")
+    raise AuthenticationFailed("The key does not belong to this sandbox.", code="key_invalid")
 
 
 def _ways(operation: Operation) -> str:

@@ -48,7 +48,7 @@ class Asgi:
         try:
             answer = answering.result(timeout_s)
         except TimeoutError:
-            message = f"the answer took longer than {timeout_s} s"
+            message = f"the response took longer than {timeout_s} s"
             raise NoAnswer(message) from None
         finally:
             answering.cancel()

@@ -32,7 +32,7 @@ _UNITS_MS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 
 
 def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one signature
-    """GET /sandbox/clock: the moment, and how the clock goes."""
+    """GET /sandbox/clock: the clock's time and kind."""
     return shapes.Clock(
         mode=tx.clock_mode(),
         now=rfc3339(tx.now_ms),
@@ -43,9 +43,9 @@ def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one
 
 
 def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # noqa: ARG001  one signature
-    """POST /sandbox/clock/advance: move the clock; all that falls due on the way happens.
+    """POST /sandbox/clock/advance: advance the clock; everything that falls due happens.
 
-    The answer is the milliseconds to move by, which is done outside of a transaction.
+    Returns the milliseconds to advance by; the driver advances outside of a transaction.
     Raises InvalidRequest: no unit is named, or one negative, over ten years, or finer than a millisecond.
     """
     moved = {name: each for name in body.__struct_fields__ if (each := getattr(body, name)) is not UNSET}
@@ -57,19 +57,19 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
 
 
 def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noqa: ARG001  one signature
-    """GET /sandbox/gaps: the register of what the interface leaves open, and what is in force."""
+    """GET /sandbox/gaps: the register of what the interface leaves open, with the values in force."""
     return shapes.Rows(tx.gaps.as_records())
 
 
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
-    """POST /sandbox/operator/query: ask the operator what became of a charge that it never told of."""
+    """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
     return attempts.settled_by_query(tx, charges.found(tx, caller, body.charge, param="charge"))
 
 
 def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
-    """POST /sandbox/reset: forget all payments, events and entries; keys, endpoints and clock stay.
+    """POST /sandbox/reset: delete all payments, events and entries; keys, endpoints and clock stay.
 
-    Those of every account of the sandbox: a test of several merchants begins anew by one call.
+    This is for every account of the sandbox, so one call restarts a test with several merchants.
     """
     tx.forget()
     rate_limit.forget(tx)
@@ -78,7 +78,7 @@ def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
 
 
 def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.Simulated:  # noqa: ARG001  one signature
-    """POST /sandbox/simulation: do the commands of a simulated month at their moments, for at most a second.
+    """POST /sandbox/simulation: run the commands of a simulated month at their moments, for at most a second.
 
     Each is one commit, and what falls due before it happens first. The response tells from where to go on: those that
     are done already are not done again. Raises StateConflict: the cursor is ahead of what is done. Raises

@@ -107,7 +107,7 @@ def _from_app(app: Mounted, url: str, headers: Mapping[str, str], body: bytes, t
 
 
 def _too_long(timeout_s: int) -> str:
-    return f"the answer took longer than {timeout_s} s"
+    return f"the response took longer than {timeout_s} s"
 
 
 def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:

@@ -24,7 +24,7 @@ def deprecate(
     *,
     operation_id: wire.PathOperation,
 ) -> shapes.Deprecated:
-    """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as one that will be gone; or unmark it.
+    """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as deprecated, or unmark it.
 
     Its responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict: it would be
     gone before it is deprecated.

@@ -143,7 +143,7 @@ class Driver:
     def _turn(self) -> Iterator[None]:
         # Who drives starts no more attempts once somebody waits, and those in flight end by this.
         if not self._lock.wait(self._store.gaps.delivery_timeout_s + _SLACK_S):
-            raise StateConflict("The clock is being advanced already.", code="clock_busy")
+            raise StateConflict("The clock is already being advanced.", code="clock_busy")
         try:
             yield
         finally:

@@ -234,7 +234,7 @@ class _Application:
             if NOT_WHOLE in environ:
                 raise environ[NOT_WHOLE]
             if _length_of(environ) is None:
-                raise InvalidRequest("The request cannot be read: its Content-Length is no number.")
+                raise InvalidRequest("The request cannot be read: its Content-Length is not a number.")
         except ApiError as error:
             # A refusal where there is an operation is one of its responses.
             return self._exchanges.refuse(request, error, operation, whoever=True)
@@ -299,7 +299,7 @@ def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
 
 def _gone(operation: Operation) -> ApiError:
     """Why an assumed operation is not there."""
-    message = f"The service offers no such operation, by the choice of {operation.gone[0]} in the register of gaps."
+    message = f"The service does not offer this operation, because of {operation.gone[0]} in the register of gaps."
     return NotFound(message, code="path_not_found", hint=f"The sandbox's own dashboard has it, below {wire.DASHBOARD}.")
 
 
@@ -307,7 +307,7 @@ def _none(request: Request, methods: _Methods) -> ApiError:
     """Why there is nothing: no such path, or none for this method."""
     offered = [name for name, each in methods.items() if not (isinstance(each, Operation) and each.gone)]
     if not offered:
-        return NotFound("There is no such path; /docs shows those that there are.", code="path_not_found")
+        return NotFound("There is no such path; /docs lists the paths.", code="path_not_found")
     allowed = ", ".join(offered)
     return MethodNotAllowed(f"{request.method} is not offered on this path, which takes {allowed}.", allow=allowed)
 

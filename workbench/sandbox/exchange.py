@@ -32,11 +32,11 @@ from workbench.sandbox.store import Store, Transaction
 _READS: Final = ("GET", "HEAD")
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
     scenarios.CONFLICT: lambda: StateConflict(
-        "Another request with this key is being answered, as the scenario says.",
+        "Another request with this key is in progress, as the scenario asks.",
         code="idempotency_conflict",
-        hint="Wait, and send the same again.",
+        hint="Wait, then send the same request again.",
     ),
-    scenarios.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario says."),
+    scenarios.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario asks."),
 }
 """What a scenario responds with before anything is done."""
 
@@ -247,7 +247,7 @@ def _scenario_of(request: Request, operation: Operation) -> str | None:
     if asked is None or asked in operation.scenarios:
         return asked
     offered = ", ".join(operation.scenarios)
-    hint = f"Offered are {offered}." if offered else "This operation takes none."
+    hint = f"This operation takes {offered}." if offered else "This operation takes none."
     message = f"Sandbox-Scenario {asked[:40]!r} is not offered here."
     raise InvalidRequest(message, code="scenario_unknown", param="Sandbox-Scenario", hint=hint)
 
@@ -271,7 +271,7 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
     arguments = (tx, caller) if body is None else (tx, caller, body)
     result = operation.run(*arguments, **named)
     if caller.scenario == scenarios.SERVER_ERROR_AFTER:
-        failure = ServiceFailed("The service failed after it had done what was asked, as the scenario says.")
+        failure = ServiceFailed("The service failed after it had done what was asked, as the scenario asks.")
         return _problem(tx, call, request, operation, failure)._replace(payment=_payment_of(result))
     if isinstance(result, Refused):
         refused = _problem(tx, call, request, operation, result.error)

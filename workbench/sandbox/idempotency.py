@@ -41,7 +41,7 @@ def key_of(tx: Transaction, request: Request, operation: Operation) -> str | Non
     found = KEY.fullmatch(given)
     if found is None:
         message = "Idempotency-Key must be one key of 1 to 255 printable ASCII characters."
-        hint = "One that holds a comma goes in quotes; two headers are no key."
+        hint = "Put a key with a comma in quotes; send the header once."
         raise InvalidRequest(message, code="idempotency_key_invalid", param="Idempotency-Key", hint=hint)
     return found[2] or _ESCAPED.sub(r"\1", found[1])
 
@@ -65,7 +65,7 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Response | None:
         return None
     if kept.body_digest != _digest(request.body):
         refuse, code = _REUSED[tx.gaps.reused_key_status], IdempotencyKeyReused.default_code
-        message = "This Idempotency-Key came with another body before."
+        message = "This Idempotency-Key was used before with another body."
         raise refuse(message, code=code, param="Idempotency-Key", hint="Use a new key.")
     return Response(kept.status, kept.content_type, kept.body.encode(), {"Idempotent-Replayed": "true"}, kept.payment)
 

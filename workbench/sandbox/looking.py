@@ -20,7 +20,7 @@ _MAX_STATUS: Final = 99
 
 
 def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> control.Found[control.Payment]:
-    """GET /sandbox/payments: the intents, and the charges without one, newest first, as they are searched for."""
+    """GET /sandbox/payments: search the intents, and the charges without an intent, newest first."""
     states = tuple(query.status.split(",")) if query.status else ()
     checks.check_known(states, control.PAYMENT_STATES, "is no state of a payment; they are", param="status")
     also = _between(query, "created_ms")
@@ -53,7 +53,7 @@ def payment(tx: Transaction, caller: Caller, *, payment_id: wire.PathPayment) ->
 
 
 def requests(tx: Transaction, caller: Caller, *, query: wire.RequestsQuery) -> control.Found[control.LoggedRequest]:  # noqa: ARG001  one signature
-    """GET /sandbox/requests: the requests to the service, newest first, as they are searched for."""
+    """GET /sandbox/requests: search the requests to the service, newest first."""
     also = _between(query, "at_ms")
     if query.search is not None:
         also.append(transaction.called(query.search))

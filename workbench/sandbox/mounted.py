@@ -61,7 +61,7 @@ class Nobody:
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Answer:  # noqa: ARG002  as of any
         """No answer. Raises NoAnswer."""
-        message = "no application answers there yet: bench.deliver_to(app)"
+        message = "no application is there yet: use bench.deliver_to(app)"
         raise NoAnswer(message)
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ def free_port(host: str, port: int) -> Port:
             probe.bind((address, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                message = f"Something listens on {address}:{port} already."
+                message = f"Another program listens on {address}:{port} already."
                 raise PortTaken(message, hint=_ANOTHER_PORT, port=port) from None
             reason = (error.strerror or str(error)).lower()
             message = f"Nothing can listen on {address}:{port} here: {reason}."
@@ -65,5 +65,5 @@ def _resolved(host: str, port: int) -> tuple[int, str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
-        raise ServeRefused(f"{host!r} is no address of this machine.", hint="Name one with --host.") from None
+        raise ServeRefused(f"{host!r} is not an address of this machine.", hint="Name one with --host.") from None
     return found[0], str(found[4][0])

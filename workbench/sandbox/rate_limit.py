@@ -36,8 +36,8 @@ def check(tx: Transaction, account: str) -> None:
     """Raises RateLimited: the calls of this time are used up."""
     quota = QUOTAS[tx.gaps.rate_limit]
     if quota is not None and (window := _window(tx, account, quota)).left == 0:
-        message = f"The account has made {quota.calls} calls in {quota.window_s} s, and may make no more."
-        hint = f"Wait {window.ends_s} s, and send the same again."
+        message = f"The account has made {quota.calls} calls in {quota.window_s} s and may make no more for now."
+        hint = f"Wait {window.ends_s} s, then send the same request again."
         raise RateLimited(message, hint=hint, retry_after_s=window.ends_s)
 
 

@@ -91,7 +91,7 @@ class Exchange:
             self._call, target=whole(self._call.target), request=replace(sent, headers=headers, body=whole(sent.body))
         )
         if masked == number or call == self._call:
-            message = f"number is not one that is masked in this call: {masked} does not stand in it."
+            message = f"number is not one that is masked in this call: {masked} does not occur in it."
             raise InvalidRequest(message, code="parameter_invalid", param="number")
         return Exchange({**self._row, "detail": to_builtins(call)}, self._context)
 

@@ -189,9 +189,9 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
             for row in sorted(found, key=lambda row: row["source"] or "")
         )
         raise ReconcileRefused(
-            f"What is carried forward was reconciled already, and is told again: {text}.",
-            hint="Give the statement that follows; of periods that overlap, leave out the lines that were settled with "
-            "skip_settled=True, or --skip-settled.",
+            f"These lines were already reconciled, and are reported again: {text}.",
+            hint="Use the next statement. If periods overlap, leave out the settled lines with skip_settled=True or "
+            "--skip-settled.",
         )
 
 

@@ -45,7 +45,7 @@ class DecisionTable:
         self, breaks: pd.DataFrame, path: Path, who: str = "", suggestions: pd.DataFrame | None = None
     ) -> None:
         if path.suffix.lower() != files.CSV:
-            raise ReconcileRefused(f"Decisions are kept in a .csv file, and {path.name} is none.")
+            raise ReconcileRefused(f"Decisions are kept in a .csv file, and {path.name} is not one.")
         self.path = path
         self.who = who
         # What a rule decides needs nobody, and what may still follow waits.
@@ -83,7 +83,7 @@ class DecisionTable:
             old = before.get(name)
             if old is not None and old["who"] != each["who"] and not replace:
                 text = f"{old['who']} has decided about {name}: {old['verdict']}, {old['why']}."
-                raise ReconcileRefused(text, hint="With replace=True your decision takes its place.")
+                raise ReconcileRefused(text, hint="Pass replace=True to replace that decision.")
             new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **each, "when": now}
         # They are read as they will be from the file: what it would not take is not written.
         kept = [row for row in self._in_file() if new.keys().isdisjoint(ids_of(row))]

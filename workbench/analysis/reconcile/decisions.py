@@ -171,7 +171,7 @@ def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
     declared, kinds = {"name": f"rule {number}", **given}, get_type_hints(Rule)
     if unknown := [each for each in declared if each not in kinds]:
         hint = f"A rule has {', '.join(each.name for each in fields(Rule))}."
-        raise ReconcileRefused(f"Rule {number} in {file} has {', '.join(unknown)}, which no rule has.", hint=hint)
+        raise ReconcileRefused(f"Rule {number} in {file} has {', '.join(unknown)}, which no rule takes.", hint=hint)
     for name, value in declared.items():
         try:
             declared[name] = msgspec.convert(value, kinds[name])
@@ -227,7 +227,7 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
 
 def _content(given: object, what: str) -> tuple[Path, bytes]:
     if not isinstance(given, str | Path):
-        raise ReconcileRefused(f"The {what} are a {type(given).__name__}, which is no path.")
+        raise ReconcileRefused(f"The {what} are a {type(given).__name__}, which is not a path.")
     path = Path(given)
     try:
         return path, path.read_bytes()
@@ -461,7 +461,7 @@ def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame
         for who, counts in by_whom(breaks).items()
     ]
     states = Counter(decisions["state"])
-    parts = [f"Decided by {listed(said)}" if said else "Nobody has decided anything"]
+    parts = [f"Decided by {listed(said)}" if said else "No break has been decided"]
     if states[APPLIED]:
         parts.append(f"last on {max(decisions.loc[decisions['state'] == APPLIED, 'when'], key=_instant)}")
     parts += [f"{states[STALE]:,} stale"] if states[STALE] else []
@@ -478,8 +478,8 @@ def stale_words(decisions: pd.DataFrame) -> str:
     stale = decisions.loc[decisions["state"] == STALE, ["break", "account", "key"]].fillna("")
     shown = ["/".join(each).rstrip("/") for each in stale.head(_FEW).to_numpy()]
     more = ", …" if len(stale) > _FEW else ""
-    text = f"{len(stale):,} {'decision is' if len(stale) == 1 else 'decisions are'} stale, since what is open is not "
-    text += f"what it was: {', '.join(shown)}{more}. Decide again about what is still open"
+    text = f"{len(stale):,} {'decision is' if len(stale) == 1 else 'decisions are'} stale, because the open "
+    text += f"breaks have changed: {', '.join(shown)}{more}. Decide again about those that are still open"
     return text if shown else ""
 
 

@@ -119,7 +119,7 @@ class Source:
             is_money = any(name.endswith("_minor") for name in wrong)
             raise ReconcileRefused(
                 f"{self.side.called} has columns of another type: {text}.",
-                hint="No float holds money: give minor units as integers." if is_money else self.side.file_from,
+                hint="Money cannot be a float: give minor units as integers." if is_money else self.side.file_from,
                 wrong=tuple(wrong),
             )
 
@@ -235,7 +235,7 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
         return Source(ARROW, pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]), side)
     if kind is None:
         raise ReconcileRefused(
-            f"{side.called} is a {type(given).__name__}, which is no table that can be reconciled.",
+            f"{side.called} is a {type(given).__name__}, which is not a table that can be reconciled.",
             hint=f"Give {side.first}a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB "
             "relation or Parquet's path.",
         )
@@ -253,7 +253,7 @@ def _files(path: Path, side: Side) -> list[Path]:
     except OSError as problem:
         raise ReconcileRefused(f"{side.called} cannot be read: {path.name}: {problem.strerror}.") from problem
     if not there:
-        raise ReconcileRefused(f"{side.called}: no file is at {path}.")
+        raise ReconcileRefused(f"{side.called}: there is no file {path}.")
     return there
 
 

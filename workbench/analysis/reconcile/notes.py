@@ -31,8 +31,8 @@ def _far(file: StatementFile, closing: Mapping[str, int]) -> Iterator[str]:
         if (last - before).days > max(_FAR, (before - first).days):
             rows = int((days == last).sum())
             yield (
-                f"{file.account} closes on {last}, by {rows:,} of {len(days):,} rows of {file.name}, whose last day "
-                f"before is {before}. Is the year mistaken? As of {before} (as_of, --as-of) it closes nothing."
+                f"{file.account} closes on {last} because of {rows:,} of {len(days):,} rows of {file.name}; the "
+                f"day before that is {before}. Check the year; with --as-of {before} (as_of) these rows close nothing."
             )
 
 
@@ -44,8 +44,8 @@ def _unopened(inputs: Inputs, carried: CarryForward | None, closing: Mapping[str
     told = books.rows.loc[books.rows["balance_minor"].notna(), "account"].unique()
     if silent := sorted(books.account_names.get(each, each) for each in {*closing}.difference(told)):
         yield (
-            f"{books.name} tells no balance of {' and '.join(silent)}: it is taken to open as the statement does, so "
-            "that the proof is of what moved. A column balance, or balance_minor, lets the openings be compared."
+            f"{books.name} has no balance for {' and '.join(silent)}: the statement's opening balance is used, so the "
+            "proof covers only the movements. To compare the openings, add a column balance or balance_minor."
         )
 
 
@@ -60,28 +60,28 @@ def _unnumbered(inputs: Inputs, carried: CarryForward | None) -> Iterator[str]:
     rows = zip(*(books.rows[name] for name in ("account", "key", "business_date")), strict=True)
     taken = [(account, key) for account, key, day in rows if account in last and day <= last[account]]
     if many := len(taken):
-        text = f"{books.name} has {many:,} {'row' if many == 1 else 'rows'} dated up to the last close, which are taken"
+        text = f"{books.name} has {many:,} {'row' if many == 1 else 'rows'} dated up to the last close, which count"
         late, said = sorted({key for account, key in taken if has_key(key) and (account, key) in asked}), ""
         if late:
             named = f"{', '.join(late[:_FEW])}{', …' if len(late) > _FEW else ''}"
             said = f" {'An open break has the key' if len(late) == 1 else 'Open breaks have the keys'} {named}."
         yield (
-            f"{text} as read then, though some may have been booked since.{said} Declare a column that "
-            "counts the bookings as number, and those are read."
+            f"{text} as read then, though some may have been booked since.{said} To read those too, declare a column "
+            "that numbers the entries as number."
         )
 
 
 def _phones(carried: CarryForward | None, key: PhoneKey, unsure: int) -> Iterator[str]:
     """Of a key that is new, and of customers' numbers that could not be compared."""
     if key.made:
-        yield f"{key.made} was not there, and is a new key for customers' numbers: give it in every later run."
+        yield f"{key.made} did not exist; it is a new key for customers' numbers. Give it in every later run."
     hashes: list[str] = [] if carried is None else carried.rows["phone_hash"].dropna().tolist()
     other = sum(bool(each) and not each.startswith(key.id + OF) for each in hashes)
     if other:
         rows = "row brought forward has" if other == 1 else "rows brought forward have"
         text = f"{other:,} {rows} the customer's number hashed under another key than this run's"
-        yield f"{text}, and nothing is paired by it. {GIVE_THE_KEY}"
+        yield f"{text}, so nothing is paired by it. {GIVE_THE_KEY}"
     elif unsure:
         rows = f"{unsure:,} open row{'s' if unsure > 1 else ''}"
-        text = f"{rows} may have a partner by the masked number, and nothing is paired by it: one of the two was"
+        text = f"{rows} may match by the masked number, but are not paired: one of the two was"
         yield f"{text} carried forward without a hash of the number, or read under another key. {GIVE_THE_KEY}"

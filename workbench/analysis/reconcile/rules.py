@@ -100,7 +100,7 @@ class Tolerance:
         if "amount" not in named or any(each not in PAIR_FIELDS for each in named):
             raise ReconcileRefused(
                 f"Tolerance takes names of {', '.join(PAIR_FIELDS)} as `pair_by`, amount among them, not {given!r}.",
-                hint='Rows of a bank pair by pair_by=("amount", "day").',
+                hint='For rows of a bank, use pair_by=("amount", "day").',
             )
         object.__setattr__(self, "pair_by", tuple(each for each in PAIR_FIELDS if each in named))
 

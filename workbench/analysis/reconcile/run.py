@@ -113,13 +113,13 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     >>> reconcile("ledger.parquet", "statement.parquet").breaks  # doctest: +SKIP
     """
     if not isinstance(tolerance, Tolerance | None):
-        raise ReconcileRefused(f"{tolerance!r} is no Tolerance.", hint="Tolerance(amount_minor=1), for example.")
+        raise ReconcileRefused(f"{tolerance!r} is not a Tolerance.", hint="Tolerance(amount_minor=1), for example.")
     if not isinstance(carry_forward, CarryForward | None):
         raise ReconcileRefused(
-            f"{carry_forward!r} is no CarryForward.", hint="Give the `carry_forward` of an earlier result."
+            f"{carry_forward!r} is not a CarryForward.", hint="Pass the `carry_forward` of an earlier result."
         )
     if as_of is not None and (not isinstance(as_of, date) or isinstance(as_of, datetime)):
-        raise ReconcileRefused(f"{as_of!r} is no day.", hint="as_of=date(2026, 1, 31), for example.")
+        raise ReconcileRefused(f"{as_of!r} is not a day.", hint="as_of=date(2026, 1, 31), for example.")
     check_whole("cut_off", cut_off, "reconcile()")
     told, *told_in = ([],) if decisions is None else decisions_in(decisions)
     own, *own_in = ((),) if rules is None else rules_in(rules)
@@ -147,7 +147,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         if isinstance(problem, runs_on.failures):
             names = " and ".join(each.name for each in (inputs.ledger, *inputs.statements))
             text = f"{names} cannot be compared: {str(problem).strip().splitlines()[0]}."
-            hint = "Either a file is damaged, and is to be exported again, or 64 bits do not hold a number or a sum."
+            hint = "A file may be damaged: export it again. Or a number or a sum is too large for 64 bits."
             raise ReconcileRefused(text, hint=hint) from problem
         raise
 
@@ -193,10 +193,10 @@ class _Run:
         theirs = self.engine.loaded(rows_of(self.engine, statement, STATEMENT))
         new = totals(self.engine, theirs)
         if nameless := sorted({str(line["source"]) for line in new if line["account"] is None}):
-            raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not say of which account they are.")
+            raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not name their account.")
         found = books(self.engine, theirs, new, self.inputs.reported, self.as_of)
         if not found:
-            raise ReconcileRefused("The statement has no rows, so that it is of no account.")
+            raise ReconcileRefused("The statement has no rows, so its account is unknown.")
         accounts = sorted({book.account for book in found})
         ledger = self.inputs.ledger.load(self.engine, LEDGER_READ)
         ours = self.engine.loaded(rows_of(self.engine, ledger, LEDGER))

@@ -100,7 +100,7 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
 
 
 def few_special_of(rows: Frame) -> Frame:
-    """The same of few rows of this run alone, which are here, and of which no line stands twice."""
+    """The same of few rows of this run alone, which are here, and of which no line occurs twice."""
     here = HERE.collect(rows)
     here = here.set_column(here.column_names.index("source"), "source", here["source"].fill_null(""))
     here = here.append_column("ends", pc.utf8_slice_codeunits(here["phone"], -3))

@@ -73,7 +73,7 @@ def unreadable(result: Reconciled) -> list[str]:
         if count and 2 * count >= rows and len(mine):
             reason = shortened(" ".join(mine["reason"].iloc[0].split()), _REASON, counts_mark=False)
             called = name if sha256 or side != "ledger" else "the ledger"
-            text = f"{count:,} of {rows:,} rows of {called} are unreadable: is the layout right?"
+            text = f"{count:,} of {rows:,} rows of {called} cannot be read: check the layout."
             found.append(f"{text} First reason: {reason.removeprefix(_UNUSABLE)}")
     return found
 
@@ -98,7 +98,7 @@ def headline(result: Reconciled) -> str:
     if again := sum(
         count for code, count in python_rows(result.summary, "code", "statement_rows") if code == TOLD_AGAIN
     ):
-        text += f". {counted(again, 'line')} told again by files that overlap, or settled before, counted once"
+        text += f". {counted(again, 'line')} repeated in overlapping files, or settled before, counted once"
     return " ".join([*unreadable(result), *blank, f"{text}.", _proof_in_short(result)])
 
 
@@ -129,8 +129,8 @@ def proofs(result: Reconciled) -> list[str]:
 
 _PARTS: Final = (
     ("breaks_minor", "the breaks"),
-    ("tolerated_minor", "what was tolerated"),
-    ("brought_minor", "what earlier runs left"),
+    ("tolerated_minor", "differences within the tolerance"),
+    ("brought_minor", "open items of earlier runs"),
 )
 
 
@@ -151,7 +151,7 @@ def _proof(row: Mapping[str, Any]) -> str:
     else:
         text += " They agree"
     if not row["holds"] and row["note"]:
-        return f"{text}. It does not hold, since {row['note']}."
+        return f"{text}. It does not hold because {row['note']}."
     return f"{text}{', ' if row['note'] == EXACT else '; '}{row['note']}." if row["note"] else f"{text}."
 
 

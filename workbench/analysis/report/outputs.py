@@ -64,7 +64,7 @@ def write_breaks(result: Reconciled, path: Path | str, *, excel: str | None = No
     """
     target = Path(path)
     if excel and not is_csv(target):
-        raise ReportRefused(f"{target} is not written for a spreadsheet's reader of text: that is for .csv files.")
+        raise ReportRefused(f"{target} cannot be written with excel: only .csv files can.")
     if excel not in {None, ANY, *LOCALES}:
         raise ReportRefused(f"There is no locale {excel!r}; there are {', '.join(LOCALES)}.")
     local = LOCALES.get(excel or ANY)
@@ -144,7 +144,7 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
             *read,
             *map(Path.resolve, outs),
         }:
-            raise ReportRefused(f"{_beside(out)} cannot be both: suggestions are written there, beside {out}.")
+            raise ReportRefused(f"{_beside(out)} cannot be written twice: the suggestions of {out} go there.")
     for place, out in enumerate(outs):
         if out.suffix.lower() not in WRITERS:
             known = ", ".join(WRITERS)

@@ -233,8 +233,8 @@ def currency_of(result: Reconciled, currency: str | None = None) -> str:
     if currency in there or (not currency and len(there) <= 1):
         return currency or "".join(there)
     raise ReportRefused(
-        f"There are accounts in {', '.join(there) or 'no currency'}; amounts of several are not added.",
-        hint="Say which: currency=…",
+        f"The accounts are in {', '.join(there) or 'no currency'}; amounts in several currencies are not added.",
+        hint="Choose one: currency=…",
     )
 
 

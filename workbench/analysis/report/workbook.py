@@ -151,7 +151,7 @@ def begins_as_formula(text: str) -> bool:
 def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes a Decimal and declares a float
     if abs(units) >= 10**_MAX_DIGITS:
         raise ReportRefused(
-            f"{number:,} has more than {_MAX_DIGITS} digits, and a spreadsheet would lose the last.",
+            f"{number:,} has more than {_MAX_DIGITS} digits, and a spreadsheet would round it.",
             hint="Write the breaks to a .csv or .parquet file, which hold every digit.",
         )
     return number

@@ -115,7 +115,7 @@ def prepared(out: Path) -> Iterator[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()):
-            raise SimulationRefused(f"{out} is not empty, and nothing in it is overwritten.", hint="Name a new folder.")
+            raise SimulationRefused(f"{out} is not empty; nothing in it is overwritten.", hint="Name a new folder.")
         statements.mkdir()
     except OSError as error:
         raise SimulationRefused(f"{out} cannot be written to: {error.strerror}.", hint="Name another folder.") from None

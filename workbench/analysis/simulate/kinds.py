@@ -277,7 +277,7 @@ def checked(breaks: Mapping[str, int] | None, payments: int) -> dict[str, int]:
         if name not in (*PLANTABLE, ALL):
             near = difflib.get_close_matches(str(name), PLANTABLE, n=1)
             raise SimulationRefused(
-                f"{name!r} is no kind of break; they are {', '.join(PLANTABLE)}, and {ALL} for each of them.",
+                f"{name!r} is not a kind of break; the kinds are {', '.join(PLANTABLE)}, and {ALL} for each of them.",
                 hint=f"Did you mean {near[0]}?" if near else "",
                 kinds=PLANTABLE,
             )

@@ -239,7 +239,7 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
     """See `Workbench.simulate`."""
     _check_size(payments, days)
     if out is None and breaks is not None:
-        raise SimulationRefused("Breaks are planted in statements: say with `out` where those go.")
+        raise SimulationRefused("Breaks are planted in statements: name their folder with `out`.")
     asked = kinds.checked(breaks, payments)
     gaps = _usable(session.control)
     with ExitStack() as closing:
@@ -289,8 +289,8 @@ def _usable(control: SandboxControl) -> Gaps:
     """The register of a sandbox with which a month can be simulated. Raises SimulationRefused: it cannot."""
     if control.clock().mode != "manual":
         raise SimulationRefused(
-            "The clock of this sandbox runs by itself, and a month of it takes a month.",
-            hint="Serve one whose clock is moved: workbench serve --clock manual.",
+            "The clock of this sandbox runs in real time, so a month would take a month.",
+            hint="Serve one with a manual clock: workbench serve --clock manual.",
         )
     in_force = control.in_force()
     for name, value in _NEEDED.items():

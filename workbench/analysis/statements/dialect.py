@@ -133,7 +133,7 @@ def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
     if head.startswith(_OLD_OFFICE):
         if _ENCRYPTED in path.read_bytes():
             raise refused(path.name, "is encrypted.", hint="Open it with its password and save it without one.")
-        raise refused(path.name, "is a workbook of the kind before .xlsx.", hint="Save it as .xlsx or .csv.")
+        raise refused(path.name, "is a workbook of a format older than .xlsx.", hint="Save it as .xlsx or .csv.")
     for mark, (what, hint) in _OTHERS.items():
         if head.lstrip().lower().startswith(mark):
             raise refused(path.name, f"is {what}, whatever its name says.", hint=hint)

@@ -215,12 +215,12 @@ class Draft:
         """
         target = Path(path)
         if target.suffix != SUFFIX:
-            raise refused(str(path), f"ends otherwise: a layout is a {SUFFIX} file.")
+            raise refused(str(path), f"is not a layout: its name must end in {SUFFIX}.")
         try:
             with target.open("w" if replace else "x", encoding="utf-8", newline="\n") as handle:
                 handle.write(self.toml)
         except FileExistsError:
-            raise refused(str(path), "is there already.", hint="Give another name, or ask to replace it.") from None
+            raise refused(str(path), "is there already.", hint="Give another name, or replace it.") from None
         except OSError as wrong:
             raise refused(str(path), f"cannot be written: {wrong.strerror}.") from None
 

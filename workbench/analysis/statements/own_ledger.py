@@ -212,13 +212,11 @@ class _Taken(NamedTuple):
 def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as `read_ledger` has it
     if is_address(source):
         if query is None:
-            raise StatementRefused(
-                "A database is asked by a query.", hint="Pass query='ledger.sql', or the query itself."
-            )
+            raise StatementRefused("A database needs a query.", hint="Pass query='ledger.sql', or the query itself.")
         name, sql = _sql(query)
         return _Taken(name, hashlib.sha256(sql.encode()).hexdigest(), fetched(source, sql, name))
     if query is not None:
-        raise StatementRefused("A query is for a database.", hint="Pass its address: postgresql://… or sqlite:///….")
+        raise StatementRefused("query= needs a database.", hint="Pass its address: postgresql://… or sqlite:///….")
     if isinstance(source, str | Path):
         path = Path(source)
         digest = digest_of(path)
@@ -233,7 +231,7 @@ def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as
         lazy = nw.from_native(source).lazy()
     except TypeError:
         hint = "Pass a file's path, a DataFrame, an Arrow table, or a database's address with a query."
-        raise StatementRefused(f"A ledger is wanted, and {type(source).__name__} is none.", hint=hint) from None
+        raise StatementRefused(f"Give a ledger; {type(source).__name__} is not one.", hint=hint) from None
     return _Taken(name, None, _arrow(name, lambda: lazy.collect(backend="pyarrow").to_native()))
 
 
@@ -321,7 +319,7 @@ def _read(
     if "account" not in found.places:
         account = agreed(name, "account", account, said.account, layout.account)
     elif account:
-        raise refused(name, f"says of each row which account it is of, and {account!r} was passed.")
+        raise refused(name, f"names the account of each row, but {account!r} was passed too.")
     whole_currency = agreed(name, "currency", currency and currency.strip().upper(), said.currency, layout.currency)
     more, same = _More(found), {"statement": name, "account": account or ""}
 

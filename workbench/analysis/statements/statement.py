@@ -176,7 +176,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     Raises StatementRefused: the file cannot be read without guessing. Raises PhoneKeyRefused: that is no key.
     """
     if not isinstance(path, str | Path):
-        raise StatementRefused(f"The path of a statement's file is wanted, not {path!r}.")
+        raise StatementRefused(f"Give the path of a statement's file, not {path!r}.")
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
     tried = tried_layouts(layout, layouts)
@@ -223,7 +223,7 @@ def tried_layouts(
     if isinstance(layout, Layout):
         return (layout,)
     if not isinstance(layout, str | Path | None):
-        raise StatementRefused(f"A layout is wanted, Layout(name=…, …) or its name, not a {type(layout).__name__}.")
+        raise StatementRefused(f"Give a layout, Layout(name=…, …) or its name, not a {type(layout).__name__}.")
     if layout is not None and Path(layout).suffix == SUFFIX:
         return (layout_in(Path(layout)),)
     own = [each if isinstance(each, Layout) else layout_in(Path(each)) for each in _given(layouts)]
@@ -246,7 +246,7 @@ def _given(layouts: str | Path | Iterable[Layout | str | Path]) -> Iterable[Layo
         return layouts
     found = sorted(Path(layouts).glob(f"*{SUFFIX}"))
     if not found:
-        raise StatementRefused(f"{layouts} is no folder with layouts: there is no {SUFFIX} file in it.")
+        raise StatementRefused(f"{layouts} is not a folder of layouts: it has no {SUFFIX} file in it.")
     return found
 
 

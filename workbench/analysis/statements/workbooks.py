@@ -59,7 +59,7 @@ def inspected(path: Path) -> dict[str, Failed]:
         if len(members) < len(book.infolist()):
             raise BadZipFile("a part is in it twice")
         if {"xl/workbook.bin", "mimetype"} & members.keys():
-            raise refused(path.name, "is a workbook of another kind than .xlsx.", hint="Save it as .xlsx or .csv.")
+            raise refused(path.name, "is a workbook, but not .xlsx.", hint="Save it as .xlsx or .csv.")
         return _Inspection(path, book, members).failed()
 
 
@@ -127,7 +127,7 @@ class _Inspection:
             raise self._too_large(
                 f"{called} goes from A1 to {far}, {rows * columns:,} cells with the empty ones, "
                 f"and at most {MOST_CELLS:,} are read",
-                f"Delete what stands at {far} if it is a stray cell, or save the sheet as .csv.",
+                f"If {far} is a stray cell, delete it; or save the sheet as .csv.",
             )
         return cells
 

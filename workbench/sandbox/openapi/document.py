@@ -20,41 +20,38 @@ Schema = dict[str, Any]
 
 _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No real money, no real customer.
 
-- **Keys.** `sk_test_…` on a server, `pk_test_…` in a checkout. Intents and plants take a bearer, charges HTTP Basic
-  with the key as user name and no password, assumed operations either. A live key is refused.
-- **Errors** are `application/problem+json`; each code is explained at [/docs/errors](/docs/errors).
-- **At the door**, before an operation is looked for: a name in `Host` that is not this machine's is answered 421, none
-  or several 400, a page of another `Origin` 403, unless it is let in by `--allow-origin` to what a publishable key
-  may call; a body that does not arrive within ten seconds 408, one that breaks
-  off 400.
-- **Methods.** HEAD is answered as GET, without the body. Others that are not described here, OPTIONS among them,
-  are answered 405 with `Allow`.
-- **Request-Id** stands in every answer and names the call in the trace. What is no HTTP, or has headers beyond all
-  measure, `workbench serve` refuses before it is a call: such an answer has none.
-- **Looking.** A GET with the header `Sandbox-Unseen` leaves no trace and takes no number, so that whoever watches
-  changes nothing.
-- **Failures** can be had on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
-- **Examples** of answers and events are of one run, the register of gaps at its defaults, with secrets masked.
-- **Provenance.** `x-provenance` tells what the interface shows (`documented`), what it leaves open and this sandbox
-  has settled (`assumed`), and what no real service has (`sandbox`); `x-section` names the section of the
-  [interface](/docs/interface). The header
-  `Sandbox-Provenance` tells the same of one answer, by its status and media type, with the rows of the register that
-  it relied on: `assumed; gaps="declined_status error_format"`.
+- **Keys.** Use `sk_test_…` on a server and `pk_test_…` in a checkout. Intents and plants take a bearer token; charges
+  take HTTP Basic, with the key as user name and no password; assumed operations take either. A live key is rejected.
+- **Errors** are `application/problem+json`; [/docs/errors](/docs/errors) explains each code.
+- **Before an operation is looked up**: a foreign name in `Host` gets 421, no or several `Host` headers 400, and a
+  page of another `Origin` 403, unless `--allow-origin` lets it call what a publishable key may call. A body that takes
+  longer than ten seconds gets 408, and an incomplete one 400.
+- **Methods.** HEAD returns what GET does, without the body. Methods that are not described here, such as OPTIONS, get
+  405 with `Allow`.
+- **Request-Id** is in every response and names the call in the trace. Only requests that are not HTTP, or have huge
+  headers, get a response without one.
+- **Watching.** A GET with the header `Sandbox-Unseen` leaves no trace and uses no number, so watching changes nothing.
+- **Failures** on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
+- **Examples** of responses and events come from one run with the register of gaps at its defaults; secrets are masked.
+- **Provenance.** `x-provenance` says what the interface shows (`documented`), what it leaves open and this sandbox
+  chose (`assumed`), and what no real service has (`sandbox`); `x-section` names the section of the
+  [interface](/docs/interface). The header `Sandbox-Provenance` says the same for one response, by its status and media
+  type, with the rows of the register that it relied on: `assumed; gaps="declined_status error_format"`.
 """
 _UNREQUESTED: Final = (wire.Event, wire.PlantError)
 """Answers that no operation names: what webhooks carry, and the documented error."""
 _OF_PANEL: Final = (
-    "The control plane, which no real service has: clock, handsets, operators, ledger, trace. It belongs to whoever "
-    "runs the sandbox: every secret key of it sees, and resets, what there is of all its accounts."
+    "What only a sandbox has: clock, handsets, operators, ledger, trace. Every secret key of the sandbox sees and "
+    "resets the data of all its accounts."
 )
 
 _TAGS: Final[Mapping[str, tuple[str, str]]] = {
-    "/v1/payment_intents": ("Payment intents", "An attempt to be paid: created, then confirmed with a wallet."),
-    "/v1/charges": ("Charges", "The one-call alternative, and what each attempt came to."),
-    "/v1/refunds": ("Refunds", "Money of a charge given back."),
+    "/v1/payment_intents": ("Payment intents", "A payment in two calls: created, then confirmed with a wallet."),
+    "/v1/charges": ("Charges", "Payments in one call, and the outcome of each attempt."),
+    "/v1/refunds": ("Refunds", "Refunds of charges."),
     "/v1/payouts": ("Payouts", "Cleared money sent to the merchant's bank."),
     "/v1/balance": ("Payouts", ""),
-    "/v1/webhook_endpoints": ("Webhooks", "Where events go, what has happened, and how it was delivered."),
+    "/v1/webhook_endpoints": ("Webhooks", "Webhook endpoints, events and their deliveries."),
     "/v1/events": ("Webhooks", ""),
     "/v1/deliveries": ("Webhooks", ""),
     "/v1/dead_letters": ("Webhooks", ""),
@@ -64,7 +61,7 @@ _TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "/sandbox": ("Sandbox", _OF_PANEL),
 }
 """Beginning of a path → the group of its operations and what it is about."""
-_SCENARIO = "What the operator or the service is asked to do with this call, so that a failure can be tested. Here: "
+_SCENARIO = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
 _HEADERS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "standard_webhooks": (
         ("webhook-id", "^evt_[0-9A-Za-z]{24}$", "The event's id, the same over retries: dedupe on it."),
@@ -198,7 +195,7 @@ def _key(operation: Operation, gaps: Gaps) -> Schema:
     shown = schemas.documented("2.3") if operation.needs_idempotency_key else schemas.open_in("8")
     says = (
         "One key of 1 to 255 printable ASCII characters, in quotes, or bare and without a comma. Within "
-        f"{gaps.idempotency_retention_s} s the same body, to the byte, gets the first answer again, with "
+        f"{gaps.idempotency_retention_s} s the same body, to the byte, gets the first response again, with "
         "`Idempotent-Replayed: true`; another one, such as the same JSON written another way, is refused."
     )
     if operation.no_store:

@@ -89,21 +89,21 @@ PLANT_ERROR: Final[Example] = {"error": 400, "message": "name is required."}
 _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
     400: ("parameter_missing", "currency is required.",
           {"param": "currency", "problems": (FieldProblem("/currency", "is required"),)}),
-    401: ("key_invalid", "The key is not one of this sandbox.", {}),
+    401: ("key_invalid", "The key does not belong to this sandbox.", {}),
     402: ("payment_declined", "The wallet holds less than the amount.",
           {"decline_code": "insufficient_funds", "charge": _CHARGE}),
-    403: ("key_not_allowed", "A publishable key may confirm and retrieve one intent, nothing else.", {}),
+    403: ("key_not_allowed", "A publishable key may only confirm and retrieve one intent.", {}),
     404: ("intent_not_found", "There is no payment intent 'pi_0'.", {"param": "id"}),
     405: ("method_not_allowed", "PUT is not offered on this path, which takes GET, POST.", {}),
-    409: ("state_conflict", "status is succeeded, which does not take cancel.",
+    409: ("state_conflict", "status is succeeded, which does not allow cancel.",
           {"param": "status", "current": "succeeded"}),
     413: ("body_too_large", "The body is over 1048576 bytes.", {}),
     415: ("media_type_unsupported", "Content-Type must be application/json, not text/plain.",
           {"param": "Content-Type"}),
-    422: ("idempotency_key_reused", "This Idempotency-Key came with another body before.",
+    422: ("idempotency_key_reused", "This Idempotency-Key was used before with another body.",
           {"param": "Idempotency-Key"}),
     429: ("rate_limited", "The account has made 100 calls in 60 s, and may make no more.", {"retry_after_s": 42}),
-    500: ("service_failed", "The service failed before it did anything, as the scenario says.", {}),
+    500: ("service_failed", "The service failed before it did anything, as the scenario asks.", {}),
 }  # fmt: skip
 
 

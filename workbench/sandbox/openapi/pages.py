@@ -3,6 +3,7 @@
 Nothing here asks for anything beyond this machine, and the browser is told to hold the pages to that.
 """
 
+import base64
 import hashlib
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
@@ -14,6 +15,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from workbench import resources
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES, OperatorNames
 from workbench.domain.gaps import Gaps, choices_of
@@ -23,6 +25,7 @@ from workbench.domain.phones import COUNTRY_CODE, OFFERED, OPERATORS
 from workbench.errors import NotFound
 from workbench.sandbox.messages import JSON, InForce, Request, Response
 from workbench.sandbox.openapi.document import document
+from workbench.sandbox.openapi.markdown import rendered
 from workbench.sandbox.operations import in_force
 from workbench.sandbox.provenance import OF_CODE
 
@@ -46,6 +49,9 @@ _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
     "docs.css": ("", _STYLE),
 }
 """Name → the package that it is from, ours for none, and its type. What is not here is not served."""
+_GUIDE: Final = "/docs/guide"
+_INDEX: Final = "index"
+"""The page of the documentation that leads to all others."""
 _CALLS: Final = (
     (
         "A customer pays 150.00 kwacha, 15000 ngwee:",
@@ -95,18 +101,65 @@ def errors(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one
 
 def interface(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /docs/interface: the interface, section by section, with the rows of the register that it leaves open."""
-    return _page("interface.html", sections=_sections(choices.gaps))
+    return _page("guide.html", document=rendered(_interface(choices.gaps), _served))
 
 
-def interface_markdown() -> str:
-    """The interface and the register at its defaults, in Markdown."""
-    return cast("str", _templates().get_template("interface.md").render(sections=_sections(Gaps()))).strip() + "\n"
+def guide(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
+    """GET /docs/guide, the index of the documentation, and /docs/guide/{name}, a page of it.
+
+    Raises NotFound: there is no such page.
+    """
+    name = request.path_params.get("name") or _INDEX
+    if name not in resources.guide():
+        raise NotFound(f"There is no page {name[:60]!r}; /docs/guide lists them.", code="path_not_found")
+    return _page("guide.html", document=rendered(markdown(name), _served))
 
 
-def interface_alone() -> str:
-    """The same as a page that needs no other file."""
-    style = _content("docs.css").decode()
-    return _text("interface.html", sections=_sections(Gaps()), style=_templates().filters["safe"](style))
+def names() -> tuple[str, ...]:
+    """The pages of the documentation, the index first, and the interface."""
+    return (*sorted(resources.guide(), key=lambda name: (name != _INDEX, name)), "interface")
+
+
+def markdown(name: str) -> str:
+    """A page of the documentation in Markdown; of the interface, with the register at its defaults."""
+    return _interface(Gaps()) if name == "interface" else resources.guide()[name].read_text("utf-8")
+
+
+def alone(name: str, *, linked: bool) -> str:
+    """The same as a page that needs no other file; `linked` to the others, which stand beside it."""
+    style = _templates().filters["safe"](_content("docs.css").decode())
+    return _text("guide.html", document=rendered(markdown(name), _beside if linked else _within), style=style)
+
+
+def _within(href: str) -> str | None:
+    """A place on the same page; a picture, as one that needs no other file."""
+    if href.endswith(".png"):
+        picture = resources.fixture(href.rpartition("/")[2]).read_bytes()
+        return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+    return href if href.startswith("#") else None
+
+
+def _beside(href: str) -> str | None:
+    name, place = _leads_to(href)
+    return f"{name}.html{place}" if name else _within(href)
+
+
+def _served(href: str) -> str | None:
+    name, place = _leads_to(href)
+    path = {"interface": PAGE, _INDEX: _GUIDE}.get(name, f"{_GUIDE}/{name}")
+    return f"{path}{place}" if name else _within(href)
+
+
+def _leads_to(href: str) -> tuple[str, str]:
+    """The page of the documentation that a link in one leads to, empty for none, and the place on it with its #."""
+    path, sharp, place = href.partition("#")
+    name = path.rpartition("/")[2].removesuffix(".md")
+    return name if path.endswith(".md") and name in names() else "", sharp + place
+
+
+def _interface(gaps: Gaps) -> str:
+    text = _templates().get_template("interface.md").render(sections=_sections(gaps))
+    return cast("str", text).strip() + "\n"
 
 
 def _sections(gaps: Gaps) -> list[tuple[Section, Mapping[str, Mapping[str, str]]]]:
@@ -209,6 +262,8 @@ PAGES: Final[Mapping[str, Page]] = {
     "/docs/errors": errors,
     PAGE: interface,
     "/docs/test-numbers": test_numbers,
+    _GUIDE: guide,
+    f"{_GUIDE}/{{name}}": guide,
     "/docs/assets/{name}": asset,
 }
 """Path → what it shows."""

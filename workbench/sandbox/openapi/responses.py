@@ -19,15 +19,15 @@ _SHAPES_BY_DEFAULT: Final = {each.id: each.response for each in OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
 """The component of an error, by `error_format`."""
 
-_RETRY_AFTER: Final = {"type": "integer", "minimum": 1, "description": "Seconds until calls are taken again."}
+_RETRY_AFTER: Final = {"type": "integer", "minimum": 1, "description": "Seconds until calls are accepted again."}
 _BASIC_WORDS: Final[Mapping[int, str]] = {
-    400: "What was sent is not valid; the same request will never succeed.",
+    400: "The request is not valid; the same request will never succeed.",
     401: "No valid key or token.",
     402: "The customer or the operator said no; the charge that failed is named.",
     403: "A valid key that may not do this.",
     404: "There is no such object.",
-    405: "The path does not take this method; `Allow` tells which it takes.",
-    409: "The object is in a state that does not take this.",
+    405: "The path does not accept this method; `Allow` lists those that it accepts.",
+    409: "The object's current state does not allow this.",
     413: "The body is over 1 MiB.",
     415: "The body is not JSON.",
     422: "The idempotency key came with another body before.",

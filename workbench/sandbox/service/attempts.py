@@ -66,7 +66,7 @@ def settled_by_query(tx: Transaction, charge: Charge) -> wire.Charge:
     """
     session = tx.sessions.first(charge=charge.id)
     if charge.status != payments.PENDING or session is None or session.screen != ussd.APPROVED:
-        message = f"The charge is {charge.status} and waits for no answer of the operator."
+        message = f"The charge is {charge.status} and is not waiting for the operator's answer."
         raise StateConflict(message, code="nothing_to_ask", param="charge", current=charge.status)
     # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
@@ -192,9 +192,9 @@ def _down_until_ms(tx: Transaction, provider: str) -> int | None:
 
 
 def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:  # noqa: ARG001  one signature
-    """POST /sandbox/operator/script: what the next attempts on a number come to, in order."""
+    """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
     phone = checks.read_phone(tx.gaps, body.phone).e164
-    says = "cannot be scripted; what can is"
+    says = "cannot be scripted; these can be:"
     checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > control.MAX_ANSWERS:
         raise InvalidRequest(f"answers are at most {control.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
@@ -206,7 +206,7 @@ def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scr
 
 
 def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.OperatorState:  # noqa: ARG001  one signature
-    """POST /sandbox/operator/outage: an operator is down for so many seconds from now; 0 ends it."""
+    """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
     for_ms = checks.whole_ms(body.seconds, control.MAX_OUTAGE_S)
     provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
     if before := tx.outages.get(provider):
@@ -218,7 +218,7 @@ def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.Ope
 
 
 def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorState]:  # noqa: ARG001  one signature
-    """GET /sandbox/operator: each operator, and until when it is down."""
+    """GET /sandbox/operator: each operator, with the end of its outage."""
     until = {each: _down_until_ms(tx, each) for each in OFFERED[tx.gaps.zed_mobile]}
     return control.Rows([control.OperatorState(each, ends_ms and ends_ms // 1000) for each, ends_ms in until.items()])
 

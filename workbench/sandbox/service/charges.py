@@ -14,7 +14,7 @@ URL = "/v1/charges"
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
-    """POST /v1/charges: ask the customer and, by default, answer within the call."""
+    """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.lower)
         money = every.read(checks.charge_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
@@ -54,7 +54,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Cha
 
 
 def retrieve(tx: Transaction, caller: Caller, *, charge_id: wire.PathCharge) -> wire.Charge:
-    """GET /v1/charges/{charge_id}: a charge as it is now."""
+    """GET /v1/charges/{charge_id}: retrieve a charge."""
     return _shown(tx, found(tx, caller, charge_id))
 
 

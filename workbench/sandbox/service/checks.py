@@ -215,5 +215,5 @@ def live_key() -> AuthenticationFailed:
     return AuthenticationFailed(
         "This is a live key, and this is the sandbox: nothing live was touched, no money moved.",
         code="live_key_in_sandbox",
-        hint="Use a key that begins sk_test_ or pk_test_, and roll the live key if others could see this call.",
+        hint="Use a key that begins with sk_test_ or pk_test_, and roll the live key if others could see this call.",
     )

@@ -116,12 +116,12 @@ def drop(tx: Transaction, delivery_id: str) -> None:
 
 
 def event(tx: Transaction, caller: Caller, *, event_id: wire.PathEvent) -> msgspec.Raw:
-    """GET /v1/events/{event_id}: an event, to the byte as it is sent."""
+    """GET /v1/events/{event_id}: an event, byte for byte as it is sent."""
     return _sent(_event(tx, caller, event_id))
 
 
 def events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> lists.Listed[msgspec.Raw]:
-    """GET /v1/events: the events, newest first: of one type or family, from a moment on, in which a text stands."""
+    """GET /v1/events: the events, newest first, by type or family, start moment and text."""
     equals, also = dict[str, tuple[str, ...]](), list[Condition]()
     if query.type is not None:
         types = webhooks.types_of(tx.gaps.event_types)
@@ -140,7 +140,7 @@ def retrieve(tx: Transaction, caller: Caller, *, delivery_id: wire.PathDelivery)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> lists.Listed[wire.Delivery]:
-    """GET /v1/deliveries: the deliveries, newest first, in some states, of one event or to one endpoint."""
+    """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
     checks.check_known(status or (), STATES, "is no state of a delivery; they are", param="status")
     asked = {"status": status, "event": query.event, "endpoint": query.endpoint}
@@ -156,7 +156,7 @@ def of_events(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
 def replay(tx: Transaction, caller: Caller, *, delivery_id: wire.PathDelivery) -> wire.Delivery:
     """POST /v1/deliveries/{delivery_id}/replay: send an event to an endpoint again: same id and body, new signature.
 
-    Where the register says so, it has a new id, and is a new delivery: who dedupes by id handles it a second time.
+    With `replay` switched to new_id, it is a new delivery with a new id: receivers that dedupe by id handle it again.
     """
     delivery = _found(tx, caller, delivery_id)
     endpoint = tx.endpoints.get(delivery.endpoint)
@@ -168,7 +168,7 @@ def replay(tx: Transaction, caller: Caller, *, delivery_id: wire.PathDelivery) -
 
 
 def replay_event(tx: Transaction, caller: Caller, *, event_id: wire.PathEvent) -> wire.List[wire.Delivery]:
-    """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that wants it."""
+    """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
     stored = _event(tx, caller, event_id)
     wanting = [each for each in tx.endpoints.all(account=caller.account) if each.wants(stored.type)]
     if tx.gaps.replay == "new_id":
@@ -181,7 +181,7 @@ def replay_event(tx: Transaction, caller: Caller, *, event_id: wire.PathEvent) -
 
 
 def replay_dead_letters(tx: Transaction, caller: Caller) -> wire.List[wire.Delivery]:
-    """POST /v1/dead_letters/replay: send every dead letter again whose endpoint is enabled."""
+    """POST /v1/dead_letters/replay: send every dead letter again, if its endpoint is enabled."""
     enabled = {each.id for each in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
     again = [each for each in dead if each.endpoint in enabled and not _went_again(tx, each)]

@@ -18,9 +18,9 @@ _KEPT = (webhooks.ENABLED, webhooks.DISABLED)
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
-    """POST /v1/webhook_endpoints: register an endpoint; the answer holds its signing secret, once."""
+    """POST /v1/webhook_endpoints: register an endpoint; the response holds its signing secret, once."""
     if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_KEPT):
-        message = "There is an endpoint, and the dashboard has one alone."
+        message = "The dashboard allows one endpoint, and it exists already."
         hint = "Change its URL, or delete it first."
         raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
     with checks.EveryFault() as every:
@@ -47,7 +47,7 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> lists.L
 def update(
     tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: wire.PathEndpoint
 ) -> wire.WebhookEndpoint:
-    """PATCH /v1/webhook_endpoints/{endpoint_id}: another address or filter, or enabled again."""
+    """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
     stored = found(tx, caller, endpoint_id)
     if body.url is not None:
         check_url(body.url, tx.mounted_hosts, private=tx.private_receivers)
@@ -63,7 +63,7 @@ def update(
 
 
 def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.WebhookEndpoint:
-    """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: a new secret, once; for a day the one before signs too."""
+    """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: roll the signing secret, shown once."""
     stored, scheme = found(tx, caller, endpoint_id), tx.gaps.signature_scheme
     rolled = tx.endpoints.put(
         stored,
@@ -80,7 +80,7 @@ def _signing_on(tx: Transaction, endpoint: Endpoint) -> tuple[OldSecret, ...]:
 
 
 def delete(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.Deleted:
-    """DELETE /v1/webhook_endpoints/{endpoint_id}: nothing more is sent there, what waits included."""
+    """DELETE /v1/webhook_endpoints/{endpoint_id}: delete an endpoint; nothing more is sent there."""
     stored = tx.endpoints.put(found(tx, caller, endpoint_id), status=webhooks.DELETED)
     return wire.Deleted(stored.id, "webhook_endpoint")
 

@@ -14,7 +14,7 @@ from workbench.sandbox.store import Transaction
 
 URL = "/v1/payment_intents"
 _WHY_NOT = {
-    payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for its answer.",
+    payments.REQUIRES_ACTION: "A prompt is open on the customer's phone: wait for the customer's answer.",
     payments.PROCESSING: "The customer has approved: wait for the operator.",
     payments.SUCCEEDED: "It is paid: create another intent for another payment.",
     payments.FAILED: "Its attempt failed: create another intent.",
@@ -23,7 +23,7 @@ _WHY_NOT = {
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
-    """POST /v1/payment_intents: register an attempt to be paid."""
+    """POST /v1/payment_intents: create a payment intent."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
         money = every.read(checks.intent_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
@@ -81,7 +81,7 @@ def confirm(
 def cancel(
     tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: wire.PathIntent
 ) -> wire.PaymentIntent:
-    """POST /v1/payment_intents/{intent_id}/cancel: end an intent; a prompt that is open is withdrawn."""
+    """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
     intent = found(tx, caller, intent_id)
     _check_takes(tx, intent, "cancel")
     if prompt := _prompt_of(tx, intent):
@@ -95,7 +95,7 @@ def cancel(
 def retrieve(
     tx: Transaction, caller: Caller, *, intent_id: wire.PathIntent, query: wire.ClientSecretQuery
 ) -> wire.PaymentIntent:
-    """GET /v1/payment_intents/{intent_id}: an intent as it is now."""
+    """GET /v1/payment_intents/{intent_id}: retrieve an intent."""
     intent = found(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
     return _shown(tx, intent)
@@ -121,10 +121,12 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
     if sent is None:
         if caller.kind == "publishable":
             raise PermissionDenied(
-                "With a publishable key, client_secret is needed.", code="client_secret_missing", param="client_secret"
+                "With a publishable key, client_secret is required.",
+                code="client_secret_missing",
+                param="client_secret",
             )
     elif not hmac.compare_digest(sent.encode(), intent.client_secret.encode()):
-        raise PermissionDenied("client_secret is not this intent's.", code="client_secret_wrong", param="client_secret")
+        raise PermissionDenied("client_secret is of another intent.", code="client_secret_wrong", param="client_secret")
 
 
 def _check_takes(tx: Transaction, intent: PaymentIntent, event: str) -> None:
@@ -132,7 +134,7 @@ def _check_takes(tx: Transaction, intent: PaymentIntent, event: str) -> None:
         next_state(intent_transitions(tx.gaps), intent.status, event)
     except IllegalTransition:
         raise StateConflict(
-            f"status is {intent.status}, which does not take {event}.",
+            f"status is {intent.status}, which does not allow {event}.",
             hint=_WHY_NOT[intent.status],
             param="status",
             current=intent.status,

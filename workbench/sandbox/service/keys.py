@@ -27,7 +27,7 @@ def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> lists.L
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
-    """POST /v1/api_keys: another test key; the answer holds its value, once."""
+    """POST /v1/api_keys: create a test key; the response holds its value, once."""
     if body.kind not in KEY_PREFIXES:
         raise InvalidRequest(
             f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}.", code="parameter_invalid", param="kind"
@@ -36,7 +36,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.Api
 
 
 def roll(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKey:
-    """POST /v1/api_keys/{key_id}/roll: a new key in place of one, which ends at once."""
+    """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once."""
     key = _active(tx, caller, key_id)
     tx.api_keys.put(key, status=ROLLED)
     if overlap_ms := OVERLAP_MS[tx.gaps.key_rotation]:
@@ -45,7 +45,7 @@ def roll(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKe
 
 
 def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKey:
-    """DELETE /v1/api_keys/{key_id}: end a key at once; the last secret key stays."""
+    """DELETE /v1/api_keys/{key_id}: revoke a key at once; the last secret key cannot be revoked."""
     key = _active(tx, caller, key_id, or_overlapping=True)
     if (
         key.status == ACTIVE
@@ -53,13 +53,13 @@ def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.Api
         and tx.api_keys.count(account=caller.account, kind="secret", status=ACTIVE) == 1
     ):
         raise StateConflict(
-            "It is the last secret key: without one nobody could call.", code="key_is_last", hint="Roll it instead."
+            "It is the last secret key: without it, nobody could call.", code="key_is_last", hint="Roll it instead."
         )
     return views.api_key(tx.api_keys.put(key, status=REVOKED))
 
 
 def new_account(tx: Transaction, caller: Caller, body: control.NewAccount) -> control.NewAccountKeys:  # noqa: ARG001  one signature
-    """POST /sandbox/accounts: another merchant in the same sandbox; its keys, once."""
+    """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
     if not body.name.strip() or len(body.name) > control.MAX_NAME:
         raise InvalidRequest(f"name is 1 to {control.MAX_NAME} characters.", code="parameter_invalid", param="name")
     account = tx.accounts.add(Account(id=tx.new_id("acct"), name=body.name.strip()))
@@ -92,19 +92,19 @@ def _active(tx: Transaction, caller: Caller, key_id: str, *, or_overlapping: boo
 
 
 def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:  # noqa: ARG001  one signature
-    """POST /v1/auth/token: any e-mail address, any password but `wrong`, unless one account alone may sign in."""
+    """POST /v1/auth/token: get a token with any e-mail address and any password but `wrong`."""
     if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
     known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
     if body.password == WRONG_PASSWORD or (known and known != (body.email, body.password)):
-        raise AuthenticationFailed("email and password do not fit.", code="credentials_wrong", param="password")
+        raise AuthenticationFailed("email or password is wrong.", code="credentials_wrong", param="password")
     return _new_pair(tx, MERCHANT_ID)
 
 
 def refresh(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
-    """POST /v1/auth/refresh: a new pair for the old, by its refresh token or by its bearer."""
+    """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
         if checks.holds_live_key(body.refresh_token):
             raise checks.live_key()

@@ -18,9 +18,9 @@ R = TypeVar("R", bound=control.OfSandbox)
 
 
 def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> control.Rows[control.LedgerAccount]:  # noqa: ARG001  one signature
-    """GET /sandbox/ledger/accounts: every account posted to, with its sums in minor units.
+    """GET /sandbox/ledger/accounts: every account with postings, with its sums in minor units.
 
-    Of what had occurred by `as_of` and was recorded by `known_at`, where they are given.
+    With `as_of` and `known_at`: of what had occurred and been recorded by then.
     Raises InvalidRequest: no moment with its zone.
     """
     as_of = None if query.as_of is None else milliseconds_in(query.as_of, param="as_of")
@@ -34,7 +34,7 @@ def entries(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control.
 
 
 def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control.Page[control.LedgerPosting]:  # noqa: ARG001  one signature
-    """GET /sandbox/ledger/postings: the postings in the order of their entries, of a page of entries or of all."""
+    """GET /sandbox/ledger/postings: the postings in the order of their entries, by page or all."""
 
     def rows(entry: JournalEntry) -> Iterator[control.LedgerPosting]:
         lines = ({"line": line, **asdict(each)} for line, each in enumerate(entry.postings, start=1))
@@ -44,9 +44,9 @@ def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control
 
 
 def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> control.Page[control.LedgerMovement]:  # noqa: ARG001  one signature
-    """GET /sandbox/ledger/movements: what entries did to some accounts, as a statement would tell it.
+    """GET /sandbox/ledger/movements: the movements of some accounts, as a statement shows them.
 
-    In the order of the entries, of a page of those that post to the accounts or of all.
+    In the order of the entries, by page or all.
     """
     wanted = list(TRACKED) if query.account is None else query.account.split(",")
 
@@ -57,23 +57,23 @@ def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> cont
 
 
 def settle(tx: Transaction, caller: Caller, body: control.Settle) -> control.LedgerEntry:  # noqa: ARG001  one signature
-    """POST /sandbox/ledger/entries: settle a difference from a statement by an ordinary entry.
+    """POST /sandbox/ledger/entries: settle a difference from a statement with an ordinary entry.
 
-    Which one says the recipe. Each can be reversed, as any entry.
+    The recipe decides which entry. It can be reversed like any other.
     Raises InvalidRequest, NotFound or StateConflict: see `settling.settle`.
     """
     return _shown(settling.settle(tx, body))
 
 
 def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> control.LedgerEntry:  # noqa: ARG001  one signature
-    """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry once more, a fault to find by reconciling.
+    """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry a second time: a fault for reconciliation to find.
 
     Raises NotFound: no such entry. Raises StateConflict: nobody else knows its movement by an id, or it answers
     another entry.
     """
     entry = settling.found(tx, entry_id, param="entry_id")
     if entry.external_reference is None or entry.reverses or entry.settles:
-        message = f"{entry.id} is of the kind {entry.kind}, which nobody could learn of twice."
+        message = f"{entry.id} is of the kind {entry.kind}, which cannot be reported twice."
         raise StateConflict(message, code="entry_unsuitable", param="entry_id", current=entry.kind)
     clearing.expect(tx)
     # As if its movement had been learnt of twice.
@@ -82,7 +82,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> control.L
 
 
 def verify(tx: Transaction, caller: Caller) -> control.LedgerVerified:  # noqa: ARG001  one signature
-    """GET /sandbox/ledger/verify: the chain checked from its first entry; its head."""
+    """GET /sandbox/ledger/verify: check the chain of entries from the first, and return its head."""
     try:
         number, head = tx.journal.verify()
     except LedgerRefused as error:

@@ -21,9 +21,9 @@ from workbench.sandbox.store import Transaction
 URL = "/v1/payouts"
 RETURN = "payout_returned"
 _AVAILABLE: Final[Mapping[str, str]] = {
-    "immediate": "What was paid is available at once.",
-    "next_day": "What was paid today becomes available at midnight in Lusaka.",
-    "t_plus_2": "What was paid today becomes available at midnight in Lusaka in two days.",
+    "immediate": "Received money is available at once.",
+    "next_day": "Money received today becomes available at midnight in Lusaka.",
+    "t_plus_2": "Money received today becomes available at midnight in Lusaka in two days.",
 }
 """When money becomes available, by the register's `clearing`."""
 
@@ -35,7 +35,7 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
         money = every.read(money_from_major, body.amount, checks.currency_or_only(body.currency))
     available = clearing.balance_of(tx, ledger.MERCHANT_AVAILABLE, money.currency, merchant=caller.account)
     if money.amount_minor > available:
-        message = f"{money} is more than the {Money(max(0, available), money.currency)} that are available."
+        message = f"{money} is more than the {Money(max(0, available), money.currency)} that is available."
         raise StateConflict(message, code="balance_insufficient", param="amount", hint=_AVAILABLE[tx.gaps.clearing])
     scenario = caller.scenario if caller.scenario in scenarios.OF_PAYOUTS else None
     return _ask(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
@@ -64,7 +64,7 @@ def ask_daily(tx: Transaction) -> bool:
 
 
 def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> wire.Payout:
-    """GET /v1/payouts/{payout_id}: a payout as it is now."""
+    """GET /v1/payouts/{payout_id}: retrieve a payout."""
     return views.payout(checks.found(caller, tx.payouts, payout_id, "payout", code="payout_not_found"))
 
 

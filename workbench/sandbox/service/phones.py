@@ -39,12 +39,12 @@ def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> con
 
 
 def enter(tx: Transaction, caller: Caller, body: control.Input, *, phone: wire.PathPhone) -> control.Handset | Refused:
-    """POST /sandbox/phones/{phone}/input: a PIN is typed and sent."""
+    """POST /sandbox/phones/{phone}/input: enter a PIN."""
     return _acted(tx, caller, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, body.text))
 
 
 def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:
-    """POST /sandbox/phones/{phone}/cancel: the customer refuses."""
+    """POST /sandbox/phones/{phone}/cancel: the customer cancels."""
     return _acted(tx, caller, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "cancel"))
 
 
@@ -79,7 +79,7 @@ def _acted(
 
 
 def read_messages(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Rows[control.Message]:  # noqa: ARG001  one signature
-    """GET /sandbox/phones/{phone}/messages: what operators have texted to a customer, oldest first."""
+    """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
     number = checks.read_phone(tx.gaps, phone)
     # Of each prompt its last screen: that is where and when it ended.
     last = {each.charge: each for each in tx.screens.all(phone=number.e164)}

@@ -22,7 +22,7 @@ URL = "/v1/refunds"
 
 
 def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
-    """POST /v1/refunds: give money of a charge back; pending until the operator has sent it."""
+    """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
     charge = _charge_of(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
         message = f"The charge is {charge.status}; only a succeeded one can be refunded."
@@ -50,12 +50,12 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
 
 
 def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> wire.Refund:
-    """GET /v1/refunds/{refund_id}: a refund as it is now."""
+    """GET /v1/refunds/{refund_id}: retrieve a refund."""
     return views.refund(checks.found(caller, tx.refunds, refund_id, "refund", code="refund_not_found"), tx.gaps)
 
 
 def listed(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> lists.Listed[wire.Refund]:
-    """GET /v1/refunds: the refunds, newest first, of one charge where it is named."""
+    """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
     equals = {} if query.charge is None else {"charge": query.charge}
     return lists.page(caller, tx.refunds, query, URL, lambda each: views.refund(each, tx.gaps), **equals)
 
@@ -100,9 +100,7 @@ def _give_back_recovered(tx: Transaction, charge: Charge) -> None:
 
 def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
     if (body.charge is None) == (body.payment_intent is None):
-        raise InvalidRequest(
-            "Name what is refunded: either charge or payment_intent.", code="parameter_missing", param="charge"
-        )
+        raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
     if body.charge is not None:
         return charges.found(tx, caller, body.charge, param="charge")
     intent = intents.found(tx, caller, body.payment_intent or "", param="payment_intent")
@@ -141,7 +139,7 @@ def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool)
     check_size(amount, MAX_MAJOR_DIGITS + currency.decimals)
     if amount != amount.to_integral_value():
         raise InvalidRequest(
-            "amount is not whole, as the amount of a charge is.", code="amount_too_precise", param="amount"
+            "amount must be a whole number, like the amount of a charge.", code="amount_too_precise", param="amount"
         )
     units = payments.unit_minor(tx.gaps, charge.currency)
     return money_from_integer(int(amount), currency, units_minor=units).amount_minor

@@ -91,7 +91,7 @@ def settle(tx: Transaction, body: Settle) -> JournalEntry:
 def settle_suspense(tx: Transaction, caller: Caller, body: SettleSuspense, *, item: wire.PathSuspense) -> wire.Suspense:
     """POST /sandbox/suspense/{item}/settle: credit late money to the merchant, or return it to the customer.
 
-    Credited, it is less the fee of any payment; returned, it is a movement of the operator's.
+    Credited money is less the usual fee; returned money is a movement of the operator.
     Raises InvalidRequest: neither. Raises NotFound: none of this name. Raises StateConflict: settled before, or several
     wait.
     """
@@ -129,7 +129,7 @@ def _told(body: Settle, row: Settlement) -> tuple[str, str]:
     Raises InvalidRequest: one is missing or cannot be.
     """
     if body.account is None or body.account not in TRACKED:
-        message = f"account is one that somebody else keeps books of too: {', '.join(TRACKED)}."
+        message = f"account must be one of which an operator or bank issues statements: {', '.join(TRACKED)}."
         raise InvalidRequest(message, code="account_unknown", param="account")
     if not body.reference:
         message = "reference is required: the id by which the other side knows the movement."
@@ -153,7 +153,7 @@ def _is_same(before: JournalEntry, body: Settle, postings: tuple[Posting, ...]) 
 def _of_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) -> JournalEntry:
     """The amounts follow from the entry that is settled."""
     if body.entry is None:
-        raise InvalidRequest("entry is required: the one that is settled.", code="parameter_missing", param="entry")
+        raise InvalidRequest("entry is required: the entry to settle.", code="parameter_missing", param="entry")
     entry = found(tx, body.entry)
     if row.of is not None and entry.kind not in row.of:
         message = f"{entry.id} is of the kind {entry.kind}; {body.recipe} settles {' or '.join(row.of)}."
@@ -213,7 +213,7 @@ def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> No
     """Raises StateConflict: the moment lies before `first_ms`, or is still to come."""
     is_early = first_ms is not None and occurred_ms < first_ms
     if is_early or occurred_ms > tx.now_ms:
-        message = "occurred_at lies before what is settled." if is_early else "occurred_at is still to come."
+        message = "occurred_at is before what it settles." if is_early else "occurred_at is in the future."
         raise StateConflict(message, code="moment_impossible", param="occurred_at")
 
 

@@ -99,13 +99,13 @@ def warnings_of(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
         for each in paid
     )
     if lines and tx.gaps.confirm_with_money_in_suspense == "refused":
-        hint = "Deliver, where it was credited; where it waits, have it credited, or returned and then confirm again."
+        hint = "If the money was credited, deliver. If it is in suspense, have it credited or returned first."
         raise StateConflict(lines[0], code="money_in_suspense", param="suspense", hint=hint, current=paid[0].status)
     return lines
 
 
 def list_suspense(tx: Transaction, caller: Caller, *, query: wire.SuspenseQuery) -> control.Rows[wire.Suspense]:
-    """GET /sandbox/suspense: money of the merchant's customers that came late, oldest first, in one state or any."""
+    """GET /sandbox/suspense: late money of the merchant's customers, oldest first; in one state, if named."""
     asked = () if query.status is None else (query.status,)
     checks.check_known(asked, STATES, "is no state of late money; they are", param="status")
     return control.Rows([each.view for each in _of_merchant(tx, caller) if query.status in {None, each.status}])
@@ -139,11 +139,12 @@ def named(tx: Transaction, caller: Caller, item: str) -> Late:
     late = [each for each in _of_payment(tx, payment or "") if each.charge.account == caller.account]
     named = [each for each in late if item in {each.entry.id, each.charge.id, each.charge.payment_intent}]
     if not named:
-        message = f"No money came late for {item[:60]!r}."
+        message = f"No late money arrived for {item[:60]!r}."
         raise NotFound(message, code="suspense_not_found", param="item")
     waiting = [each for each in named if each.status == WAITING]
     if len(waiting) > 1:
-        message = f"Money waits more than once for {item}: name one, {' or '.join(each.entry.id for each in waiting)}."
+        names = " or ".join(each.entry.id for each in waiting)
+        message = f"Several late sums are in suspense for {item}; name one: {names}."
         raise StateConflict(message, code="suspense_ambiguous", param="item", current=WAITING)
     return [*named, *waiting][-1]
 

@@ -254,7 +254,7 @@ class Store:
         if not (application or version or tables):
             return True
         if application != _APPLICATION_ID:
-            raise self._refused(f"{self.path} is a database of something else.")
+            raise self._refused(f"{self.path} is a database of another program.")
         if version != SCHEMA_VERSION and version not in _MIGRATIONS:
             message = f"{self.path} has schema version {version}; this workbench reads {SCHEMA_VERSION}."
             raise self._refused(message, version=version)
