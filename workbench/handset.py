@@ -18,7 +18,7 @@ from workbench.render import Rows, Table, Widget, bundle, table, with_widget
 from workbench.visible import visible
 
 _WIDTH = 32
-_STILL = "A still picture of that moment. Run the cells in JupyterLab, and the phone can be used."
+_STILL = "To use the phone, open this notebook with <code>workbench lab</code>."
 
 
 class Phone:

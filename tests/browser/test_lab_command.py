@@ -128,10 +128,13 @@ def test_the_notebook_is_left_and_the_handset_right_and_no_news_are_offered(page
     expect(page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone")).to_be_visible(timeout=READY_MS)
     switch = handset.get_by_text("Run the first cells to switch it on.")
     expect(switch).to_be_visible()
+    expect(handset.locator(".wb-off .wb-key")).to_have_count(12)
+    assert handset.locator(".wb-body").evaluate("(body) => body.inert"), "nobody would hear a key"
     page.get_by_text("bench.phone").click()
     page.keyboard.press("Control+Enter")
     expect(handset).to_contain_text("96", timeout=READY_MS)
     expect(switch).to_be_hidden()
+    expect(handset.locator(".wb-phone:visible")).to_have_count(1)
     left, right = notebook.bounding_box(), handset.bounding_box()
     assert left
     assert right
