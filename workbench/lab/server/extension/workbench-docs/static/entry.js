@@ -63,7 +63,8 @@
     // A cell's output in a tab of its own is an "Output View"; that of a cell tagged so is the customer's phone.
     function nameHandsets(shell) {
       const panels = [...shell.widgets("main")];
-      for (const { content: view } of panels) {
+      for (const panel of panels) {
+        const view = panel.content;
         if (!view?.hasClass?.("jp-LinkedOutputView") || view.hasClass(HANDSET_CLASS)) continue;
         const notebook = panels.find((each) => each.context?.path === view.path && each.content?.widgets);
         const tags = notebook?.content.widgets[view.index]?.model.getMetadata("tags");
@@ -71,6 +72,8 @@
         view.addClass(HANDSET_CLASS);
         view.title.label = "Customer's phone";
         showSwitchedOff(view);
+        const isNarrow = window.matchMedia("(max-width: 640px)").matches;
+        if (isNarrow) shell.add(panel, "main", { mode: "tab-after", ref: notebook.id, activate: false });
       }
     }
 
