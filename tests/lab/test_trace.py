@@ -284,6 +284,11 @@ def test_the_table_is_that_of_the_text_and_every_row_unfolds_and_folds_up_again(
     board = board_of(bench)
     told = repr(bench.trace).splitlines()[3:]
     assert [" ".join(row["cells"]).split() for row in rows(board)] == [line.split() for line in told]
+    assert (rows(board)[0]["cells"][1], rows(board)[0]["hovers"][1]) == (
+        "2026-01-05 08:00:00", "2026-01-05 06:00:00 UTC",
+    )  # fmt: skip
+    html = bench.trace[:1]._repr_mimebundle_()["text/html"]
+    assert '<td title="2026-01-05 06:00:00 UTC" style="text-align:left">2026-01-05 08:00:00</td>' in str(html)
     beneath = {}
     for row in rows(board):
         board.do("trace", "unfold", row["id"])
@@ -324,6 +329,16 @@ def test_one_payment_and_one_kind_can_be_chosen_and_not_what_there_is_not(
     board.do("trace", "follow", payment="", of_kind="entry")
     assert len(rows(board)) == 2
     assert [value for value, _ in items(board, "form")[0]["fields"][0]["options"]] == ["", second]
+
+
+def test_a_picture_has_every_step_that_is_shown(bench: Workbench):
+    for _ in range(9):
+        paid(bench)
+    saved = board_of(bench, form="diagram").do("trace", "save", "SVG")
+    assert saved
+    assert saved.download
+    assert saved.text == "trace.svg: all steps."
+    assert saved.download.text.count("<polygon") > len(bench.trace) > 80, "more than a notebook draws"
 
 
 @pytest.mark.usefixtures("_short_pages")
