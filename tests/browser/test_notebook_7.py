@@ -15,7 +15,7 @@ def test_a_payment_is_taken_on_the_desk_and_on_a_handset(notebook: "Notebook"):
     desk = notebook.show(*cells).locator(".wb-board")
     handset = notebook.output(1).locator("section.wb-phone")
     notebook.run("ask('+260971234567', 'airtel', '9.75')")
-    expect(handset).to_contain_text("Pay ZMW 9.75")
+    expect(handset).to_contain_text("Pay K9.75")
     handset.get_by_label("PIN", exact=True).focus()
     notebook.page.keyboard.type("1234")
     notebook.page.keyboard.press("Enter")
