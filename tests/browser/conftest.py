@@ -506,7 +506,7 @@ def lab(jupyter: Jupyter, context: "BrowserContext", watch: Watch, request: pyte
 
 
 class Notebook(Lab):
-    """Notebook 7: the notebook alone on its page."""
+    """Jupyter Notebook: the notebook alone on its page."""
 
     address = "/notebooks/{path}"
 
@@ -520,10 +520,10 @@ def notebook(
     request: pytest.FixtureRequest,
     tmp_path: Path,
 ) -> Iterator[Notebook]:
-    """A page of Notebook 7, which no extra brings: where it is not installed, as where Chromium is not."""
+    """A page of Jupyter Notebook, which no extra brings: where it is not installed, as where Chromium is not."""
     if not find_spec("notebook"):
         ends = pytest.fail if request.config.getoption("--require-browser") else pytest.skip
-        ends("THE WIDGETS WERE NOT TRIED IN NOTEBOOK 7. It needs notebook (pip install 'notebook>=7').")
+        ends("THE WIDGETS WERE NOT TRIED IN JUPYTER NOTEBOOK. It needs notebook (pip install 'notebook>=7').")
     options = ["--JupyterNotebookApp.expose_app_in_browser=True"]
     with served("notebook", options, tmp_path, bounded) as found:
         made = Notebook(context.new_page(), found, watch, request)

@@ -1,4 +1,4 @@
-"""The same widgets in Notebook 7, which has no layout and no extension of ours."""
+"""The same widgets in Jupyter Notebook, which has no layout and no extension of ours."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def test_a_payment_is_taken_on_the_desk_and_on_a_handset(notebook: "Notebook"):
-    notebook.watch.expect("reading 'schema'")  # what Notebook 7.6 itself throws, with no widget on the page
+    notebook.watch.expect("reading 'schema'")  # what Jupyter Notebook itself throws, with no widget on the page
     notebook.page.set_viewport_size({"width": 1400, "height": 2400})
     cells = notebook.shop, "bench.phone('+260971234567')", "## By hand", "bench.desk()"
     desk = notebook.show(*cells).locator(".wb-board")
