@@ -1,8 +1,10 @@
 """The trace in JupyterLab: the diagram, the rows that were chosen, and one exchange to look into and to copy."""
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -77,11 +79,16 @@ def test_the_diagram_is_looked_into_paused_and_saved(lab: "Lab"):
     at_end = "(node) => node.scrollTop + node.clientHeight > node.scrollHeight - 2"
     lab.page.wait_for_function(at_end, arg=diagram.element_handle())
 
-    for form, begins in (("SVG", b"<svg "), ("PNG", b"\x89PNG")):
+    saved: dict[str, bytes] = {}
+    for form in ("SVG", "PNG"):
         with lab.page.expect_download() as waits:
             board.get_by_role("button", name=form, exact=True).click()
         assert waits.value.suggested_filename == f"trace.{form.lower()}"
-        assert waits.value.path().read_bytes().startswith(begins)
+        saved[form] = waits.value.path().read_bytes()
+    assert saved["SVG"].startswith(b"<svg ")
+    # The page is dark by now: so is a picture that can be, whatever the machine prefers.
+    paper = Image.open(BytesIO(saved["PNG"])).convert("L").getpixel((40, 200))
+    assert (paper < 128) == (b"prefers-color-scheme" in saved["SVG"])  # type: ignore[operator]  one band
     board.get_by_role("button", name="Mermaid").click()
     expect(board.get_by_role("group", name="Mermaid", exact=True)).to_contain_text("sequenceDiagram")
 

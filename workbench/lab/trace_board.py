@@ -229,7 +229,8 @@ class TraceSection(BoardSection):
         row = shown[place]
         step = step_of(row)
         status = f"{'✗' if step.is_bad else '✓'} {step.response or step.kind}"
-        items = (views.Facts(((TIME, step.at), ("time (UTC)", utc_of(row["at"])[:19]))), *_beneath(shown[place : place + 1]))
+        times = (TIME, step.at), ("time (UTC)", utc_of(row["at"])[:19])
+        items = (views.Facts(times), *_beneath(shown[place : place + 1]))
         identifier = row["payment"] or f"seq {self._open}"
         return views.Drawer(identifier, step.label, status, items, views.Action("close", "Close"), row=self._open)
 
