@@ -152,6 +152,8 @@ def test_each_status_is_its_class(kind: type[ApiError]):
     error = raised.value
     assert type(error) is kind
     assert (error.code, error.param, error.decline_code) == ("some_code", "amount", "wrong_pin")
+    assert error.__notes__ == ["Request-Id: req_1"]
+    assert "req_1" not in str(error)
     assert (error.message, error.request_id, error.facts) == ("what went wrong", "req_1", {"charge": "ch_1"})
     assert [tuple(each) for each in error.problems] == [("/amount", "is required")]
     assert [each.status for each in ERROR_CLASSES].count(kind.status) == 1

@@ -239,7 +239,7 @@ class TestForAPerson:
 
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))
-        assert "The proof does not hold for MTN wallet.\n\nMTN wallet: the ledger closes at ZMW 3,306.17" in done.stdout
+        assert "The proof does not hold for MTN wallet.\n\nMTN wallet: the ledger closes at K3,306.17" in done.stdout
         assert "the breaks (-393.80), and -10.00 that nothing explains" in done.stdout
         assert "in line 40: K3,699.97 expected, K3,709.97 found" in done.stdout
 

@@ -24,6 +24,7 @@ from workbench.errors import (
     ServiceUnreachable,
     UnexpectedResponse,
 )
+from workbench.visible import visible
 
 T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
@@ -236,6 +237,9 @@ def error_from(response: httpx.Response) -> ApiError:
         request_id=text("request_id") or response.headers.get("Request-Id"),
     )
     error.facts.update({name: value for name, value in members.items() if name not in _READ})
+    if error.request_id:
+        # Below the message of a traceback, and in no message that is printed: it leads to the request in the log.
+        error.add_note(f"Request-Id: {visible(error.request_id)}")
     waits = response.headers.get("Retry-After", "")
     if waits.isascii() and waits.isdigit():
         error.facts["retry_after_s"] = int(waits)

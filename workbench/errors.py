@@ -78,7 +78,10 @@ class WorkbenchError(Exception):
 
 
 class ApiError(WorkbenchError):
-    """An error response, with the members of RFC 9457 and the two documented ones."""
+    """An error response, with the members of RFC 9457 and the two documented ones.
+
+    A traceback of one that the client raised ends with its `request_id`, by which the dashboard finds the request.
+    """
 
     status: ClassVar[int] = 500
     title: ClassVar[str] = "The service failed"

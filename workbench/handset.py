@@ -36,7 +36,7 @@ _CALLS = (
     "background:linear-gradient(90deg,#12702f 32%,#2c313a 0 68%,#b3261e 0)"
 )
 _KEYS = "height:6.4em;background:radial-gradient(closest-side,#566072 78%,#2c313a 82%) 0 0/33.33% 25%"
-_STILL = "A still picture of that moment. Run the cells in JupyterLab, and the phone can be used."
+_STILL = "To use the phone, open this notebook with <code>workbench lab</code>."
 
 
 class Phone:

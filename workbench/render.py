@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
+from itertools import chain, islice, repeat, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.errors import ExtraMissing
@@ -60,11 +61,15 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """A captioned table of text that shows itself as text and as HTML; a cell is one line, whatever is in it."""
+    """A captioned table of text that shows itself as text and as HTML; a cell is one line, whatever is in it.
+
+    `hovers` are shown over the cells of a row where there is a mouse: the moment in UTC over one in Lusaka.
+    """
 
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
+    hovers: tuple[tuple[str, ...], ...] = ()
 
     def __str__(self) -> str:
         headings, *rows = [[*map(visible, row)] for row in ([each.heading for each in self.columns], *self.rows)]
@@ -85,16 +90,17 @@ class Table:
     def html(self) -> str:
         """One `<table>` with a caption and column headings, no script and no style sheet."""
         head = self._row("th", ' scope="col"', [column.heading for column in self.columns])
-        body = "".join(self._row("td", "", row) for row in self.rows)
+        body = "".join(self._row("td", "", *each) for each in zip_longest(self.rows, self.hovers, fillvalue=()))
         body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
         caption = f"<caption>{_text(self.caption)}</caption>" if self.caption else ""
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
-    def _row(self, tag: str, attributes: str, texts: Sequence[str]) -> str:
+    def _row(self, tag: str, attributes: str, texts: Sequence[str], hovers: Sequence[str] = ()) -> str:
+        over = islice(chain(hovers, repeat("")), len(texts))
         cells = (
-            f'<{tag}{attributes} style="text-align:{"right" if column.numeric else "left"}">'
+            f'<{tag}{attributes}{_title(hover)} style="text-align:{"right" if column.numeric else "left"}">'
             f"{_linked(text, column.link if tag == 'td' else '')}</{tag}>"
-            for text, column in zip(texts, self.columns, strict=True)
+            for text, column, hover in zip(texts, self.columns, over, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>"
 
@@ -145,6 +151,10 @@ class Rows(list[dict[str, Any]]):
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return self._table()._repr_mimebundle_()
+
+
+def _title(hover: str) -> str:
+    return f' title="{_text(hover)}"' if hover else ""
 
 
 def _linked(text: str, link: str) -> str:

@@ -348,7 +348,7 @@ class TestPage:
         assert headline(reconciled()) == f"{waiting} The proof holds to the last ngwee."
         result = reconciled(breaks=[], proof=[proved(MTN, 5, 5, 0)])
         assert headline(result) == "Nothing to settle. The proof holds to the last ngwee."
-        assert proofs(result) == [f"{MTN}: the ledger closes at ZMW 0.05, the statement at ZMW 0.05. They agree."]
+        assert proofs(result) == [f"{MTN}: the ledger closes at K0.05, the statement at K0.05. They agree."]
         note = "the statement gives no closing balance: it is worked out from its rows"
         worked_out = reconciled(breaks=[], proof=[proved(BANK, 5, 5, 0), proved(MTN, 5, 5, 0, note)])
         assert headline(worked_out) == (
@@ -384,7 +384,7 @@ class TestOverview:
             "To do: What settles missing_in_ledger.",
             "What settles timing.",
         ]
-        assert "missing_in_ledger: 9 breaks, ZMW -0.36 net, the oldest 1 day old, the largest 3 of them" in lines
+        assert "missing_in_ledger: 9 breaks, -K0.36 net, the oldest 1 day old, the largest 3 of them" in lines
         assert sum("Paid by CUSTOMER <b>for</b> order 7" in line for line in lines) == 3
         assert "46.00" in shown
         result.sign_off, result.suggestions = "Signed off by nobody.", [1, 2]

@@ -15,7 +15,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -191,7 +192,7 @@ class Jupyter(NamedTuple):
 
     def end_kernels(self) -> None:
         with httpx.Client(base_url=self.url) as http:
-            xsrf = {"X-XSRFToken": http.get("/lab").cookies.get("_xsrf", "")}
+            xsrf = {"X-XSRFToken": http.get("/tree").cookies.get("_xsrf", "")}
             for session in http.get("/api/sessions").json():
                 http.delete(f"/api/sessions/{session['id']}", headers=xsrf)
 
@@ -217,18 +218,27 @@ def jupyter(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Jupyter]:
     """JupyterLab, started once; ended by its process id, with its kernels."""
-    top = tmp_path_factory.mktemp("jupyter")
-    served, log, port = top / "served", top / "log.txt", free_port()
-    served.mkdir()
-    command = [
-        sys.executable, "-m", "jupyter", "lab", "--no-browser", f"--ip={HERE}", f"--port={port}",
-        "--ServerApp.port_retries=0", "--allow-root", "--IdentityProvider.token=",
+    options = [
         "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None", "--LabApp.extension_manager=readonly",
-        f"--ServerApp.root_dir={served}", f"--LabApp.extra_labextensions_path={EXTENSION}",
+        f"--LabApp.extra_labextensions_path={EXTENSION}",
+    ]  # fmt: skip
+    with served("lab", options, tmp_path_factory.mktemp("jupyter"), bounded) as found:
+        yield found
+
+
+@contextmanager
+def served(program: str, options: Sequence[str], top: Path, bounded: "Bounded") -> Iterator[Jupyter]:
+    """`jupyter PROGRAM` with these options, and with all that it keeps in the folder `top`."""
+    root, log, port = top / "served", top / "log.txt", free_port()
+    root.mkdir()
+    command = [
+        sys.executable, "-m", "jupyter", program, "--no-browser", f"--ip={HERE}", f"--port={port}",
+        "--ServerApp.port_retries=0", "--allow-root", "--IdentityProvider.token=", f"--ServerApp.root_dir={root}",
+        *options,
     ]  # fmt: skip
     with log.open("w") as told:
         process = subprocess.Popen(command, env=apart(top), stdout=told, stderr=told)  # noqa: S603  our own server
-    found = Jupyter(f"http://{HERE}:{port}", served, top / "settings")
+    found = Jupyter(f"http://{HERE}:{port}", root, top / "settings")
     with bounded(process):
         until = time.monotonic() + START_S
         while not answers(found.url):
@@ -306,6 +316,8 @@ class Watch:
 
 
 class Lab:
+    address = "/lab/workspaces/{name}/tree/{path}"
+
     def __init__(self, page: "Page", jupyter: Jupyter, watch: Watch, request: pytest.FixtureRequest) -> None:
         self.page = page
         self.jupyter = jupyter
@@ -343,7 +355,7 @@ class Lab:
         self._go()
 
     def _go(self) -> None:
-        self.page.goto(f"{self.jupyter.url}/lab/workspaces/{self.name}/tree/{self.path}")
+        self.page.goto(self.jupyter.url + self.address.format(name=self.name, path=self.path))
         self.page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for(timeout=PATIENCE_MS)
         self.page.evaluate(READY, self.path)
 
@@ -496,3 +508,29 @@ def lab(jupyter: Jupyter, context: "BrowserContext", watch: Watch, request: pyte
     made.page.goto("about:blank")  # it would complain of the kernel's end
     jupyter.end_kernels()
     quiet(jupyter.settings)
+
+
+class Notebook(Lab):
+    """Jupyter Notebook: the notebook alone on its page."""
+
+    address = "/notebooks/{path}"
+
+
+@pytest.fixture
+def notebook(
+    tools: Tools,  # noqa: ARG001  skips before a server is started for nobody
+    bounded: "Bounded",
+    context: "BrowserContext",
+    watch: Watch,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> Iterator[Notebook]:
+    """A page of Jupyter Notebook, which no extra brings: where it is not installed, as where Chromium is not."""
+    if not find_spec("notebook"):
+        ends = pytest.fail if request.config.getoption("--require-browser") else pytest.skip
+        ends("THE WIDGETS WERE NOT TRIED IN JUPYTER NOTEBOOK. It needs notebook (pip install 'notebook>=7').")
+    options = ["--JupyterNotebookApp.expose_app_in_browser=True"]
+    with served("notebook", options, tmp_path, bounded) as found:
+        made = Notebook(context.new_page(), found, watch, request)
+        yield made
+        made.page.goto("about:blank")

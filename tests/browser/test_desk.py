@@ -117,7 +117,7 @@ class TestAPayment:
         lab.snapshot(desk.root, "desk-empty")
         desk.send()
         desk.says("K150.00 asked of +26096••••567: its handset shows the prompt.")
-        expect(desk.handset).to_contain_text("Pay ZMW 150.00")
+        expect(desk.handset).to_contain_text("Pay K150.00")
         # Code that is scrolled stays where it is.
         response = desk.tab("Response")
         scrolled = response.get_by_role("group", name="Response")
@@ -141,7 +141,7 @@ class TestAPayment:
         keys.type("20.50")
         # Nothing of what is typed reaches the notebook, and Enter sends.
         keys.press("Enter")
-        expect(desk.handset).to_contain_text("Pay ZMW 20.50")
+        expect(desk.handset).to_contain_text("Pay K20.50")
         lab.reach(desk.handset.get_by_label("PIN", exact=True))
         keys.type("1234")
         keys.press("Enter")
@@ -161,7 +161,7 @@ class TestTheRequest:
         raw.fill('{"amount": 9.75, "currency": "ZMW", "payment_method_types": ["mobile_money"]}')
         expect(desk.root).to_contain_text("Written by hand: sent as it stands.")
         desk.send()
-        expect(desk.handset).to_contain_text("Pay ZMW 9.75")
+        expect(desk.handset).to_contain_text("Pay K9.75")
         desk.pay("9.75")
         raw.fill('{"amount": 9.75,,}')
         # Sent at once: what was typed last is sent first.
@@ -186,24 +186,24 @@ class TestTheRequest:
         code.get_by_role("button", name="Copy Python", exact=True).click()
         desk.says("Python copied.")
         lab.run(lab.page.evaluate("() => navigator.clipboard.readText()"))
-        expect(desk.handset).to_contain_text("Pay ZMW 7.00")
+        expect(desk.handset).to_contain_text("Pay K7.00")
 
     def test_two_payments_and_their_handsets(self, lab: "Lab"):
         desk = opened(lab)
         desk.send()
-        expect(desk.handset).to_contain_text("Pay ZMW 150.00")
+        expect(desk.handset).to_contain_text("Pay K150.00")
         desk.field(AMOUNT).fill("20.00")
         desk.field("Phone number").fill("+260971234567")
         desk.field("Operator").select_option("airtel")
         desk.send()
-        expect(desk.handset).to_contain_text("Pay ZMW 20.00")
+        expect(desk.handset).to_contain_text("Pay K20.00")
         expect(desk.handset).to_contain_text("Airtel")
         choice = desk.field("Payment looked at")
         choice.select_option(index=2)
-        expect(desk.handset).to_contain_text("Pay ZMW 150.00")
+        expect(desk.handset).to_contain_text("Pay K150.00")
         desk.pay()
         choice.select_option(index=1)
-        expect(desk.handset).to_contain_text("Pay ZMW 20.00")
+        expect(desk.handset).to_contain_text("Pay K20.00")
         expect(desk.tab("Ledger")).to_contain_text("No entry yet")
         assert lab.run("len(bench.numbers)") == "2"
 

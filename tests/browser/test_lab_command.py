@@ -116,7 +116,8 @@ def test_what_was_shipped_is_trusted_a_saved_notebook_keeps_its_widgets_and_nobo
             assert {name: schema[name]["default"] for name in settings} == settings
     assert base.startswith("http://127.0.0.1:")
     assert httpx.get(f"{base}/api/contents").status_code == 403
-    assert httpx.get(f"{base}/docs").status_code in {302, 403}
+    for path in ("docs", "workbench/phone.js"):
+        assert httpx.get(f"{base}/{path}").status_code in {302, 403}
     listening = {each.laddr.ip for each in psutil.Process(opened.process.pid).net_connections() if not each.raddr}
     assert listening == {"127.0.0.1"}
 
@@ -130,10 +131,13 @@ def test_the_notebook_is_left_and_the_handset_right_and_no_news_are_offered(page
     expect(page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone")).to_be_visible(timeout=READY_MS)
     switch = handset.get_by_text("Run the first cells to switch it on.")
     expect(switch).to_be_visible()
+    expect(handset.locator(".wb-off .wb-key")).to_have_count(12)
+    assert handset.locator(".wb-body").evaluate("(body) => body.inert"), "nobody would hear a key"
     page.get_by_text("bench.phone").click()
     page.keyboard.press("Control+Enter")
     expect(handset).to_contain_text("96", timeout=READY_MS)
     expect(switch).to_be_hidden()
+    expect(handset.locator(".wb-phone:visible")).to_have_count(1)
     left, right = notebook.bounding_box(), handset.bounding_box()
     assert left
     assert right
@@ -143,6 +147,19 @@ def test_the_notebook_is_left_and_the_handset_right_and_no_news_are_offered(page
     expect(page.get_by_text("Would you like to")).to_have_count(0)
     expect(page.get_by_role("tab", name="Extension Manager")).to_have_count(0)
     expect(page.get_by_role("tab", name="File Browser")).to_have_count(1)
+
+
+def test_where_it_is_narrow_the_handset_is_a_tab_over_the_notebook(page: "Page", opened: Opened):
+    page.set_viewport_size({"width": 360, "height": 740})
+    go(page, opened.url)
+    page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone").click(timeout=READY_MS)
+    expect(page.locator(".jp-NotebookPanel")).to_be_hidden()
+    handset = page.locator(".wb-phone:visible")
+    expect(handset).to_have_count(1)
+    box = handset.bounding_box()
+    assert box
+    assert box["width"] > 200
+    assert box["x"] + box["width"] <= 360
 
 
 def test_the_foot_of_a_notebook_leads_on_and_back(page: "Page", opened: Opened):

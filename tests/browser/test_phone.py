@@ -54,7 +54,7 @@ class Handset:
         return intent
 
     def rings(self, amount: str = "150.00") -> None:
-        expect(self.words).to_have_text(re.compile(rf"Pay ZMW {amount}\s+to PLANT STORE\s+Ref: Monstera"))
+        expect(self.words).to_have_text(re.compile(rf"Pay K{amount}\s+to PLANT STORE\s+Ref: Monstera"))
         expect(self.root).to_have_class(re.compile("wb-rings"))
 
     def approve(self) -> None:
@@ -99,8 +99,8 @@ class TestAPayment:
         expect(phone.root).not_to_have_class(re.compile("wb-rings"))
         assert sent == []
         phone.press("Send")
-        expect(phone.words).to_have_text(re.compile(r"Approved\.\s+ZMW 150\.00 paid\s+to PLANT STORE\."))
-        expect(phone.receipt).to_have_text(re.compile(r"ZMW 150\.00 paid to PLANT STORE.* Transaction 4\d{9}\."))
+        expect(phone.words).to_have_text(re.compile(r"Approved\.\s+K150\.00 paid\s+to PLANT STORE\."))
+        expect(phone.receipt).to_have_text(re.compile(r"K150\.00 paid to PLANT STORE.* Transaction 4\d{9}\."))
         expect(phone.pin).to_have_value("")
         assert phone.status(intent) == "succeeded"
         assert len(sent) == 1

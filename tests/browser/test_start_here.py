@@ -42,7 +42,7 @@ def test_the_first_payment_by_hand_and_what_is_done_is_remembered_by_another_ker
         expect(lab.output(place[name])).to_contain_text(words)
 
     run("parameters", "bench", "ask", "ring")
-    expect(handset).to_contain_text("Pay ZMW 150.00")
+    expect(handset).to_contain_text("Pay K150.00")
     lab.cell(place["ring"] - 1).scroll_into_view_if_needed()
     lab.picture(lab.shot("#main", "notebook"), "notebook")
     run("paid", "exercise")

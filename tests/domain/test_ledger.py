@@ -233,7 +233,7 @@ def test_movements_add_up_to_what_was_posted(recipe: str, amount: int, fee: int,
 def entry(number: int = 1, prev_hash: str = ledger.GENESIS, **columns: Any) -> JournalEntry:  # noqa: ANN401  as each is
     made: dict[str, Any] = {
         "id": f"je_{number}", "seq": 10 * number, "kind": "funds_secured", "payment": "pi_1", "reverses": None,
-        "description": "ZMW 100.00 received through mtn", "occurred_ms": 1_000, "recorded_ms": 2_000, "postings": (),
+        "description": "K100.00 received through mtn", "occurred_ms": 1_000, "recorded_ms": 2_000, "postings": (),
     }  # fmt: skip
     return JournalEntry(number=number, prev_hash=prev_hash, **{**made, **columns}).sealed()
 

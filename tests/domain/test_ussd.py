@@ -66,7 +66,7 @@ def test_which_input_a_pin_is():
         assert judged_pin(session(tries_left=tries_left), right=right, refusal=refusal) == judged
 
 
-PAY, ASK = "MTN MoMo\nPay ZMW 150.00\nto PLANT STORE\n", "Enter PIN to approve:"
+PAY, ASK = "MTN MoMo\nPay K150.00\nto PLANT STORE\n", "Enter PIN to approve:"
 
 
 def test_the_words_on_each_screen_that_a_customer_sees():
@@ -75,7 +75,7 @@ def test_the_words_on_each_screen_that_a_customer_sees():
         ("enter_pin", {"reference": None}, f"{PAY}{ASK}"),
         ("enter_pin", {"reference": "{tries}"}, f"{PAY}Ref: {{tries}}\n{ASK}"),
         ("wrong_pin", {"tries_left": 2}, f"MTN MoMo\nWrong PIN. Tries left: 2{PAY[8:]}Ref: Monstera\n{ASK}"),
-        ("approved", {}, "MTN MoMo\nApproved.\nZMW 150.00 paid\nto PLANT STORE."),
+        ("approved", {}, "MTN MoMo\nApproved.\nK150.00 paid\nto PLANT STORE."),
         ("refused", {"reason": "The wallet is empty."}, "MTN MoMo\nNot paid.\nThe wallet is empty."),
         ("blocked", {}, "MTN MoMo\nNot paid.\nWrong PIN too often."),
         ("canceled", {}, "MTN MoMo\nCanceled.\nNothing was paid."),
@@ -105,9 +105,9 @@ AT_MS = 1_767_592_860_000
 
 def test_of_a_payment_and_a_failure_the_receipt_tells_and_of_every_other_screen_there_is_none():
     says = {
-        "approved": "ZMW 150.00 paid to PLANT STORE. For: Monstera. Transaction 4000000012.",
-        "refused": "ZMW 150.00 to PLANT STORE was not paid. For: Monstera. The wallet is empty.",
-        "blocked": "ZMW 150.00 to PLANT STORE was not paid. For: Monstera. The PIN was wrong too often.",
+        "approved": "K150.00 paid to PLANT STORE. For: Monstera. Transaction 4000000012.",
+        "refused": "K150.00 to PLANT STORE was not paid. For: Monstera. The wallet is empty.",
+        "blocked": "K150.00 to PLANT STORE was not paid. For: Monstera. The PIN was wrong too often.",
     }
     for screen in SCREENS:
         ended = session(screen, reason="The wallet is empty." if screen == "refused" else None)
@@ -120,7 +120,7 @@ def test_of_a_payment_and_a_failure_the_receipt_tells_and_of_every_other_screen_
 def test_money_that_came_back_is_told_with_its_own_amount():
     paid = session("approved", reference=None)
     back = ussd.receipt_of_return(paid, seq=9, at_ms=AT_MS, amount_minor=5, transaction="X")
-    assert ussd.receipt_text(back) == "05/01/2026 08:01: ZMW 0.05 received back from PLANT STORE. Transaction X."
+    assert ussd.receipt_text(back) == "05/01/2026 08:01: K0.05 received back from PLANT STORE. Transaction X."
 
 
 @given(st.text(max_size=300))

@@ -120,7 +120,7 @@ class TestSection3States:
         wire.confirm(intent["id"], phone, client_secret=intent["client_secret"])
         shown = wire.get(f"/sandbox/phones/{phone}").json()
         assert shown["waiting"] is True
-        assert "ZMW 150.00" in shown["screen"]
+        assert "K150.00" in shown["screen"]
         assert "PIN" in shown["screen"]
 
     def test_nothing_is_secured_before_the_pin(self, wire: Wire):

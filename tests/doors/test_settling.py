@@ -55,7 +55,7 @@ def paid_late(shop: Shop) -> tuple[str, str]:
 
 
 def paid_out(shop: Shop, **more: str) -> str:
-    """A payout of ZMW 100.00 that the bank made in the last night."""
+    """A payout of K100.00 that the bank made in the last night."""
     shop.charge(20_000)
     shop.to_midnight()
     payout = shop.post("/v1/payouts", {"amount": 100, "currency": "ZMW"}, **more).json()["id"]

@@ -78,7 +78,7 @@ def test_who_confirms_again_is_warned_until_the_money_went_back(shop: Shop):
         assert settle(shop, items(shop, intent)[-2]["id"], "credit").is_success == (how == "credit")
         settle(shop, items(shop, intent)[-1]["id"], "return")
     ((first,), (second,)) = warned
-    assert first.startswith(f"ZMW 87.35 of an earlier attempt waits in suspense: it came at {came:%Y-%m-%dT%H:%M:%S}")
+    assert first.startswith(f"K87.35 of an earlier attempt waits in suspense: it came at {came:%Y-%m-%dT%H:%M:%S}")
     assert "was credited to you from suspense" in second
     assert ROW in answer.headers["Sandbox-Provenance"]
     replayed = shop.confirm(intent, LATE, Idempotency_Key=f"again-{intent}")

@@ -491,8 +491,8 @@ class TestTimeline:
         assert states([call()], "succeeded", webhook())[-1] == ahead
         failed = steps([call(), screen()], "requires_payment_method", "prompt_timeout", None)
         assert failed.steps[-1] == views.Step("not paid", views.FAILED, "prompt timeout")
-        canceled = news(Payment("pi_1", "ZMW 1.00", AT, "canceled"), is_verified=False)
-        assert canceled == Message("ZMW 1.00 was canceled.", views.WARN)
+        canceled = news(Payment("pi_1", "K1.00", AT, "canceled"), is_verified=False)
+        assert canceled == Message("K1.00 was canceled.", views.WARN)
 
 
 class TestLedger:

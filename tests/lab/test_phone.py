@@ -86,7 +86,7 @@ class TestWhatItShows:
         assert browser.view == {**EMPTY, "name": "+26096••••567", "operator": "MTN MoMo", "words": ussd.IDLE_TEXT}
         ask(bench)
         assert browser.sees(lambda view: view["waiting"])
-        assert "Pay ZMW 150.00" in browser.view["words"]
+        assert "Pay K150.00" in browser.view["words"]
         assert (browser.view["clock"], browser.view["left_ms"], browser.view["ends_ms"]) == ("manual", 300_000, 0)
         bench.clock.advance(Decimal("0.5"))
         assert browser.sees(lambda view: view["left_ms"] == 299_500)
@@ -188,7 +188,7 @@ class TestWhatIsPressed:
         browser.pin(WRONG)
         assert heard.wait(SOON_S), "a key is news for others"
         browser.pin()
-        assert browser.sees(lambda view: "Pay ZMW 20.00" in view["words"] and view["left_ms"] == 300_000)
+        assert browser.sees(lambda view: "Pay K20.00" in view["words"] and view["left_ms"] == 300_000)
 
 
 OF_PHONE = f"phones/{NUMBER}"

@@ -85,9 +85,9 @@ class TestTheDiagram:
         found = [(step.source, step.target, step.label, step.response) for step in steps]
         path = f"POST /v1/payment_intents/{shop.intent.id[:9]}…/confirm"
         assert found[2] == (MERCHANT, SERVICE, path, "200 requires_action")
-        assert found[3] == (SERVICE, PHONE, "Pay ZMW 150.00 to PLANT STORE Ref: Fern & <Co>", "")
-        assert found[6] == (PHONE, SERVICE, "PIN ••••", "Approved. ZMW 150.00 paid to PLANT STORE.")
-        assert found[7] == (SERVICE, LEDGER, "ZMW 150.00 received through mtn", "")
+        assert found[3] == (SERVICE, PHONE, "Pay K150.00 to PLANT STORE Ref: Fern & <Co>", "")
+        assert found[6] == (PHONE, SERVICE, "PIN ••••", "Approved. K150.00 paid to PLANT STORE.")
+        assert found[7] == (SERVICE, LEDGER, "K150.00 received through mtn", "")
         assert found[8] == (SERVICE, RECEIVER, "payment_intent.processing", "200")
         assert len(found) == len(shop.bench.trace.for_(shop.intent.id))
 
@@ -284,6 +284,11 @@ def test_the_table_is_that_of_the_text_and_every_row_unfolds_and_folds_up_again(
     board = board_of(bench)
     told = repr(bench.trace).splitlines()[3:]
     assert [" ".join(row["cells"]).split() for row in rows(board)] == [line.split() for line in told]
+    assert (rows(board)[0]["cells"][1], rows(board)[0]["hovers"][1]) == (
+        "2026-01-05 08:00:00", "2026-01-05 06:00:00 UTC",
+    )  # fmt: skip
+    html = bench.trace[:1]._repr_mimebundle_()["text/html"]
+    assert '<td title="2026-01-05 06:00:00 UTC" style="text-align:left">2026-01-05 08:00:00</td>' in str(html)
     beneath = {}
     for row in rows(board):
         board.do("trace", "unfold", row["id"])
@@ -298,7 +303,7 @@ def test_the_table_is_that_of_the_text_and_every_row_unfolds_and_folds_up_again(
     monkeypatch.delenv("JPY_SESSION_NAME")
     board.do("trace", "unfold", rows(board)[1]["id"])
     assert "answered in" not in json.dumps(rows(board)), "no two runs differ"
-    sides = [line["cells"] for line in beneath["ZMW 150.00 received through mtn"][0]["rows"]]
+    sides = [line["cells"] for line in beneath["K150.00 received through mtn"][0]["rows"]]
     assert [sum(Decimal(cells[side] or 0) for cells in sides) for side in (1, 2)] == [Decimal("151.50")] * 2
 
 
@@ -313,17 +318,27 @@ def test_one_payment_and_one_kind_can_be_chosen_and_not_what_there_is_not(
         board.do("trace", "follow", **values)
         assert len(rows(board)) == len(bench.trace)
     board.do("trace", "follow", payment=first, of_kind="entry")
-    assert [row["cells"][3] for row in rows(board)] == ["ZMW 150.00 received through mtn"]
+    assert [row["cells"][3] for row in rows(board)] == ["K150.00 received through mtn"]
     saved = board.do("trace", "save", "SVG")
     assert saved
     assert saved.download
-    assert "ZMW 150.00" in saved.download.text
-    assert "ZMW 20.00" not in saved.download.text
+    assert "K150.00" in saved.download.text
+    assert "K20.00" not in saved.download.text
     monkeypatch.setattr(trace_part, "MOST_PAYMENTS", 1)
     assert [value for value, _ in items(board, "form")[0]["fields"][0]["options"]] == ["", second, first], "the chosen"
     board.do("trace", "follow", payment="", of_kind="entry")
     assert len(rows(board)) == 2
     assert [value for value, _ in items(board, "form")[0]["fields"][0]["options"]] == ["", second]
+
+
+def test_a_picture_has_every_step_that_is_shown(bench: Workbench):
+    for _ in range(9):
+        paid(bench)
+    saved = board_of(bench, form="diagram").do("trace", "save", "SVG")
+    assert saved
+    assert saved.download
+    assert saved.text == "trace.svg: all steps."
+    assert saved.download.text.count("<polygon") > len(bench.trace) > 80, "more than a notebook draws"
 
 
 @pytest.mark.usefixtures("_short_pages")

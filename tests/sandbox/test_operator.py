@@ -23,7 +23,7 @@ FAILED = ["charge.failed", "payment_intent.payment_failed"]
 ASKED = ["payment_intent.created", "payment_intent.requires_action"]
 LATE = ["charge.late_success", "payment_intent.late_success"]
 RETRYABLE = "requires_payment_method"
-PROMPT = "Pay ZMW 150.00"
+PROMPT = "Pay K150.00"
 POSTED = [
     ("debit", 1100, "operator:{}:float", 15_000), ("debit", 5000, "expense:operator_fee:{}", 150),
     ("credit", 2000, "merchant:plants:pending", 14_625), ("credit", 4000, "income:merchant_fee", 375),

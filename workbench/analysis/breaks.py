@@ -14,7 +14,7 @@ from workbench.analysis.frames import day_number, day_of, python_rows
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, MADE, STATUSES
 from workbench.domain.masking import mask
 from workbench.domain.moments import DAY_MS, rfc3339
-from workbench.domain.money import money_text
+from workbench.domain.money import statement_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +119,7 @@ class _Facts:
             return _amount(self._pair, side, field)
         value = self._pair[name]
         if field == "fee":
-            return money_text(value, _currency(self._pair, side))
+            return statement_text(value, _currency(self._pair, side))
         return _day(value) if field == "day" else _or(value)
 
 
@@ -146,12 +146,12 @@ def _currency(pair: Pair, side: str) -> str | None:
 
 def _amount(pair: Pair, side: str, field: str = "signed") -> str:
     minor = pair[f"{side}_{field}"]
-    text = money_text(minor, _currency(pair, side))
+    text = statement_text(minor, _currency(pair, side))
     return text if minor is None else f"{text} {'net' if field == 'signed' else 'gross'}"
 
 
 def _apart(pair: Pair, field: str) -> str:
-    return money_text(abs((pair[f"l_{field}"] or 0) - (pair[f"s_{field}"] or 0)), _currency(pair, "s"))
+    return statement_text(abs((pair[f"l_{field}"] or 0) - (pair[f"s_{field}"] or 0)), _currency(pair, "s"))
 
 
 def _problem(pair: Pair, mine: str) -> str:

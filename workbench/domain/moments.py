@@ -65,9 +65,20 @@ def day_start_ms(at_ms: int, *, days_on: int = 0) -> int:
     return ((at_ms + offset_ms) // DAY_MS + days_on) * DAY_MS - offset_ms
 
 
+@lru_cache(4096)
+def lusaka_text(at_ms: int) -> str:
+    """The moment in Lusaka for people, to the second: `2026-01-05 08:00:05`."""
+    return moment(at_ms).astimezone(LUSAKA).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def utc_text(at_ms: int) -> str:
+    """The same in UTC, to be shown over it: `2026-01-05 06:00:05 UTC`."""
+    return f"{moment(at_ms):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def clock_text(at_ms: int) -> str:
     """Wall-clock time in Lusaka for people: `08:00:05`."""
-    return moment(at_ms).astimezone(LUSAKA).strftime("%H:%M:%S")
+    return lusaka_text(at_ms)[11:]
 
 
 def span(seconds: int, *, units: int = 2) -> str:

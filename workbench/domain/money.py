@@ -77,7 +77,8 @@ class Money(msgspec.Struct, frozen=True, order=True):
         return f"{self.major:,}"
 
     def __str__(self) -> str:
-        return f"{self.currency} {self.plain}"
+        """As a person writes it: `K1,250.00`, `USD 3.00`, `JPY 300`; a minus stands first."""
+        return _named(self.plain, self.currency)
 
 
 def decimals_of(currency: str | None) -> int:
@@ -91,14 +92,24 @@ def major_text(amount_minor: int, currency: str | None = ZMW.code, *, signed: bo
     return f"{sign}{Decimal(f'{amount_minor}e-{decimals_of(currency)}'):,}"
 
 
-def money_text(amount_minor: int | None, currency: str | None) -> str:
-    """An amount in a sentence: `K1,234.50`, `USD 3.00`, `nothing` for none; a minus stands first."""
-    if amount_minor is None:
-        return "nothing"
-    # As in every table: a spreadsheet reads what is copied into it, and every console shows it.
-    sign = "-" if amount_minor < 0 else ""
+def money_text(amount_minor: int, currency: str) -> str:
+    """Money of the service in a sentence, with the decimals of its currency: `K1,234.50`, `USD 3.00`, `JPY 300`."""
+    return str(Money(amount_minor, currency))
+
+
+def statement_text(amount_minor: int | None, currency: str | None, *, signed: bool = False) -> str:
+    """The same of a statement, which is read with two decimals: `K1,234.50`, `JPY 300.00`, `nothing` for none.
+
+    `+K1,234.50` where the sign is the point.
+    """
+    return "nothing" if amount_minor is None else _named(major_text(amount_minor, currency, signed=signed), currency)
+
+
+def _named(plain: str, currency: str | None) -> str:
+    # The minus is that of every table: a spreadsheet reads what is copied into it, and every console shows it.
+    digits = plain.lstrip("+-")
     before = "K" if currency == ZMW.code else f"{currency} " if currency else ""
-    return f"{sign}{before}{major_text(abs(amount_minor), currency)}"
+    return f"{plain.removesuffix(digits)}{before}{digits}"
 
 
 def currency_named(text: str, offered: Mapping[str, Currency] = CURRENCIES) -> Currency:

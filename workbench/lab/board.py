@@ -63,7 +63,7 @@ def _signed(note: Note) -> str:
 
 def _table(grid: views.Grid) -> Table:
     columns = tuple(Column(each.text, each.numeric) for each in grid.headings)
-    return Table(grid.caption, columns, tuple(row.cells for row in grid.rows))
+    return Table(grid.caption, columns, tuple(row.cells for row in grid.rows), tuple(row.hovers for row in grid.rows))
 
 
 def _step(steps: views.Steps) -> str:
@@ -82,10 +82,12 @@ def _listed(sequence: views.Sequence) -> views.Grid:
     """The steps that are unfolded, one a row."""
     lanes = sequence.lanes
     rows = tuple(
-        views.Row(each.id, (each.at, lanes[each.source], lanes[each.target], each.text, each.response))
+        views.Row(
+            each.id, (each.at, lanes[each.source], lanes[each.target], each.text, each.response), hovers=(each.hover,)
+        )
         for band in sequence.bands for each in band.arrows
     )  # fmt: skip
-    return views.Grid(sequence.label, views.headings("moment (UTC)", "from", "to", "what", "response"), rows)
+    return views.Grid(sequence.label, views.headings("time (Lusaka)", "from", "to", "what", "response"), rows)
 
 
 def _lines(form: views.Form) -> dict[str, str]:

@@ -30,6 +30,10 @@ _BAD_ENDS: Final = (ussd.REFUSED, ussd.BLOCKED, ussd.EXPIRED, ussd.CANCELED, uss
 OUTCOMES: Final[Mapping[str, str]] = {ussd.APPROVED: "good", **dict.fromkeys(_BAD_ENDS, "bad")}
 """Screen → how the payment ended, where it has."""
 
+SCRIPT: Final = ("dom.js", "phone.js")
+STYLE: Final = ("theme.css", "phone.css")
+"""The handset's files in `static/`."""
+
 View = dict[str, Any]
 EMPTY: Final[View] = {
     "name": "",
@@ -116,8 +120,8 @@ class PhoneWidget(anywidget.AnyWidget):
     browser knows how much its own is off.
     """
 
-    _esm = asset("dom.js", "phone.js")
-    _css = asset("theme.css", "phone.css")
+    _esm = asset(*SCRIPT)
+    _css = asset(*STYLE)
     view = traitlets.Dict(EMPTY).tag(sync=True)
 
     def __init__(self, phone: Phone, session: Session) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from workbench.client import Identified
 from workbench.domain import wire
-from workbench.domain.moments import LUSAKA, moment
+from workbench.domain.moments import lusaka_text, utc_text
 from workbench.errors import NotFound, WorkbenchError
 from workbench.lab.views import BAD, GOOD, Action, Actions, Beside, Code, Item, Note, Section
 from workbench.session import Session
@@ -30,12 +30,12 @@ def whole_text(text: str) -> str:
 
 def when(at_s: float | None) -> str:
     """A moment in Lusaka, to the second; a dash for none."""
-    return "-" if at_s is None else moment(int(at_s * 1000)).astimezone(LUSAKA).strftime("%Y-%m-%d %H:%M:%S")
+    return "-" if at_s is None else lusaka_text(int(at_s * 1000))
 
 
 def utc(at_s: float | None) -> str:
     """The same moment in UTC, to be shown over it."""
-    return "" if at_s is None else f"{moment(int(at_s * 1000)):%Y-%m-%d %H:%M:%S} UTC"
+    return "" if at_s is None else utc_text(int(at_s * 1000))
 
 
 def counted(count: int, one: str) -> str:

@@ -13,7 +13,7 @@ from workbench.lab.sections import BoardSection, Download, Message, Values, coun
 from workbench.render import indented
 from workbench.session import Session
 from workbench.trace import KINDS, Exchange, Trace, TraceReader, rows_of
-from workbench.trace.diagram import LANES, short, step_of
+from workbench.trace.diagram import LANES, TIME, SequenceDiagram, short, step_of, utc_of
 from workbench.trace.inspector import message
 
 PAGE: Final = 50
@@ -21,7 +21,7 @@ MOST_PAYMENTS: Final = 200
 """A list of more is none that anybody looks through."""
 _ALL: Final = ""
 _KINDS: Final = ((_ALL, "all"), *((kind, f"{kind}s" if kind != "entry" else "entries") for kind in KINDS))
-_COLUMNS: Final = views.headings("seq", "moment (UTC)", "kind", "what", "result", numeric=("seq",))
+_COLUMNS: Final = views.headings("seq", TIME, "kind", "what", "result", numeric=("seq",))
 MOST_STEPS: Final = 500
 """Of a diagram."""
 UNFOLDED: Final = 3
@@ -30,7 +30,7 @@ DIAGRAM, TABLE = "diagram", "table"
 _FORMS: Final = ((DIAGRAM, "Diagram"), (TABLE, "Table"))
 _SAVED: Final = ("SVG", "PNG", "Mermaid")
 _NO_PAYMENT: Final = "of no payment"
-_SAYS: Final = "Sequence diagram: who told whom what, times in UTC"
+_SAYS: Final = "Sequence diagram: who told whom what, times in Lusaka"
 
 
 def _call(looked_at: Exchange) -> tuple[views.Item, ...]:
@@ -163,7 +163,7 @@ class TraceSection(BoardSection):
         self._folded |= dict.fromkeys(found, any(found.values()))
 
     def _on_save(self, on: str, _values: Values) -> Message | None:
-        drawn = self._page(self._chosen()).sequence
+        drawn = SequenceDiagram([*self._page(self._chosen())], MOST_STEPS)
         if on == "Mermaid":
             text = "Copy it from below into a Markdown cell, which draws it."
             return Message(text, code=(views.Code("Mermaid", f"```mermaid\n{drawn.mermaid}```"),))
@@ -219,7 +219,8 @@ class TraceSection(BoardSection):
         step, place = step_of(row), str(row["seq"])
         ends = LANES.index(step.source), LANES.index(step.target)
         opened = place == self._open
-        return views.Arrow(place, step.at[11:], step.kind, *ends, step.label, step.response, step.is_bad, opened)
+        utc = utc_of(row["at"])
+        return views.Arrow(place, step.at[11:], utc, step.kind, *ends, step.label, step.response, step.is_bad, opened)
 
     def _drawer(self, shown: Trace) -> views.Drawer | None:
         place = next((place for place, row in enumerate(shown) if str(row["seq"]) == self._open), None)
@@ -228,7 +229,8 @@ class TraceSection(BoardSection):
         row = shown[place]
         step = step_of(row)
         status = f"{'✗' if step.is_bad else '✓'} {step.response or step.kind}"
-        items = (views.Facts((("moment (UTC)", step.at),)), *_beneath(shown[place : place + 1]))
+        times = (TIME, step.at), ("time (UTC)", utc_of(row["at"])[:19])
+        items = (views.Facts(times), *_beneath(shown[place : place + 1]))
         identifier = row["payment"] or f"seq {self._open}"
         return views.Drawer(identifier, step.label, status, items, views.Action("close", "Close"), row=self._open)
 
@@ -236,7 +238,8 @@ class TraceSection(BoardSection):
         for place, texts in enumerate(shown.as_dicts()):
             identifier = str(shown[place]["seq"])
             beneath = _beneath(shown[place : place + 1]) if identifier == self._open else ()
-            yield views.Row(identifier, tuple(texts.values()), (self._unfolds("Look", identifier),), beneath=beneath)
+            look, utc = self._unfolds("Look", identifier), utc_of(shown[place]["at"])
+            yield views.Row(identifier, tuple(texts.values()), (look,), beneath=beneath, hovers=("", utc))
 
 
 def _beneath(one: Trace) -> tuple[views.Item, ...]:

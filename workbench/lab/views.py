@@ -141,11 +141,13 @@ class Picture(_View, frozen=True):
 class Arrow(_View, frozen=True):
     """A step of a sequence: from one lane to another, by their places, and the response's way back if one came.
 
-    `of` is the kind of its row in the trace, `at` its time; `bad` is what went wrong, `opened` what is looked into.
+    `of` is the kind of its row in the trace, `at` its time in Lusaka and `hover` the moment in UTC; `bad` is what went
+    wrong, `opened` what is looked into.
     """
 
     id: str
     at: str
+    hover: str
     of: str
     source: int
     target: int

@@ -1,6 +1,7 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeAlias, overload
@@ -11,7 +12,7 @@ from workbench import har
 from workbench.domain import wire
 from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
 from workbench.render import Table, Widget, bundle, table, with_widget
-from workbench.trace.diagram import MASK_NOTE, SequenceDiagram, clock_of, short
+from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, short, utc_of
 from workbench.trace.inspector import Exchange, TraceContext
 
 __all__ = ["KINDS", "Exchange", "SequenceDiagram", "Trace", "TraceContext", "TraceReader", "rows_of"]
@@ -19,7 +20,7 @@ __all__ = ["KINDS", "Exchange", "SequenceDiagram", "Trace", "TraceContext", "Tra
 Rows: TypeAlias = list[dict[str, Any]]
 Choice: TypeAlias = Callable[[Rows], Rows]
 
-_COLUMNS = ("seq", "moment (UTC)", "kind", "what", "result")
+_COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
 def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
@@ -129,7 +130,8 @@ class Trace(Sequence["dict[str, Any]"]):
         return made
 
     def _table(self) -> Table:
-        return table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, map(_cells, self._rows))
+        hovers = tuple(("", utc_of(row["at"])) for row in self._rows)
+        return replace(table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, map(_cells, self._rows)), hovers=hovers)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         made = self._table()

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from workbench import svg
 from workbench.domain.ids import with_short_ids
 from workbench.domain.masking import shortened
+from workbench.domain.moments import lusaka_text, milliseconds, utc_text
 from workbench.domain.wire.trace_rows import call_of, screen_of
 from workbench.render import Table, table
 from workbench.visible import visible
@@ -21,9 +24,22 @@ def short(text: str, widest: int = WIDEST) -> str:
     return shortened(with_short_ids(text), widest)
 
 
+TIME: Final = "time (Lusaka)"
+
+
 def clock_of(at: str) -> str:
-    """The moment of a row, to the second."""
-    return at[:19].replace("T", " ")
+    """The moment of a row in Lusaka, to the second."""
+    return lusaka_text(_ms(at))
+
+
+def utc_of(at: str) -> str:
+    """The same in UTC, to be shown over it."""
+    return utc_text(_ms(at))
+
+
+@lru_cache(4096)
+def _ms(at: str) -> int:
+    return milliseconds(datetime.fromisoformat(at))
 
 
 MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER = LANES = (
@@ -42,7 +58,7 @@ class Step(NamedTuple):
     """One arrow, and the response's arrow if one came."""
 
     at: str
-    """The moment, UTC, to the second."""
+    """The moment in Lusaka, to the second."""
     kind: str
     source: str
     target: str
@@ -187,21 +203,21 @@ def _arrow(step: Step, y: int, lanes: Mapping[str, int], *, is_response: bool = 
 
 MOST_ROWS: Final = 60
 """Nobody reads a larger picture."""
-_COLUMNS = ("moment (UTC)", "from", "to", "what", "answer")
+_COLUMNS = (TIME, "from", "to", "what", "response")
 
 
 class SequenceDiagram:
-    """The steps of the last rows of a trace."""
+    """The steps of the last rows of a trace, `most` of them."""
 
-    def __init__(self, rows: list[dict[str, Any]]) -> None:
-        self.steps: list[Step] = [step_of(row) for row in rows[-MOST_ROWS:]]
+    def __init__(self, rows: list[dict[str, Any]], most: int = MOST_ROWS) -> None:
+        self.steps: list[Step] = [step_of(row) for row in rows[-most:]]
         left_out = len(rows) - len(self.steps)
         self.note = f"the last {len(self.steps)} of {len(rows):,} steps" if left_out else ""
 
     @property
     def svg(self) -> str:
         """The picture; the same steps give the same text."""
-        return _drawn(self.steps, "; ".join(each for each in (self.note, "UTC", MASK_NOTE) if each))
+        return _drawn(self.steps, "; ".join(each for each in (self.note, "times in Lusaka", MASK_NOTE) if each))
 
     @property
     def mermaid(self) -> str:

@@ -13,7 +13,7 @@ from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import EXACT, NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
-from workbench.domain.money import major_text
+from workbench.domain.money import major_text, statement_text
 from workbench.render import Column, Table, percent, table
 from workbench.visible import visible
 
@@ -136,9 +136,7 @@ _PARTS: Final = (
 
 def _proof(row: Mapping[str, Any]) -> str:
     currency = row["currency"]
-    ledger, statement = (
-        f"{currency} {major_text(row[side], currency)}" for side in ("ledger_minor", "statement_minor")
-    )
+    ledger, statement = (statement_text(row[side], currency) for side in ("ledger_minor", "statement_minor"))
     text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
     parts = [f"{what} ({major_text(row[name], currency, signed=True)})" for name, what in _PARTS if row[name]]
     explained = totals.listed(parts)

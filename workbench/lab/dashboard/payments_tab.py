@@ -95,11 +95,11 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         if payment.failure_code:
             facts += [("Why it failed", FAILURES.get(payment.failure_code, payment.failure_code))]
         if payment.refunded_minor:
-            facts += [("Refunded", written(payment.refunded_minor, payment.currency))]
+            facts += [("Refunded", money_text(payment.refunded_minor, payment.currency))]
         yield views.Facts(tuple((name, text) for name, text in facts if text))
         left = Money(payment.amount_minor - payment.refunded_minor, payment.currency)
         if payment.state in ("succeeded", "part_refunded"):
-            whole = written(left.amount_minor, left.currency)
+            whole = money_text(left.amount_minor, left.currency)
             ask = f"At most {whole} goes back to the customer. Refund it?"
             refund = views.Action("refund", "Refund", payment.id, primary=True, confirm=ask)
             amount = views.Field("amount", f"Amount in {left.currency}", str(left.major), "number")
@@ -124,7 +124,7 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         for row in details.trace:
             if row.kind == ENTRY:
                 for place, (side, account, minor, currency) in enumerate(entry_of(_as_dict(row)).postings):
-                    amount = written(minor, currency)
+                    amount = money_text(minor, currency)
                     sides = (amount, "") if side == DEBIT else ("", amount)
                     said = "" if place else row.what
                     rows.append(views.Row(f"{row.seq} {place}", (said, account, *sides)))
@@ -167,7 +167,7 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         if on.startswith("pi_"):
             body = {"payment_intent": on, "amount": amount.major}
         self._pay.refunds.create(**body)
-        text = f"{written(minor, payment.currency)} goes back to the customer."
+        text = f"{money_text(minor, payment.currency)} goes back to the customer."
         return Message(text, code=self._code("POST", "/v1/refunds", body))
 
 
@@ -231,21 +231,15 @@ def _customer(payment: wire.Payment) -> str:
 
 
 def _money(payment: wire.Payment) -> str:
-    return written(payment.amount_minor, payment.currency)
-
-
-def written(amount_minor: int, currency: str) -> str:
-    """Money as a person writes it: `K1,234.50`, `JPY 300`."""
-    # Of others with their own decimals, where `money_text` reads two, as statements have them.
-    return money_text(amount_minor, currency) if currency == ZMW.code else str(Money(amount_minor, currency))
+    return money_text(payment.amount_minor, payment.currency)
 
 
 def _major(amount: Decimal, currency: str) -> str:
-    return written(int(amount * 10 ** ISO_4217.get(currency, ZMW).decimals), currency)
+    return money_text(int(amount * 10 ** ISO_4217.get(currency, ZMW).decimals), currency)
 
 
 def _sum(amounts: Iterable[wire.Amount]) -> str:
-    return ", ".join(_major(each.amount, each.currency) for each in amounts) or written(0, ZMW.code)
+    return ", ".join(_major(each.amount, each.currency) for each in amounts) or money_text(0, ZMW.code)
 
 
 def _minor(text: str) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,7 +12,7 @@ from workbench.domain.phones import OFFERED, e164_of, mask_phone
 from workbench.domain.reading import json_from
 from workbench.domain.wire.trace_rows import call_of, webhook_of
 from workbench.errors import WorkbenchError
-from workbench.lab.sections import BoardSection, Message, when
+from workbench.lab.sections import BoardSection, Message
 from workbench.lab.views import BAD, WARN
 from workbench.receiver import Arrival
 from workbench.render import indented
@@ -32,16 +31,6 @@ _STRING = r'"(?:[^"\\]|\\.)*"'
 _INNERMOST = re.compile(rf'(?<=: )(?:\[(?:[^"\[\]{{}}]|{_STRING})*\]|\{{(?:[^"\[\]{{}}]|{_STRING})*\}})')
 """A member's list or object that holds no other, strings skipped whole."""
 _BREAK = re.compile(r"\n *")
-
-
-def lusaka(at: str) -> list[str]:
-    """The day and the time of day in Lusaka of a moment as the trace has it."""
-    return when(datetime.fromisoformat(at).timestamp()).split()
-
-
-def utc(at: str) -> str:
-    """The same moment in UTC, to be shown over one in Lusaka."""
-    return f"{at[:10]} {at[11:19]} UTC"
 
 
 def short_path(path: str) -> str:

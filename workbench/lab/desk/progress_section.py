@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from workbench.domain import wire
 from workbench.domain.ids import short_id
 from workbench.domain.masking import mask, shortened
-from workbench.domain.moments import rfc3339
+from workbench.domain.moments import clock_text
 from workbench.domain.signatures import GITHUB_HEADER, SIGNATURE_HEADER, STRIPE_HEADER
 from workbench.domain.wire.trace_rows import call_of, screen_of, webhook_of
 from workbench.lab import views
-from workbench.lab.desk.gathered import LATEST, DeskSection, Rows, TraceRow, lusaka, object_in, pretty, short_path, utc
+from workbench.lab.desk.gathered import LATEST, DeskSection, Rows, TraceRow, object_in, pretty, short_path
 from workbench.lab.sections import Message, Values
 from workbench.receiver import Arrival
 from workbench.snippets import snippet
+from workbench.trace.diagram import clock_of, utc_of
 
 _AT_REST = {"requires_payment_method", "succeeded", "failed", "expired", "canceled", "refunded"}
 """Statuses in which nothing happens until somebody asks for it."""
@@ -31,13 +32,13 @@ _SCREEN_LINES = 2
 
 def timeline(rows: Rows) -> views.Grid:
     """A line for each row of the trace."""
-    days = sorted({lusaka(row["at"])[0] for row in rows})
+    days = sorted({clock_of(row["at"])[:10] for row in rows})
     shown = []
     for row in rows:
         what, result = _TEXTS[row["kind"]](row)
-        time = " ".join(lusaka(row["at"])) if len(days) > 1 else _time(row)
+        time = clock_of(row["at"]) if len(days) > 1 else _time(row)
         cells = (time, shortened(what, 64), shortened(result, 48))
-        shown.append(views.Row(f"{row['seq']}{row['kind']}", cells, hovers=(utc(row["at"]),)))
+        shown.append(views.Row(f"{row['seq']}{row['kind']}", cells, hovers=(utc_of(row["at"]),)))
     caption = f"Timeline{f' on {days[0]}' if len(days) == 1 else ''}, time in Lusaka"
     columns = views.headings("time", "what", "result")
     return views.Grid(caption, columns, tuple(shown), "Nothing yet: send a request.")
@@ -72,7 +73,7 @@ def steps(rows: Rows, status: str, failure: str, verified: TraceRow | None) -> v
 
 def _done(text: str, row: TraceRow) -> views.Step:
     note = f"verified {_time(row)}" if row["kind"] == "webhook" else _time(row)
-    return views.Step(text, views.DONE, note, utc(row["at"]))
+    return views.Step(text, views.DONE, note, utc_of(row["at"]))
 
 
 def _first(rows: Rows, holds: Callable[[TraceRow], bool]) -> TraceRow | None:
@@ -80,7 +81,7 @@ def _first(rows: Rows, holds: Callable[[TraceRow], bool]) -> TraceRow | None:
 
 
 def _time(row: TraceRow) -> str:
-    return lusaka(row["at"])[1]
+    return clock_of(row["at"])[11:]
 
 
 def _call(row: TraceRow) -> tuple[str, str]:
@@ -192,9 +193,9 @@ def _row(rows: Rows, arrivals: Sequence[Arrival], delivery: wire.Delivery | None
     first, last = rows[0], rows[-1]
     attempts = f"{len(rows)}, {_result(last)}"
     if delivery is not None and delivery.next_attempt_at:
-        attempts += f", next at {lusaka(rfc3339(delivery.next_attempt_at * 1000))[1]}"
+        attempts += f", next at {clock_text(delivery.next_attempt_at * 1000)}"
     cells = (_time(first), str(first["what"]), attempts, *_verdicts(arrivals))
-    more, hovers = _more(rows, arrivals), (utc(first["at"]),)
+    more, hovers = _more(rows, arrivals), (utc_of(first["at"]),)
     return views.Row(webhook_of(first).delivery, cells, more=more, more_label="Message", hovers=hovers)
 
 
@@ -260,7 +261,7 @@ class PaymentSection(DeskSection):
 
     def _choice(self) -> views.Form:
         options = [
-            (each.id, f"{each.money or 'an amount'} at {lusaka(each.at)[1]}, {short_id(each.id)}")
+            (each.id, f"{each.money or 'an amount'} at {clock_of(each.at)[11:]}, {short_id(each.id)}")
             for each in self._gathered.payments
         ]
         latest = (LATEST, f"the latest: {options[0][1]}")

@@ -218,6 +218,16 @@ def layout(notebook: Path) -> dict[str, Any]:
     return {"data": data, "metadata": {"id": "default"}}
 
 
+def _handset(name: str) -> tuple[str, Mapping[str, str], bytes]:
+    """A file of the handset's, which is drawn before a kernel is there."""
+    # Loaded with the widgets, which JupyterLab itself does without.
+    from workbench.lab import board_widget, phone
+
+    files = {"phone.js": ("text/javascript", phone.SCRIPT), "phone.css": ("text/css", phone.STYLE)}
+    content_type, names = files[name]
+    return content_type, {}, board_widget.asset(*names).encode()
+
+
 def _handset_in(notebook: Path) -> int | None:
     """The place of the cell that shows a handset, counted from 0; None for a notebook that has none."""
     try:
@@ -252,7 +262,7 @@ def launch(
     for name in trusted:
         server.contents_manager.notary.sign(nbformat.read(folder / name, as_version=nbformat.NO_CONVERT))
     shown = [(each.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for each, show in pages.items()]
-    server.web_app.add_handlers(".*$", shown)
+    server.web_app.add_handlers(".*$", [*shown, (r"/workbench/(phone\.(?:js|css))", _PageHandler, {"show": _handset})])
     tell(f"{base_url}{path}?token={token}")
     server.start()
 

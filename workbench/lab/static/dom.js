@@ -40,12 +40,17 @@ async function saved(name, text) {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-// Twice as large as it is drawn, so that it is sharp where it is printed.
+// Twice as large as it is drawn, so that it is sharp where it is printed, as far as a canvas goes. A picture that is
+// light and dark is drawn as the page is now.
 async function png(svg) {
+  const isDark = document.body.dataset.jpThemeLight === "false";
+  const themed = svg.replaceAll(/\(prefers-color-scheme: ?dark\)/g, isDark ? "all" : "not all");
   const image = new Image();
-  image.src = `data:image/svg+xml;utf8,${encodeURIComponent(svg)}`;
+  image.src = `data:image/svg+xml;utf8,${encodeURIComponent(themed)}`;
   await image.decode();
-  const canvas = h("canvas", { width: image.naturalWidth * 2, height: image.naturalHeight * 2 });
+  const { naturalWidth: width, naturalHeight: height } = image;
+  const scale = Math.min(2, 32_000 / height, Math.sqrt(2e8 / (width * height)));
+  const canvas = h("canvas", { width: Math.floor(width * scale), height: Math.floor(height * scale) });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve) => canvas.toBlob(resolve));
 }

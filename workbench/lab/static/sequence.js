@@ -70,7 +70,7 @@ class Sequences extends Pieces {
     const there = this.way(arrow.source, arrow.target, arrow.text, lanes, arrow.bad && !isBack);
     const back = isBack && this.way(arrow.target, arrow.source, arrow.response, lanes, arrow.bad);
     back?.classList?.add("wb-back");
-    node.append(h("span", { class: "wb-at" }, arrow.at, " "), h("span", { class: "wb-ways" }, route, there, back || null));
+    node.append(h("span", { class: "wb-at", title: arrow.hover }, arrow.at, " "), h("span", { class: "wb-ways" }, route, there, back || null));
     return h("li", { class: `wb-arrow wb-of-${arrow.of}${arrow.opened ? " wb-opened" : ""}` }, node);
   }
 

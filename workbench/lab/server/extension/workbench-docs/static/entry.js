@@ -8,13 +8,11 @@
   const COMMAND = "workbench:docs";
   const LABEL = "API docs";
   const HANDSET_CLASS = "workbench-handset";
-  // Until a cell has run, the view shows the picture that the notebook was saved with, whose own note is for pages.
+  // Until a cell has run, the view would show the picture that the notebook was saved with.
   const STYLE = `
-    .workbench-off { margin: 12px; font-size: var(--jp-ui-font-size2); color: var(--jp-ui-font-color1); }
-    .workbench-handset:has(.wb-phone) .workbench-off { display: none; }
-    .workbench-handset:not(:has(.wb-phone)) .jp-OutputArea { filter: grayscale(1); opacity: 0.55; padding: 0 12px; }
-    .workbench-handset:not(:has(.wb-phone)) section { min-width: 0 !important; }
-    .workbench-handset section + p { display: none; }
+    .workbench-off { display: flex; justify-content: center; padding: 12px; }
+    .workbench-handset:has(.jp-OutputArea .wb-phone) .workbench-off { display: none; }
+    .workbench-handset:has(.workbench-off > *):not(:has(.jp-OutputArea .wb-phone)) .jp-OutputArea { display: none; }
     body[data-jp-theme-light="true"] .jp-RenderedSVG img { color-scheme: light; }
     body[data-jp-theme-light="false"] .jp-RenderedSVG img { color-scheme: dark; }`;
   const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><path class="jp-icon3"
@@ -59,20 +57,35 @@
       }
     }
 
+    // The handset as it is drawn when it is live, and no kernel answers it: it says itself how it is switched on.
+    async function showSwitchedOff(view) {
+      const of = (name) => coreutils.URLExt.join(coreutils.PageConfig.getBaseUrl(), "workbench", name);
+      const off = Object.assign(document.createElement("div"), { className: "workbench-off" });
+      view.node.prepend(off);
+      document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: of("phone.css") }));
+      const nobody = () => {
+        throw new Error("there is no kernel yet");
+      };
+      const model = { get: () => ({ name: "", operator: "" }), on() {}, off() {}, send: nobody };
+      const close = (await import(of("phone.js"))).default.render({ model, el: off });
+      off.firstChild.setAttribute("aria-label", "Customer's phone, switched off");
+      view.disposed.connect(close);
+    }
+
     // A cell's output in a tab of its own is an "Output View"; that of a cell tagged so is the customer's phone.
     function nameHandsets(shell) {
       const panels = [...shell.widgets("main")];
-      for (const { content: view } of panels) {
+      for (const panel of panels) {
+        const view = panel.content;
         if (!view?.hasClass?.("jp-LinkedOutputView") || view.hasClass(HANDSET_CLASS)) continue;
         const notebook = panels.find((each) => each.context?.path === view.path && each.content?.widgets);
         const tags = notebook?.content.widgets[view.index]?.model.getMetadata("tags");
         if (!tags?.includes("handset")) continue;
         view.addClass(HANDSET_CLASS);
         view.title.label = "Customer's phone";
-        const off = document.createElement("p");
-        off.className = "workbench-off";
-        off.textContent = "Run the first cells to switch it on.";
-        view.node.prepend(off);
+        showSwitchedOff(view);
+        const isNarrow = window.matchMedia("(max-width: 640px)").matches;
+        if (isNarrow) shell.add(panel, "main", { mode: "tab-after", ref: notebook.id, activate: false });
       }
     }
 
