@@ -6,6 +6,7 @@ one draw more shifts none of the others.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -26,6 +27,12 @@ _TOKENS = len(_ALPHABET) ** _TOKEN_LENGTH
 _IDENTIFIER = re.compile(rf"\b([a-z]{{2,4}}_[0-9A-Za-z]{{6}})[0-9A-Za-z]{{{_TOKEN_LENGTH - 6}}}\b")
 
 
+@lru_cache
+def _keyed(key: bytes, size: int) -> blake2b:
+    """A hash that has taken its key in: a copy of it takes a third of the time that a new one does."""
+    return blake2b(key=key, digest_size=size)
+
+
 class Draws:
     """All that is unpredictable about one sandbox, made predictable by its seed.
 
@@ -37,8 +44,9 @@ class Draws:
 
     def digest(self, *natural_key: str | int, size: int = 32) -> bytes:
         """`size` bytes that belong to this natural key alone."""
-        text = "\x1f".join(map(str, natural_key))
-        return blake2b(text.encode(), key=self._key, digest_size=size).digest()
+        drawn = _keyed(self._key, size).copy()
+        drawn.update("\x1f".join(map(str, natural_key)).encode())
+        return drawn.digest()
 
     def token(self, *natural_key: str | int) -> str:
         """24 letters and digits (about 142 bits)."""
