@@ -20,8 +20,7 @@ REVOKED: Final = "revoked"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
 """Two letters at a time, of eight that were taken from the long number: few divisions, and nearly all of short ones."""
-_PAIR, _EIGHT = len(_PAIRS), len(_PAIRS) ** 4
-_PLACES = [_PAIR**place for place in range(4)]
+_PAIR, _FOUR, _EIGHT = len(_PAIRS), len(_PAIRS) ** 2, len(_PAIRS) ** 4
 _TOKEN_LENGTH = 24
 _TOKENS = len(_ALPHABET) ** _TOKEN_LENGTH
 _IDENTIFIER = re.compile(rf"\b([a-z]{{2,4}}_[0-9A-Za-z]{{6}})[0-9A-Za-z]{{{_TOKEN_LENGTH - 6}}}\b")
@@ -53,7 +52,11 @@ class Draws:
         number = int.from_bytes(self.digest(*natural_key), "big") % _TOKENS
         rest, first = divmod(number, _EIGHT)
         third, second = divmod(rest, _EIGHT)
-        return "".join([_PAIRS[eight // place % _PAIR] for eight in (first, second, third) for place in _PLACES])
+        drawn = ""
+        for eight in (first, second, third):
+            high, low = divmod(eight, _FOUR)
+            drawn += _PAIRS[low % _PAIR] + _PAIRS[low // _PAIR] + _PAIRS[high % _PAIR] + _PAIRS[high // _PAIR]
+        return drawn
 
     def identifier(self, prefix: str, number: int) -> str:
         """The id of the `number`-th object of a kind: `pi_…`, `ch_…`, `evt_…`."""
