@@ -190,7 +190,9 @@ def switches(workbench_gaps: Mapping[str, Any], tmp_path_factory: pytest.TempPat
 @pytest.fixture(scope="session")
 def served_bench(serving: Serving, switches: tuple[str, ...]) -> Iterator[Workbench]:
     """One served sandbox for the whole session, and one receiver for it: its store is shared."""
-    with served(serving, "--seed", "7", *switches, "--allow-host", "allowed.example", "--allow-host", "192.0.2.7") as bench:
+    with served(
+        serving, "--seed", "7", *switches, "--allow-host", "allowed.example", "--allow-host", "192.0.2.7"
+    ) as bench:
         yield bench
 
 
