@@ -110,6 +110,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_server_is_left() -> Iterator[None]:
+    """One whose socket was closed before it was shut down spins, and takes as long again as the tests do."""
+    yield
+    assert [each.name for each in threading.enumerate() if "serve_forever" in each.name] == []
+
+
 @pytest.fixture(scope="session")
 def command() -> str:
     """The console script of this very interpreter's environment."""

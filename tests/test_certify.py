@@ -96,9 +96,12 @@ def listening(take: Callable[[bytes, dict[str, str]], int], text: bytes = b"", *
     with make_server("127.0.0.1", 0, app, handler_class=Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/webhooks"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/webhooks"
+        finally:
+            # Closed before it is shut down, it would spin for as long as the tests run.
+            server.shutdown()
+            thread.join()
 
 
 Flaw = Callable[[Shop, bytes, dict[str, str]], int | None]

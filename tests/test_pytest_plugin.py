@@ -147,13 +147,13 @@ def test_it_is_installed_with_the_package_and_loads_nothing_before_it_is_used():
 
 def test_ten_tests_of_a_flask_shop_take_less_than_a_second(run: Run):
     took_s = []
-    while len(took_s) < 3 and min(took_s, default=1) >= 1:
+    # Less than 0.7 s where nothing else runs; a core that is shared counts up to twice as much.
+    while len(took_s) < 3 and min(took_s, default=2) >= 2:
         before_s = time.process_time()
         result = run("", within=SHOP)
         took_s.append(time.process_time() - before_s)
         result.assert_outcomes(passed=10)
         assert "LeftOpen" not in result.stdout.str()
-    # Less than 0.7 s where nothing else runs; a core that is shared counts up to twice as much.
     assert min(took_s) < 2
 
 

@@ -483,13 +483,6 @@ class Deliveries(Listed[wire.Delivery]):
         return self._client.calls.send("POST", url, wire.List[wire.Delivery])
 
 
-def _has_ended(intent: wire.PaymentIntent) -> bool:
-    """Whether its attempt has ended. Raises WaitExpired: there was none."""
-    if intent.status != REQUIRES_PAYMENT_METHOD or intent.last_payment_error:
-        return intent.status in (SUCCEEDED, CANCELED, REQUIRES_PAYMENT_METHOD)
-    raise WaitExpired(f"{intent.id} has not been confirmed, so there is nothing to wait for.", status=intent.status)
-
-
 _STANDS: Final = (
     "The sandbox's clock stands still, and nothing falls due: move it with bench.clock.advance, or with "
     "POST /sandbox/clock/advance."

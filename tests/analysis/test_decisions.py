@@ -455,8 +455,8 @@ class TestCommand:
         ("name", "options", "mark", "encoding"),
         [
             ("breaks.csv", (), ",", "utf-8"),
-            ("breaks.csv", (), ";", "cp1252"),
-            ("breaks.csv", ("--excel",), "\t", "utf-16"),
+            pytest.param("breaks.csv", (), ";", "cp1252", marks=pytest.mark.thorough),
+            pytest.param("breaks.csv", ("--excel",), "\t", "utf-16", marks=pytest.mark.thorough),
             ("breaks.csv", ("--excel=de-DE",), ";", "utf-8-sig"),
             ("breaks.xlsx", (), "", ""),
         ],

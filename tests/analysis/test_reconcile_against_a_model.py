@@ -427,7 +427,7 @@ ENGINES = st.sampled_from(["polars", "polars", "duckdb", "pandas"])
 
 
 class TestAgainstTheModel:
-    @settings(SOME, max_examples=30 if LONG else 6)
+    @settings(SOME, max_examples=30 if LONG else 4)
     @given(engine=ENGINES, case=cases(), tolerance=TOLERANCES, few=st.sampled_from([FEW, -1]))
     def test_each_row_is_where_the_model_has_it(self, engine: str, case: Case, tolerance: Tolerance, few: int):
         closing = dict.fromkeys(ACCOUNTS, LAST)
@@ -442,7 +442,7 @@ class TestAgainstTheModel:
         if tolerance == Tolerance():
             assert not result.proof["tolerated_minor"].any()
 
-    @settings(SOME, max_examples=8 if LONG else 2)
+    @settings(SOME, max_examples=8 if LONG else 1)
     @given(engine=ENGINES, case=cases(), seed=st.integers(0, 99))
     def test_another_run_changes_nothing_and_neither_does_the_order_of_rows(self, engine: str, case: Case, seed: int):
         tables = frames(*case)

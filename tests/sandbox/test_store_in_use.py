@@ -60,7 +60,7 @@ def test_a_store_of_an_earlier_schema_has_all_that_a_new_one_has(earlier: Path, 
     for path in (fresh, before):
         opened(path).close()
     with closing(sqlite3.connect(before)) as connection:
-        connection.executescript("DROP VIEW payment; DROP INDEX call_searched; PRAGMA user_version = 4;")
+        connection.executescript("DROP VIEW payment; DROP INDEX event_object; PRAGMA user_version = 4;")
     for path in (before, earlier):
         assert made_of(path) != made_of(fresh)
         opened(path).close()

@@ -6,6 +6,7 @@ one draw more shifts none of the others.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -19,11 +20,16 @@ REVOKED: Final = "revoked"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
 """Two letters at a time, of eight that were taken from the long number: few divisions, and nearly all of short ones."""
-_PAIR, _EIGHT = len(_PAIRS), len(_PAIRS) ** 4
-_PLACES = [_PAIR**place for place in range(4)]
+_PAIR, _FOUR, _EIGHT = len(_PAIRS), len(_PAIRS) ** 2, len(_PAIRS) ** 4
 _TOKEN_LENGTH = 24
 _TOKENS = len(_ALPHABET) ** _TOKEN_LENGTH
 _IDENTIFIER = re.compile(rf"\b([a-z]{{2,4}}_[0-9A-Za-z]{{6}})[0-9A-Za-z]{{{_TOKEN_LENGTH - 6}}}\b")
+
+
+@lru_cache
+def _keyed(key: bytes, size: int) -> blake2b:
+    """A hash that has taken its key in: a copy of it takes a third of the time that a new one does."""
+    return blake2b(key=key, digest_size=size)
 
 
 class Draws:
@@ -37,15 +43,20 @@ class Draws:
 
     def digest(self, *natural_key: str | int, size: int = 32) -> bytes:
         """`size` bytes that belong to this natural key alone."""
-        text = "\x1f".join(map(str, natural_key))
-        return blake2b(text.encode(), key=self._key, digest_size=size).digest()
+        drawn = _keyed(self._key, size).copy()
+        drawn.update("\x1f".join(map(str, natural_key)).encode())
+        return drawn.digest()
 
     def token(self, *natural_key: str | int) -> str:
         """24 letters and digits (about 142 bits)."""
         number = int.from_bytes(self.digest(*natural_key), "big") % _TOKENS
         rest, first = divmod(number, _EIGHT)
         third, second = divmod(rest, _EIGHT)
-        return "".join([_PAIRS[eight // place % _PAIR] for eight in (first, second, third) for place in _PLACES])
+        drawn = ""
+        for eight in (first, second, third):
+            high, low = divmod(eight, _FOUR)
+            drawn += _PAIRS[low % _PAIR] + _PAIRS[low // _PAIR] + _PAIRS[high % _PAIR] + _PAIRS[high // _PAIR]
+        return drawn
 
     def identifier(self, prefix: str, number: int) -> str:
         """The id of the `number`-th object of a kind: `pi_…`, `ch_…`, `evt_…`."""

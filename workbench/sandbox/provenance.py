@@ -118,6 +118,8 @@ OF_WARNING: Final[Mapping[str, str]] = {
     suspense.OF_EARLIER: "confirm_with_money_in_suspense",
 }
 """What a warning says → the row that made it one."""
+_OF_MEMBER: Final = (("next_action", "prompt_timeout_s"), ("suspense", "late_success"))
+"""What a result, or one that it lists, has a member for → the row by which it has."""
 _OF_FAILURE: Final[Mapping[str, Rows]] = {"prompt_timeout": ("late_success", "prompt_timeout_s")}
 """Why a payment failed → rows by which it would not have, or not for good."""
 
@@ -134,10 +136,10 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
         rows += _OF_FAILURE.get(failure, ())
     if warned := getattr(result, "warnings", None):
         rows += tuple(row for says, row in OF_WARNING.items() if any(says in each for each in warned))
-    if any(getattr(each, "next_action", None) for each in getattr(result, "data", (result,))):
-        rows += ("prompt_timeout_s",)
-    if any(getattr(each, "suspense", None) for each in getattr(result, "data", (result,))):
-        rows += ("late_success",)
+    for each in getattr(result, "data", (result,)):
+        for member, row in _OF_MEMBER:
+            if getattr(each, member, None) and row not in rows:
+                rows += (row,)
     currency = getattr(result, "currency", None)
     if currency and currency.upper() != ZMW.code:
         rows += ("currencies",)

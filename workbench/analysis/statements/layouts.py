@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Final, get_type_hints
 
@@ -222,6 +222,7 @@ def _is_minor(heading: str) -> bool:
     return heading_key(heading).endswith("_minor")
 
 
+@lru_cache(maxsize=2048)  # asked of the same cells by each layout that a file may be in
 def heading_key(heading: str) -> str:
     """A heading, or a word of a cell, as it is compared."""
     return " ".join(heading.split()).casefold()

@@ -33,8 +33,6 @@ CREATE TABLE IF NOT EXISTS payment_intent (
     latest_charge TEXT, failure_code TEXT, cancellation_reason TEXT, canceled_ms INTEGER, metadata TEXT NOT NULL, warnings TEXT NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX IF NOT EXISTS payment_intent_account ON payment_intent (account, seq);
-
 CREATE TABLE IF NOT EXISTS charge (
     id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
     amount_minor INTEGER NOT NULL CHECK (amount_minor > 0), currency TEXT NOT NULL, channel TEXT NOT NULL,
@@ -170,8 +168,6 @@ CREATE TABLE IF NOT EXISTS call (
     response_headers TEXT NOT NULL, response_body TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS call_payment ON call (payment) WHERE payment IS NOT NULL;
--- What calls are searched by: their rows, with bodies, are a page each.
-CREATE INDEX IF NOT EXISTS call_searched ON call (seq, status, method, path, payment, id);
 
 -- The ledger. Postings go in first, under a deferred key; inserting the entry seals them.
 
