@@ -61,8 +61,8 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # going_live
     "alert_that_fires": [
-        ('each.status == "pending"', 'each.status != "succeeded"', "names a payment that has failed"),
-        ('each.status == "pending"', "each.status", "names a payment that has succeeded"),
+        ('each.status == "pending"', 'each.status != "succeeded"', "that nobody confirmed. seen: 3 payments"),
+        ('each.status == "pending"', 'each.status == "succeeded"', "names a payment that has succeeded"),
         ('each.status == "pending" and now_s - each.created > 600', 'each.status == "processing"', "is a minute old"),
         ('each.status == "pending"', 'each.status == "requires_action"', "does not name that payment. seen: []"),
     ],

@@ -5,7 +5,6 @@ Each is tried in a sandbox of its own, so that the notebook's books and trace st
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from workbench.errors import AuthenticationFailed
@@ -83,7 +82,11 @@ def _priced_in_ngwee(bench: Bench, order: Callable[..., Any]) -> Iterator[Verdic
 
 # what_is_not_documented
 
-_GUESSES = ({}, {"confirm_response": "accepted"}, {"confirm_response": "accepted", "prompt_timeout_s": 180})
+_GUESSES: tuple[dict[str, object], ...] = (
+    {},
+    {"confirm_response": "accepted"},
+    {"confirm_response": "accepted", "prompt_timeout_s": 180},
+)
 
 
 def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Verdict]:
@@ -135,14 +138,9 @@ def _alert_that_fires(bench: Bench, stale: Callable[..., Any]) -> Iterator[Verdi
         pay.payment_intents.confirm(recent, phone="+260970000012", provider="airtel")
         sandbox.clock.advance(minutes=1)
         named = list(stale(pay, sandbox.clock.now_ms // 1000))
-        for each, why in (
-            (paid, "has succeeded"), (failed, "has failed"), (unasked, "nobody has confirmed"),
-            (recent, "is a minute old"),
-        ):  # fmt: skip
-            if each in named:
-                yield wrong(
-                    f"The alert names a payment that {why}.", seen=f"{len(named)} payments", expected="1", at="if"
-                )
+        quiet = {paid: "has succeeded", failed: "has failed", unasked: "nobody confirmed", recent: "is a minute old"}
+        for why in (quiet[each] for each in named if each in quiet):
+            yield wrong(f"The alert names a payment that {why}.", seen=f"{len(named)} payments", expected="1", at="if")
         if named != [lost]:
             yield wrong(
                 "An operator has not answered for 21 minutes, and the alert does not name that payment.",
@@ -180,15 +178,20 @@ def _second_day(bench: Bench, read_intent: Callable[..., Any]) -> Iterator[Verdi
 # your_own_notebooks
 
 
+def _night(nightly: Callable[..., object], status: int) -> tuple[object, list[str]]:
+    """What a night returns in which the run ends with this exit status, and what it called."""
+    calls: list[str] = []
+
+    def run() -> int:
+        calls.append("run")
+        return status
+
+    return nightly(run, lambda: calls.append("keep_pages")), calls
+
+
 def _pages_kept(nightly: Callable[..., object]) -> Iterator[Verdict]:
     for status in (0, 1):
-        calls: list[str] = []
-
-        def run(status: int = status, calls: list[str] = calls) -> int:
-            calls.append("run")
-            return status
-
-        seen = nightly(run, partial(calls.append, "keep_pages"))
+        seen, calls = _night(nightly, status)
         if calls != ["run", "keep_pages"]:
             outcome = "a notebook has failed" if status else "all have passed"
             yield wrong(
