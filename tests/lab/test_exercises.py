@@ -221,7 +221,8 @@ MISTAKES = {
     "relied_on_late": {
         "": "Not done yet: No payment relies on late_success",
         "buy:Lily ring": "The prompt is still open",
-        "buy:Lily ring later:3600": "no money came after it",
+        "buy:Lily ring later:3600": "no money came after it. Use the test number whose money comes late. seen: prompt",
+        "buy:Lily ring_at:5 later:3600": "prompt_timeout on +26096••••005 expected: a number whose money comes late",
     },
 }
 TOKEN = 'pay.auth.token(email="shop@example.com", password="x").access_token'
@@ -245,8 +246,10 @@ CASES = [
     }.items()),
     *(("plant_by_token", code, words) for code, words in {
         "": "Not done yet: No plant with the name Aloe",
-        'pay.plants.create(id=1, name="Aloe")': "registered with a key",
-        'bench.http.post("/plants", json={"name": "Aloe"}, headers={"Authorization": "Bearer at_x"})': "answered 401",
+        'pay.plants.create(id=1, name="Aloe")': "registered with a key. Ask for a token, and make a client with it. "
+            "seen: Bearer sk_test_•••• expected: Bearer at_••••",
+        'bench.http.post("/plants", json={"name": "Aloe"}, headers={"Authorization": "Bearer at_x"})':
+            "The service refused the Aloe: bench.trace.exchanges[-1] says why. seen: 401 expected: 200",
         f'bench.client_with({TOKEN}).plants.create(id=1, name="Fern")': "Not done yet: No plant with the name Aloe",
         f'bench.client_with({TOKEN}).plants.create(id=1, name="Aloe")': "Done: ",
     }.items()),
@@ -328,7 +331,10 @@ def test_words_and_digits_that_were_read_off_a_page(bench: Workbench, said: Said
         assert words in said(check, "came_late", bench, answer)
     junit = tmp_path / "junit.xml"
     junit.write_text('<a><testcase name="one"/><testcase name="two"><failure/></testcase></a>')
-    for answer, words in (("one", "This case passed"), ("three", "There are: one; two"), ("two", "Done: ")):
+    for answer, words in (
+        ("one", "no element failure inside. seen: one"), ("three", "There are: one; two"), ("failure", "seen: failure"),
+        ("two", "Done: "),
+    ):  # fmt: skip
         assert words in said(check, "failed_case", junit, answer)
 
 
@@ -398,12 +404,13 @@ def test_a_reconciliation_and_one_account_of_it(said: Said):
 
 def test_a_report_of_an_exam_and_a_list_before_going_live(bench: Workbench, said: Said):
     def report(*verdicts: str) -> SimpleNamespace:
-        return SimpleNamespace(rows=tuple(SimpleNamespace(title=f"of {each}", verdict=each) for each in verdicts))
+        rows = [SimpleNamespace(title=f"of {each}", verdict=each, came="500", expected="200") for each in verdicts]
+        return SimpleNamespace(rows=tuple(rows))
 
     for given, words in (
         (report(), "should be the report of an exam"),
-        (report("passed", "failed"), "fails 1 of 2 checks, the first of them: of failed"),
-        (report("passed", "not examined"), "not examined in 1 checks, such as: of not examined"),
+        (report("passed", "failed"), "fails 1 of 2 checks, the first of them: of failed. seen: 500 expected: 200"),
+        (report("passed", "not examined"), "1 checks were not examined, such as: of not examined. Let the exam count"),
         (report("passed"), "Done: All 1 checks"),
     ):
         assert words in said(check, "passes_the_exam", given)
@@ -412,8 +419,8 @@ def test_a_report_of_an_exam_and_a_list_before_going_live(bench: Workbench, said
     solved = do(bench, BY_NAME["nothing_guessed"].solution, **names)
     for given, words in (
         (report("passed"), "a list as checklist"),
-        (checklist(trace=trace), "rows are still guessed, the first of them"),
-        (checklist(asdict(Gaps())), "Hand over the trace too"),
+        (checklist(trace=trace), "rows are still guessed, the first of them success_status. seen: "),
+        (checklist(asdict(Gaps())), "Pass the trace too"),
         (solved["answer"], "Done: "),
     ):
         assert words in said(check, "nothing_guessed", given)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workbench import Workbench, exercises, verify
-from workbench.errors import PaymentDeclined, ServiceFailed, WaitExpired
+from workbench.errors import AuthenticationFailed, PaymentDeclined, ServiceFailed, WaitExpired
 from workbench.lab.exercises import EXERCISES
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
@@ -125,10 +125,44 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # settle_and_decide
     # when_the_data_outgrows_the_laptop
     # what_is_not_documented
+    "either_way": [
+        ("asked.next_action.ussd_prompt.expires_at", "asked.created + 300", "with TypeError"),
+        ("asked.next_action.ussd_prompt.expires_at", "pay.payment_intents.retrieve(intent_id).created + 300",
+         "'prompt_timeout_s': 180} the prompt closes at another moment"),
+        ("asked.next_action.ussd_prompt.expires_at", "asked.status", "seen: requires_action expected: 17675931"),
+        (".confirm(intent_id, phone=phone, provider=provider)\n    return asked.next_action.ussd_prompt.expires_at",
+         ".retrieve(intent_id)\n    return asked.created", "No prompt is on the customer's phone"),
+    ],
     # certify_your_endpoint
+    "fresh_both_ways": [
+        ("<= 300", "<= 3600", "A message from an hour ago is accepted. seen: True expected: False line 5: return"),
+        ("now_s - int(timestamp)", "int(timestamp) - now_s", "A message from an hour ago is accepted"),
+        ("return now_s", "return 0 <= now_s", "A message from 299 s ahead is refused"),
+        ("if timestamp is None or not timestamp.isdecimal():\n        return False\n    return now_s - int(timestamp)",
+         "return abs(now_s - int(timestamp))", "with TypeError"),
+    ],
     # going_live
+    "alert_that_fires": [
+        ('each.status == "pending"', 'each.status != "succeeded"', "that nobody confirmed. seen: 3 payments"),
+        ('each.status == "pending"', 'each.status == "succeeded"', "names a payment that has succeeded"),
+        ('each.status == "pending" and now_s - each.created > 600', 'each.status == "processing"', "is a minute old"),
+        ('each.status == "pending"', 'each.status == "requires_action"', "does not name that payment. seen: []"),
+    ],
     # tokens_and_plants
+    "second_day": [
+        ('tokens["access"] = renewed.access_token', "pass", "On day 2 the person has to sign in again"),
+        ('tokens["access"] = renewed.access_token', 'tokens["refresh"] = renewed.refresh_token', "day 2"),
+        ('auth.refresh(tokens["refresh"])', 'auth.token(email="a@b.c", password="wrong")', "On day 2 the person has"),
+        ("    try:\n", '    try:\n        raise AuthenticationFailed("")\n', "day 1 the token was refreshed although"),
+        ("    try:\n        return ", "    try:\n        ", "should return the intent"),
+    ],
     # your_own_notebooks
+    "pages_kept": [
+        ("        return status\n", "        keep_pages()\n", "failed: seen: run, keep_pages, keep_pages expected:"),
+        ("if status != 0", "if status == 0", "passed: seen: run expected: run, keep_pages line 6: keep_pages()"),
+        ("    if status != 0:\n        return status\n", "    status = 0\n", "seen: 0 expected: 1 line 6: return"),
+        ("    return status\n\n", "    return run()\n\n", "all have passed: seen: run, keep_pages, run"),
+    ],
 }  # fmt: skip
 
 
@@ -139,7 +173,7 @@ def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     progress.cache_clear()
 
 
-IMPORTED = {each.__name__: each for each in (Decimal, PaymentDeclined, ServiceFailed, WaitExpired, json, verify)}
+IMPORTED = {each.__name__: each for each in (AuthenticationFailed, Decimal, PaymentDeclined, ServiceFailed, WaitExpired, json, verify)}
 """What the first cells of the notebooks import."""
 
 

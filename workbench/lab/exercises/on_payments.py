@@ -468,12 +468,17 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
 
 
 def _relied_on_late(bench: Bench) -> Iterator[Verdict]:
-    used = [row["name"] for row in bench.gaps.used]
-    if "late_success" in used:
+    used = {row["name"]: row["used_by"] for row in bench.gaps.used}
+    # To read a payment whose prompt has expired relies on the row too, without any money.
+    if any(each.startswith("late money") for each in used.get("late_success", ())):
         yield done("Money came after its prompt had expired, and late_success is among the rows to ask about.")
     codes = {each.failure_code for each in _charges(bench)}
     if "prompt_timeout" in codes:
-        yield wrong("A prompt has expired, and no money came after it. Take the test number whose money comes late.")
+        numbers = ", ".join(sorted({str(each.phone) for each in _charges(bench) if each.failure_code}))
+        yield wrong(
+            "A prompt has expired, and no money came after it. Use the test number whose money comes late.",
+            seen=f"prompt_timeout on {numbers}", expected="a number whose money comes late", at="confirm(",
+        )  # fmt: skip
     if any(each.status == "pending" for each in _charges(bench)):
         yield not_yet("The prompt is still open. Let time pass until it has expired.")
     yield not_yet("No payment relies on late_success yet: all money so far came in time.")
@@ -486,9 +491,16 @@ def _passes_the_exam(report: Any) -> Iterator[Verdict]:  # noqa: ANN401  whateve
         return
     verdicts = {each.title: each.verdict for each in rows}
     if failed := [title for title, verdict in verdicts.items() if verdict == "failed"]:
-        yield wrong(f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {failed[0]}.")
+        yield wrong(
+            f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {failed[0]}.",
+            seen=next(each.came for each in rows if each.verdict == "failed"),
+            expected=next(each.expected for each in rows if each.verdict == "failed"), at="examined(",
+        )  # fmt: skip
     if left_out := [title for title, verdict in verdicts.items() if verdict == "not examined"]:
-        yield wrong(f"It was not examined in {len(left_out)} checks, such as: {left_out[0]}. Let it count the orders.")
+        yield wrong(
+            f"{len(left_out)} checks were not examined, such as: {left_out[0]}. Let the exam count the orders.",
+            seen=f"{len(left_out)} not examined", expected="none", at="examined(",
+        )  # fmt: skip
     yield done(f"All {len(rows)} checks are passed, orders included.")
 
 
@@ -496,9 +508,14 @@ def _nothing_guessed(answer: Any) -> Iterator[Verdict]:  # noqa: ANN401  whateve
     if not hasattr(answer, "summary"):
         yield wrong("The answer should be a list as checklist(…) gives it back.")
     if rows := [each for each in answer.open if each.topic == "What is still guessed"]:
-        yield wrong(f"{len(rows)} rows are still guessed, the first of them {rows[0].what.partition(':')[0]}.")
+        yield wrong(
+            f"{len(rows)} rows are still guessed, the first of them {rows[0].what.partition(':')[0]}.",
+            seen=f"{len(rows)} open", expected="none", at="checklist(",
+        )  # fmt: skip
     if not any("did not rely on them" in each.what for each in answer):
-        yield wrong("Hand over the trace too: without it, the list does not know on which rows the run relied.")
+        yield wrong(
+            "Pass the trace too: without it, the list does not know on which rows the run relied.", at="checklist("
+        )
     yield done("Nothing on which the run relied is a guess any more.")
 
 
@@ -538,9 +555,15 @@ def _plant_by_token(bench: Bench) -> Iterator[Verdict]:
         yield not_yet("No plant with the name Aloe was sent.")
     taken = [each for each in asked if each.response.status == HTTPStatus.OK]
     if not taken:
-        yield wrong(f"The Aloe was answered {asked[-1].response.status}: bench.trace.exchanges has why.")
+        yield wrong(
+            "The service refused the Aloe: bench.trace.exchanges[-1] says why.",
+            seen=str(asked[-1].response.status), expected="200", at="Aloe",
+        )  # fmt: skip
     if not any("at_" in each.request.headers["Authorization"] for each in taken):
-        yield wrong("The Aloe was registered with a key. Ask for a token, and make a client with it.")
+        yield wrong(
+            "The Aloe was registered with a key. Ask for a token, and make a client with it.",
+            seen=taken[-1].request.headers["Authorization"], expected="Bearer at_••••", at="Aloe",
+        )  # fmt: skip
     yield done("The Aloe is registered, and the request carried a token that ends by itself.")
 
 
@@ -550,5 +573,10 @@ def _failed_case(junit: Path, failed: object) -> Iterator[Verdict]:
     if names.get(str(failed)):
         yield done("A CI server shows this cell as the test that failed.")
     if failed in names:
-        yield wrong("This case passed. The one that failed has an element failure inside.")
-    yield wrong(f"No test case has this name. There are: {'; '.join(names)}.")
+        yield wrong(
+            "This case has no element failure inside.",
+            seen=str(failed),
+            expected="the case that has one",
+            at="failed =",
+        )
+    yield wrong(f"No test case has this name. There are: {'; '.join(names)}.", seen=str(failed), at="failed =")

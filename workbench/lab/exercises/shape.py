@@ -154,10 +154,10 @@ class Bench(Protocol):
 
 
 @contextmanager
-def fresh(bench: Bench) -> "Iterator[Any]":
+def fresh(bench: Bench, **options: object) -> "Iterator[Any]":
     """Another sandbox of the same kind and of one seed, in which a person's function can be tried without a trace."""
     workbench: Any = type(bench)
-    with workbench(seed="a try") as another:
+    with workbench(seed="a try", **options) as another:
         yield another
 
 
