@@ -55,7 +55,7 @@ def test_a_handset_shows_itself_as_text_and_html(bench: Workbench, new_number: N
     assert "<b>Fern & Co</b>" in shown["text/plain"]
     assert "&lt;b&gt;Fern &amp; Co&lt;/b&gt;" in shown["text/html"]
     assert "<b>" not in shown["text/html"]
-    assert f'aria-label="Phone {mask_phone(number)}, mtn"' in shown["text/html"]
+    assert f'aria-label="Phone {mask_phone(number)}, MTN MoMo"' in shown["text/html"]
 
 
 def test_wait_moves_the_clock_until_the_payment_has_ended_well_or_not_or_its_limit_is_reached(

@@ -72,7 +72,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # after_the_payment
     "payout_of_what_is_there": [
         ("pending[0].amount +", "pending[0].amount + 0 *", "seen: K48.75 expected: K97.50 line 4: amount = "),
-        ("balance.pending[0].amount +", "Decimal(1000) +", "is more than the ZMW 97.50 that are available"),
+        ("balance.pending[0].amount +", "Decimal(1000) +", "is more than the K97.50 that is available"),
         (f"{_PENDING_TOO}    return pay", f"{_AVAILABLE_ALONE}    pay", "should return the payout of it"),
         (_PENDING_TOO, _AVAILABLE_ALONE.replace("== 0", "< 0"), "is not more than zero"),
     ],
@@ -173,7 +173,10 @@ def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     progress.cache_clear()
 
 
-IMPORTED = {each.__name__: each for each in (AuthenticationFailed, Decimal, PaymentDeclined, ServiceFailed, WaitExpired, json, verify)}
+IMPORTED = {
+    each.__name__: each
+    for each in (AuthenticationFailed, Decimal, PaymentDeclined, ServiceFailed, WaitExpired, json, verify)
+}
 """What the first cells of the notebooks import."""
 
 

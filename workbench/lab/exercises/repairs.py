@@ -9,8 +9,6 @@ from decimal import Decimal
 from itertools import permutations
 from typing import Any
 
-from workbench.domain.gaps import Gaps
-from workbench.domain.payments import fees_of
 from workbench.errors import ApiError, AuthenticationFailed, SignatureRefused
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, kwacha, wrong
 
@@ -126,6 +124,10 @@ def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterato
 
 
 def _split_to_the_ngwee(split: Callable[[int], Any]) -> Iterator[Verdict]:
+    # Here, so that the exercises alone load no wire types.
+    from workbench.domain.gaps import Gaps
+    from workbench.domain.payments import fees_of
+
     for gross in (10_000, 8_735, 100, 20, 1):
         returned = split(gross)
         if not isinstance(returned, tuple) or [type(each) for each in returned] != [int, int]:
