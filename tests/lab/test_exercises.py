@@ -316,13 +316,14 @@ def test_words_and_digits_that_were_read_off_a_page(bench: Workbench, said: Said
         ("customer", "give it away"), ("wallet", "one of these words"), (" Operator ", "Done: "),
     ):  # fmt: skip
         assert words in said(check, "who_has_it", answer)
-    for ending in ("001", "005", "010"):
-        bench.operator.script(f"{PREFIX}4567{ending}", ["late_success" if ending == "010" else "prompt_timeout"])
+    for ending, scenario in (("001", "approve"), ("005", "prompt_timeout"), ("010", "late_success")):
+        bench.operator.script(f"{PREFIX}4567{ending}", [scenario])
         story = do(bench, code_of("buy:Sale"))
         bench.client.payment_intents.confirm(story["it"].id, phone=f"{PREFIX}4567{ending}", provider=PROVIDER)
         bench.clock.advance(minutes=10)
     for answer, words in (
-        ("567", "They end in 001, 005, 010"), ("005", "This payment is prompt_timeout"), ("010", "Done: K150.00 came")
+        ("567", "seen: 567 expected: one of 001, 005, 010"), ("005", "This payment is prompt_timeout"),
+        ("001", "This payment is succeeded, and no money came"), ("10", "ends in 10."), ("010", "Done: K150.00 came"),
     ):  # fmt: skip
         assert words in said(check, "came_late", bench, answer)
     junit = tmp_path / "junit.xml"
