@@ -352,7 +352,7 @@ def test_takings_of_the_weekends(bench: Workbench, said: Said):
         (int(paid.loc[weekday == 6, "amount_minor"].sum()), "These are the Sundays alone"),
         (int(paid.loc[weekday < 5, "amount_minor"].sum()), "These are the days from Monday to Friday"),
         (int(paid["amount_minor"].sum()), "These are all days"),
-        (float(right), "a whole number of ngwee"),
+        (float(right), "a whole number of ngwee: an int. seen: float expected: int"),
     ]
     for answer, words in answers:
         assert words in said(check, "weekends", bench, answer)

@@ -38,6 +38,14 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # your_own_backend
     # for_support_staff
     # explore_a_month
+    "net_by_operator": [
+        ("refunds, left", "refunds.drop_duplicates(), left", "counts twice: the join makes two rows of it. seen: K150"),
+        ('how="left"', 'how="inner"', "airtel is missing"),
+        ("refunds, left", 'refunds.drop_duplicates("charge"), left', "of them went back. seen: K70.00"),
+        ('charges[charges["status"] == "succeeded"]', "charges", "seen: K47.00 expected: K40.00"),
+        ("refunds, left", 'refunds.groupby("charge")["amount_minor"].sum().reset_index(), left', "seen: float64"),
+        ("return both", "both", "should return a Series"),
+    ],
     # reconcile_a_statement
     # settle_and_decide
     # when_the_data_outgrows_the_laptop

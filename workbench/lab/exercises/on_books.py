@@ -53,7 +53,10 @@ def _smallest_fee(bench: Bench) -> Iterator[Verdict]:
 
 def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     if isinstance(weekend_minor, float) or not hasattr(weekend_minor, "__index__"):
-        yield wrong(f"The answer is a {type(weekend_minor).__name__}. Money is a whole number of ngwee: an int.")
+        yield wrong(
+            "Money is a whole number of ngwee: an int.",
+            seen=type(weekend_minor).__name__, expected="int", at="weekend_minor",
+        )  # fmt: skip
     given = weekend_minor.__index__()
     charges = bench.tables.charges
     paid = charges["status"] == "succeeded"
@@ -78,7 +81,9 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     }
     if given == right:
         yield done(f"{kwacha(right)} on Saturdays and Sundays, from {(paid & of_a_weekend).sum()} payments.")
-    yield wrong(f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}")
+    yield wrong(
+        f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}", at="weekend_minor"
+    )
 
 
 def _largest_break(result: Reconciled, largest: Any) -> Iterator[Verdict]:  # noqa: ANN401  a row of pandas, or a first try

@@ -70,6 +70,59 @@ def _priced_in_ngwee(bench: Bench, order: Callable[..., Any]) -> Iterator[Verdic
 # explore_a_month
 
 
+def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
+    import pandas as pd
+
+    charges = pd.DataFrame(
+        {
+            "id": ["ch_1", "ch_2", "ch_3"],
+            "status": ["succeeded", "succeeded", "failed"],
+            "amount_minor": [10_000, 4_000, 700],
+            "refunded_minor": [5_000, 0, 0],
+            "provider": ["mtn", "airtel", "airtel"],
+        }
+    )
+    refunds = pd.DataFrame(
+        {
+            "id": ["re_1", "re_2"],
+            "charge": ["ch_1", "ch_1"],
+            "status": ["succeeded"] * 2,
+            "amount_minor": [3_000, 2_000],
+        }
+    )
+    slips = {15_000: "A charge with two refunds counts twice: the join makes two rows of it."}
+    net = net_by_operator(charges, refunds)
+    if not isinstance(net, pd.Series):
+        yield wrong(
+            "The function should return a Series: ngwee by operator.",
+            seen=type(net).__name__,
+            expected="Series",
+            at="return",
+        )
+    for provider, expected, of_what in (
+        ("airtel", 4_000, "One payment of K40.00 succeeded with airtel, and none was refunded."),
+        ("mtn", 5_000, "With mtn, K100.00 were paid; K30.00 and K20.00 of them went back."),
+    ):
+        if provider not in net:
+            yield wrong(
+                f"{provider} is missing. A payment without a refund counts too.",
+                seen=str(list(net.index)),
+                expected="['airtel', 'mtn']",
+                at="how=",
+            )
+        seen = int(net[provider])
+        if seen != expected:
+            yield wrong(slips.get(seen, of_what), seen=kwacha(seen), expected=kwacha(expected), at="merge")
+    if net.dtype.kind != "i":
+        yield wrong(
+            "The amounts are right, and floats: a missing value has made them so.",
+            seen=str(net.dtype),
+            expected="int64",
+            at="fillna",
+        )
+    yield done("K50.00 with mtn after two refunds, K40.00 with airtel, in whole ngwee.")
+
+
 # reconcile_a_statement
 
 
