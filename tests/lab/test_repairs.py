@@ -47,6 +47,13 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("return both", "both", "should return a Series"),
     ],
     # reconcile_a_statement
+    "one_sided": [
+        ('how="left"', 'how="inner"', "A-3 is on the statement alone, and is not reported. seen: []"),
+        ('how="left"', 'how="right"', "A-4 is in the ledger alone"),
+        ('!= "both"', '== "both"', "Both sides have A-1. seen: ['A-1', 'A-2']"),
+        ('both.loc[both["_merge"] != "both", "key"]', "{'A-3', 'A-4'}, reverse=True", "Give each key once, in order."),
+        ("return sorted", "return len", "should return a list of keys. seen: int"),
+    ],
     # settle_and_decide
     # when_the_data_outgrows_the_laptop
     # what_is_not_documented

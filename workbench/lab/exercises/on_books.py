@@ -90,18 +90,23 @@ def _largest_break(result: Reconciled, largest: Any) -> Iterator[Verdict]:  # no
     if getattr(largest, "ndim", 0) == 2:  # noqa: PLR2004  a table: of one row it is as good as the row
         largest = largest.iloc[0] if len(largest) == 1 else largest
     if getattr(largest, "ndim", 0) != 1 or not set(result.breaks.columns) <= set(largest.index):
-        yield wrong("The answer should be one row of result.breaks, with all its columns.")
+        yield wrong(
+            "The answer should be one row of result.breaks, with all its columns.",
+            seen=type(largest).__name__, expected="one row", at="largest =",
+        )  # fmt: skip
     if largest["account"] != _MTN_FLOAT:
-        yield wrong(f"This break is one of {largest['account']}, not of {_MTN_FLOAT}.")
+        yield wrong(
+            "This break is one of another account.", seen=largest["account"], expected=_MTN_FLOAT, at="largest ="
+        )
     breaks = result.breaks
     # As text: what is not known is not equal to itself.
     if not (breaks.map(str) == largest[breaks.columns].map(str)).all(axis=1).any():
-        yield wrong("This is no row of result.breaks: hand over one of them as it is.")
+        yield wrong("This is no row of result.breaks: hand over one of them as it is.", at="largest =")
     sizes = breaks.loc[breaks["account"] == _MTN_FLOAT, "variance_minor"].abs()
     size = abs(int(largest["variance_minor"]))
     if larger := int((sizes > size).sum()):
         are = "break of this account is" if larger == 1 else "breaks of this account are"
-        yield wrong(f"{larger} {are} larger than {kwacha(size)}, on one side or the other.")
+        yield wrong(f"{larger} {are} larger than {kwacha(size)}, on one side or the other.", at="largest =")
     yield done(f"{largest['code']}, {kwacha(size)}: begin with this one.")
 
 

@@ -126,6 +126,27 @@ def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
 # reconcile_a_statement
 
 
+def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
+    import pandas as pd
+
+    ledger = pd.DataFrame({"key": ["A-1", "A-2", "A-4"], "amount_minor": [5, 6, 7]})
+    statement = pd.DataFrame({"key": ["A-3", "A-2", "A-1"], "amount_minor": [8, 6, 5]})
+    keys = one_sided(ledger, statement)
+    if not isinstance(keys, list):
+        yield wrong(
+            "The function should return a list of keys.", seen=type(keys).__name__, expected="list", at="return"
+        )
+    says = {
+        "A-1": "Both sides have A-1.",
+        "A-3": "A-3 is on the statement alone, and is not reported.",
+        "A-4": "A-4 is in the ledger alone, and is not reported.",
+    }
+    expected = ["A-3", "A-4"]
+    for key in [*(key for key in says if (key in keys) != (key in expected)), *([""] if keys != expected else [])]:
+        yield wrong(says.get(key, "Give each key once, in order."), seen=str(keys), expected=str(expected), at="_merge")
+    yield done("A-3 of the statement and A-4 of the ledger are both reported.")
+
+
 # settle_and_decide
 
 
