@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from workbench import Workbench, exercises
+from workbench.errors import LedgerRefused, StateConflict
 from workbench.lab.exercises import EXERCISES
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
@@ -55,6 +56,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("return sorted", "return len", "should return a list of keys. seen: int"),
     ],
     # settle_and_decide
+    "settle_all": [
+        ("without.append(each.code)", "pass", "Not every proposal is posted. seen: 1 posted"),
+        ("except LedgerRefused", "except StateConflict", "Your code stopped with LedgerRefused"),
+        ("bench.settle(each)", "isinstance(each.proposal, str) and bench.settle(each)", "not the right ones. seen: []"),
+        ("bench.settle(each)", "without.append(each.code)", "seen: 0 posted"),
+    ],
     # when_the_data_outgrows_the_laptop
     # what_is_not_documented
     # certify_your_endpoint
@@ -76,6 +83,7 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     name = f"cell of {exercise.name}"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {"bench": bench, "pay": bench.client, "Decimal": Decimal, "exercises": exercises}
+    names |= {"LedgerRefused": LedgerRefused, "StateConflict": StateConflict}
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())

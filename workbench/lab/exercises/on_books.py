@@ -55,7 +55,7 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     if isinstance(weekend_minor, float) or not hasattr(weekend_minor, "__index__"):
         yield wrong(
             "Money is a whole number of ngwee: an int.",
-            seen=type(weekend_minor).__name__, expected="int", at="weekend_minor",
+            seen=type(weekend_minor).__name__, expected="int", at="weekend_minor =",
         )  # fmt: skip
     given = weekend_minor.__index__()
     charges = bench.tables.charges
@@ -82,7 +82,7 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     if given == right:
         yield done(f"{kwacha(right)} on Saturdays and Sundays, from {(paid & of_a_weekend).sum()} payments.")
     yield wrong(
-        f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}", at="weekend_minor"
+        f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}", at="weekend_minor ="
     )
 
 
@@ -149,7 +149,12 @@ def _in_debt(bench: Bench) -> Iterator[Verdict]:
 
 def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Verdict]:
     if isinstance(left_minor, float) or not hasattr(left_minor, "__index__"):
-        yield wrong(f"The answer is a {type(left_minor).__name__}. Money is a whole number of ngwee: an int.")
+        yield wrong(
+            "Money is a whole number of ngwee: an int.",
+            seen=type(left_minor).__name__,
+            expected="int",
+            at="left_minor =",
+        )
     variances = second.breaks["variance_minor"]
     of_mtn = variances[second.breaks["account"] == _MTN_FLOAT]
     given, right = left_minor.__index__(), int(of_mtn.sum())
@@ -160,4 +165,6 @@ def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Ver
     }
     if given == right:
         yield done(f"{len(of_mtn)} breaks are left, and together they explain the difference of {right:,} ngwee.")
-    yield wrong(f"It is not {given:,} ngwee. {slips.get(given, 'Which rows count, and which column?')}")
+    yield wrong(
+        f"It is not {given:,} ngwee. {slips.get(given, 'Which rows count, and which column?')}", at="left_minor ="
+    )

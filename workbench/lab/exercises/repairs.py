@@ -3,6 +3,7 @@
 Each is tried in a sandbox of its own, so that the notebook's books and trace stay as they are.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -148,6 +149,36 @@ def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
 
 
 # settle_and_decide
+
+
+def _settle_all(bench: Bench, settle_all: Callable[..., Any]) -> Iterator[Verdict]:
+    import pandas as pd
+
+    fee = {
+        "recipe": "fee_raised", "fee_minor": 0, "currency": "ZMW", "account": "operator:mtn:float", "entry": None,
+        "occurred_at": "2026-01-05T06:00:00.000Z", "description": "a fee",
+    }  # fmt: skip
+    proposals = [json.dumps([{**fee, "amount_minor": minor, "reference": f"MP-{minor}"}]) for minor in (2, 3)]
+    breaks = pd.DataFrame(
+        {
+            "code": ["fee_mismatch", "ambiguous", "fee_mismatch", "timing"],
+            "proposal": [proposals[0], None, proposals[1], None],
+        }
+    )
+    with fresh(bench) as sandbox:
+        without = settle_all(sandbox, breaks)
+        posted = len(sandbox.ledger.entries)
+    if posted != len(proposals):
+        yield wrong(
+            "Two of four breaks have a proposal: the first and the third. Not every proposal is posted.",
+            seen=f"{posted} posted", expected="2 posted", at="try",
+        )  # fmt: skip
+    if not isinstance(without, list) or sorted(without) != ["ambiguous", "timing"]:
+        yield wrong(
+            "Both entries are posted. The codes that no entry settles are not the right ones.",
+            seen=str(without), expected="['ambiguous', 'timing']", at="return",
+        )  # fmt: skip
+    yield done("Two entries are posted, and ambiguous and timing are left for a person.")
 
 
 # when_the_data_outgrows_the_laptop
