@@ -5,6 +5,7 @@ import linecache
 from decimal import Decimal
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from workbench import Workbench, exercises
@@ -63,6 +64,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("bench.settle(each)", "without.append(each.code)", "seen: 0 posted"),
     ],
     # when_the_data_outgrows_the_laptop
+    "mean_of_parts": [
+        ("sum(means) // len", "sum(means) / len", "A mean of ngwee is a whole number. seen: float"),
+        ("amounts.sum() // len(amounts)", "int(amounts.mean())", "counts a part of one row as much as a part of three"),
+        (".sum() // len(amounts)", ".sum()", "number of parts. Divide it by the number of rows. seen: K80.00"),
+        ("sum(means) // len(means)", "sorted(means)[len(means) // 2]", "seen: K100.00 expected: K40.00"),
+    ],
     # what_is_not_documented
     # certify_your_endpoint
     # going_live
@@ -83,7 +90,7 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     name = f"cell of {exercise.name}"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     names: dict[str, Any] = {"bench": bench, "pay": bench.client, "Decimal": Decimal, "exercises": exercises}
-    names |= {"LedgerRefused": LedgerRefused, "StateConflict": StateConflict}
+    names |= {"LedgerRefused": LedgerRefused, "StateConflict": StateConflict, "pd": pd}
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())

@@ -112,20 +112,33 @@ def _largest_break(result: Reconciled, largest: Any) -> Iterator[Verdict]:  # no
 
 def _one_account(result: Reconciled, one: Reconciled) -> Iterator[Verdict]:
     if type(one) is not type(result) or not hasattr(one, "proof"):
-        yield wrong(f"The answer is a {type(one).__name__}, and should be what reconcile returns.")
+        yield wrong(
+            "The answer should be what reconcile returns.",
+            seen=type(one).__name__,
+            expected=type(result).__name__,
+            at="one =",
+        )
     accounts = sorted(set(one.proof["account"]))
     if accounts != [_MTN_FLOAT]:
-        yield wrong(f"It compares {', '.join(accounts)}. Leave the other rows out of the file of statements.")
+        yield wrong(
+            "It compares other accounts. Leave their rows out of the file of statements.",
+            seen=", ".join(accounts), expected=_MTN_FLOAT, at="COPY",
+        )  # fmt: skip
     of_account = result.breaks[result.breaks["account"] == _MTN_FLOAT]
     expected = len(of_account)
     if len(one.breaks) != expected:
-        yield wrong(f"It finds {len(one.breaks)} breaks, where the whole has {expected} for this account.")
+        yield wrong(
+            "The whole has another number of breaks for this account.",
+            seen=f"{len(one.breaks)} breaks", expected=f"{expected} breaks", at="COPY",
+        )  # fmt: skip
     found, whole = (
         sorted(zip(breaks["code"].astype(str), breaks["variance_minor"].astype(int), strict=True))
         for breaks in (one.breaks, of_account)
     )
     if found != whole:
-        yield wrong(f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.")
+        yield wrong(
+            f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.", at="COPY"
+        )
     yield done(f"{expected} breaks, as many as the whole has for {_MTN_FLOAT}.")
 
 

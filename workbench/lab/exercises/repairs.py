@@ -6,6 +6,8 @@ Each is tried in a sandbox of its own, so that the notebook's books and trace st
 import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, kwacha, wrong
@@ -182,6 +184,29 @@ def _settle_all(bench: Bench, settle_all: Callable[..., Any]) -> Iterator[Verdic
 
 
 # when_the_data_outgrows_the_laptop
+
+
+def _mean_of_parts(mean_of_parts: Callable[..., Any]) -> Iterator[Verdict]:
+    import pandas as pd
+
+    with TemporaryDirectory() as folder:
+        parts = [Path(folder) / "part-0.parquet", Path(folder) / "part-1.parquet"]
+        for part, minors in zip(parts, ([1_000, 2_000, 3_000], [10_000]), strict=True):
+            pd.DataFrame({"amount_minor": minors}).to_parquet(part)
+        mean = mean_of_parts(parts)
+    if isinstance(mean, float) or not hasattr(mean, "__index__"):
+        yield wrong("A mean of ngwee is a whole number.", seen=type(mean).__name__, expected="int", at="return")
+    right = 4_000
+    slips = {
+        6_000: "The mean of means counts a part of one row as much as a part of three.",
+        8_000: "The sum is divided by the number of parts. Divide it by the number of rows.",
+    }
+    if mean != right:
+        yield wrong(
+            slips.get(int(mean), "The parts hold K10.00, K20.00 and K30.00, and K100.00."),
+            seen=kwacha(int(mean)), expected=kwacha(right), at="return",
+        )  # fmt: skip
+    yield done("Of K10.00, K20.00 and K30.00 in one part and K100.00 in the other, the mean is K40.00.")
 
 
 # what_is_not_documented
