@@ -6,10 +6,10 @@ import linecache
 from decimal import Decimal
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from workbench import Workbench, exercises, verify
-from workbench.errors import AuthenticationFailed, PaymentDeclined, ServiceFailed, WaitExpired
+from workbench import Workbench, errors, exercises, verify
 from workbench.lab.exercises import EXERCISES
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
@@ -121,9 +121,36 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # for_support_staff
     # explore_a_month
+    "net_by_operator": [
+        ("refunds, left", "refunds.drop_duplicates(), left", "counts twice: the join makes two rows of it. seen: K150"),
+        ('how="left"', 'how="inner"', "airtel is missing"),
+        ("refunds, left", 'refunds.drop_duplicates("charge"), left', "of them went back. seen: K70.00"),
+        ('charges[charges["status"] == "succeeded"]', "charges", "seen: K47.00 expected: K40.00"),
+        ("refunds, left", 'refunds.groupby("charge")["amount_minor"].sum().reset_index(), left', "seen: float64"),
+        ("return both", "both", "should return a Series"),
+    ],
     # reconcile_a_statement
+    "one_sided": [
+        ('how="left"', 'how="inner"', "A-3 is on the statement alone, and is not reported. seen: []"),
+        ('how="left"', 'how="right"', "A-4 is in the ledger alone"),
+        ('!= "both"', '== "both"', "Both sides have A-1. seen: ['A-1', 'A-2']"),
+        ('both.loc[both["_merge"] != "both", "key"]', "{'A-3', 'A-4'}, reverse=True", "Give each key once, in order."),
+        ("return sorted", "return len", "should return a list of keys. seen: int"),
+    ],
     # settle_and_decide
+    "settle_all": [
+        ("without.append(each.code)", "pass", "Not every proposal is posted. seen: 1 posted"),
+        ("except LedgerRefused", "except StateConflict", "Your code stopped with LedgerRefused"),
+        ("bench.settle(each)", "isinstance(each.proposal, str) and bench.settle(each)", "not the right ones. seen: []"),
+        ("bench.settle(each)", "without.append(each.code)", "seen: 0 posted"),
+    ],
     # when_the_data_outgrows_the_laptop
+    "mean_of_parts": [
+        ("sum(means) // len", "sum(means) / len", "A mean of ngwee is a whole number. seen: float"),
+        ("amounts.sum() // len(amounts)", "int(amounts.mean())", "counts a part of one row as much as a part of three"),
+        (".sum() // len(amounts)", ".sum()", "number of parts. Divide it by the number of rows. seen: K80.00"),
+        ("sum(means) // len(means)", "sorted(means)[len(means) // 2]", "seen: K100.00 expected: K40.00"),
+    ],
     # what_is_not_documented
     "either_way": [
         ("asked.next_action.ussd_prompt.expires_at", "asked.created + 300", "with TypeError"),
@@ -173,10 +200,7 @@ def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     progress.cache_clear()
 
 
-IMPORTED = {
-    each.__name__: each
-    for each in (AuthenticationFailed, Decimal, PaymentDeclined, ServiceFailed, WaitExpired, json, verify)
-}
+IMPORTED = {**vars(errors), "Decimal": Decimal, "json": json, "pd": pd, "verify": verify}
 """What the first cells of the notebooks import."""
 
 

@@ -59,7 +59,10 @@ def _smallest_fee(bench: Bench) -> Iterator[Verdict]:
 
 def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     if isinstance(weekend_minor, float) or not hasattr(weekend_minor, "__index__"):
-        yield wrong(f"The answer is a {type(weekend_minor).__name__}. Money is a whole number of ngwee: an int.")
+        yield wrong(
+            "Money is a whole number of ngwee: an int.",
+            seen=type(weekend_minor).__name__, expected="int", at="weekend_minor =",
+        )  # fmt: skip
     given = weekend_minor.__index__()
     charges = bench.tables.charges
     paid = charges["status"] == "succeeded"
@@ -84,44 +87,64 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     }
     if given == right:
         yield done(f"{kwacha(right)} on Saturdays and Sundays, from {(paid & of_a_weekend).sum()} payments.")
-    yield wrong(f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}")
+    yield wrong(
+        f"It is not {kwacha(given)}. {slips.get(given, 'Which charges count, and which days?')}", at="weekend_minor ="
+    )
 
 
 def _largest_break(result: Reconciled, largest: Any) -> Iterator[Verdict]:  # noqa: ANN401  a row of pandas, or a first try
     if getattr(largest, "ndim", 0) == 2:  # noqa: PLR2004  a table: of one row it is as good as the row
         largest = largest.iloc[0] if len(largest) == 1 else largest
     if getattr(largest, "ndim", 0) != 1 or not set(result.breaks.columns) <= set(largest.index):
-        yield wrong("The answer should be one row of result.breaks, with all its columns.")
+        yield wrong(
+            "The answer should be one row of result.breaks, with all its columns.",
+            seen=type(largest).__name__, expected="one row", at="largest =",
+        )  # fmt: skip
     if largest["account"] != _MTN_FLOAT:
-        yield wrong(f"This break is one of {largest['account']}, not of {_MTN_FLOAT}.")
+        yield wrong(
+            "This break is one of another account.", seen=largest["account"], expected=_MTN_FLOAT, at="largest ="
+        )
     breaks = result.breaks
     # As text: what is not known is not equal to itself.
     if not (breaks.map(str) == largest[breaks.columns].map(str)).all(axis=1).any():
-        yield wrong("This is no row of result.breaks: hand over one of them as it is.")
+        yield wrong("This is no row of result.breaks: hand over one of them as it is.", at="largest =")
     sizes = breaks.loc[breaks["account"] == _MTN_FLOAT, "variance_minor"].abs()
     size = abs(int(largest["variance_minor"]))
     if larger := int((sizes > size).sum()):
         are = "break of this account is" if larger == 1 else "breaks of this account are"
-        yield wrong(f"{larger} {are} larger than {kwacha(size)}, on one side or the other.")
+        yield wrong(f"{larger} {are} larger than {kwacha(size)}, on one side or the other.", at="largest =")
     yield done(f"{largest['code']}, {kwacha(size)}: begin with this one.")
 
 
 def _one_account(result: Reconciled, one: Reconciled) -> Iterator[Verdict]:
     if type(one) is not type(result) or not hasattr(one, "proof"):
-        yield wrong(f"The answer is a {type(one).__name__}, and should be what reconcile returns.")
+        yield wrong(
+            "The answer should be what reconcile returns.",
+            seen=type(one).__name__,
+            expected=type(result).__name__,
+            at="one =",
+        )
     accounts = sorted(set(one.proof["account"]))
     if accounts != [_MTN_FLOAT]:
-        yield wrong(f"It compares {', '.join(accounts)}. Leave the other rows out of the file of statements.")
+        yield wrong(
+            "It compares other accounts. Leave their rows out of the file of statements.",
+            seen=", ".join(accounts), expected=_MTN_FLOAT, at="COPY",
+        )  # fmt: skip
     of_account = result.breaks[result.breaks["account"] == _MTN_FLOAT]
     expected = len(of_account)
     if len(one.breaks) != expected:
-        yield wrong(f"It finds {len(one.breaks)} breaks, where the whole has {expected} for this account.")
+        yield wrong(
+            "The whole has another number of breaks for this account.",
+            seen=f"{len(one.breaks)} breaks", expected=f"{expected} breaks", at="COPY",
+        )  # fmt: skip
     found, whole = (
         sorted(zip(breaks["code"].astype(str), breaks["variance_minor"].astype(int), strict=True))
         for breaks in (one.breaks, of_account)
     )
     if found != whole:
-        yield wrong(f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.")
+        yield wrong(
+            f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.", at="COPY"
+        )
     yield done(f"{expected} breaks, as many as the whole has for {_MTN_FLOAT}.")
 
 
@@ -146,7 +169,12 @@ def _in_debt(bench: Bench) -> Iterator[Verdict]:
 
 def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Verdict]:
     if isinstance(left_minor, float) or not hasattr(left_minor, "__index__"):
-        yield wrong(f"The answer is a {type(left_minor).__name__}. Money is a whole number of ngwee: an int.")
+        yield wrong(
+            "Money is a whole number of ngwee: an int.",
+            seen=type(left_minor).__name__,
+            expected="int",
+            at="left_minor =",
+        )
     variances = second.breaks["variance_minor"]
     of_mtn = variances[second.breaks["account"] == _MTN_FLOAT]
     given, right = left_minor.__index__(), int(of_mtn.sum())
@@ -157,4 +185,6 @@ def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Ver
     }
     if given == right:
         yield done(f"{len(of_mtn)} breaks are left, and together they explain the difference of {right:,} ngwee.")
-    yield wrong(f"It is not {given:,} ngwee. {slips.get(given, 'Which rows count, and which column?')}")
+    yield wrong(
+        f"It is not {given:,} ngwee. {slips.get(given, 'Which rows count, and which column?')}", at="left_minor ="
+    )

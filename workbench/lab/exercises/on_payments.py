@@ -540,12 +540,18 @@ def _came_late(bench: Bench, digits: object) -> Iterator[Verdict]:
     late = [each for each in bench.operator.suspense() if str(each["phone"]).endswith(str(digits))]
     made = {str(each.phone)[-3:]: each for each in bench.looking().charges.each()}
     if str(digits) not in made:
-        yield wrong(f"No payment is by a number that ends in {digits}. They end in {', '.join(sorted(made))}.")
+        yield wrong(
+            f"No payment is by a number that ends in {digits}.",
+            seen=str(digits), expected=f"one of {', '.join(sorted(made))}", at="digits =",
+        )  # fmt: skip
     if not late:
         charge = made[str(digits)]
-        yield wrong(f"This payment is {charge.failure_code or charge.status}, and no money waits for it.")
+        yield wrong(
+            f"This payment is {charge.failure_code or charge.status}, and no money came for it later.",
+            seen="no money in suspense", expected="a payment whose money is in suspense", at="digits =",
+        )  # fmt: skip
     amount = late[0]["amount"]
-    yield done(f"K{amount:,.2f} came after the prompt had expired. They are in suspense: hand the case over.")
+    yield done(f"K{amount:,.2f} came after the prompt had expired. The money is in suspense: hand the case over.")
 
 
 def _plant_by_token(bench: Bench) -> Iterator[Verdict]:
