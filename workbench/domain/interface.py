@@ -328,7 +328,7 @@ ROWS: Final[Mapping[str, Asked]] = {
         "charge_in_one_call"),
     "reused_key_status": Asked(_NOTHING, "What is the response to an idempotency key that is used again with another "
     "body?",
-        ("sandbox/idempotency.py",), "charge_in_one_call"),
+        ("sandbox/idempotency.py",), "idempotency"),
     "failure_triggers": Asked("That failures can be produced on demand.",
     "How do we make your sandbox produce a failure?",
         ("sandbox/service/attempts.py",),
