@@ -155,9 +155,9 @@ def test_a_last_day_long_after_all_others_is_said():
     near, late = movement("near", 3, day=9), movement("late", 7, day=60)
     years = [dated("old", 1, 2025), dated("older", 2, 2024), dated("new", 4, 2026)]
     for rows, more, says in (
-        ([A, near, FAR, {**FAR, "key": "other"}], {}, "operator:mtn:float closes on 2062-01-05, by 2 of 4 rows"),
+        ([A, near, FAR, {**FAR, "key": "other"}], {}, "operator:mtn:float closes on 2062-01-05 because of 2 of 4 rows"),
         ([A, near, FAR], {}, None),
-        ([A, near, late], {}, "operator:mtn:float closes on 2026-03-01, by 1 of 3 rows of mtn.csv"),
+        ([A, near, late], {}, "operator:mtn:float closes on 2026-03-01 because of 1 of 3 rows of mtn.csv"),
         ([A, near], {}, None),
         (years, {}, None),
         ([FAR], {}, None),
