@@ -54,7 +54,7 @@ PLACES = {
         Place("read_the_ledger", "One event, one entry", "bench.ledger.entries"),
     ),
     "a_receiver_that_survives_duplicates_and_tampering": (
-        Place(README, "Where to go next", "workbench/docs/testing.md", is_code=False),
+        Place(README, "Where to go next", "notebooks/10_retries_dead_letters_and_replay.ipynb", is_code=False),
         PAYS,
         CONFIRMS,
         PRESSES,
@@ -69,7 +69,7 @@ PLACES = {
         Place("verify_webhooks", "The same message twice", ".receive("),
     ),
     "where_each_ngwee_went_and_a_past_balance": (
-        Place(README, "Where to go next", "workbench/docs/notebooks.md", is_code=False),
+        Place(README, "Where to go next", "workbench/docs/python.md", is_code=False),
         PAYS,
         CONFIRMS,
         PRESSES,
@@ -93,7 +93,7 @@ PLACES = {
         Place("reconcile", "In a notebook", ".is_clean"),
     ),
     "an_own_notebook_in_ci": (
-        Place(README, "Where to go next", "workbench/docs/notebooks.md", is_code=False),
+        Place(README, "Where to go next", "workbench/docs/notebooks.md#your-own-notebooks-in-ci", is_code=False),
         Place("notebooks", "Your own notebooks in CI", "fixtures/notebooks-workflow.yml", is_code=False),
         Place("notebooks", "Your own notebooks in CI", "pip wheel --no-deps -w vendor .", is_code=False),
         Place("your_own_notebooks", "The parameters cell", '{"tags": ["parameters"]}'),
