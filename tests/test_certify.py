@@ -435,9 +435,9 @@ def is_true_soon(condition: Callable[[], bool]) -> bool:
 FORGED = {each.name for each in checks.CHECKS if each.judge is checks.refused}
 BAD: dict[str, tuple[Callable[[], Any], set[str], str]] = {
     # who answers → what fails, and what is said of it
-    "200 to everything": (everything_else(200), FORGED, "another secret, the specification's example: 200: accepted as genuine"),
+    "200 to everything": (everything_else(200), FORGED, "example: 200: accepted as genuine"),
     "a page of HTML": (
-        everything_else(200, b"<!doctype html><title>Shop"), FORGED, "example: 200 with a page of HTML: accepted as genuine",
+        everything_else(200, b"<!doctype html><title>Shop"), FORGED, "a page of HTML: accepted as genuine",
     ),
     "500 to everything": (everything_else(500, b"Oops"), {"valid"}, "intent.processing, and 2 more: 500 'Oops'"),
     "403 to everything": (everything_else(403), {"valid"}, "and 2 more: 403"),
