@@ -225,7 +225,7 @@ def test_as_it_came_it_is_not_called_and_its_solution_is_right(
 ):
     as_it_came = f"{exercise.cell}\n# a remark changes nothing"
     before = len(bench.trace)
-    assert told_of(exercise, as_it_came, bench, capsys).startswith("Not done yet: The code is as it came.")
+    assert told_of(exercise, as_it_came, bench, capsys).startswith("Not done yet: You have not changed the code yet.")
     assert told_of(exercise, f"{exercise.cell}\n7", bench, capsys).startswith("Not right yet: "), "it is broken"
     for _ in ("once", "again"):
         assert told_of(exercise, solved(exercise), bench, capsys).startswith("Done: ")

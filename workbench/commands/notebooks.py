@@ -84,7 +84,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     def tell(url: str) -> None:
         click.echo(f"JupyterLab answers at {url}\nCtrl-C ends it and its kernels.")
 
-    launch(folder, bound.base_url, trusted=copies.shipped, pages=_pages(), browser=not no_browser, tell=tell)
+    launch(folder, bound.base_url, pages=_pages(), browser=not no_browser, tell=tell)
 
 
 def _pages() -> "Pages":

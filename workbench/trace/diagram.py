@@ -112,7 +112,9 @@ _TITLE: Final = "Who told whom what"
 _LEFT: Final = 96
 """Where the times stand."""
 _BESIDE, _RIGHT, _HEAD, _HEAD_BOX, _NARROWEST, _LEAST = 64, 24, 76, 30, 150, 420
-_STEP, _RESPONSE, _DAY, _AFTER = 34, 26, 30, 8
+_WIDEST_GAP, _MARGIN = 170, 44
+"""How far neighbours stand apart at most, and how much of it is no text: what is longer goes on in a line above."""
+_STEP, _RESPONSE, _DAY, _AFTER, _LINE = 34, 26, 30, 8, 15
 """How far down each goes."""
 _LONG: Final = 900
 """A picture of this height repeats the names of the lanes at its end."""
@@ -135,7 +137,7 @@ def _drawn(steps: Sequence[Step], note: str) -> str:
 
 
 def _placed(steps: Sequence[Step]) -> dict[str, int]:
-    """Where the lanes in use stand: so far apart that every label fits between the two that it is about."""
+    """Where the lanes in use stand: so far apart that labels fit between the two that they are about, up to a limit."""
     used = {each for step in steps for each in (step.source, step.target)}
     names = [each for each in LANES if each in used]
     gaps = dict.fromkeys(names[:-1], _NARROWEST)
@@ -143,7 +145,7 @@ def _placed(steps: Sequence[Step]) -> dict[str, int]:
     for step in sorted(steps, key=lambda step: abs(names.index(step.source) - names.index(step.target))):
         first, last = sorted((names.index(step.source), names.index(step.target)))
         between = names[first:last]
-        wanted = svg.width_of(max(step.label, step.response, key=len)) + 44
+        wanted = min(svg.width_of(max(step.label, step.response, key=len)) + _MARGIN, _WIDEST_GAP * len(between))
         gaps[between[-1]] += max(0, wanted - sum(gaps[each] for each in between))
     return dict(zip(names, accumulate(gaps.values(), initial=_LEFT + _BESIDE), strict=False))
 
@@ -171,19 +173,33 @@ def _arrows(steps: Sequence[Step], lanes: Mapping[str, int], width: int) -> tupl
             y += _DAY
             parts.append(svg.line(_LEFT - 8, y - 12, width - 16, y - 12, svg.RULE, stroke_dasharray="1 4"))
             parts.append(svg.text(16, y - 8, day, svg.FAINT, font_weight=600))
-        y += _STEP
+        room = abs(lanes[step.source] - lanes[step.target]) - _MARGIN
+        label, response = _lines(step.label, room), _lines(step.response, room)
+        y += _STEP + _LINE * (len(label) - 1)
         if step.at[11:] != time:
             time = step.at[11:]
             parts.append(svg.text(16, y + 4, time, svg.FAINT))
-        parts += _arrow(step, y, lanes)
+        parts += _arrow(step, y, lanes, label)
         if step.response:
-            y += _RESPONSE
-            parts += _arrow(step, y, lanes, is_response=True)
+            y += _RESPONSE + _LINE * (len(response) - 1)
+            parts += _arrow(step, y, lanes, response, is_response=True)
         y += _AFTER
     return parts, y + 8
 
 
-def _arrow(step: Step, y: int, lanes: Mapping[str, int], *, is_response: bool = False) -> list[str]:
+def _lines(words: str, room: int) -> list[str]:
+    """Text in lines that are no wider than this, broken at blanks and slashes."""
+    lines = [""]
+    for piece in re.findall(r"[^ /]*[ /]|[^ /]+", words):
+        if lines[-1] and svg.width_of((lines[-1] + piece).rstrip()) > room:
+            lines.append("")
+        lines[-1] += piece
+    return [each.rstrip() for each in lines]
+
+
+def _arrow(
+    step: Step, y: int, lanes: Mapping[str, int], lines: Sequence[str], *, is_response: bool = False
+) -> list[str]:
     """An arrow with its text above it; a response is dashed, and what went wrong has a cross."""
     start, end = lanes[step.source], lanes[step.target]
     if is_response:
@@ -191,13 +207,17 @@ def _arrow(step: Step, y: int, lanes: Mapping[str, int], *, is_response: bool = 
     sign = 1 if end > start else -1
     is_bad = step.is_bad and (is_response or not step.response)
     colour = svg.BAD if is_bad else _COLOURS[step.kind]
-    text = step.response if is_response else step.label
+    words = [f"✗ {lines[0]}" if is_bad else lines[0], *lines[1:]]
+    middle, top = (start + end) // 2, y - 7 - _LINE * (len(words) - 1)
     dashes = {"stroke_dasharray": "6 4"} if is_response else {}
     return [
         svg.line(start, y, end - sign * 8, y, colour, stroke_width=1.6, **dashes),
         svg.arrow_head(end, y, (sign, 0), colour),
         svg.tag("circle", cx=start, cy=y, r=3.2, fill=colour),
-        svg.text((start + end) // 2, y - 7, f"✗ {text}" if is_bad else text, colour, text_anchor="middle", **svg.HALO),
+        *(
+            svg.text(middle, top + _LINE * place, each, colour, text_anchor="middle", **svg.HALO)
+            for place, each in enumerate(words)
+        ),
     ]
 
 

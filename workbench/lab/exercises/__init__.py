@@ -18,7 +18,7 @@ __all__ = ["MUST_BE_DONE", "check", "compare", "hint", "predict", "report", "sol
 
 MUST_BE_DONE = "WORKBENCH_EXERCISES_MUST_BE_DONE"
 """Set to 1, a check that is not done raises ExerciseNotDone."""
-_WIDTH = 100
+_WIDTH = 76
 _hints_shown: dict[str, int] = {}
 
 _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
@@ -49,7 +49,8 @@ def check(name: str, *given: object) -> None:
     if line := cell.line_with(verdict.at):
         _print(f"  {line}")
     if verdict.state is not State.DONE:
-        _print(f'exercises.hint("{exercise.name}") helps.')
+        helps = "solution" if _hints_shown.get(exercise.name, 0) > len(exercise.hints) else "hint"
+        _print(f'exercises.{helps}("{exercise.name}") helps.')
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
 

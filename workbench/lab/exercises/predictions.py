@@ -11,7 +11,7 @@ from typing import NamedTuple
 from workbench.errors import InvalidRequest
 from workbench.render import Widget, bundle, with_widget
 
-_WIDTH = 100
+_WIDTH = 76
 
 
 class Question(NamedTuple):
@@ -83,14 +83,16 @@ def compare(name: str, seen: object) -> None:
     question = _named(name)
     letters = {text: letter for letter, text in question.by_letter.items()}
     text, chosen = str(seen), _chosen.get(name)
-    shown = f"{letters[text]}) {text}" if text in letters else f"{text}, which is none of the choices"
-    if chosen is None:
-        says = f"It is {shown}."
-    elif letters.get(text) == chosen:
-        says = f"As you predicted: {shown}."
+    shown = f"{letters.get(text)}) {text}"
+    if text not in letters:
+        says = f"The run shows {text}, which is none of the choices. Has every cell above run?"
+    elif chosen is None:
+        says = f"It is {shown}. {question.why}"
+    elif letters[text] == chosen:
+        says = f"As you predicted: {shown}. {question.why}"
     else:
-        says = f"You predicted {chosen}) {question.by_letter[chosen]}. It is {shown}."
-    print(fill(f"{says} {question.why}", _WIDTH))  # noqa: T201  for a cell
+        says = f"You predicted {chosen}) {question.by_letter[chosen]}. It is {shown}. {question.why}"
+    print(fill(says, _WIDTH))  # noqa: T201  for a cell
 
 
 def _named(name: str) -> Question:

@@ -189,8 +189,10 @@ def line_of(error: BaseException) -> str:
     own = [each for each in frames if not each.filename.startswith(_OF_OTHERS)]
     if not own:
         return ""
-    line = f": {own[-1].line}" if own[-1].line else ""
-    return f", in line {own[-1].lineno} of {own[-1].name}{line}"
+    first, last = own[-1].lineno, own[-1].end_lineno or own[-1].lineno
+    lines = f"line {first}" if first == last else f"lines {first} to {last}"
+    code = f": {own[-1].line}" if own[-1].line else ""
+    return f", in {lines} of {own[-1].name}{code}"
 
 
 def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Verdict:
@@ -199,7 +201,7 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
         return not_yet("Your answer is still open.")
     if exercise.repair and cell.is_as_in(exercise.cell):
         return not_yet(
-            "The code is as it came. Find what is wrong, change it and run the cell: the check then calls it."
+            "You have not changed the code yet. Find the mistake, change it and run the cell: the check then calls it."
         )
     signature = inspect.signature(exercise.check)
     try:
@@ -213,5 +215,5 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
         return not_yet("The sandbox does not respond; it may be closed. Run the notebook from its first cell.")
     except Exception as error:  # noqa: BLE001  whatever was handed over is a person's first try
         place = line_of(error)
-        what = f"{type(error).__name__}: {error}{place}"
+        what = f"{type(error).__name__}: {str(error).removesuffix('.')}{place}"
         return wrong(f"Your code stopped with {what}" if place else f"The check stopped with {what}")

@@ -12,10 +12,9 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
-from workbench.notebook_files import nbformat
+import workbench.notebook_files  # noqa: F401  its import of nbformat takes a second less than JupyterLab's own
 
 # isort: split
-# JupyterLab imports nbformat as well: after ours, which takes a second less.
 from jupyter_client.kernelspec import NATIVE_KERNEL_NAME
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
@@ -56,11 +55,6 @@ class Copies(NamedTuple):
     renamed: tuple[str, ...] = ()
     """Theirs, too, and `old name, now new name`: those that had the name of an earlier version."""
 
-    @property
-    def shipped(self) -> tuple[str, ...]:
-        """Those that are as they were shipped."""
-        return (*self.new, *self.updated, *self.same)
-
     def __str__(self) -> str:
         counted = [(self.new, "new"), (self.updated, "brought up to date"), (self.same, "as shipped")]
         parts = [f"{len(names)} {outcome}" for names, outcome in counted if names]
@@ -76,7 +70,8 @@ def bring(shipped: Iterable[Path], folder: Path, was: Mapping[str, Sequence[str]
 
     A notebook that is not there is written; one that is as it was last brought is replaced by a newer one; any other
     is left alone, whatever it is. To have one anew, delete it. `was` has, by a file's name, those that it had in
-    earlier versions: what a person changed under one of them is theirs under the new one, and the rest goes.
+    earlier versions: what a person changed under one of them is theirs under the new one, and the rest goes. The copies
+    have no outputs: who is asked to predict a run has not seen it.
 
     Raises LabRefused: the folder cannot be made or written.
     """
@@ -87,7 +82,7 @@ def bring(shipped: Iterable[Path], folder: Path, was: Mapping[str, Sequence[str]
         became: dict[str, list[str]] = {name: [] for name in Copies._fields}
         hashes = dict(before)
         for source in sorted(shipped):
-            content = source.read_bytes()
+            content = _not_run(source.read_bytes())
             for old in was.get(source.name, ()):
                 if _carried(folder / old, folder / source.name, hashes.pop(old, None)):
                     became["renamed"].append(f"{old}, now {source.name}")
@@ -105,6 +100,18 @@ def bring(shipped: Iterable[Path], folder: Path, was: Mapping[str, Sequence[str]
         hint = "Name another folder: workbench lab FOLDER."
         raise LabRefused(f"The notebooks cannot be written into {folder}: {reason}.", hint=hint) from None
     return Copies(**{outcome: tuple(names) for outcome, names in became.items()})
+
+
+def _not_run(content: bytes) -> bytes:
+    """A notebook without its outputs; what is none stays as it is."""
+    try:
+        notebook = json.loads(content)
+        cells = [each for each in notebook["cells"] if each["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError):
+        return content
+    for cell in cells:
+        cell |= {"outputs": [], "execution_count": None}
+    return f"{json.dumps(notebook, indent=1, ensure_ascii=False)}\n".encode()
 
 
 def _carried(old: Path, new: Path, brought: str | None) -> bool:
@@ -238,13 +245,10 @@ def _handset_in(notebook: Path) -> int | None:
         return None  # a notebook of theirs may be anything; JupyterLab shows what is wrong with it
 
 
-def launch(
-    folder: Path, base_url: str, *, trusted: Iterable[str], pages: Pages, browser: bool, tell: Callable[[str], None]
-) -> None:
+def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
     """Serve JupyterLab at this address of the machine until it is interrupted; its kernels end with it.
 
-    `trusted` names notebooks whose outputs are shown as they are, pictures and all, before they are run; `pages` are
-    the documentation; `tell` is given the address to open.
+    `pages` are the documentation; `tell` is given the address to open.
 
     Raises LabRefused: no notebook is in the folder.
     """
@@ -259,8 +263,6 @@ def launch(
     LabApp.clear_instance()
     config = _config(folder, workspaces, base_url, token=token, path=path, browser=browser)
     server = LabApp.initialize_server(argv=[], config=config)
-    for name in trusted:
-        server.contents_manager.notary.sign(nbformat.read(folder / name, as_version=nbformat.NO_CONVERT))
     shown = [(each.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for each, show in pages.items()]
     server.web_app.add_handlers(".*$", [*shown, (r"/workbench/(phone\.(?:js|css))", _PageHandler, {"show": _handset})])
     tell(f"{base_url}{path}?token={token}")
