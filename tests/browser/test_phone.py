@@ -292,7 +292,7 @@ def test_served_a_backends_payment_is_seen_and_time_runs_by_itself(lab: "Lab", s
         # The server closes the prompt when its time is up; nobody asks it to.
         expect(phone.words).to_contain_text("The request has expired.", timeout=SILENCE_MS)
     # The server has ended.
-    expect(phone.says).to_contain_text("got no answer", timeout=SILENCE_MS)
+    expect(phone.says).to_contain_text("got no response", timeout=SILENCE_MS)
 
 
 class TestEverybody:

@@ -88,7 +88,7 @@ def _send(session: Session, values: Mapping[str, str], request: DraftRequest, ke
     try:
         response = session.http.post(url, content=request.text.encode(), headers=headers, auth=auth)
     except httpx.TransportError as error:
-        raise ServiceUnreachable(f"POST {request.path} got no answer: {error}.") from error
+        raise ServiceUnreachable(f"POST {request.path} got no response: {error}.") from error
     if response.status_code >= HTTPStatus.BAD_REQUEST:
         raise error_from(response)
     return object_in(response.text)

@@ -263,6 +263,8 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     LabApp.clear_instance()
     config = _config(folder, workspaces, base_url, token=token, path=path, browser=browser)
     server = LabApp.initialize_server(argv=[], config=config)
+    # What the extension shows needs this server's own pages; elsewhere it does without.
+    server.web_app.settings.setdefault("page_config_data", {})["workbenchHandset"] = "yes"
     shown = [(each.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for each, show in pages.items()]
     server.web_app.add_handlers(".*$", [*shown, (r"/workbench/(phone\.(?:js|css))", _PageHandler, {"show": _handset})])
     tell(f"{base_url}{path}?token={token}")
