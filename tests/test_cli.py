@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import shutil
 import signal
 import socket
@@ -249,6 +250,13 @@ def test_help_lists_every_command_and_the_gaps_are_the_registers():
     gaps = invoke("gaps")
     assert not [row.name for row in REGISTER if row.name not in gaps.stdout]
     assert invoke("--version").stdout.strip().endswith("version 0.1.0")
+
+
+def test_it_runs_as_a_module_by_the_same_name(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.argv", ["-m", "--help"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        runpy.run_module("workbench", run_name="__main__")
+    assert capsys.readouterr().out.startswith("Usage: workbench ")
 
 
 def test_tolerances_are_given_in_kwacha_and_in_days():

@@ -150,6 +150,20 @@ def test_the_notebook_is_left_and_the_handset_right_and_no_news_are_offered(page
     expect(page.get_by_role("tab", name="File Browser")).to_have_count(1)
 
 
+def test_the_handset_is_alive_again_when_the_page_is_loaded_again(page: "Page", opened: Opened):
+    go(page, opened.url)
+    page.get_by_text("bench.phone").click()
+    page.keyboard.press("Control+Enter")
+    handset = page.locator(".jp-LinkedOutputView .wb-phone[data-answers=yes]")
+    expect(handset).to_have_count(1, timeout=READY_MS)
+    with page.expect_response(lambda response: response.request.method == "PUT" and FIRST in response.url):
+        page.keyboard.press("Control+s")
+    page.reload()
+    expect(handset).to_be_visible(timeout=READY_MS)
+    handset.get_by_role("button", name="7", exact=True).click()
+    expect(handset.get_by_label("PIN", exact=True)).to_have_value("7")
+
+
 def test_where_it_is_narrow_the_handset_is_a_tab_over_the_notebook(page: "Page", opened: Opened):
     page.set_viewport_size({"width": 360, "height": 740})
     go(page, opened.url)

@@ -301,6 +301,7 @@ class TestEverybody:
 
         def look(state: str) -> None:
             for theme in lab.themes():
+                expect(phone.root).to_have_css("background-color", "rgba(0, 0, 0, 0)")
                 lab.shot(phone.root, f"phone-{theme}-{state}")
                 found.extend(f"{theme}, {state}: {each}" for each in lab.axe(phone.root))
 

@@ -101,6 +101,18 @@ def test_the_diagram_is_looked_into_paused_and_saved(lab: "Lab"):
         lab.shot(board, f"trace-diagram-{width}")
 
 
+def test_a_handset_and_a_trace_on_one_page_leave_each_other_as_they_are(lab: "Lab"):
+    board = lab.show(lab.shop, PAID, "bench.phone('+260961234567')", "bench.trace").locator(".wb-board")
+    phone = lab.output(2).locator(".wb-phone")
+    expect(board.locator(".wb-left").first).to_be_attached()
+    heights = "(nodes) => nodes.map((node) => node.getBoundingClientRect().height)"
+    assert max(board.locator(".wb-says").evaluate_all(heights)) < min(board.locator(".wb-way").evaluate_all(heights))
+    assert 0 not in board.locator(".wb-left").evaluate_all(heights)
+    assert min(phone.locator(".wb-bubble .wb-icon, .wb-soft .wb-icon").evaluate_all(heights)) > 10
+    lab.shot(phone, "trace-beside-phone")
+    lab.shot(board, "trace-beside-trace")
+
+
 def test_five_hundred_steps_unfold_without_a_stall(lab: "Lab"):
     board = lab.show(lab.shop, "for _ in range(60): sell()", "bench.trace").locator(".wb-board")
     board.get_by_role("button", name="Fold all").click()

@@ -115,7 +115,7 @@ class ClockSection(SessionSection):
         facts = (
             ("Lusaka", when(now.now_ms // 1000)),
             ("UTC", moment(now.now_ms).strftime("%Y-%m-%d %H:%M:%S")),
-            ("It goes", _BY_ITSELF if is_running else "only when it is moved"),
+            ("Runs", _BY_ITSELF if is_running else "only when you move it"),
         )
         yield views.Beside((views.Facts(facts), move, views.Fold("other", "Another span", (_OTHER,))))
 

@@ -77,7 +77,7 @@ def _next(delivery: wire.Delivery, now_s: int) -> views.Note:
     if delivery.status == DELIVERED:
         return views.Note("Delivered.", views.GOOD)
     if delivery.status == DEAD_LETTER:
-        return views.Note("Given up: a dead letter. Mend the receiver, then replay it.", views.BAD)
+        return views.Note("Given up: a dead letter. Repair the receiver, then replay it.", views.BAD)
     if delivery.next_attempt_at is None:
         return views.Note("It is being sent.")
     left = span(delivery.next_attempt_at - now_s)

@@ -7,7 +7,7 @@ const SURE_MS = 5000;
 const MOST_DIGITS = 12;
 const NO_ANSWER =
   "No answer from the kernel. If it is busy, this is done when it is free; if it was restarted, run the cells again.";
-const IS_OFF = "Run the first cells to switch it on. If one is running, it comes on when that has ended.";
+const IS_OFF = "Run the first cells to switch it on. A running cell must finish first.";
 const LETTERS = { 2: "abc", 3: "def", 4: "ghi", 5: "jkl", 6: "mno", 7: "pqrs", 8: "tuv", 9: "wxyz" };
 const RECEIVER =
   "M3.2 8.9C8 4.1 16 4.1 20.8 8.9l.6 3-4.4 1.5-1.8-2.9c-2-.7-4.4-.7-6.4 0L7 13.4 2.6 11.9z";
@@ -209,7 +209,7 @@ class Handset {
       const left = view.ends_ms - (Date.now() + this.behind_ms);
       return write(this.left, `${left > 0 ? `${minutes(left)} left` : "Time is up"}, ${tries}${queued}`);
     }
-    write(this.left, `${minutes(view.left_ms)} left, ${tries}${queued}. The time stands still until bench.clock.advance moves it.`);
+    write(this.left, `${minutes(view.left_ms)} left, ${tries}${queued}. The clock is stopped.`);
   }
 
   say(text, tone) {

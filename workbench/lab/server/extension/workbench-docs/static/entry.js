@@ -72,6 +72,16 @@
       view.disposed.connect(close);
     }
 
+    // Made before the notebook knew its kernel, as after a reload of the page, a copy of the cell's output waits for its
+    // widgets for good: it is made again once they are known.
+    async function copyAgain(view, { content, sessionContext }) {
+      await sessionContext.ready;
+      await new Promise((resolve) => setTimeout(resolve));
+      if (view.isDisposed) return;
+      for (const each of [...view.widgets]) each.dispose();
+      view.addWidget(content.widgets[view.index].cloneOutputArea());
+    }
+
     // A cell's output in a tab of its own is an "Output View"; that of a cell tagged so is the customer's phone.
     function nameHandsets(shell) {
       const panels = [...shell.widgets("main")];
@@ -84,6 +94,7 @@
         view.addClass(HANDSET_CLASS);
         view.title.label = "Customer's phone";
         showSwitchedOff(view);
+        copyAgain(view, notebook);
         const isNarrow = window.matchMedia("(max-width: 640px)").matches;
         if (isNarrow) shell.add(panel, "main", { mode: "tab-after", ref: notebook.id, activate: false });
       }
