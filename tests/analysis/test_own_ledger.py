@@ -487,7 +487,7 @@ def test_a_query_only_reads(
             patched.setattr(database, "_one_query", lambda text, _: text)
         for write in WRITES:
             # What is not committed is gone anyway: that it was not tried at all is what the database says.
-            said = r"fails.*read-?only.* only reads" if lets_all_through and write.startswith("DELETE") else ""
+            said = r"fails.*read-?only.* must only read" if lets_all_through and write.startswith("DELETE") else ""
             with pytest.raises(StatementRefused) as refused:
                 read_ledger(address, query=write)
             assert re.search(said, str(refused.value))

@@ -10,7 +10,9 @@
   const HANDSET_CLASS = "workbench-handset";
   // Until a cell has run, the view would show the picture that the notebook was saved with.
   const STYLE = `
-    .workbench-off { display: flex; justify-content: center; padding: 12px; }
+    .workbench-off,
+    .workbench-handset .jp-OutputArea-output { display: flex; justify-content: center; padding: 12px; }
+    .jp-RenderedSVG img { max-width: 100%; height: auto; }
     .workbench-handset:has(.jp-OutputArea .wb-phone) .workbench-off { display: none; }
     .workbench-handset:has(.workbench-off > *):not(:has(.jp-OutputArea .wb-phone)) .jp-OutputArea { display: none; }
     body[data-jp-theme-light="true"] .jp-RenderedSVG img { color-scheme: light; }
@@ -93,7 +95,8 @@
         if (!tags?.includes("handset")) continue;
         view.addClass(HANDSET_CLASS);
         view.title.label = "Customer's phone";
-        showSwitchedOff(view);
+        // Only the server of `workbench lab` has the handset's two files.
+        if (coreutils.PageConfig.getOption("workbenchHandset")) showSwitchedOff(view);
         copyAgain(view, notebook);
         const isNarrow = window.matchMedia("(max-width: 640px)").matches;
         if (isNarrow) shell.add(panel, "main", { mode: "tab-after", ref: notebook.id, activate: false });
