@@ -160,7 +160,7 @@ class TestAPayment:
         """The longest prompt that there is: a reference of forty letters, a wrong PIN, another payment behind it."""
         phone = opened(lab, setup=lab.shop.replace("Monstera", "Monstera deliciosa for the waiting rooms"))
         lab.run("ask(); ask()")
-        expect(phone.left).to_contain_text("5:00 left, 3 tries left, 1 more behind. The time stands still")
+        expect(phone.left).to_contain_text("5:00 left, 3 tries left, 1 more behind. The clock is stopped")
         phone.press("1", "2", "Send")
         expect(phone.says).to_contain_text("A PIN is 4 digits")
         lab.type_pin(phone.root, "9999")

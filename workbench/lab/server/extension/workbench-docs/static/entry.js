@@ -10,8 +10,8 @@
   const HANDSET_CLASS = "workbench-handset";
   // Until a cell has run, the view would show the picture that the notebook was saved with.
   const STYLE = `
-    .workbench-off,
-    .workbench-handset .jp-OutputArea-output { display: flex; justify-content: center; padding: 12px; }
+    .workbench-off { display: flex; justify-content: center; padding: 12px; }
+    .workbench-handset .jp-OutputArea-output .wb-phone { margin-inline: auto; }
     .jp-RenderedSVG img { max-width: 100%; height: auto; }
     .workbench-handset:has(.jp-OutputArea .wb-phone) .workbench-off { display: none; }
     .workbench-handset:has(.workbench-off > *):not(:has(.jp-OutputArea .wb-phone)) .jp-OutputArea { display: none; }
