@@ -69,3 +69,14 @@ def test_what_is_no_moment_is_refused_by_its_name():
         with pytest.raises(InvalidRequest, match="as_of is a moment with its zone") as refused:
             milliseconds_in(text, param="as_of")
         assert (refused.value.code, refused.value.param) == ("parameter_invalid", "as_of"), text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "units", "told"),
+    [
+        (0, 2, "0 s"), (-5, 2, "0 s"), (20, 2, "20 s"), (300, 2, "5 min"), (3_601, 2, "1 h 1 s"),
+        (93_784, 2, "1 d 2 h"), (93_784, 4, "1 d 2 h 3 min 4 s"), (93_784, 1, "1 d"),
+    ],
+)  # fmt: skip
+def test_a_span_is_told_in_the_largest_units_that_count(seconds: int, units: int, told: str):
+    assert moments.span(seconds, units=units) == told
