@@ -35,7 +35,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("return True", "return False", "that is succeeded. seen: False expected: True"),
         ("return True", "True", "that is requires_action. seen: None expected: False"),
     ],
-    # how_mobile_money_works
     # create_an_intent
     "priced_in_ngwee": [
         ("amount=price_minor,", "amount=price_minor / 100,", "amount must be a Decimal"),
@@ -119,7 +118,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('return "settle"', 'return "paid"', "order: charge.late_success. seen: paid expected: settle"),
         ('return "refunded"', "return status", "seen: open expected: refunded"),
     ],
-    # for_support_staff
     # explore_a_month
     "net_by_operator": [
         ("refunds, left", "refunds.drop_duplicates(), left", "counts twice: the join makes two rows of it. seen: K150"),

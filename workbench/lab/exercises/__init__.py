@@ -10,15 +10,13 @@ from workbench.errors import ExerciseNotDone
 from workbench.lab.exercises import on_books, on_payments, repairs
 from workbench.lab.exercises.predictions import compare, predict
 from workbench.lab.exercises.progress import Report, progress
-from workbench.lab.exercises.shape import Cell, Exercise, State, verdict_on
+from workbench.lab.exercises.shape import WIDTH, Cell, Exercise, State, tell, verdict_on
 from workbench.resources import course
-from workbench.visible import visible
 
 __all__ = ["MUST_BE_DONE", "check", "compare", "hint", "predict", "report", "solution"]
 
 MUST_BE_DONE = "WORKBENCH_EXERCISES_MUST_BE_DONE"
 """Set to 1, a check that is not done raises ExerciseNotDone."""
-_WIDTH = 76
 _hints_shown: dict[str, int] = {}
 
 _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
@@ -43,14 +41,14 @@ def check(name: str, *given: object) -> None:
     cell = Cell.of_file(sys._getframe(1).f_code.co_filename)  # noqa: SLF001  where it was called
     verdict = verdict_on(exercise, given, cell)
     progress().note(exercise.name, verdict.state)
-    _print(f"{verdict.state.value}: {verdict.says}")
+    tell(f"{verdict.state.value}: {verdict.says}")
     if verdict.seen:
-        _print(f"  seen: {verdict.seen}", f"  expected: {verdict.expected}")
+        tell(f"  seen: {verdict.seen}", f"  expected: {verdict.expected}")
     if line := cell.line_with(verdict.at):
-        _print(f"  {line}")
+        tell(f"  {line}")
     if verdict.state is not State.DONE:
         helps = "solution" if _hints_shown.get(exercise.name, 0) > len(exercise.hints) else "hint"
-        _print(f'exercises.{helps}("{exercise.name}") helps.')
+        tell(f'exercises.{helps}("{exercise.name}") helps.')
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
 
@@ -60,18 +58,18 @@ def hint(name: str) -> None:
     if exercise is None:
         return
     number = _hints_shown[exercise.name] = min(_hints_shown.get(exercise.name, 0) + 1, len(exercise.hints) + 1)
-    _print(f"The task: {exercise.task}")
+    tell(f"The task: {exercise.task}")
     for place, each in enumerate(exercise.hints[:number], 1):
-        _print(f"Hint {place} of {len(exercise.hints)}: {each}")
+        tell(f"Hint {place} of {len(exercise.hints)}: {each}")
     if number > len(exercise.hints):
-        _print(f'These are all. exercises.solution("{exercise.name}") shows the code.')
+        tell(f'These are all. exercises.solution("{exercise.name}") shows the code.')
 
 
 def solution(name: str) -> None:
     """Print code that does it. It stands for itself: put it above the check and run the cell."""
     exercise = _named(name)
     if exercise is not None:
-        print(fill(f"# {exercise.task}", _WIDTH, subsequent_indent="# "), exercise.solution, sep="\n")  # noqa: T201  for a cell
+        print(fill(f"# {exercise.task}", WIDTH, subsequent_indent="# "), exercise.solution, sep="\n")  # noqa: T201  for a cell
 
 
 def report() -> Report:
@@ -84,13 +82,8 @@ def _named(name: str) -> Exercise | None:
     found = next((each for each in EXERCISES if each.name == name), None)
     if found is None:
         names = ", ".join(each.name for each in EXERCISES)
-        _print(f"There is no exercise {name!r}. There are: {names}.")
+        tell(f"There is no exercise {name!r}. There are: {names}.")
     return found
-
-
-def _print(*lines: str) -> None:
-    for line in lines:
-        print(fill(visible(line, lines=True), _WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
 
 
 def _raise_where_it_must_be_done(message: str) -> None:

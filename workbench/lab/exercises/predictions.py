@@ -9,9 +9,8 @@ from textwrap import fill, indent
 from typing import NamedTuple
 
 from workbench.errors import InvalidRequest
+from workbench.lab.exercises.shape import WIDTH, tell
 from workbench.render import Widget, bundle, with_widget
-
-_WIDTH = 76
 
 
 class Question(NamedTuple):
@@ -33,7 +32,7 @@ class Question(NamedTuple):
 
     def __repr__(self) -> str:
         rows = "\n".join(f"{letter}) {text}" for letter, text in self.by_letter.items())
-        return f"{fill(f'Predict first: {self.ask}', _WIDTH)}\n{indent(rows, '  ')}"
+        return f"{fill(f'Predict first: {self.ask}', WIDTH)}\n{indent(rows, '  ')}"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         items = "".join(f"<li>{escape(text)}</li>" for text in self.choices)
@@ -92,7 +91,7 @@ def compare(name: str, seen: object) -> None:
         says = f"As you predicted: {shown}. {question.why}"
     else:
         says = f"You predicted {chosen}) {question.by_letter[chosen]}. It is {shown}. {question.why}"
-    print(fill(says, _WIDTH))  # noqa: T201  for a cell
+    tell(says)
 
 
 def _named(name: str) -> Question:

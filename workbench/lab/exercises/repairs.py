@@ -56,9 +56,6 @@ def _one_in_each_state(sandbox: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN4
     yield "canceled", given_up
 
 
-# how_mobile_money_works
-
-
 # create_an_intent
 
 
@@ -378,9 +375,6 @@ def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:
         if (after := next_status(status, "charge.blessed")) != status:
             yield wrong("An event of a type that nobody knows changed the status.", seen=str(after), expected=status)
     yield done("The status depends on what the messages say, and not on their order.")
-
-
-# for_support_staff
 
 
 # explore_a_month

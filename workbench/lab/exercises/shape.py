@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from enum import Enum
 from functools import cache, partial
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.errors import ServiceUnreachable
 from workbench.resources import course
+from workbench.visible import visible
 
 if TYPE_CHECKING:
     import httpx
@@ -27,6 +29,16 @@ if TYPE_CHECKING:
     from workbench.receiver import Receiver
     from workbench.register import GapRows
     from workbench.trace import Trace
+
+
+WIDTH = 76
+"""In letters; a line of this width is not broken once more in a notebook beside a handset."""
+
+
+def tell(*lines: str) -> None:
+    """Print lines of prose below a cell."""
+    for line in lines:
+        print(fill(visible(line, lines=True), WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
 
 
 class State(Enum):
