@@ -38,7 +38,7 @@ def webhook(arrival: Arrival, scheme: str) -> Drawing:
         parts += _block(name, lines, of_id if name == _BODY else marks, y)
         y += _LINE * len(_wrapped(lines)) + 48
     title = f"A webhook: {visible(arrival.reason)}"
-    ends = f"The receiver answered {arrival.status}: {arrival.verdict}."
+    ends = f"The receiver responded {arrival.status}: {arrival.verdict}."
     parts.append(svg.text(svg.EDGE, y + 8, ends, svg.INK))
     says = [title, *(line for name, lines in blocks.items() for line in (f"{name}:", *lines)), ends]
     return svg.drawing(title, "\n".join(says), y + 26, parts)
