@@ -4,7 +4,7 @@ import io
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -30,13 +30,22 @@ from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.watching import Watchers
 
+
+@lru_cache
+def _key_of(header: bytes) -> str:
+    """Where a header stands in an environment of WSGI; the same few come with every call."""
+    key = header.decode("ascii").upper().replace("-", "_")
+    return key if key.startswith("CONTENT_") else f"HTTP_{key}"
+
+
 _NOTED_HEADERS = {
-    "CONTENT_TYPE" if name == "Content-Type" else f"HTTP_{name.upper().replace('-', '_')}": name
+    _key_of(name.encode()): name
     for name in (
         "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
     )
 }  # fmt: skip
 """Where they stand in an environment of WSGI → the headers that matter."""
+_UNSEEN = _key_of(wire.UNSEEN.encode())
 _HEADERS = ("HTTP_", "CONTENT_")
 """What headers begin with in an environment."""
 _PREFLIGHT = "HTTP_ACCESS_CONTROL_REQUEST_METHOD"
@@ -164,17 +173,21 @@ class InProcess(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
         try:
-            status, headers, body = self._engine.app.respond(_environ_of(request))
+            environ = _environ_of(request)
+            status, headers, body = self._engine.app.respond(environ)
         except UnicodeError:
             # Over a socket a server answers such a request.
             message = "The request's headers and path must be ASCII."
             members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
             return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
-        is_unseen = wire.UNSEEN in request.headers or self._watchers.is_watching()
+        is_unseen = _UNSEEN in environ or self._watchers.is_watching()
         if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
             self._watchers.notify()
-        return httpx.Response(status, headers=headers, content=body)
+        # Of a stream httpx adds no headers, and of an encoding that is known it tries none.
+        response = httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
+        response.headers.encoding = "ascii"
+        return response
 
 
 def _environ_of(request: httpx.Request) -> WSGIEnvironment:
@@ -186,8 +199,7 @@ def _environ_of(request: httpx.Request) -> WSGIEnvironment:
         "wsgi.input": io.BytesIO(request.read()),
     }
     for name, value in request.headers.raw:
-        key = name.decode("ascii").upper().replace("-", "_")
-        environ[key if key.startswith("CONTENT_") else f"HTTP_{key}"] = value.decode("ascii")
+        environ[_key_of(name)] = value.decode("ascii")
     return environ
 
 
@@ -233,8 +245,6 @@ class _Application:
             self._hosts.check(environ.get("HTTP_HOST"), origin)
             if NOT_WHOLE in environ:
                 raise environ[NOT_WHOLE]
-            if _length_of(environ) is None:
-                raise InvalidRequest("The request cannot be read: its Content-Length is not a number.")
         except ApiError as error:
             # A refusal where there is an operation is one of its responses.
             return self._exchanges.refuse(request, error, operation, whoever=True)
@@ -323,16 +333,20 @@ def _request_of(environ: WSGIEnvironment, paths: _Paths) -> tuple[Request, _Meth
     for name, value in pairs:
         query[name] = [*query[name], value] if name in query else value
     methods, path_params = _found(paths, path)
+    length = _length_of(environ)
+    if length is None:
+        message = "The request cannot be read: its Content-Length is not a number."
+        environ.setdefault(NOT_WHOLE, InvalidRequest(message))
     request = Request(
         method=environ["REQUEST_METHOD"],
         path=path,
         query=query,
         target=f"{path}?{'&'.join(map('='.join, pairs))}" if pairs else path,
         headers={name: environ[key] for key, name in _NOTED_HEADERS.items() if key in environ},
-        body=environ["wsgi.input"].read(_length_of(environ) or 0),
+        body=environ["wsgi.input"].read(length or 0),
         path_params=path_params,
         # In whatever header.
-        live=holds_live_key("\n".join([text, *(environ[each] for each in environ if each.startswith(_HEADERS))])),
+        live=holds_live_key("\n".join([text, *[environ[each] for each in environ if each.startswith(_HEADERS)]])),
     )
     return request, methods
 
