@@ -4,10 +4,10 @@ import io
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import httpx
@@ -21,7 +21,17 @@ from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
 from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, NOT_WHOLE, Request, Response, log_fault
+from workbench.sandbox.messages import (
+    JSON,
+    MAX_BODY_BYTES,
+    NOT_WHOLE,
+    Request,
+    Response,
+    add_headers,
+    environ_key,
+    length_in,
+    log_fault,
+)
 from workbench.sandbox.mounted import Mounted, Nobody, Wsgi, is_asgi
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
@@ -30,26 +40,17 @@ from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.watching import Watchers
 
-
-@lru_cache
-def _key_of(header: bytes) -> str:
-    """Where a header stands in an environment of WSGI; the same few come with every call."""
-    key = header.decode("ascii").upper().replace("-", "_")
-    return key if key.startswith("CONTENT_") else f"HTTP_{key}"
-
-
 _NOTED_HEADERS = {
-    _key_of(name.encode()): name
+    environ_key(name): name
     for name in (
         "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
     )
 }  # fmt: skip
 """Where they stand in an environment of WSGI → the headers that matter."""
-_UNSEEN = _key_of(wire.UNSEEN.encode())
+_UNSEEN = environ_key(wire.UNSEEN)
 _HEADERS = ("HTTP_", "CONTENT_")
 """What headers begin with in an environment."""
 _PREFLIGHT = "HTTP_ACCESS_CONTROL_REQUEST_METHOD"
-_MOST_DIGITS = 18
 _SLOW_S = 10
 """How long the scenario `slow` keeps an answer back."""
 
@@ -172,14 +173,8 @@ class InProcess(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
-        try:
-            environ = _environ_of(request)
-            status, headers, body = self._engine.app.respond(environ)
-        except UnicodeError:
-            # Over a socket a server answers such a request.
-            message = "The request's headers and path must be ASCII."
-            members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
-            return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
+        environ = _environ_of(request)
+        status, headers, body = self._engine.app.respond(environ)
         is_unseen = _UNSEEN in environ or self._watchers.is_watching()
         if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
@@ -191,15 +186,15 @@ class InProcess(httpx.BaseTransport):
 
 
 def _environ_of(request: httpx.Request) -> WSGIEnvironment:
-    """What the application reads of a request that came over no socket. Raises UnicodeError: it is not ASCII."""
+    """What the application reads of a request that came over no socket."""
+    path, _, query = request.url.raw_path.partition(b"?")
     environ: WSGIEnvironment = {
         "REQUEST_METHOD": request.method,
-        "PATH_INFO": request.url.path,
-        "QUERY_STRING": request.url.query.decode("ascii"),
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "QUERY_STRING": query.decode("latin-1"),
         "wsgi.input": io.BytesIO(request.read()),
     }
-    for name, value in request.headers.raw:
-        environ[_key_of(name)] = value.decode("ascii")
+    add_headers(environ, request.headers.raw)
     return environ
 
 
@@ -353,8 +348,7 @@ def _request_of(environ: WSGIEnvironment, paths: _Paths) -> tuple[Request, _Meth
 
 def _length_of(environ: WSGIEnvironment) -> int | None:
     """How many bytes there are to read, at most one over the limit; None where its length is no number."""
-    text = environ.get("CONTENT_LENGTH")
+    most = MAX_BODY_BYTES + 1
     # One in chunks tells no length.
-    if not text or len(text) > _MOST_DIGITS:
-        return MAX_BODY_BYTES + 1
-    return min(int(text), MAX_BODY_BYTES + 1) if text.isascii() and text.isdigit() else None
+    length = length_in(environ.get("CONTENT_LENGTH") or str(most))
+    return None if length is None else min(length, most)
