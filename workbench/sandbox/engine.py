@@ -62,11 +62,10 @@ class Engine:
         self, settings: Settings, *, mounted: Mapping[str, WSGIApplication] | None = None, raise_bugs: bool
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
-        is_shared = settings.path is not None
         self._outbound = Outbound(
             {host: Wsgi(app) for host, app in (mounted or {}).items()}, private=settings.private_receivers
         )
-        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, is_shared=is_shared)
+        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs)
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
         self._paths = _paths(settings.gaps)
         self.app = _Application(self._exchanges, self._driver, Hosts(), Origins(), self._paths)
