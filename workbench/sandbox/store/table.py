@@ -1,10 +1,10 @@
 """Structs to rows and back, the same for every table."""
 
 import sqlite3
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, get_origin
 
 import msgspec
 
@@ -26,6 +26,13 @@ class Condition(NamedTuple):
 
 def _to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+@cache
+def _from_json(kind: Any) -> Callable[[str], Any]:  # noqa: ANN401  a type
+    """How JSON text is read as a type. What cannot be changed is read once: most rows have the same few texts."""
+    read = msgspec.json.Decoder(kind).decode
+    return lru_cache(read) if get_origin(kind) is tuple else read
 
 
 @cache
@@ -73,7 +80,7 @@ class Table(Generic[R]):
         """Rows by their keys as they are in the file, None where there is none."""
         self._updates: dict[tuple[int, ...], str] = {}
         self._values = attrgetter(*names)
-        self._json = {each.name: msgspec.json.Decoder(each.type).decode for each in shown if each.type not in _PLAIN}
+        self._json = {each.name: _from_json(each.type) for each in shown if each.type not in _PLAIN}
         """What is kept as JSON text, and how it is read."""
         self._json_places = [place for place, name in enumerate(names) if name in self._json]
         self._from = f"SELECT {', '.join(names)} FROM {name}"
