@@ -264,3 +264,14 @@ def test_money_that_comes_late_to_a_canceled_intent_is_told_of(shop: Shop):
     assert shop.status(f"/v1/payment_intents/{intent}") == "canceled"
     assert shop.events()[-3:] == ["payment_intent.canceled", "charge.late_success", "payment_intent.late_success"]
     assert [kind for kind, _ in shop.entries(intent)] == ["late_success"]
+
+
+def test_an_input_is_answered_with_what_the_handset_shows_then(wire: Wire):
+    _, phone = wire.prompt()
+    for _ in range(3):
+        wire.confirm(wire.intent().json()["id"], phone)
+    # The prompts queue: after one has ended the next is shown, and one that was put away stays there.
+    for press in ("0000", "1234", "ignore", "cancel", "0000", "0000", "0000"):
+        given = wire.pin(phone, press) if press.isdigit() else wire.press(phone, press)
+        assert given.json() == wire.get(f"/sandbox/phones/{phone}").json(), press
+    assert given.json()["state"] == "ignored"

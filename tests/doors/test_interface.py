@@ -123,16 +123,6 @@ class TestSection3States:
         assert "K150.00" in shown["screen"]
         assert "PIN" in shown["screen"]
 
-    def test_an_input_is_answered_with_what_the_handset_shows_then(self, wire: Wire):
-        _, phone = wire.prompt()
-        for _ in range(3):
-            wire.confirm(wire.intent().json()["id"], phone)
-        # The prompts queue: after one has ended the next is shown, and one that was put away stays there.
-        for press in ("0000", "1234", "ignore", "cancel", "0000", "0000", "0000"):
-            given = wire.pin(phone, press) if press.isdigit() else wire.press(phone, press)
-            assert given.json() == wire.get(f"/sandbox/phones/{phone}").json(), press
-        assert given.json()["state"] == "ignored"
-
     def test_nothing_is_secured_before_the_pin(self, wire: Wire):
         intent_id, _ = wire.prompt()
         wire.bench.clock.advance(0)

@@ -178,10 +178,7 @@ class InProcess(httpx.BaseTransport):
         if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
             self._watchers.notify()
-        # Of a stream httpx adds no headers, and of an encoding that is known it tries none.
-        response = httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
-        response.headers.encoding = "ascii"
-        return response
+        return httpx.Response(status, headers=headers, content=body)
 
 
 def _environ_of(request: httpx.Request) -> WSGIEnvironment:
