@@ -147,9 +147,9 @@ def test_nothing_in_the_ledger_is_changed_or_deleted(raw: sqlite3.Connection):
 
 def test_a_new_entry_cannot_take_the_place_of_an_old_one(raw: sqlite3.Connection):
     raw.execute("PRAGMA foreign_keys = OFF")
-    # The number of an entry is that of its row, by which it could be replaced.
+    # A row that had a number of its own could be replaced by it.
     refusals = {"id": "sealed entry", "number": "never replaced", "seq": "never replaced", "hash": "never replaced",
-                "rowid": "never replaced"}  # fmt: skip
+                "rowid": "no column named rowid"}  # fmt: skip
     second = raw.execute("SELECT id, number, seq, hash, 2 FROM entry WHERE number = 2").fetchone()
     before = list(raw.iterdump())
     for (column, said), taken in zip(refusals.items(), second, strict=True):

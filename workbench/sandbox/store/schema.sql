@@ -173,11 +173,11 @@ CREATE INDEX IF NOT EXISTS call_payment ON call (payment) WHERE payment IS NOT N
 -- The ledger. Postings go in first, under a deferred key; inserting the entry seals them.
 
 CREATE TABLE IF NOT EXISTS entry (
-    id TEXT NOT NULL UNIQUE, seq INTEGER NOT NULL UNIQUE, number INTEGER PRIMARY KEY, kind TEXT NOT NULL,
+    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, number INTEGER NOT NULL UNIQUE, kind TEXT NOT NULL,
     description TEXT NOT NULL, payment TEXT, reverses TEXT UNIQUE REFERENCES entry (id),
     occurred_ms INTEGER NOT NULL, recorded_ms INTEGER NOT NULL, prev_hash TEXT NOT NULL, external_reference TEXT,
     settles TEXT REFERENCES entry (id), hash TEXT NOT NULL UNIQUE
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS entry_reference ON entry (external_reference) WHERE external_reference IS NOT NULL;
 CREATE INDEX IF NOT EXISTS entry_payment ON entry (payment);
 CREATE INDEX IF NOT EXISTS entry_late ON entry (number) WHERE kind = 'late_success';

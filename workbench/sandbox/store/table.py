@@ -35,7 +35,7 @@ def _from_json(kind: Any) -> Callable[[str], Any]:  # noqa: ANN401  a type
     return lru_cache(read) if get_origin(kind) is tuple else read
 
 
-@cache
+@lru_cache
 def _terms(*filters: tuple[str, int | None]) -> str:
     """The condition that columns equal one of so many values, or are null."""
     terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
