@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -92,6 +93,15 @@ class TestAdvanceOverHttp:
             answer = wire.post("/sandbox/clock/advance", json.dumps(body).encode(), wire.bearer)
             assert answer.status_code == 200, answer.text
             assert seconds * 1000 <= answer.json()["now_ms"] - before_ms < seconds * 1000 + 5_000
+
+    def test_the_clock_goes_up_to_the_last_moment_that_a_request_can_name(self):
+        with Workbench(seed=7, start=datetime(2099, 12, 31, 23, tzinfo=UTC)) as bench:
+            with pytest.raises(StateConflict, match=r"goes up to 2099-12-31T23:59:59.999Z") as refused:
+                bench.clock.advance(hours=1)
+            assert refused.value.code == "moment_impossible"
+            bench.clock.advance(Decimal("3599.999"))
+            (created,) = bench.client.events.list(search=bench.client.payment_intents.create(amount=Decimal(1)).id)
+            assert bench.client.events.list(created_since=created.timestamp).data == [created]
 
 
 def test_an_exchange_in_the_trace_keeps_every_number_as_it_was_written(wire: Wire):
@@ -264,3 +274,14 @@ def test_money_that_comes_late_to_a_canceled_intent_is_told_of(shop: Shop):
     assert shop.status(f"/v1/payment_intents/{intent}") == "canceled"
     assert shop.events()[-3:] == ["payment_intent.canceled", "charge.late_success", "payment_intent.late_success"]
     assert [kind for kind, _ in shop.entries(intent)] == ["late_success"]
+
+
+def test_an_input_is_answered_with_what_the_handset_shows_then(wire: Wire):
+    _, phone = wire.prompt()
+    for _ in range(3):
+        wire.confirm(wire.intent().json()["id"], phone)
+    # The prompts queue: after one has ended the next is shown, and one that was put away stays there.
+    for press in ("0000", "1234", "ignore", "cancel", "0000", "0000", "0000"):
+        given = wire.pin(phone, press) if press.isdigit() else wire.press(phone, press)
+        assert given.json() == wire.get(f"/sandbox/phones/{phone}").json(), press
+    assert given.json()["state"] == "ignored"

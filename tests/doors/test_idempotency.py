@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import INTENT, Shop, charge_of, method_on
-from workbench import Workbench
+from tests.doors.conftest import Wire
 
 HOOK = {"url": "http://127.0.0.1:9/hooks", "enabled_events": ["payout.failed"]}
 """Of an event that does not happen here: nothing is tried again and again at every step of the clock."""
@@ -165,12 +165,10 @@ def test_the_same_json_written_another_way_is_another_body_and_on_another_path_i
     assert send(shop, confirming, method_on("+260961111111")).json()["status"] == "requires_action"
 
 
-def test_over_a_socket_two_keys_or_one_that_is_not_ascii_are_none(served_bench: "Workbench"):
-    """In process the client's transport keeps the last of two headers, and stops what is not ASCII."""
-    bearer = ("Authorization", f"Bearer {served_bench.secret_key!s}")
+def test_two_keys_or_one_that_is_not_ascii_are_none(wire: Wire):
     for keys in ([b"a", b"b"], ["Bäume".encode()]):
-        headers = [bearer, *(("Idempotency-Key", key) for key in keys)]
-        refused = served_bench.http.post("/v1/payment_intents", json=INTENT, headers=headers)
+        headers = [*wire.bearer.items(), *(("Idempotency-Key", key) for key in keys)]
+        refused = wire.bench.http.post("/v1/payment_intents", json=INTENT, headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (400, "idempotency_key_invalid")
 
 

@@ -169,6 +169,11 @@ class TestHttp:
         for framing in ("X: y", "Content-Length: 0", "Content-Length: -5", "Content-Length: x"):
             assert intent(door, framing, "")[0] == 400, framing
 
+    def test_a_length_that_no_body_has(self, door: Door):
+        for digits in (20, 5_000):
+            lines = ("Host: localhost", f"Content-Length: {'1' * digits}")
+            assert door.send(door.head("/plants", *lines, method="POST") + b"{}", ends=True)[0] == 400, digits
+
     def test_a_client_that_asks_before_it_sends(self, door: Door):
         lines = ("Host: localhost", f"Content-Length: {len(self.BODY)}", "Expect: 100-continue")
         with door.connection() as connection:

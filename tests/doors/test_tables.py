@@ -100,6 +100,11 @@ class TestTheLedger:
         for account, part in moved.groupby("account"):
             assert part["entry"].tolist() == shop.bench.ledger.statement_of(str(account))["entry"].tolist()
 
+    def test_an_account_that_is_named_twice_is_one(self, shop: Shop):
+        shop.charge()
+        once, twice = (shop.read(f"/sandbox/ledger/movements?account={FLOAT}{also}") for also in ("", f",{FLOAT}"))
+        assert once == twice
+
     def test_an_account_that_is_none_is_refused_by_name(self, shop: Shop):
         told(shop, 20_000)
         known = r"no account 'operator:nobody:float'.*ledger\.accounts.*bank:settlement"

@@ -316,7 +316,7 @@ def as_example(value: Any) -> Any:  # noqa: ANN401  JSON is of any type
 
 
 def examples_of(story: Story) -> dict[str, Any]:
-    """What `examples.json` is to hold: the first success of each operation, the last event of each type."""
+    """What `examples.json` is to hold, one a line: the first success of each operation, the last event of each type."""
     answers = {row.id: shown(response) for row, response in story.seen[::-1] if response.is_success}
     events = {
         event["type"]: event
@@ -324,7 +324,7 @@ def examples_of(story: Story) -> dict[str, Any]:
         if row.path == "/v1/events" and "type=" in str(response.url)
         for event in shown(response)["data"]
     }
-    return {"answers": dict(sorted(answers.items())), "events": events}
+    return dict(sorted(answers.items())) | events
 
 
 def assert_described(story: Story) -> None:
@@ -378,7 +378,8 @@ class TestRealAnswers:
         assert {event["type"] for event in story.events} == set(EVENT_TYPES)
 
     def test_the_examples_are_what_this_run_answers(self, story: Story, pytestconfig: pytest.Config):
-        now = json.dumps(examples_of(story), indent=1, ensure_ascii=False) + "\n"
+        lines = [f'"{name}": {json.dumps(each, ensure_ascii=False)}' for name, each in examples_of(story).items()]
+        now = "{\n" + ",\n".join(lines) + "\n}\n"
         if pytestconfig.getoption("--renew"):
             EXAMPLES.write_text(now, "utf-8")
         assert EXAMPLES.read_text("utf-8") == now, "pytest --renew writes them anew"

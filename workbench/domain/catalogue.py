@@ -151,7 +151,7 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, str]]]] 
                             "Reconcile again; to settle it differently, first reverse the entry that settled it."),
         "entry_unsuitable": ("The recipe does not settle entries of this kind.",
                              "Use another recipe, or `reversed`, which works for every kind."),
-        "moment_impossible": ("The entry would be before what it settles, or in the future; or the end is too early.",
+        "moment_impossible": ("The moment is before what it follows, still to come, or beyond 2099.",
                               "Leave the moment out for now, or advance the clock first."),
         "cursor_ahead": ("The cursor is ahead of the simulation's progress.",
                          "Continue from the cursor in the last response."),

@@ -58,11 +58,9 @@ SECTIONS: Final[tuple[Section, ...]] = (
     Section("1", "The service", (
         "Merchants in Zambia are paid through it; ZMW is the only currency shown.",
         ("There are two ways to be paid: a payment intent, which is created first and confirmed with a wallet later, "
-        "and "
-        "a charge, which is a single call."),
+        "and a charge, which is a single call."),
         ("A confirmation makes the customer's phone ask for the wallet's PIN, by USSD. After the PIN, the service "
-        "books "
-        "the money in a double-entry ledger and sends the merchant's server a signed webhook."),
+        "books the money in a double-entry ledger and sends the merchant's server a signed webhook."),
         "Test and live are separate: the key decides which of them a call reaches.",
         "There are SDKs for web, Android and iOS. A backend calls the API by HTTP.",
         "A sample API, the plant store, comes with it.",
@@ -86,8 +84,7 @@ SECTIONS: Final[tuple[Section, ...]] = (
     )),
     Section("2.3", "Create a charge", (
         ("A request has `amount`, a whole number; `currency`, in lower case; `type`, which is `mobile_money`; "
-        "`channel`, "
-        "an operator; `phone`, as above; `reference`, the merchant's name for the order; and the header "
+        "`channel`, an operator; `phone`, as above; `reference`, the merchant's name for the order; and the header "
         "`Idempotency-Key`."),
         ("The response has status 200 and media type `application/json`, with `id`, `status`, `amount`, `currency`, "
         "`channel` and `provider`."),

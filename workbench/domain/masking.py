@@ -18,7 +18,7 @@ RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     # An intent's client secret first: it contains an id that stays readable.
     (("_secret_",), re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
     # A bare prefix, as in a sentence, is no key; a token has six characters at least, as `at_once` has not.
-    (("sk_", "pk_", "sk%5", "pk%5"),
+    (("k_test", "k_live", "k%5ftest", "k%5flive"),
      re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*"), r"\1••••"),
     (("at_",), re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), r"\1••••"),
     (("rt_",), re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), r"\1••••"),
@@ -34,7 +34,7 @@ RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
 )
 # fmt: on
 """Words, a pattern, and what is shown instead. A text without any of the words, in lower case, has nothing to mask: to
-look for them is quicker than the pattern."""
+look for them is quicker than the pattern, and the longer they are, the quicker."""
 # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
 NUMBER = re.compile(
     rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"

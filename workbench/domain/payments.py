@@ -7,7 +7,7 @@ import msgspec
 
 from workbench.domain import money
 from workbench.domain.gaps import Gaps
-from workbench.domain.money import ISO_4217, ZMW
+from workbench.domain.money import ISO_4217, ZMW, Money
 from workbench.errors import IllegalTransition
 
 Transitions = Mapping[tuple[str, str], str]
@@ -121,12 +121,22 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     account: str
 
 
-class PaymentIntent(Stored, frozen=True, kw_only=True):
+class Sum(Stored, frozen=True, kw_only=True):
+    """What is about a sum of money."""
+
+    amount_minor: int
+    currency: str
+
+    @property
+    def money(self) -> Money:
+        """The sum."""
+        return Money(self.amount_minor, self.currency)
+
+
+class PaymentIntent(Sum, frozen=True, kw_only=True):
     """An in-flight attempt to be paid, as it is stored. Times are milliseconds since 1970."""
 
     client_secret: str
-    amount_minor: int
-    currency: str
     status: str = REQUIRES_PAYMENT_METHOD
     description: str | None = None
     payment_method_types: tuple[str, ...] = ()
@@ -141,11 +151,9 @@ class PaymentIntent(Stored, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Charge(Stored, frozen=True, kw_only=True):
+class Charge(Sum, frozen=True, kw_only=True):
     """One attempt to move the money, of an intent or on its own, as it is stored."""
 
-    amount_minor: int
-    currency: str
     channel: str
     provider: str
     phone: str
@@ -160,15 +168,13 @@ class Charge(Stored, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Refund(Stored, frozen=True, kw_only=True):
+class Refund(Sum, frozen=True, kw_only=True):
     """Money given back of one charge, as it is stored. `entry` took it from the merchant."""
 
     charge: str
     of_intent: int
     """1 when the intent was named, whose amounts are decimals."""
     payment_intent: str | None
-    amount_minor: int
-    currency: str
     entry: str
     status: str = PENDING
     reason: str | None = None
@@ -178,11 +184,9 @@ class Refund(Stored, frozen=True, kw_only=True):
     created_ms: int = 0
 
 
-class Payout(Stored, frozen=True, kw_only=True):
+class Payout(Sum, frozen=True, kw_only=True):
     """Money on its way to the merchant's bank, as it is stored."""
 
-    amount_minor: int
-    currency: str
     status: str = PENDING
     destination: str | None = None
     scenario: str | None = None

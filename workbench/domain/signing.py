@@ -48,22 +48,6 @@ class Signer(NamedTuple):
         return self.tolerance_s + _BEYOND_S
 
 
-def _right(by: Signer, body: bytes) -> SignedMessage:
-    return SignedMessage(body, by.headers(body))
-
-
-def _wrong_secret(by: Signer, body: bytes) -> SignedMessage:
-    return SignedMessage(body, by.headers(body, secret=by.other_secret))
-
-
-def _stale(by: Signer, body: bytes) -> SignedMessage:
-    return SignedMessage(body, by.headers(body, later_s=-by.away_s))
-
-
-def _future(by: Signer, body: bytes) -> SignedMessage:
-    return SignedMessage(body, by.headers(body, later_s=by.away_s))
-
-
 def _tampered(by: Signer, body: bytes) -> SignedMessage:
     """Signed, then changed, and still JSON where it was: who does not verify notices nothing."""
     is_object = body.rstrip().endswith(b"}") and body.strip() != b"{}"
@@ -79,10 +63,6 @@ def _reserialised(by: Signer, body: bytes) -> SignedMessage:
     return SignedMessage(other, by.headers(body))
 
 
-def _unsigned(_by: Signer, body: bytes) -> SignedMessage:
-    return SignedMessage(body, {})
-
-
 def _malformed(by: Signer, body: bytes) -> SignedMessage:
     """A signature that is none, as a probe sends it."""
     headers = by.headers(body)
@@ -95,20 +75,16 @@ def _malformed_timestamp(by: Signer, body: bytes) -> SignedMessage:
     return SignedMessage(body, {**headers, name: headers[name].replace(str(by.now_s), "yesterday")})
 
 
-def _several(by: Signer, body: bytes) -> SignedMessage:
-    """Another's signature before the right one, as while a secret is being rolled."""
-    return SignedMessage(body, by.headers(body, first=by.other_secret))
-
-
 HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
-    "right": _right,
-    "several": _several,
-    "wrong_secret": _wrong_secret,
-    "stale": _stale,
-    "future": _future,
+    "right": lambda by, body: SignedMessage(body, by.headers(body)),
+    # Another's signature before the right one, as while a secret is being rolled.
+    "several": lambda by, body: SignedMessage(body, by.headers(body, first=by.other_secret)),
+    "wrong_secret": lambda by, body: SignedMessage(body, by.headers(body, secret=by.other_secret)),
+    "stale": lambda by, body: SignedMessage(body, by.headers(body, later_s=-by.away_s)),
+    "future": lambda by, body: SignedMessage(body, by.headers(body, later_s=by.away_s)),
     "tampered": _tampered,
     "reserialised": _reserialised,
-    "unsigned": _unsigned,
+    "unsigned": lambda _, body: SignedMessage(body, {}),
     "malformed": _malformed,
     "malformed_timestamp": _malformed_timestamp,
 }

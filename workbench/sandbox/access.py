@@ -10,6 +10,7 @@ import binascii
 import ipaddress
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeGuard
 
 from workbench.domain.ids import REVOKED, ROLLED
@@ -123,6 +124,7 @@ def _origin_of(text: str) -> str:
     return f"{scheme}://{rest.removesuffix(_PORTS[scheme])}"
 
 
+@lru_cache(maxsize=64)
 def _host_in(authority: str) -> str | None:
     """The host of `host` or `host:port`, an address in its shortest form; None where it cannot be read."""
     found = _AUTHORITY.fullmatch(authority.lower())

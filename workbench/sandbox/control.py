@@ -43,17 +43,22 @@ def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one
 
 
 def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # noqa: ARG001  one signature
-    """POST /sandbox/clock/advance: advance the clock; everything that falls due happens.
+    """POST /sandbox/clock/advance: advance the clock, up to the end of 2099; everything that falls due happens.
 
     Returns the milliseconds to advance by; the driver advances outside of a transaction.
     Raises InvalidRequest: no unit is named, or one negative, over ten years, or finer than a millisecond.
+    Raises StateConflict: it would be later than any moment that a request can name.
     """
     moved = {name: each for name in body.__struct_fields__ if (each := getattr(body, name)) is not UNSET}
     if not moved:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
     seconds_ms = checks.whole_ms(moved.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
-    return seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in moved.items())
+    by_ms = seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in moved.items())
+    if by_ms and tx.now_ms + by_ms > shapes.MAX_AT_MS:
+        message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(shapes.MAX_AT_MS)}."
+        raise StateConflict(message, code="moment_impossible")
+    return by_ms
 
 
 def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noqa: ARG001  one signature

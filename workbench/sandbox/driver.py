@@ -75,15 +75,14 @@ class Driver:
     """Runs jobs in order of `(due, seq)`; on a running clock deliveries are sent side by side.
 
     `raise_bugs` lets what a job raises out to the caller. Without it that is logged and the job put
-    off, so that one bug does not hold up everything behind it. `is_shared` says that other processes may open the
-    store's file.
+    off, so that one bug does not hold up everything behind it.
     """
 
-    def __init__(self, store: Store, outbound: Outbound, *, raise_bugs: bool, is_shared: bool) -> None:
+    def __init__(self, store: Store, outbound: Outbound, *, raise_bugs: bool) -> None:
         self._store = store
         self._outbound = outbound
         self._raise_bugs = raise_bugs
-        self._lock = DriverLock(store.path if is_shared else None)
+        self._lock = DriverLock(store.path)
         self._bug: Exception | None = None
 
     def close(self) -> None:

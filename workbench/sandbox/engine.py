@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, suppress
 from functools import cache, partial
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import httpx
@@ -21,7 +21,17 @@ from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
 from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, NOT_WHOLE, Request, Response, log_fault
+from workbench.sandbox.messages import (
+    JSON,
+    MAX_BODY_BYTES,
+    NOT_WHOLE,
+    Request,
+    Response,
+    add_headers,
+    environ_key,
+    length_in,
+    log_fault,
+)
 from workbench.sandbox.mounted import Mounted, Nobody, Wsgi, is_asgi
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
@@ -31,16 +41,16 @@ from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.watching import Watchers
 
 _NOTED_HEADERS = {
-    "CONTENT_TYPE" if name == "Content-Type" else f"HTTP_{name.upper().replace('-', '_')}": name
+    environ_key(name): name
     for name in (
         "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
     )
 }  # fmt: skip
 """Where they stand in an environment of WSGI → the headers that matter."""
+_UNSEEN = environ_key(wire.UNSEEN)
 _HEADERS = ("HTTP_", "CONTENT_")
 """What headers begin with in an environment."""
 _PREFLIGHT = "HTTP_ACCESS_CONTROL_REQUEST_METHOD"
-_MOST_DIGITS = 18
 _SLOW_S = 10
 """How long the scenario `slow` keeps an answer back."""
 
@@ -52,11 +62,10 @@ class Engine:
         self, settings: Settings, *, mounted: Mapping[str, WSGIApplication] | None = None, raise_bugs: bool
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
-        is_shared = settings.path is not None
         self._outbound = Outbound(
             {host: Wsgi(app) for host, app in (mounted or {}).items()}, private=settings.private_receivers
         )
-        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, is_shared=is_shared)
+        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs)
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
         self._paths = _paths(settings.gaps)
         self.app = _Application(self._exchanges, self._driver, Hosts(), Origins(), self._paths)
@@ -163,14 +172,9 @@ class InProcess(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
-        try:
-            status, headers, body = self._engine.app.respond(_environ_of(request))
-        except UnicodeError:
-            # Over a socket a server answers such a request.
-            message = "The request's headers and path must be ASCII."
-            members = {"status": 400, "code": "request_not_ascii", "detail": message, "error": 400, "message": message}
-            return httpx.Response(400, json=members, headers={"Content-Type": "application/problem+json"})
-        is_unseen = wire.UNSEEN in request.headers or self._watchers.is_watching()
+        environ = _environ_of(request)
+        status, headers, body = self._engine.app.respond(environ)
+        is_unseen = _UNSEEN in environ or self._watchers.is_watching()
         if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
             self._watchers.notify()
@@ -178,16 +182,15 @@ class InProcess(httpx.BaseTransport):
 
 
 def _environ_of(request: httpx.Request) -> WSGIEnvironment:
-    """What the application reads of a request that came over no socket. Raises UnicodeError: it is not ASCII."""
+    """What the application reads of a request that came over no socket."""
+    path, _, query = request.url.raw_path.partition(b"?")
     environ: WSGIEnvironment = {
         "REQUEST_METHOD": request.method,
-        "PATH_INFO": request.url.path,
-        "QUERY_STRING": request.url.query.decode("ascii"),
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "QUERY_STRING": query.decode("latin-1"),
         "wsgi.input": io.BytesIO(request.read()),
     }
-    for name, value in request.headers.raw:
-        key = name.decode("ascii").upper().replace("-", "_")
-        environ[key if key.startswith("CONTENT_") else f"HTTP_{key}"] = value.decode("ascii")
+    add_headers(environ, request.headers.raw)
     return environ
 
 
@@ -233,8 +236,6 @@ class _Application:
             self._hosts.check(environ.get("HTTP_HOST"), origin)
             if NOT_WHOLE in environ:
                 raise environ[NOT_WHOLE]
-            if _length_of(environ) is None:
-                raise InvalidRequest("The request cannot be read: its Content-Length is not a number.")
         except ApiError as error:
             # A refusal where there is an operation is one of its responses.
             return self._exchanges.refuse(request, error, operation, whoever=True)
@@ -323,24 +324,27 @@ def _request_of(environ: WSGIEnvironment, paths: _Paths) -> tuple[Request, _Meth
     for name, value in pairs:
         query[name] = [*query[name], value] if name in query else value
     methods, path_params = _found(paths, path)
+    length = _length_of(environ)
+    if length is None:
+        message = "The request cannot be read: its Content-Length is not a number."
+        environ.setdefault(NOT_WHOLE, InvalidRequest(message))
     request = Request(
         method=environ["REQUEST_METHOD"],
         path=path,
         query=query,
         target=f"{path}?{'&'.join(map('='.join, pairs))}" if pairs else path,
         headers={name: environ[key] for key, name in _NOTED_HEADERS.items() if key in environ},
-        body=environ["wsgi.input"].read(_length_of(environ) or 0),
+        body=environ["wsgi.input"].read(length or 0),
         path_params=path_params,
         # In whatever header.
-        live=holds_live_key("\n".join([text, *(environ[each] for each in environ if each.startswith(_HEADERS))])),
+        live=holds_live_key("\n".join([text, *[environ[each] for each in environ if each.startswith(_HEADERS)]])),
     )
     return request, methods
 
 
 def _length_of(environ: WSGIEnvironment) -> int | None:
     """How many bytes there are to read, at most one over the limit; None where its length is no number."""
-    text = environ.get("CONTENT_LENGTH")
+    most = MAX_BODY_BYTES + 1
     # One in chunks tells no length.
-    if not text or len(text) > _MOST_DIGITS:
-        return MAX_BODY_BYTES + 1
-    return min(int(text), MAX_BODY_BYTES + 1) if text.isascii() and text.isdigit() else None
+    length = length_in(environ.get("CONTENT_LENGTH") or str(most))
+    return None if length is None else min(length, most)

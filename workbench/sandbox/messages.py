@@ -2,8 +2,10 @@
 
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
+from wsgiref.types import WSGIEnvironment
 
 import msgspec
 
@@ -21,6 +23,7 @@ BODY_S: Final = 10
 NOT_WHOLE: Final = "workbench.not_whole"
 """In the WSGI environment of a request that did not arrive whole: the ApiError that says so."""
 JSON: Final = "application/json"
+_MOST_DIGITS: Final = 18
 
 
 def log_fault(what: str, error: BaseException) -> None:
@@ -36,6 +39,28 @@ def body_late() -> RequestTimeout:
 def body_incomplete() -> InvalidRequest:
     """A body that ended, or could not be read on, before its end."""
     return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
+
+
+@lru_cache
+def environ_key(header: str) -> str:
+    """Where a header stands in an environment of WSGI (PEP 3333); the same few come with every call."""
+    key = header.upper().replace("-", "_")
+    return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+
+
+def add_headers(environ: WSGIEnvironment, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Put headers where WSGI has them; those of one name are joined by commas."""
+    for name, value in headers:
+        key, text = environ_key(name.decode("latin-1")), value.decode("latin-1").strip()
+        environ[key] = f"{environ[key]},{text}" if key in environ else text
+
+
+def length_in(text: str) -> int | None:
+    """How many bytes a Content-Length says; None where it is no number."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    # So long a number Python does not read, and so much is more than any limit.
+    return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
 class InForce(NamedTuple):

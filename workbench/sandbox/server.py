@@ -34,8 +34,10 @@ from workbench.sandbox.messages import (
     MAX_BODY_BYTES,
     MAX_READ_BYTES,
     NOT_WHOLE,
+    add_headers,
     body_incomplete,
     body_late,
+    length_in,
     log_fault,
 )
 from workbench.sandbox.ports import Port, free_port
@@ -59,7 +61,6 @@ _LOG_TO_STDERR = {
 _Message = dict[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
-_UNPREFIXED: Final = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
 _CLOSE: Final = (b"connection", b"close")
 
 
@@ -131,7 +132,7 @@ class Front:
 
 
 def _environ(scope: Mapping[str, Any]) -> WSGIEnvironment:
-    """The environment of a WSGI application (PEP 3333), but for the body; headers of one name are joined by commas."""
+    """The environment of a WSGI application (PEP 3333), but for the body."""
     server, port = scope["server"]
     environ: WSGIEnvironment = {
         "REQUEST_METHOD": scope["method"], "SCRIPT_NAME": "", "SERVER_NAME": server, "SERVER_PORT": str(port),
@@ -141,17 +142,13 @@ def _environ(scope: Mapping[str, Any]) -> WSGIEnvironment:
         "wsgi.version": (1, 0), "wsgi.url_scheme": scope["scheme"], "wsgi.errors": sys.stderr,
         "wsgi.multithread": True, "wsgi.multiprocess": True, "wsgi.run_once": False,
     }  # fmt: skip
-    for coded_name, coded_value in scope["headers"]:
-        name = coded_name.decode("latin-1").upper().replace("-", "_")
-        name, value = name if name in _UNPREFIXED else f"HTTP_{name}", coded_value.decode("latin-1").strip()
-        environ[name] = f"{environ[name]},{value}" if name in environ else value
+    add_headers(environ, scope["headers"])
     return environ
 
 
 async def _received(environ: WSGIEnvironment, receive: _Receive) -> tuple[bytes, ApiError | None]:
     """The body, up to one byte over the limit, and what is wrong with how it came."""
-    meaning = environ.get("CONTENT_LENGTH", "0")
-    length = int(meaning) if meaning.isdecimal() else 0
+    length = length_in(environ.get("CONTENT_LENGTH", "")) or 0
     if "HTTP_TRANSFER_ENCODING" in environ:
         length = MAX_READ_BYTES
     elif length == 0:

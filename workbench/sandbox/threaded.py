@@ -20,7 +20,15 @@ from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from workbench.errors import ApiError
-from workbench.sandbox.messages import BODY_S, MAX_READ_BYTES, NOT_WHOLE, body_incomplete, body_late, log_fault
+from workbench.sandbox.messages import (
+    BODY_S,
+    MAX_READ_BYTES,
+    NOT_WHOLE,
+    body_incomplete,
+    body_late,
+    length_in,
+    log_fault,
+)
 from workbench.sandbox.ports import LOOPBACK, free_port
 
 _POLL_S = 0.05
@@ -139,9 +147,8 @@ class _Handler(WSGIRequestHandler):
                 del self.headers["Content-Length"]
                 body = _unchunked(source)
                 return (body, None) if body is not None else (b"", body_incomplete())
-            length = self.headers.get("Content-Length", "")
             # A length that is no number is the application's to refuse.
-            wanted = min(int(length) if length.isascii() and length.isdigit() else 0, MAX_READ_BYTES)
+            wanted = min(length_in(self.headers.get("Content-Length", "")) or 0, MAX_READ_BYTES)
             body = source.read(wanted)
             return body, body_incomplete() if len(body) < wanted else None
         except TimeoutError:

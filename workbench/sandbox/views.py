@@ -45,7 +45,7 @@ def payment_intent(
     return wire.PaymentIntent(
         id=intent.id,
         client_secret=intent.client_secret,
-        amount=Money(intent.amount_minor, intent.currency).major,
+        amount=intent.money.major,
         currency=intent.currency,
         status=intent.status,
         description=intent.description,
@@ -73,24 +73,24 @@ def charge(stored: payments.Charge, gaps: Gaps, late: list[wire.Suspense] | None
     moved = stored.channel if gaps.channel_and_provider == "equal" else stored.provider
     return wire.Charge(
         **_alike(stored),
-        amount=_in_units(stored.amount_minor, stored.currency, gaps),
+        amount=_in_units(stored.money, gaps),
         currency=stored.currency.lower(),
         channel=operator_id(stored.channel, gaps),
         provider=operator_id(moved, gaps),
         phone=mask_phone(stored.phone),
         reference=stored.reference,
         payment_intent=stored.payment_intent,
-        amount_refunded=_in_units(stored.refunded_minor, stored.currency, gaps),
+        amount_refunded=_in_units(Money(stored.refunded_minor, stored.currency), gaps),
         refunded=stored.refunded_minor == stored.amount_minor,
         warnings=list(stored.warnings),
         suspense=late or UNSET,
     )
 
 
-def _in_units(amount_minor: int, currency: str, gaps: Gaps) -> int | Decimal:
+def _in_units(money: Money, gaps: Gaps) -> int | Decimal:
     """An amount as charges tell it: a whole number of units, or, of an intent that has less than one, with decimals."""
-    whole, rest = divmod(amount_minor, unit_minor(gaps, currency))
-    return Money(amount_minor, currency).major if rest else whole
+    whole, rest = divmod(money.amount_minor, unit_minor(gaps, money.currency))
+    return money.major if rest else whole
 
 
 def _alike(stored: payments.Charge | payments.Refund | payments.Payout) -> dict[str, Any]:
@@ -118,11 +118,10 @@ def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool = False) -> 
 
 def refund(stored: payments.Refund, gaps: Gaps) -> wire.Refund:
     """A refund's answer: its amount in the unit of what was named, an intent or a charge."""
-    major = Money(stored.amount_minor, stored.currency).major
-    of_charge = Decimal(_in_units(stored.amount_minor, stored.currency, gaps))
+    of_charge = Decimal(_in_units(stored.money, gaps))
     return wire.Refund(
         **_alike(stored),
-        amount=major if stored.of_intent else of_charge,
+        amount=stored.money.major if stored.of_intent else of_charge,
         currency=stored.currency if stored.of_intent else stored.currency.lower(),
         charge=stored.charge,
         payment_intent=stored.payment_intent,
@@ -132,8 +131,8 @@ def refund(stored: payments.Refund, gaps: Gaps) -> wire.Refund:
 
 def payout(stored: payments.Payout) -> wire.Payout:
     """A payout's answer."""
-    amount = Money(stored.amount_minor, stored.currency).major
-    return wire.Payout(**_alike(stored), amount=amount, currency=stored.currency, destination=stored.destination)
+    money, destination = stored.money, stored.destination
+    return wire.Payout(**_alike(stored), amount=money.major, currency=money.currency, destination=destination)
 
 
 def delivery(

@@ -108,15 +108,14 @@ _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
 
 
 @cache
-def of_a_run() -> dict[str, dict[str, Example]]:
-    """What was answered in the run: `answers` by operation, and `events` by their type."""
-    text = files(__package__).joinpath(FILE).read_bytes()
-    return msgspec.json.decode(text, type=dict[str, dict[str, Example]])
+def of_a_run() -> dict[str, Example]:
+    """What was answered in the run, by operation, and the events by their type."""
+    return msgspec.json.decode(files(__package__).joinpath(FILE).read_bytes(), type=dict[str, Example])
 
 
 def answer(operation: str, gaps: Gaps) -> Example:
     """What an operation answered in the run; an event in the form that the register gives it."""
-    shown = of_a_run()["answers"][operation]
+    shown = of_a_run()[operation]
     if operation not in _OF_EVENTS or (gaps.event_types, gaps.event_payload) == _AS_IN_THE_RUN:
         return shown
     told = event("charge.succeeded", gaps)
@@ -125,7 +124,7 @@ def answer(operation: str, gaps: Gaps) -> Example:
 
 def event(happens: str, gaps: Gaps) -> Example:
     """An event of the run, written by what writes those of the service."""
-    shown = of_a_run()["events"][happens]
+    shown = of_a_run()[happens]
     if (gaps.event_types, gaps.event_payload) == _AS_IN_THE_RUN:
         return shown
     told = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, wire.Event)

@@ -2,7 +2,6 @@
 
 from workbench.domain import ledger, payments, scenarios, ussd, wire
 from workbench.domain.ledger import JournalEntry
-from workbench.domain.money import Money
 from workbench.domain.payments import Charge, PaymentIntent, charge_transitions, intent_transitions, next_state
 from workbench.domain.phones import OFFERED, Msisdn, e164_of, operator_named, operator_of
 from workbench.domain.references import reference
@@ -55,7 +54,7 @@ def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:
         "operator_fee": fees.operator_minor,
     }
     known_as = reference(charge.provider, moved_ms, seq=charge.seq)
-    post(tx, charge, "funds_secured", amounts, f"{_money(charge)} received through {charge.provider}", known_as)
+    post(tx, charge, "funds_secured", amounts, f"{charge.money} received through {charge.provider}", known_as)
     clearing.expect(tx)
 
 
@@ -135,10 +134,6 @@ def post(
     postings = ledger.postings_for(recipe, amounts, charge.currency, operator=charge.provider, merchant=charge.account)
     payment = charge.payment_intent or charge.id
     return tx.post(recipe, postings, description=description, payment=payment, reference=known_as)
-
-
-def _money(charge: Charge) -> Money:
-    return Money(charge.amount_minor, charge.currency)
 
 
 def scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str | None) -> str:
@@ -293,7 +288,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     fees = payments.fees_of(charge.amount_minor, tx.gaps, charge.currency)
     amounts = {"gross": charge.amount_minor, "operator_fee": fees.operator_minor}
     known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
-    post(tx, charge, "late_success", amounts, f"{_money(charge)} arrived late through {charge.provider}", known_as)
+    post(tx, charge, "late_success", amounts, f"{charge.money} arrived late through {charge.provider}", known_as)
     clearing.expect(tx)
     shown_charge = views.charge(charge, tx.gaps, suspense.of_charge(tx, charge))
     emit(tx, BY_ITSELF, charge.account, "charge.late_success", shown_charge)

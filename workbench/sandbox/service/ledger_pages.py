@@ -48,7 +48,7 @@ def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> cont
 
     In the order of the entries, by page or all.
     """
-    wanted = list(TRACKED) if query.account is None else query.account.split(",")
+    wanted = list(TRACKED if query.account is None else dict.fromkeys(query.account.split(",")))
 
     def rows(entry: JournalEntry) -> Iterator[control.LedgerMovement]:
         return itertools.chain.from_iterable(_movements(tx, entry, account) for account in wanted)

@@ -96,10 +96,10 @@ def pay_those_due(tx: Transaction) -> bool:
     due = [each for each in tx.payouts.all(status=payments.PENDING) if each.created_ms < midnight_ms]
     for payout in due:
         if payout.scenario == scenarios.BANK_REFUSED:
-            _post(tx, payout, "payout_failed", f"{_money(payout)} refused by the bank")
+            _post(tx, payout, "payout_failed", f"{payout.money} refused by the bank")
             _move(tx, payout, "failed", "payout.failed", scenarios.BANK_REFUSED)
             continue
-        _post(tx, payout, "payout_paid", f"{_money(payout)} paid out", payout.id)
+        _post(tx, payout, "payout_paid", f"{payout.money} paid out", payout.id)
         _move(tx, payout, "paid", "payout.paid", None)
         if payout.scenario == scenarios.BANK_RETURNED:
             tx.schedule(RETURN, payout.id, in_ms=scenarios.BANK_RETURNS_S * 1000)
@@ -111,7 +111,7 @@ def give_back(tx: Transaction, payout_id: str) -> None:
     payout = tx.payouts.get(payout_id)
     if payout is not None and payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)
-        _post(tx, payout, "payout_returned", f"{_money(payout)} returned by the bank", returned)
+        _post(tx, payout, "payout_returned", f"{payout.money} returned by the bank", returned)
         _move(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
         clearing.expect(tx)
 
@@ -141,7 +141,3 @@ def _move(tx: Transaction, payout: Payout, event: str, event_type: str, code: st
 def _post(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
     postings = ledger.postings_for(recipe, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
     tx.post(recipe, postings, description=description, payment=payout.id, reference=known_as)
-
-
-def _money(payout: Payout) -> Money:
-    return Money(payout.amount_minor, payout.currency)

@@ -1,11 +1,12 @@
 """The handsets: what one shows, what a person presses on it, and the operator's messages in its inbox."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from workbench.domain import ussd, wire
 from workbench.domain.ledger import DEBIT, JournalEntry
 from workbench.domain.moments import rfc3339
 from workbench.domain.payments import SUCCEEDED, Charge
+from workbench.domain.phones import Msisdn
 from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
 from workbench.domain.wire import control
@@ -19,9 +20,12 @@ REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset:  # noqa: ARG001  one signature
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
-    # The prompt that waits, else how the last one ended, else nothing.
     number = checks.read_phone(tx.gaps, phone)
-    there = _sessions(tx, phone)
+    return _handset(number, _sessions(tx, number))
+
+
+def _handset(number: Msisdn, there: Sequence[UssdSession]) -> control.Handset:
+    """What it shows of these: the prompt that waits, else how the last one ended, else nothing."""
     prompts = [each for each in there if each.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
     session = waiting or next(iter(there), None)
@@ -38,41 +42,41 @@ def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> con
     )
 
 
-def enter(tx: Transaction, caller: Caller, body: control.Input, *, phone: wire.PathPhone) -> control.Handset | Refused:
+def enter(tx: Transaction, caller: Caller, body: control.Input, *, phone: wire.PathPhone) -> control.Handset | Refused:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/input: enter a PIN."""
-    return _acted(tx, caller, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, body.text))
+    return _acted(tx, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, body.text))
 
 
-def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:
+def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/cancel: the customer cancels."""
-    return _acted(tx, caller, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "cancel"))
+    return _acted(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "cancel"))
 
 
-def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:
+def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:  # noqa: ARG001  one signature
     """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
-    return _acted(tx, caller, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "ignore"))
+    return _acted(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "ignore"))
 
 
-def _sessions(tx: Transaction, phone: str) -> list[UssdSession]:
+def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
     """Those that a handset shows: what has not ended, as several queue, the oldest first; else what ended last."""
-    number = checks.read_phone(tx.gaps, phone).e164
-    waiting = tx.sessions.all(phone=number, ended_seq=None, screen=ussd.SHOWN)
-    last = None if waiting else tx.sessions.first("ended_seq DESC", phone=number, screen=ussd.SHOWN)
+    waiting = tx.sessions.all(phone=number.e164, ended_seq=None, screen=ussd.SHOWN)
+    last = None if waiting else tx.sessions.first("ended_seq DESC", phone=number.e164, screen=ussd.SHOWN)
     return [last] if last else waiting
 
 
-def _acted(
-    tx: Transaction, caller: Caller, phone: str, act: Callable[[UssdSession], object]
-) -> control.Handset | Refused:
+def _acted(tx: Transaction, phone: str, act: Callable[[UssdSession], UssdSession]) -> control.Handset | Refused:
     """What the handset shows after a person acted on the prompt that waits there."""
-    session = next((each for each in _sessions(tx, phone) if each.screen in ussd.OPEN), None)
+    number = checks.read_phone(tx.gaps, phone)
+    there = _sessions(tx, number)
+    session = next((each for each in there if each.screen in ussd.OPEN), None)
     if session is None:
         raise StateConflict(
             "No prompt waits for an answer on this handset.", code="no_prompt", param="phone", current="idle"
         )
     if session.expires_ms > tx.now_ms:
-        act(session)
-        return show_phone(tx, caller, phone=phone)
+        acted = act(session)
+        left = [acted if each is session else each for each in there]
+        return _handset(number, [each for each in left if each.ended_seq is None] or [acted])
     # The time was up before whoever closes prompts came to this one: it is closed here, and that is kept.
     attempts.press(tx, BY_ITSELF, session, "timeout")
     return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))

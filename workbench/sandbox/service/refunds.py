@@ -71,14 +71,14 @@ def send(tx: Transaction, refund_id: str) -> None:
         return
     top_up(tx, charge, refund.amount_minor, refund.seq)
     sent = reference(charge.provider, tx.now_ms, seq=refund.seq)
-    words = f"{_money(refund)} sent back to the customer"
+    words = f"{refund.money} sent back to the customer"
     post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
     _move(tx, refund, "sent", "refund.succeeded")
     emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(charge, tx.gaps))
 
 
 def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
-    tx.reverse(refund.entry, "refund_failed", description=f"{_money(refund)} could not be sent back")
+    tx.reverse(refund.entry, "refund_failed", description=f"{refund.money} could not be sent back")
     _give_back_recovered(tx, charge)
     tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
     _move(tx, refund, "failed", "refund.failed", code)
@@ -201,7 +201,3 @@ def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None
         words = f"{Money(short - recalled, charge.currency)} moved from the bank to {charge.provider}"
         top_up = reference("top_up", tx.now_ms, seq=seq)
         post(tx, charge, "float_topped_up", {"short": short - recalled}, words, top_up)
-
-
-def _money(refund: Refund) -> Money:
-    return Money(refund.amount_minor, refund.currency)

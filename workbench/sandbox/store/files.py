@@ -1,12 +1,9 @@
 """The store's file: created or opened, and one transaction at a time over one connection."""
 
 import logging
-import shutil
 import sqlite3
 import stat
-import tempfile
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from dataclasses import dataclass, field
@@ -45,7 +42,6 @@ _MOST_CALLS_WAIT = 100
 """More calls that only read are written without a command, so that a caller who does nothing else fills no memory."""
 BESIDE = ("-driver", "-next")
 """What the names of the locks beside the file end with."""
-_THROWN_AWAY = ("synchronous = OFF", "locking_mode = EXCLUSIVE", "journal_mode = MEMORY")
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
 """What the names of all files of a store end with: its own, SQLite's and the locks."""
 _OWNERS_ALONE = 0o600
@@ -55,7 +51,7 @@ _OWNERS_ALONE = 0o600
 class Settings:
     """What a sandbox is opened with; plain values, so that a worker process can be handed them.
 
-    `path` None makes a private temporary file that is removed on close. `seed` None takes the
+    `path` None makes a private temporary database, which is gone with its connection. `seed` None takes the
     file's own, or for a new file one from the operating system. `start_ms` is a new manual clock's
     first moment, in milliseconds since 1970; None takes `moments.START`, and a kept file's own.
     `private_receivers` lets webhooks go to private ranges too.
@@ -101,11 +97,11 @@ def keep_private(store: Path) -> None:
 
 
 @cache
-def _empty() -> bytes:
-    """The file of a store that holds nothing yet: to copy it takes a quarter of what its sixty statements take."""
-    with sqlite3.connect(":memory:", isolation_level=None) as connection:
-        create(connection)
-        return connection.serialize()
+def _empty() -> sqlite3.Connection:
+    """A store that holds nothing yet: to copy it takes a quarter of what its sixty statements take."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    create(connection)
+    return connection
 
 
 class Store:
@@ -119,26 +115,20 @@ class Store:
                 f"SQLite {sqlite3.sqlite_version} is too old: 3.37 brought the strict tables that are used here.",
                 hint="A newer Python brings a newer SQLite.",
             )
-        self.path = settings.path or Path(tempfile.mkdtemp(prefix="workbench-"), "store.db")
-        self._durable = settings.path is not None
-        # A private folder is removed on close, or at the latest when the interpreter ends.
-        own = None if self._durable else self.path.parent
-        self._forget = weakref.finalize(self, shutil.rmtree, own, ignore_errors=True) if own else None
+        self.path = settings.path
         self._wall_ms = wall_ms
         self.gaps = settings.gaps
         self.mounted_hosts: set[str] = set()
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
-        """Close the file; a private one is removed, a kept one holds everything by itself once nobody has it open."""
-        if self._durable:
+        """Close the file, which then holds everything by itself once nobody has it open."""
+        if self.path is not None:
             self.write_calls()
         with self._transaction.turn:
-            if self._durable:
+            if self.path is not None:
                 self._fold()
             self._connection.close()
-        if self._forget:
-            self._forget()
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin what writes nothing: it sees one moment of the file, and neither waits for a writer nor is in its way.
@@ -190,45 +180,50 @@ class Store:
 
     def _connected(self) -> sqlite3.Connection:
         # check_same_thread: threads take turns at the one connection, as they would have to at the file.
+        # Without a name it is a temporary database of SQLite's own, in a file without one as soon as it grows.
         connection = sqlite3.connect(
-            self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.path or "", timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        # What is thrown away is opened once, and need not outlive a killed process: it is undone from memory.
-        ways = ("synchronous = NORMAL",) if self._durable else _THROWN_AWAY
-        for way in (*ways, "foreign_keys = ON"):
+        if self.path is None:
+            _empty().backup(connection)
+        # What is thrown away is undone from memory.
+        for way in ("synchronous = NORMAL" if self.path else "journal_mode = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {way}")
         return connection
 
     def _prepare(self, settings: Settings, new_seed: Callable[[], str]) -> None:
         """Create the file, or see that it is one of ours; what is refused is left as it was found."""
-        if self.path.is_dir():
-            raise self._refused(f"{self.path} is a folder.", hint="Name a file in it.")
-        if not self.path.parent.is_dir():
-            raise self._refused(f"There is no folder {self.path.parent} to keep {self.path.name} in.")
-        make_private(self.path)
-        if not self._durable:
-            self.path.write_bytes(_empty())
+        if self.path is not None:
+            if self.path.is_dir():
+                raise self._refused(f"{self.path} is a folder.", hint="Name a file in it.")
+            if not self.path.parent.is_dir():
+                raise self._refused(f"There is no folder {self.path.parent} to keep {self.path.name} in.")
+            make_private(self.path)
         try:
             with ExitStack() as at_fault:
                 self._connection = at_fault.enter_context(closing(self._connected()))
                 self._open(self._connection, settings, new_seed)
                 at_fault.pop_all()
         except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged message of SQLite's own is no text
-            raise self._refused(f"{self.path} cannot be used as a store: {error}.") from None
+            what = self.path or "A temporary database"
+            raise self._refused(f"{what} cannot be used as a store: {error}.") from None
 
     def _open(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
         connection.execute("BEGIN IMMEDIATE")
-        is_new = not self._durable or self._is_new(connection)
+        is_new = self.path is None or self._is_new(connection)
         if not is_new:
             self._check(connection, settings)
-        # Of a file that is ours, and before a secret is in it.
-        keep_private(self.path)
+        if self.path is not None:
+            # Of a file that is ours, and before a secret is in it.
+            keep_private(self.path)
         if is_new:
             self._create(connection, settings, new_seed)
         elif (version := connection.execute("PRAGMA user_version").fetchone()[0]) in _MIGRATIONS:
             self._migrate(connection, version)
         self.draws = Draws(connection.execute("SELECT value FROM meta WHERE name = 'seed'").fetchone()[0])
-        tx = self._transaction = Transaction(connection, self.draws, self.gaps, self._wall_ms, shared=self._durable)
+        tx = self._transaction = Transaction(
+            connection, self.draws, self.gaps, self._wall_ms, shared=self.path is not None
+        )
         tx.private_receivers = settings.private_receivers
         tx.mounted_hosts = self.mounted_hosts
         self.transaction = partial(tx.begun, reads_only=False)
@@ -240,7 +235,7 @@ class Store:
         tx.set_clock_mode(settings.clock)
         tx.write_counters()
         connection.execute("COMMIT")
-        if self._durable:
+        if self.path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
 
     def _refused(self, message: str, *, hint: str = "", **facts: int) -> StoreRefused:
@@ -278,7 +273,7 @@ class Store:
                 raise self._refused(f"{self.path} was {said}.", hint=f"Leave the {what} out, or name a new file.")
 
     def _create(self, connection: sqlite3.Connection, settings: Settings, new_seed: Callable[[], str]) -> None:
-        if self._durable:
+        if self.path is not None:
             create(connection)
         seed = settings.seed if settings.seed is not None else new_seed()
         manual_ms = milliseconds(START) if settings.start_ms is None else settings.start_ms

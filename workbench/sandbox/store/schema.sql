@@ -1,5 +1,6 @@
 -- One sandbox. Times are milliseconds since 1970, amounts whole minor units, lists and maps JSON text.
--- `seq` is the order in which things happened, from one counter; virtual time ties, so nothing sorts by time.
+-- `seq` is the order in which things happened, from one counter; virtual time ties, so nothing sorts by time. Rows lie
+-- in the file in that order, and need no index for it.
 
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 
@@ -10,31 +11,31 @@ CREATE TABLE IF NOT EXISTS clock (
     offset_ms INTEGER NOT NULL    -- added to the wall clock, when running
 ) STRICT;
 
-CREATE TABLE IF NOT EXISTS counter (kind TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS counter (kind TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS account (id TEXT PRIMARY KEY, name TEXT NOT NULL) STRICT;
 
 CREATE TABLE IF NOT EXISTS api_key (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, digest TEXT NOT NULL UNIQUE,
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE,
     account TEXT NOT NULL REFERENCES account (id), kind TEXT NOT NULL, status TEXT NOT NULL, masked TEXT NOT NULL,
     created_ms INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS token (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (id),
     access_digest TEXT NOT NULL UNIQUE, refresh_digest TEXT NOT NULL UNIQUE,
     issued_ms INTEGER NOT NULL, retired INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS payment_intent (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (id),
     client_secret TEXT NOT NULL, amount_minor INTEGER NOT NULL CHECK (amount_minor > 0), currency TEXT NOT NULL,
     status TEXT NOT NULL, description TEXT, payment_method_types TEXT NOT NULL, phone TEXT, provider TEXT,
     latest_charge TEXT, failure_code TEXT, cancellation_reason TEXT, canceled_ms INTEGER, metadata TEXT NOT NULL, warnings TEXT NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS charge (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (id),
     amount_minor INTEGER NOT NULL CHECK (amount_minor > 0), currency TEXT NOT NULL, channel TEXT NOT NULL,
     provider TEXT NOT NULL, phone TEXT NOT NULL, status TEXT NOT NULL, reference TEXT,
     payment_intent TEXT REFERENCES payment_intent (id), failure_code TEXT,
@@ -66,7 +67,7 @@ SELECT id, seq, account, amount_minor, currency, reference, phone, provider, id,
 FROM charge WHERE payment_intent IS NULL;
 
 CREATE TABLE IF NOT EXISTS refund (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (id),
     charge TEXT NOT NULL REFERENCES charge (id), of_intent INTEGER NOT NULL, payment_intent TEXT,
     amount_minor INTEGER NOT NULL CHECK (amount_minor > 0), currency TEXT NOT NULL, entry TEXT NOT NULL,
     status TEXT NOT NULL, reason TEXT, scenario TEXT, failure_code TEXT, metadata TEXT NOT NULL, created_ms INTEGER NOT NULL
@@ -74,14 +75,14 @@ CREATE TABLE IF NOT EXISTS refund (
 CREATE INDEX IF NOT EXISTS refund_charge ON refund (charge);
 
 CREATE TABLE IF NOT EXISTS payout (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (id),
     amount_minor INTEGER NOT NULL CHECK (amount_minor > 0), currency TEXT NOT NULL, status TEXT NOT NULL,
     destination TEXT, scenario TEXT, failure_code TEXT, metadata TEXT NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS payout_status ON payout (status, seq);
 
 CREATE TABLE IF NOT EXISTS ussd_session (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, charge TEXT NOT NULL REFERENCES charge (id), phone TEXT NOT NULL,
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, charge TEXT NOT NULL REFERENCES charge (id), phone TEXT NOT NULL,
     operator TEXT NOT NULL, merchant TEXT NOT NULL, amount_minor INTEGER NOT NULL, currency TEXT NOT NULL,
     reference TEXT, tries_left INTEGER NOT NULL, expires_ms INTEGER NOT NULL, scenario TEXT NOT NULL,
     screen TEXT NOT NULL, reason TEXT, ended_seq INTEGER
@@ -113,20 +114,20 @@ CREATE TRIGGER IF NOT EXISTS hold_stays BEFORE UPDATE ON hold BEGIN SELECT RAISE
 CREATE TRIGGER IF NOT EXISTS hold_remains BEFORE DELETE ON hold BEGIN SELECT RAISE(ABORT, 'a hold is never deleted'); END;
 
 CREATE TABLE IF NOT EXISTS webhook_endpoint (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (id),
     url TEXT NOT NULL, secret TEXT NOT NULL, enabled_events TEXT NOT NULL, status TEXT NOT NULL,
     rolls INTEGER NOT NULL, old_secrets TEXT NOT NULL, failing_since_ms INTEGER,
     faults TEXT NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS event (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (id),
     type TEXT NOT NULL, object_id TEXT NOT NULL, body TEXT NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS event_object ON event (object_id);
 
 CREATE TABLE IF NOT EXISTS delivery (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, account TEXT NOT NULL REFERENCES account (id),
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, account TEXT NOT NULL REFERENCES account (id),
     event TEXT NOT NULL REFERENCES event (id), endpoint TEXT NOT NULL REFERENCES webhook_endpoint (id),
     status TEXT NOT NULL, attempts INTEGER NOT NULL, spent INTEGER NOT NULL, created_ms INTEGER NOT NULL
 ) STRICT;
@@ -135,7 +136,7 @@ CREATE INDEX IF NOT EXISTS delivery_status ON delivery (status, seq);
 CREATE INDEX IF NOT EXISTS delivery_endpoint ON delivery (endpoint);
 
 CREATE TABLE IF NOT EXISTS attempt (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, delivery TEXT NOT NULL REFERENCES delivery (id),
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, delivery TEXT NOT NULL REFERENCES delivery (id),
     number INTEGER NOT NULL, at_ms INTEGER NOT NULL, latency_ms INTEGER NOT NULL,
     status_code INTEGER, answer TEXT NOT NULL, fault TEXT, headers TEXT NOT NULL
 ) STRICT;
@@ -163,7 +164,7 @@ CREATE TABLE IF NOT EXISTS kept_response (
 
 -- Every call, its secrets masked before they are written.
 CREATE TABLE IF NOT EXISTS call (
-    id TEXT PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, at_ms INTEGER NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL,
+    id TEXT NOT NULL UNIQUE, seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL,
     payment TEXT, request_headers TEXT NOT NULL, request_body TEXT NOT NULL, status INTEGER NOT NULL,
     response_headers TEXT NOT NULL, response_body TEXT NOT NULL
 ) STRICT;

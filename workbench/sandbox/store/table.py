@@ -1,10 +1,10 @@
 """Structs to rows and back, the same for every table."""
 
 import sqlite3
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, get_origin
 
 import msgspec
 
@@ -29,6 +29,13 @@ def _to_json(value: object) -> str:
 
 
 @cache
+def _from_json(kind: Any) -> Callable[[str], Any]:  # noqa: ANN401  a type
+    """How JSON text is read as a type. What cannot be changed is read once: most rows have the same few texts."""
+    read = msgspec.json.Decoder(kind).decode
+    return lru_cache(read) if get_origin(kind) is tuple else read
+
+
+@lru_cache
 def _terms(*filters: tuple[str, int | None]) -> str:
     """The condition that columns equal one of so many values, or are null."""
     terms = (f"{name} IS NULL" if most is None else f"{name} IN ({', '.join('?' * most)})" for name, most in filters)
@@ -67,12 +74,13 @@ class Table(Generic[R]):
         self._key = key
         self._names = names
         self._few = few
-        self._known: dict[tuple[str, tuple[str | int, ...]], list[R]] = {}
+        self._known: dict[tuple[object, ...], list[R]] = {}
+        """What was asked for, and what was found."""
         self._rows: dict[str | int, R | None] = {}
         """Rows by their keys as they are in the file, None where there is none."""
         self._updates: dict[tuple[int, ...], str] = {}
         self._values = attrgetter(*names)
-        self._json = {each.name: msgspec.json.Decoder(each.type).decode for each in shown if each.type not in _PLAIN}
+        self._json = {each.name: _from_json(each.type) for each in shown if each.type not in _PLAIN}
         """What is kept as JSON text, and how it is read."""
         self._json_places = [place for place, name in enumerate(names) if name in self._json]
         self._from = f"SELECT {', '.join(names)} FROM {name}"
@@ -97,9 +105,9 @@ class Table(Generic[R]):
         # Without what stays: where a column is set, even to what it was, SQLite writes its indexes anew, and where
         # that is the key, it looks for rows that refer to it.
         if before is not None and before != changed:
-            kept, row = self._row(before), self._row(changed)
-            differing = tuple(place for place, value in enumerate(row) if value != kept[place])
-            set_to = [row[place] for place in differing]
+            kept, row = self._values(before), self._values(changed)
+            differing = tuple([place for place, value in enumerate(row) if value != kept[place]])
+            set_to = [_to_json(row[place]) if place in self._json_places else row[place] for place in differing]
             self._connection.execute(self._update(differing), (*set_to, getattr(record, self._key)))
             self._remember(changed)
         return changed
@@ -129,7 +137,7 @@ class Table(Generic[R]):
 
     def after(self, seq: int) -> list[R]:
         """Every record that came later, in order."""
-        return self._read(f"{self._from} WHERE seq > ? ORDER BY seq", (seq,))
+        return self._from_file(f"{self._from} WHERE seq > ? ORDER BY seq", (seq,))
 
     def page(
         self,
@@ -151,7 +159,7 @@ class Table(Generic[R]):
                 where, values = f"{where} AND seq {sign} ?", (*values, edge)
         upwards = newer_than is not None and older_than is None
         order = "seq" if upwards else "seq DESC"
-        rows = self._read(f"{self._from} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit))
+        rows = self._from_file(f"{self._from} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit))
         return rows[::-1] if upwards else rows
 
     def numbered(
@@ -160,7 +168,7 @@ class Table(Generic[R]):
         """The page of a number, from 1, newest first, and how many rows there are on all pages."""
         where, values = _where(equals, also)
         there = (*values, size, (number - 1) * size)
-        rows = self._read(f"{self._from} WHERE {where} ORDER BY seq DESC LIMIT ? OFFSET ?", there)
+        rows = self._from_file(f"{self._from} WHERE {where} ORDER BY seq DESC LIMIT ? OFFSET ?", there)
         return rows, self.count(also, **equals)
 
     def count(self, also: Sequence[Condition] = (), **equals: Filters) -> int:
@@ -172,7 +180,8 @@ class Table(Generic[R]):
 
     def _remember(self, record: R) -> None:
         """What is in the file now."""
-        self._known.clear()
+        if self._few:
+            self._known.clear()
         self._keep(getattr(record, self._key), record)
 
     def _keep(self, key: str | int, record: R | None) -> None:
@@ -188,18 +197,17 @@ class Table(Generic[R]):
         return self._updates[places]
 
     def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
+        asked = order, limit, *equals.items()
+        if asked in self._known:
+            return [*self._known[asked]]
         where, values = _where(equals)
         ordered = f" ORDER BY {order}" if order else ""
-        return self._read(f"{self._from} WHERE {where}{ordered}{limit}", values)
-
-    def _read(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
-        if not self._few:
-            return self._from_file(sql, values)
-        if len(self._known) > _MOST_KNOWN:
-            self.forget()
-        if (sql, values) not in self._known:
-            self._known[sql, values] = self._from_file(sql, values)
-        return [*self._known[sql, values]]
+        found = self._from_file(f"{self._from} WHERE {where}{ordered}{limit}", values)
+        if self._few:
+            if len(self._known) > _MOST_KNOWN:
+                self.forget()
+            self._known[asked] = [*found]
+        return found
 
     def _from_file(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
         rows = [dict(zip(self._names, row, strict=True)) for row in self._connection.execute(sql, values)]
@@ -208,11 +216,11 @@ class Table(Generic[R]):
                 row[name] = decoded(row[name])
         return [self._record(**row) for row in rows]
 
-    def _row(self, record: R) -> tuple[Any, ...]:
+    def _row(self, record: R) -> Sequence[Any]:
         values = self._values(record)
         if not self._json:
             return values
         row = list(values)
         for place in self._json_places:
             row[place] = _to_json(row[place])
-        return tuple(row)
+        return row

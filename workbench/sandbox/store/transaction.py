@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple, Self
 
@@ -71,8 +72,9 @@ def credentials(draws: Draws, account: str) -> Credentials:
     return Credentials(f"{name}@merchant.example", draws.token("password", account))
 
 
+@lru_cache(maxsize=64)
 def digest_of(secret: str) -> str:
-    """What is stored of a key or token: its SHA-256."""
+    """What is stored of a key or token: its SHA-256. The same one comes with every call."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -208,7 +210,8 @@ class Transaction:
         """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died."""
         with self.turn:
             now_ms = self._look()
-            return self.clock_mode() if any(self._earliest(now_ms, claimed=each) for each in (0, 1)) else None
+            is_due = self._earliest(now_ms, claimed=0) or self._earliest(now_ms, claimed=1)
+            return self.clock_mode() if is_due else None
 
     def _look(self) -> int:
         """The moment, in milliseconds since 1970; what is remembered is dropped if somebody else has written."""
