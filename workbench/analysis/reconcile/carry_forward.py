@@ -17,18 +17,7 @@ from workbench.analysis.phone_key import OF, key_from
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import nothing, rows_of
 from workbench.analysis.reconcile.pairs import mapped
-from workbench.analysis.reconcile.rules import (
-    LEDGER,
-    LEDGER_READ,
-    NUMBER,
-    SIDES,
-    STATEMENT,
-    STATEMENT_READ,
-    TEXT,
-    WORD,
-    Frame,
-    Kinds,
-)
+from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
 from workbench.domain.money import statement_text
 from workbench.domain.phones import mask_column
@@ -44,7 +33,7 @@ _ONLY = {
     LEDGER: {"entry", "number", "kind", "reverses", "state"},
     STATEMENT: {"statement", "line", "type", "related"},
 }
-_WAS: Kinds = {"was": TEXT}
+_WAS: Shape = {"was": nw.String}
 _LOST: Final = "lost" + OF
 """Stands for the hash of a number that was carried forward without one."""
 _NEVER_WHOLE: Final = ""
@@ -151,7 +140,7 @@ def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: Carry
 
 
 def _ahead(engine: Engine, carried: CarryForward) -> Frame:
-    return engine.arrow(untyped(carried.ahead, AHEAD), {"account": TEXT, "entry": TEXT})
+    return engine.arrow(untyped(carried.ahead, AHEAD), {"account": nw.String, "entry": nw.String})
 
 
 def rows_ahead(
@@ -163,7 +152,7 @@ def rows_ahead(
     """
     ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
     later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
-    found = engine.table(later, {"account": NUMBER, "entry": WORD, "day": NUMBER})
+    found = engine.table(later, {"account": nw.Int64, "entry": nw.String, "day": nw.Int64})
     names = pa.array(accounts, pa.string()).take(found["account"])
     rows = arranged({"account": names, "entry": found["entry"], "business_date": found["day"]}, AHEAD)
     opened = broken.filter(pc.equal(broken["side"], LEDGER))
@@ -182,7 +171,7 @@ def settled_entries(engine: Engine, ledger: Frame, carried: CarryForward) -> Fra
 def refuse_settled(engine: Engine, lines: Frame) -> None:
     """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
     told = lines.group_by("source").agg(rows=nw.col("lines").sum(), first=nw.col("no").min())
-    found = engine.rows(told, {"source": WORD, "rows": NUMBER, "first": NUMBER})
+    found = engine.rows(told, {"source": nw.String, "rows": nw.Int64, "first": nw.Int64})
     if found:
         text = "; ".join(
             f"{row['source']}, {row['rows']} line{'s' * (row['rows'] > 1)} from line {row['first']}"
@@ -208,14 +197,14 @@ def _gone(closed: pd.DataFrame) -> nw.Expr:
     return reduce(or_, each, nw.col("number") < nw.col("number"))
 
 
-def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Frame:
+def _open(engine: Engine, carried: CarryForward, side: str, shape: Shape) -> Frame:
     """The open rows of a side, with these columns; `was` is the code that they have."""
-    columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in kinds}
+    columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
     # Masked, a number may have been whole: then it is not one that looks alike.
     hashed = mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST)
     mine = mine.assign(phone_hash=hashed.where(hashed != _NEVER_WHOLE))
-    return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), kinds)
+    return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), shape)
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:

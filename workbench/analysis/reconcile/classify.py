@@ -15,16 +15,12 @@ from workbench.analysis.reconcile.engines import HERE, Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
     GROUP,
     LEDGER,
-    NUMBER,
     ONE_SIDED,
     PREFIX,
     ROW,
     SIDES,
     STATEMENT,
-    TEXT,
     TOLERATED,
-    WHOLE,
-    WORD,
     Frame,
     Shape,
     Tolerance,
@@ -43,9 +39,9 @@ NARROW: Mapping[str, tuple[str, ...]] = {
 """What goes through the great join."""
 _ON = (*GROUP, "pair")
 _PAIRED = (*ROW, "pair")
-_MARK: Shape = {"account": NUMBER, "g": WORD, "rows": NUMBER, "batches": NUMBER}
-_INSIDE: Shape = {**ROW, "rows": NUMBER, "batches": NUMBER}
-COMPARED: Shape = {"account": NUMBER, "g": WORD, "pair": WORD, "code": WORD} | {
+_MARK: Shape = {"account": nw.Int64, "g": nw.String, "rows": nw.Int64, "batches": nw.Int64}
+_INSIDE: Shape = {**ROW, "rows": nw.Int64, "batches": nw.Int64}
+COMPARED: Shape = {"account": nw.Int64, "g": nw.String, "pair": nw.String, "code": nw.String} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
 """What is said of two rows that were compared, or of one that had no other."""
@@ -69,7 +65,7 @@ class Classified:
 
     def agreed(self, engine: Engine) -> Frame:
         """Every pair that agrees, if only within the tolerance."""
-        both = nw.concat([self.compared, engine.shaped(self.left, COMPARED)])
+        both = nw.concat([self.compared, engine.arrow(self.left, COMPARED)])
         return both.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED))
 
 
@@ -98,7 +94,7 @@ def classify(
     inside = everything.join(nw.concat([marked, differing]), on=GROUP, how="inner")
     few = not overlaps and _rows_at_most(engine, marked) <= FEW
     runs = HERE if few else engine
-    inside = runs.shaped(engine.table(inside, _INSIDE), _INSIDE) if few else engine.keep(inside)
+    inside = runs.arrow(engine.table(inside, _INSIDE), _INSIDE) if few else engine.keep(inside)
     several, single = (inside.filter(each) for each in (nw.col("rows") > 0, nw.col("rows") == 0))
     special = few_special_of(several) if few else special_of(engine, several, overlaps=overlaps)
     paired = single.with_columns(pair=nw.lit("")).select(*_PAIRED)
@@ -106,14 +102,14 @@ def classify(
     compared = great.filter(nw.col("code").is_null())
     members = _members(runs, special, tolerance)
     if few:
-        opened, special = arrow_schema(COMPARED).empty_table(), engine.shaped(runs.collect(special), SPECIAL)
+        opened, special = arrow_schema(COMPARED).empty_table(), engine.arrow(runs.collect(special), SPECIAL)
         members = members._replace(left=pa.concat_tables([members.left, runs.table(near, COMPARED)]))
     else:
         opened, compared = _opened(engine, near), nw.concat([compared, near])
     broken = [each.select(GROUP) for each in (_differing(opened), _differing(members.left), members.further)]
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
-        here = engine.keep(engine.arrow(names, {"account": WHOLE, "g": TEXT, "name": TEXT}))
+        here = engine.keep(engine.arrow(names, {"account": nw.Int64, "g": nw.String, "name": nw.String}))
         named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
         named = named.with_columns(batches=nw.col("batch").count().over(*GROUP))
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
@@ -161,7 +157,9 @@ def _marked(engine: Engine, rows: Iterable[Frame], *, carried: bool) -> Frame:
 
 def _rows_at_most(engine: Engine, marked: Frame) -> int:
     """How many rows the groups may have, if none is carried: a side that does not mark a group has one, or none."""
-    sums = engine.rows(marked.select(rows=nw.col("rows").sum(), groups=nw.len()), {"rows": NUMBER, "groups": NUMBER})
+    sums = engine.rows(
+        marked.select(rows=nw.col("rows").sum(), groups=nw.len()), {"rows": nw.Int64, "groups": nw.Int64}
+    )
     return sum(each or 0 for each in sums[0].values())
 
 

@@ -19,21 +19,7 @@ import pyarrow.parquet as pq
 from workbench.analysis.breaks import DAYS, MOST_MINOR
 from workbench.analysis.frames import schema_of
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine
-from workbench.analysis.reconcile.rules import (
-    DATE,
-    INSTANT,
-    LEDGER,
-    NUMBER,
-    OPTIONAL,
-    ROW,
-    STATEMENT,
-    TEXT,
-    WHOLE,
-    WORD,
-    Frame,
-    Kinds,
-    Shape,
-)
+from workbench.analysis.reconcile.rules import LEDGER, OPTIONAL, ROW, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
 from workbench.domain.moments import DAY_MS
 from workbench.errors import ReconcileRefused
@@ -41,12 +27,15 @@ from workbench.extras import how_to_install
 
 PATHS, ARROW = "paths", "arrow"
 
-_FITS: Mapping[str, Callable[[Any], bool]] = {
-    TEXT: lambda kind: kind in (nw.String, nw.Categorical, nw.Enum),
-    WHOLE: lambda kind: kind.is_integer(),
-    INSTANT: lambda kind: isinstance(kind, nw.Datetime) and kind.time_zone is not None,
-    DATE: lambda kind: kind == nw.Date,
-}
+_FITS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
+    nw.String: ("text", lambda kind: kind in (nw.String, nw.Categorical, nw.Enum)),
+    nw.Int64: ("a whole number", lambda kind: kind.is_integer()),
+    nw.Datetime: (
+        "a moment with its time zone", lambda kind: isinstance(kind, nw.Datetime) and kind.time_zone is not None
+    ),
+    nw.Date: ("a date", lambda kind: kind == nw.Date),
+}  # fmt: skip
+"""The type as which a column is read → its name, and whether it may be declared as another."""
 
 
 class Side(NamedTuple):
@@ -84,13 +73,13 @@ class Source:
     read_from: "LedgerFile | None" = None
     """Whose rows these are."""
 
-    def load(self, engine: Engine, kinds: Kinds) -> Frame:
-        """The columns of `kinds` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
+    def load(self, engine: Engine, shape: Shape) -> Frame:
+        """The columns of `shape` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
-        schema = self._schema(kinds)
-        there = {name: kind for name, kind in kinds.items() if name in schema or name not in OPTIONAL}
+        schema = self._schema(shape)
+        there = {name: kind for name, kind in shape.items() if name in schema or name not in OPTIONAL}
         self._check(there, schema)
         try:
             if self.kind == PATHS:
@@ -101,21 +90,21 @@ class Source:
                 made = engine.arrow(self.arrow(there), there)
         except (pa.ArrowException, OSError) as problem:
             raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
-        if len(there) == len(kinds):
+        if len(there) == len(shape):
             return made
-        return made.select(**{name: nw.col(name) if name in there else nothing("account") for name in kinds})
+        return made.select(**{name: nw.col(name) if name in there else nothing("account") for name in shape})
 
-    def _check(self, kinds: Kinds, schema: Mapping[str, Any]) -> None:
+    def _check(self, shape: Shape, schema: Mapping[str, Any]) -> None:
         """Raises ReconcileRefused naming every column that is missing or of another type."""
-        missing = [name for name in kinds if name not in schema]
+        missing = [name for name in shape if name not in schema]
         if missing:
             text = f"{self.side.called} has no column {', '.join(missing)}."
             raise ReconcileRefused(text, hint=self.side.columns_from, missing=missing)
         # A column of nothing but nulls has no type of its own, and holds nothing wrong.
-        known = {name: kind for name, kind in kinds.items() if schema[name] != nw.Unknown}
-        wrong = {name: schema[name] for name, kind in known.items() if not _FITS[kind](schema[name])}
+        known = {name: kind for name, kind in shape.items() if schema[name] != nw.Unknown}
+        wrong = {name: schema[name] for name, kind in known.items() if not _FITS[kind][1](schema[name])}
         if wrong:
-            text = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
+            text = "; ".join(f"{name} is {kind}, where {_FITS[shape[name]][0]} belongs" for name, kind in wrong.items())
             is_money = any(name.endswith("_minor") for name in wrong)
             raise ReconcileRefused(
                 f"{self.side.called} has columns of another type: {text}.",
@@ -123,13 +112,13 @@ class Source:
                 wrong=tuple(wrong),
             )
 
-    def _schema(self, kinds: Kinds) -> Mapping[str, Any]:
+    def _schema(self, shape: Shape) -> Mapping[str, Any]:
         """Column → type, without reading rows where that can be helped."""
         native = self.given
         if self.kind == PATHS:
             return self._of_files
         if self.kind == PANDAS:
-            here = self.given[[name for name in kinds if name in self.given.columns]]
+            here = self.given[[name for name in shape if name in self.given.columns]]
             # The type of a column tells what is in it, but for `object`.
             is_typed = all(str(kind) != "object" for kind in here.dtypes)
             native = self._from_pandas(here.head(0) if is_typed else here)
@@ -146,19 +135,13 @@ class Source:
 
     def has_text(self, name: str) -> bool:
         """Whether there is a column of this name that holds text."""
-        return _FITS[TEXT](self._schema({name: TEXT}).get(name))
+        return _FITS[nw.String][1](self._schema({name: nw.String}).get(name))
 
-    def arrow(self, kinds: Kinds) -> pa.Table:
-        """The columns of `kinds` as an Arrow table."""
-        if self.kind == ARROW:
-            return self.given.select(list(kinds))
+    def arrow(self, shape: Shape) -> pa.Table:
+        """The columns of `shape` as an Arrow table."""
         if self.kind == PANDAS:
-            return self._from_pandas(self.given[list(kinds)])
-        if self.kind == POLARS:
-            return self.given.lazy().select(list(kinds)).collect().to_arrow()
-        if self.kind == DUCKDB:
-            return self.given.select(*kinds).to_arrow_table()
-        return self.given.select(*kinds).toArrow()
+            return self._from_pandas(self.given[list(shape)])
+        return nw.from_native(self.given).lazy().select(*shape).collect("pyarrow").to_native()
 
     def _from_pandas(self, frame: pd.DataFrame) -> pa.Table:
         try:
@@ -269,7 +252,7 @@ _SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount
 Columns = Callable[[str], nw.Expr]
 """A row's name of a column → the column."""
 
-LOADED: Shape = {**ROW, "account": WORD, "balance_minor": NUMBER}
+LOADED: Shape = {**ROW, "account": nw.String, "balance_minor": nw.Int64}
 """A row whose account is still its name, with its running balance."""
 
 

@@ -16,15 +16,15 @@ from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.inputs import Inputs, Source, nothing, where
 from workbench.analysis.reconcile.pairs import mapped
-from workbench.analysis.reconcile.rules import LEDGER, NUMBER, STATEMENT, TEXT, WHOLE, WORD, Frame, Kinds, Shape
+from workbench.analysis.reconcile.rules import LEDGER, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import CARRIED
 from workbench.domain.masking import mask
 from workbench.domain.phones import GAPS
 
-_LINE: Kinds = {"account": TEXT, "statement": TEXT, "line": WHOLE, "key": TEXT}
+_LINE: Shape = {"account": nw.String, "statement": nw.String, "line": nw.Int64, "key": nw.String}
 """Where a line of a statement stands. The key besides: of a table that somebody made, no line may have a number."""
-_TEXTS: Kinds = {"description": TEXT, "words": TEXT}
-_TOLD: Shape = {name: NUMBER if kind == WHOLE else WORD for name, kind in {**_LINE, **_TEXTS}.items()}
+_TEXTS: Shape = {"description": nw.String, "words": nw.String}
+_TOLD: Shape = {**_LINE, **_TEXTS}
 _REPORTED: Final = {"source": "statement", "no": "line", "day": "business_date", "amount": "amount_minor"}
 """The row's name of a column → the one that CARRIED has."""
 _FEW: Final = 1_000

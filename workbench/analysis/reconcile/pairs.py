@@ -25,18 +25,13 @@ from workbench.analysis.phone_key import OF, PhoneKey
 from workbench.analysis.reconcile.classify import Classified
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
-    FLAG,
     GROUP,
     LEDGER,
-    NUMBER,
     OF_SIDE,
     ONE_SIDED,
     PREFIX,
     ROW,
     STATEMENT,
-    TEXT,
-    WHOLE,
-    WORD,
     Bounds,
     Frame,
     Shape,
@@ -48,9 +43,9 @@ from workbench.domain.masking import mask
 from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international, mask_column
 
 _PAIR: Shape = {
-    "account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "grouped": FLAG,
+    "account": nw.Int64, "g": nw.String, "code": nw.String, "rows": nw.Int64, "grouped": nw.Boolean,
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
-    "reversed_entry": WORD, "reversed_signed": NUMBER,
+    "reversed_entry": nw.String, "reversed_signed": nw.Int64,
 }  # fmt: skip
 """What is said of one thing by both sides, or by one: then the other side's `no` is null.
 
@@ -59,11 +54,11 @@ side, where `signed` is the sum. Of a reversal on the statement `reversed_entry`
 ledger has of what it reverses.
 """
 _BROKEN: Shape = {
-    "side": WORD,
-    "account": WORD,
-    "code": WORD,
-    "place": NUMBER,
-    "first": FLAG,
+    "side": nw.String,
+    "account": nw.String,
+    "code": nw.String,
+    "place": nw.Int64,
+    "first": nw.Boolean,
     **{name: ROW[name] for name in OF_SIDE},
 }
 _MINUTE_MS: Final = 60_000
@@ -197,13 +192,15 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
     named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
     if not len(named):
         return waiting
-    shape = {"account": NUMBER, "asks": WORD, "reversed_entry": WORD, "reversed_signed": NUMBER}
+    shape = {"account": nw.Int64, "asks": nw.String, "reversed_entry": nw.String, "reversed_signed": nw.Int64}
     agreed = {"reversed_entry": nw.col("entry").min(), "reversed_signed": nw.col("signed").max()}
     found = []
     # Most are written as in the ledger: only for the others is every key of it made bare.
     for spelt in (nw.col("key"), alike(nw.col("key"))):
         if len(named):
-            asked = engine.arrow(named, {"account": WHOLE, "key": TEXT}).select("account", asks="key", spelt=spelt)
+            asked = engine.arrow(named, {"account": nw.Int64, "key": nw.String}).select(
+                "account", asks="key", spelt=spelt
+            )
             there = ledger.with_columns(spelt=spelt).join(asked, on=["account", "spelt"], how="inner")
             found.append(engine.table(there.group_by("account", "asks").agg(**agreed), shape))
             named = named.join(found[-1], ["account", "key"], ["account", "asks"], join_type="left anti")

@@ -17,22 +17,12 @@ from workbench.analysis.frames import day_number, frame, python_rows, schema_of,
 from workbench.analysis.reconcile.classify import Classified, both_sides
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import StatementFile, nothing
-from workbench.analysis.reconcile.rules import (
-    ANY_DAY,
-    LEDGER,
-    MATCH_RULES,
-    NUMBER,
-    PREFIX,
-    STATEMENT,
-    WORD,
-    Frame,
-    Shape,
-)
+from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, MATCH_RULES, PREFIX, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.domain.money import statement_text
 from workbench.errors import ReconcileRefused
 
-_KEYS = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
+_KEYS = {"account": nw.String, "source": nw.String, "currency": nw.String, "day": nw.Int64}
 Totals = Sequence[Mapping[str, Any]]
 """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
 
@@ -56,17 +46,17 @@ def totals(engine: Engine, rows: Frame) -> Totals:
         *_KEYS, "signed", "no", "balance_minor",
         gross=nw.col("signed").abs(), good_date=nw.when(~nw.col("bad")).then(nw.col("day")),
     )  # fmt: skip
-    return engine.rows(given.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, NUMBER)})
+    return engine.rows(given.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, nw.Int64)})
 
 
 def told_again(engine: Engine, classified: Classified, accounts: Sequence[str]) -> Totals:
     """The lines of statements that count once and stand twice: how many of each account and day, and their effects."""
     again = classified.special.filter("told_again").with_columns(value=nw.col("signed").abs())
-    by = {"account": NUMBER, "day": NUMBER, "currency": WORD}
+    by = {"account": nw.Int64, "day": nw.Int64, "currency": nw.String}
     sums = {"rows": nw.len(), "value": nw.col("value").sum(), "signed": nw.col("signed").sum()}
     # Of one name as column and as sum some engines take the sum.
     given = again.select(*by, "value", "signed").group_by(*by).agg(**sums)
-    found = engine.rows(given, {**by, **dict.fromkeys(sums, NUMBER)})
+    found = engine.rows(given, {**by, **dict.fromkeys(sums, nw.Int64)})
     return [{**line, "account": accounts[line["account"]]} for line in found]
 
 
@@ -228,7 +218,14 @@ def _balances_at_the_ends(
         (nw.col("source") == name) & ((nw.col("no") == first) | (nw.col("no") == last))
         for (_, name), (first, last) in spans.items()
     ]
-    shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
+    shape = {
+        "account": nw.String,
+        "source": nw.String,
+        "no": nw.Int64,
+        "order": nw.Int64,
+        "signed": nw.Int64,
+        "balance_minor": nw.Int64,
+    }
     rows = engine.rows(loaded.filter(reduce(or_, wanted)), shape)
     at = {(row["account"], row["source"], row["no"]): row for row in rows if known(row["balance_minor"])}
     return {
@@ -296,8 +293,8 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
 
 _OFF = ("amount", "fee", "day")
 _AGREED: Shape = {
-    **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), WORD),
-    **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), NUMBER),
+    **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), nw.String),
+    **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), nw.Int64),
 }
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 

@@ -52,13 +52,11 @@ from workbench.analysis.reconcile.rules import (
     ANY_DAY,
     LEDGER,
     LEDGER_READ,
-    NUMBER,
     ROW,
     SIDES,
     STATEMENT,
     STATEMENT_READ,
     TOLERATED,
-    WORD,
     Bounds,
     Frame,
     Tolerance,
@@ -232,7 +230,7 @@ class _Run:
             return theirs
         within = reduce(or_, [(nw.col("account") == place) & (nw.col("day") <= day) for place, day in ends.items()])
         again = self.engine.keep(theirs.filter(within & nw.col("was").is_null() & ~nw.col("bad")))
-        if not self.engine.rows(again.select(n=nw.len()), {"n": NUMBER})[0]["n"]:
+        if not self.engine.rows(again.select(n=nw.len()), {"n": nw.Int64})[0]["n"]:
             return theirs
         both = {LEDGER: closed.filter(~nw.col("bad")), STATEMENT: again}
         found = classify(self.engine, both, dict.fromkeys(SIDES, 0), self.tolerance, carried=False, overlaps=True)
@@ -352,7 +350,7 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
     ends = [(nw.col("account") == account) & (nw.col("no") == number) for account, number in last.items()]
     if not ends:
         return {}
-    found = engine.rows(ledger.filter(reduce(or_, ends)), {"account": WORD, "balance_minor": NUMBER})
+    found = engine.rows(ledger.filter(reduce(or_, ends)), {"account": nw.String, "balance_minor": nw.Int64})
     return {row["account"]: row["balance_minor"] for row in found if known(row["balance_minor"])}
 
 

@@ -15,17 +15,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
 from workbench.analysis.reconcile.engines import HERE, Engine, arrow_schema
-from workbench.analysis.reconcile.rules import (
-    FLAG,
-    GROUP,
-    NUMBER,
-    PREFIX,
-    ROW,
-    STATEMENT,
-    WORD,
-    Frame,
-    Shape,
-)
+from workbench.analysis.reconcile.rules import GROUP, PREFIX, ROW, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import COMPLETED
 
 _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status", "currency", "kind", "refers", "state",
@@ -36,8 +26,8 @@ Where they stand tells it last, of rows that say the same: another export may ha
 what of a customer's number is seen when it is masked too, as it is in rows that are carried forward.
 """
 SPECIAL: Shape = {
-    **ROW, "pair": WORD, "told_again": FLAG, "agrees": FLAG,
-    "ends": WORD, **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), NUMBER),
+    **ROW, "pair": nw.String, "told_again": nw.Boolean, "agrees": nw.Boolean,
+    "ends": nw.String, **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), nw.Int64),
 }  # fmt: skip
 """A row of a special group, with what it came to in it.
 
@@ -106,7 +96,7 @@ def few_special_of(rows: Frame) -> Frame:
     here = here.append_column("ends", pc.utf8_slice_codeunits(here["phone"], -3))
     here = here.append_column("fresh", pc.equal(here["side"], STATEMENT).cast(pa.int64()))
     made = {**dict(zip(here.column_names, here.columns, strict=True)), **_worked_out(here)}
-    return HERE.shaped(pa.table({name: made[name] for name in SPECIAL}), SPECIAL)
+    return HERE.arrow(pa.table({name: made[name] for name in SPECIAL}), SPECIAL)
 
 
 def _worked_out(rows: pa.Table) -> dict[str, pa.Array]:
