@@ -22,7 +22,7 @@ from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
 from workbench.domain.money import statement_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
-from workbench.render import Column, Table, table
+from workbench.render import AsTable, Column, Table, table
 
 _OURS = {
     "occurred_at": "at", "business_date": "day", "amount_minor": "amount", "fee_minor": "fee", "number": "no",
@@ -48,7 +48,7 @@ KEPT: Final[Mapping[str, Columns]] = {
 
 
 @dataclass(frozen=True, repr=False)
-class CarryForward:
+class CarryForward(AsTable):
     """The tables of KEPT: the open rows, the accounts that were closed, what was matched ahead of that, and decisions.
 
     Customers' numbers are masked in it, those of rows that an earlier version kept whole too.
@@ -110,12 +110,6 @@ class CarryForward:
             rows.append((line["account"], f"{line['closing_date']}", *left, balance))
         open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
         return table(f"Carried forward: {open_rows}. {self.note}".rstrip(". "), _COLUMNS, rows)
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_html_(self) -> str:
-        return self._table().html()
 
 
 def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:

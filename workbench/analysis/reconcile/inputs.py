@@ -2,14 +2,14 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, reduce
 from glob import glob, has_magic
 from operator import or_
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -18,9 +18,12 @@ import pyarrow.parquet as pq
 
 from workbench.analysis.breaks import DAYS, MOST_MINOR
 from workbench.analysis.frames import schema_of
+from workbench.analysis.ledger import Ledger as SandboxLedger
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine
 from workbench.analysis.reconcile.rules import LEDGER, OPTIONAL, ROW, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
+from workbench.analysis.statements.own_ledger import Ledger as OwnLedger
+from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import DAY_MS
 from workbench.errors import ReconcileRefused
 from workbench.extras import how_to_install
@@ -70,7 +73,7 @@ class Source:
     kind: str
     given: Any
     side: Side
-    read_from: "LedgerFile | None" = None
+    read_from: OwnLedger | None = None
     """Whose rows these are."""
 
     def load(self, engine: Engine, shape: Shape) -> Frame:
@@ -173,30 +176,6 @@ class Source:
         return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
 
 
-@runtime_checkable
-class LedgerFile(Protocol):
-    """A ledger as `statements.read_ledger` gives it."""
-
-    name: str
-    sha256: str | None
-    rows: pd.DataFrame
-    accounts: tuple[str, ...]
-    tells_numbers: bool
-    account_names: Mapping[str, str]
-
-
-@runtime_checkable
-class Movements(Protocol):
-    """The ledger of a Workbench, which is read page by page, and knows what day it is."""
-
-    @property
-    def business_date(self) -> date:
-        """The day that its clock has: nothing can have happened later."""
-
-    def movements(self, *accounts: str) -> Iterator[pa.Table]:
-        """The rows of some accounts, or of all that somebody else keeps books of too."""
-
-
 def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the point
     """What `given` is. Raises ReconcileRefused: no table, or a path where nothing is."""
     if isinstance(given, str | Path):
@@ -205,7 +184,7 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
         return Source(PANDAS, given, side)
     if isinstance(given, pa.Table):
         return Source(ARROW, given, side)
-    if isinstance(given, LedgerFile) and side is THE_LEDGER:
+    if isinstance(given, OwnLedger) and side is THE_LEDGER:
         return Source(PANDAS, given.rows, side, given)
     root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
     known = {
@@ -214,7 +193,7 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
         ("pyspark", "DataFrame"): SPARK,
     }
     kind = known.get((root, name))
-    if kind is None and isinstance(given, Movements) and side is THE_LEDGER:
+    if kind is None and isinstance(given, SandboxLedger) and side is THE_LEDGER:
         return Source(ARROW, pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]), side)
     if kind is None:
         raise ReconcileRefused(
@@ -317,32 +296,13 @@ def _either(column: nw.Expr, values: tuple[str, ...]) -> nw.Expr:
     return reduce(or_, [column == value for value in values]).fill_null(value=False)
 
 
-@runtime_checkable
-class StatementFile(Protocol):
-    """A statement as it was read from a file (`statements.Statement`): what it tells of itself, beside its rows."""
-
-    name: str
-    sha256: str
-    account: str
-    currency: str
-    rows: pd.DataFrame
-    opening_minor: int | None
-    closing_minor: int | None
-    period: Any
-    """Its first and last day, or none, or a pair of none."""
-    findings: pd.DataFrame
-    """Where its running balance does not follow: line, expected_minor, found_minor."""
-    followed: int
-    """In how many rows it could be followed at all."""
-
-
 @dataclass(frozen=True)
 class Inputs:
     """The tables as given."""
 
     ledger: Source
     statements: tuple[Source, ...]
-    reported: Mapping[str, StatementFile]
+    reported: Mapping[str, Statement]
     as_of: date | None
     """The day that the ledger's own clock has, if it has one."""
 
@@ -370,17 +330,17 @@ def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any tab
     given = list(statement) if isinstance(statement, list | tuple) else [statement]
     if not given:
         raise ReconcileRefused("There is no statement to reconcile with.")
-    reported = [each for each in given if isinstance(each, StatementFile)]
+    reported = [each for each in given if isinstance(each, Statement)]
     sources = [
-        Source(PANDAS, each.rows, THE_STATEMENT) if isinstance(each, StatementFile) else source(each, THE_STATEMENT)
+        Source(PANDAS, each.rows, THE_STATEMENT) if isinstance(each, Statement) else source(each, THE_STATEMENT)
         for each in given
     ]
     _refuse_twice(reported, sources)
-    as_of = ledger.business_date if isinstance(ledger, Movements) else None
+    as_of = ledger.business_date if isinstance(ledger, SandboxLedger) else None
     return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported}, as_of)
 
 
-def _refuse_twice(reported: Sequence[StatementFile], sources: Sequence[Source]) -> None:
+def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> None:
     hashes = Counter(each.sha256 for each in reported)
     names = Counter(each.name for each in reported) + Counter(
         str(path.resolve()) for each in sources if each.kind == PATHS for path in each.given

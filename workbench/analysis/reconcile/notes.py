@@ -6,8 +6,9 @@ from workbench.analysis.breaks import has_key
 from workbench.analysis.frames import day_number
 from workbench.analysis.phone_key import OF, PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, CarryForward
-from workbench.analysis.reconcile.inputs import Inputs, StatementFile
+from workbench.analysis.reconcile.inputs import Inputs
 from workbench.analysis.reconcile.rules import LEDGER, STATEMENT
+from workbench.analysis.statements.statement import Statement
 
 _FEW = 5
 _FAR = 31
@@ -22,7 +23,7 @@ def notes_of(
     return (*far, *_unopened(inputs, carried, closing), *_unnumbered(inputs, carried), *_phones(carried, key, unsure))
 
 
-def _far(file: StatementFile, closing: Mapping[str, int]) -> Iterator[str]:
+def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
     """Whether the books close on a day of which the file has little, long after all others: a year mistyped."""
     days = file.rows.loc[file.rows["problem"].isna(), "business_date"].dropna()
     told = sorted(days.unique())

@@ -16,9 +16,10 @@ from workbench.analysis.breaks import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, python_rows, schema_of, typed
 from workbench.analysis.reconcile.classify import Classified, both_sides
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import StatementFile, nothing
+from workbench.analysis.reconcile.inputs import nothing
 from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, MATCH_RULES, PREFIX, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
+from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import statement_text
 from workbench.errors import ReconcileRefused
 
@@ -120,9 +121,7 @@ class Read:
         return [book for book in self.books if book.account == account]
 
 
-def books(
-    engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, StatementFile], as_of: int
-) -> list[Book]:
+def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, Statement], as_of: int) -> list[Book]:
     """Each statement of each account, in the order of their days; a day after `as_of` is the last of none."""
     groups: dict[tuple[str, str], list[Any]] = {(each.account, name): [] for name, each in reported.items()}
     for line in counted:
@@ -161,7 +160,7 @@ def _currencies(lines: Totals) -> set[str]:
     return {line["currency"] for line in lines} - {None}
 
 
-def period_of(file: StatementFile | None) -> tuple[int | None, int | None]:
+def period_of(file: Statement | None) -> tuple[int | None, int | None]:
     """The first and the last day that a statement covers: what it says, else those of its rows that can be used."""
     days = (file.period if file else None) or (None, None)
     first, last = (None if day is None else day_number(day) for day in days)
@@ -173,7 +172,7 @@ _ENOUGH = 3
 """Of two rows either may be the odd one."""
 
 
-def limit_of(file: StatementFile | None, as_of: int) -> int:
+def limit_of(file: Statement | None, as_of: int) -> int:
     """The last day by which a file may close books: `as_of`, or what comes before a lone row of a mistyped year.
 
     Such a row is over a year later than all others, and by more than these are apart. Who says `as_of` is believed.
@@ -189,7 +188,7 @@ def limit_of(file: StatementFile | None, as_of: int) -> int:
     return before if is_lone and last - before > max(_YEAR, before - first) else as_of
 
 
-def _days(lines: Totals, file: StatementFile | None, as_of: int) -> tuple[int | None, int | None]:
+def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:
     """The same for a table without a file too, up to `as_of`: a row of a later day closes no books."""
     good = [line["day"] for line in lines if line["good"] and line["day"] is not None]
     seen = [day for day in good if day <= as_of]
@@ -200,7 +199,7 @@ def _days(lines: Totals, file: StatementFile | None, as_of: int) -> tuple[int | 
     return first, last if last is None else min(last, as_of)
 
 
-def _jumps(file: StatementFile) -> tuple[Jump, ...]:
+def _jumps(file: Statement) -> tuple[Jump, ...]:
     return tuple(Jump(*(int(row[name]) for name in Jump._fields)) for row in file.findings.to_dict("records"))
 
 
