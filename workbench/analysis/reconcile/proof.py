@@ -66,40 +66,40 @@ def of_account(lines: Totals, account: str) -> Totals:
     return [line for line in lines if line["account"] == account]
 
 
-class Jump(NamedTuple):
-    """A line whose running balance does not follow from the one before; minor units."""
-
-    line: int
-    expected_minor: int
-    found_minor: int
-
-
-@dataclass(frozen=True)
-class Book:
+class Book(NamedTuple):
     """One statement of one account: where it begins and ends. Balances are minor units, or null."""
 
     account: str
     source: str
-    currencies: tuple[str, ...]
-    """Those of its rows, or the one that it declares."""
-    rows: int
-    readable: int
-    """Of these, those that can be used."""
-    followed: int | None
-    """In how many its running balance was followed; null where it tells none."""
-    value: int
-    """What its rows move, without their signs."""
-    signed: int
+    lines: Totals
+    file: Statement | None
+    """As it was read, if it is a file."""
     first_day: int | None
     last_day: int | None
     opening: int | None
     closing: int | None
-    jumps: tuple[Jump, ...] = ()
+
+    def sum(self, name: str) -> int:
+        """The sum of its lines: of `rows`, of those that can be used (`good`), of what they move."""
+        return _sum(self.lines, name)
 
     @property
-    def hardly_followed(self) -> bool:
-        """Whether its balance was followed in so few rows that this says little; in one row nothing can be."""
-        return self.followed is not None and 2 * self.followed < self.rows - 1
+    def currencies(self) -> list[str]:
+        """Those of its rows, or the one that it declares."""
+        return sorted(_currencies(self.lines)) or ([self.file.currency] if self.file else [])
+
+    @property
+    def jumps(self) -> list[dict[Any, Any]]:
+        """The lines whose running balance does not follow from the one before."""
+        return [] if self.file is None else self.file.findings.to_dict("records")
+
+    @property
+    def hardly_followed(self) -> str:
+        """That its balance was followed in so few rows that this says little; in one row nothing can be."""
+        rows = self.sum("rows")
+        if self.file is None or not self.sum("balances") or 2 * self.file.followed >= rows - 1:
+            return ""
+        return f"the running balance of {self.source} was followed in {self.file.followed} of {rows} rows"
 
 
 @dataclass(frozen=True)
@@ -131,24 +131,11 @@ def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str,
     for (account, name), lines in groups.items():
         file = reported.get(name)
         opening, closing = ends.get((account, name), (None, None))
-        first_day, last_day = _days(lines, file, limit_of(file, as_of))
-        found.append(
-            Book(
-                account=account,
-                source=name,
-                currencies=tuple(sorted(_currencies(lines))) or ((file.currency,) if file else ()),
-                rows=_sum(lines, "rows"),
-                readable=_sum(lines, "good"),
-                followed=file.followed if file and _sum(lines, "balances") else None,
-                value=_sum(lines, "value"),
-                signed=_sum(lines, "signed"),
-                first_day=first_day,
-                last_day=last_day,
-                opening=file.opening_minor if file and file.opening_minor is not None else opening,
-                closing=file.closing_minor if file and file.closing_minor is not None else closing,
-                jumps=_jumps(file) if file else (),
-            )
-        )
+        if file and file.opening_minor is not None:
+            opening = file.opening_minor
+        if file and file.closing_minor is not None:
+            closing = file.closing_minor
+        found.append(Book(account, name, lines, file, *_days(lines, file, limit_of(file, as_of)), opening, closing))
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
 
 
@@ -197,10 +184,6 @@ def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None
     last = last if is_declared else max(seen, default=None)
     first = min(seen, default=None) if first is None else first
     return first, last if last is None else min(last, as_of)
-
-
-def _jumps(file: Statement) -> tuple[Jump, ...]:
-    return tuple(Jump(*(int(row[name]) for name in Jump._fields)) for row in file.findings.to_dict("records"))
 
 
 def _balances_at_the_ends(
@@ -268,7 +251,7 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
             raise ReconcileRefused(
                 f"Neither the ledger nor {book.source} says in which currency {book.account} is.", account=book.account
             )
-        if not mine and not book.value:
+        if not mine and not book.sum("value"):
             # Nothing that moved on either side is no contradiction: a month in which nobody paid by this operator.
             continue
         if not mine:
@@ -417,7 +400,7 @@ def proof_line(
     """
     books, ends = read.books_of(account), read.closings.get(account)
     signed = {side: _sum(of_account(each, account), "signed") for side, each in read.totals.items()}
-    in_files = sum(book.signed for book in books)
+    in_files = sum(book.sum("signed") for book in books)
     moved, carried = in_files - _sum(of_account(again, account), "signed"), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening
@@ -446,11 +429,11 @@ def proof_line(
     jumps = [(book.source, jump) for book in books for jump in book.jumps]
     names = " and ".join(book.source for book in books)
     blank = ""
-    if closing is None and not any(book.readable for book in books):
-        what = "no row that can be read" if any(book.rows for book in books) else "no rows"
+    if closing is None and not any(book.sum("good") for book in books):
+        what = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
         blank = f"{names} has {what} {NOTHING_PROVEN}"
     line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank)
-    hardly = [book for book in books if book.hardly_followed]
+    hardly = [text for book in books if (text := book.hardly_followed)]
     line["note"] = blank or _note(line, jumps, hardly, worked_out=closing is None)
     return line
 
@@ -465,16 +448,16 @@ def _commonest(counted: Totals, account: str) -> str | None:
 
 
 def _note(
-    line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], hardly: Sequence[Book], *, worked_out: bool
+    line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    text = [
-        f"the running balance of {each.source} was followed in {each.followed} of {each.rows} rows" for each in hardly
-    ]
+    """`text` is what there is to say first."""
     if jumps:
         name, jump = jumps[0]
-        expected, found = (statement_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
+        expected, found = (
+            statement_text(int(jump[f"{each}_minor"]), line["currency"]) for each in ("expected", "found")
+        )
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
-        where = f"the running balance of {name} does not follow in line {jump.line}{more}"
+        where = f"the running balance of {name} does not follow in line {jump['line']}{more}"
         text.append(f"{where}: {expected} expected, {found} found")
     opening, gap = (statement_text(line[name], line["currency"]) for name in ("opening_minor", "gap_minor"))
     if line["opening_minor"]:

@@ -365,7 +365,9 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None, decided: _
         reported = inputs.reported.get(book.source)
         hashed = reported.sha256 if reported else hashes.get(book.source, only)
         days = book.first_day, book.last_day
-        rows.append((STATEMENT, book.source, hashed, book.rows, book.account, *days, book.rows - book.readable))
+        rows.append(
+            (STATEMENT, book.source, hashed, book.sum("rows"), book.account, *days, book.sum("rows") - book.sum("good"))
+        )
     if carried is not None:
         rows.append((LEDGER, "carried forward", None, len(carried.rows), *none, None))
     rows += [(*each, *none, None) for each in decided.inputs]
