@@ -15,7 +15,7 @@ from workbench.analysis.breaks import DUPLICATE
 from workbench.analysis.frames import arranged, day_number, frame, typed, untyped
 from workbench.analysis.phone_key import OF, key_from
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import nothing, rows_of
+from workbench.analysis.reconcile.inputs import OWN, SHARED, nothing, rows_of
 from workbench.analysis.reconcile.pairs import mapped
 from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
@@ -24,15 +24,8 @@ from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
 from workbench.render import AsTable, Column, Table, table
 
-_OURS = {
-    "occurred_at": "at", "business_date": "day", "amount_minor": "amount", "fee_minor": "fee", "number": "no",
-    "line": "no", "reverses": "refers", "related": "refers", "statement": "source", "type": "kind",
-    "since_date": "since",
-}  # fmt: skip
-_ONLY = {
-    LEDGER: {"entry", "number", "kind", "reverses", "state"},
-    STATEMENT: {"statement", "line", "type", "related"},
-}
+_OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
+"""The name of a column that is carried → the row's."""
 _WAS: Shape = {"was": nw.String}
 _LOST: Final = "lost" + OF
 """Stands for the hash of a number that was carried forward without one."""
@@ -51,11 +44,12 @@ KEPT: Final[Mapping[str, Columns]] = {
 class CarryForward(AsTable):
     """The tables of KEPT: the open rows, the accounts that were closed, what was matched ahead of that, and decisions.
 
-    Customers' numbers are masked in it, those of rows that an earlier version kept whole too.
+    Customers' numbers are masked in it, those of rows that an earlier version kept whole too. Before the first run
+    there is nothing in it.
     """
 
-    rows: pd.DataFrame
-    closed: pd.DataFrame
+    rows: pd.DataFrame = field(default_factory=lambda: frame([], CARRIED))
+    closed: pd.DataFrame = field(default_factory=lambda: frame([], CLOSED))
     ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
     decisions: pd.DataFrame = field(default_factory=lambda: frame([], DECISION))
     unkeyed: int = field(default=0, kw_only=True)
@@ -69,6 +63,11 @@ class CarryForward(AsTable):
         phones = self.rows["phone"]
         masked = phones.map({each: mask_column(each) for each in phones.dropna().unique()}).astype(phones.dtype)
         object.__setattr__(self, "rows", self.rows.assign(phone=masked))
+
+    @property
+    def is_first(self) -> bool:
+        """Whether there was no run before."""
+        return self.closed.empty
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
         """The rows of some accounts."""
@@ -216,8 +215,9 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
     kept = rows.filter(pc.invert(pc.and_not(is_read_again, is_duplicate)))
     there = {name: _OURS.get(name, name) for name in CARRIED}
     columns = {name: kept[own] if own in kept.column_names else pa.nulls(len(kept)) for name, own in there.items()}
-    for side, names in _ONLY.items():
-        columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in names}
+    for side, names in OWN.items():
+        only = {*names.values()} - {"problem"}
+        columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in only}
     hashed = pc.if_else(pc.is_valid(kept["phone"]), kept["phone_hash"].fill_null(_NEVER_WHOLE), None)
     drawn, lost = (pc.starts_with(hashed, begin) for begin in (key_from(None).id + OF, _LOST))
     columns["phone_hash"] = pc.if_else(pc.or_(drawn, lost), None, hashed)

@@ -219,16 +219,14 @@ def _files(path: Path, side: Side) -> list[Path]:
     return there
 
 
-_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
+"""The row's name of a column → that of both sides."""
+OWN: Final = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
-    STATEMENT: {
-        "source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem",
-    },
-}  # fmt: skip
-"""The row's name of a column → the side's own."""
-_SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
-"""The same of those that both sides call so."""
-Columns = Callable[[str], nw.Expr]
+    STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
+}
+"""The same of those that one side has, or calls by a name of its own."""
+Columns = Mapping[str, nw.Expr]
 """A row's name of a column → the column."""
 
 LOADED: Shape = {**ROW, "account": nw.String, "balance_minor": nw.Int64}
@@ -241,22 +239,20 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
     `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty text
     names nothing: many a table has it where a null belongs.
     """
-    of: dict[str, nw.Expr] = {ours: nw.col(theirs) for ours, theirs in {**_SHARED, **_NAMES[side]}.items()}
+    of = {name: nw.col(name) for name in LOADED} | {our: nw.col(own) for our, own in (SHARED | OWN[side]).items()}
     # A day that no calendar has is as good as missing.
     of["day"] = nw.when(nw.col("business_date").is_between(DAYS[0], DAYS[1])).then(nw.col("business_date"))
     of |= {name: nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")}
-    of |= {name: nothing("account") for name in ("source", "entry", "state", "problem") if name not in of}
-    return engine.conform(
-        frame,
-        LOADED,
-        **of,
-        was=nw.col("was") if carried else nothing("account"),
-        side=nw.lit(side),
-        g=nw.coalesce(of["batch"], of["key"]),
-        order=nw.coalesce(of["at"], of["day"] * DAY_MS).fill_null(0),
-        bad=unreadable(lambda name: of.get(name, nw.col(name))),
-        signed=nw.when(~_too_large(of.__getitem__)).then(effect(lambda name: of.get(name, nw.col(name)))).otherwise(0),
-    )
+    of |= {name: nothing("account") for name in {"source", "entry", "state", "problem"}.difference(OWN[side])}
+    of |= {} if carried else {"was": nothing("account")}
+    made = {
+        "side": nw.lit(side),
+        "g": nw.coalesce(of["batch"], of["key"]),
+        "order": nw.coalesce(of["at"], of["day"] * DAY_MS).fill_null(0),
+        "bad": _unreadable(of),
+        "signed": nw.when(~_too_large(of)).then(_effect(of)).otherwise(0),
+    }
+    return engine.conform(frame, LOADED, **of | made)
 
 
 def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
@@ -267,10 +263,10 @@ def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
     return engine.named(engine.conform(rows, ROW, account=place))
 
 
-def effect(of: Columns) -> nw.Expr:
+def _effect(of: Columns) -> nw.Expr:
     """What a row does to its account, signed; nothing where that cannot be told."""
-    moved = nw.when(of("direction") == "in").then(of("amount")).otherwise(-of("amount")) - of("fee").fill_null(0)
-    reported = (of("status") == COMPLETED) & _either(of("direction"), DIRECTIONS)
+    moved = nw.when(of["direction"] == "in").then(of["amount"]).otherwise(-of["amount"]) - of["fee"].fill_null(0)
+    reported = (of["status"] == COMPLETED) & _either(of["direction"], DIRECTIONS)
     return nw.when(reported).then(moved).otherwise(0).fill_null(0)
 
 
@@ -279,17 +275,17 @@ def nothing(like: str) -> nw.Expr:
     return nw.when(nw.col(like).is_null()).then(nw.col(like))
 
 
-def unreadable(of: Columns) -> nw.Expr:
+def _unreadable(of: Columns) -> nw.Expr:
     """True for a row that no rule can work with: a key is missing, or a field that every movement has."""
-    missing = [of(name).is_null() for name in ("key", "amount", "fee", "currency", "day")]
-    odd = [(of(name) < 0).fill_null(value=False) for name in ("amount", "fee")]
-    strange = [~_either(of("direction"), DIRECTIONS), ~_either(of("status"), STATUSES)]
-    return reduce(or_, [*missing, *odd, _too_large(of), ~of("problem").is_null(), *strange])
+    missing = [of[name].is_null() for name in ("key", "amount", "fee", "currency", "day")]
+    odd = [(of[name] < 0).fill_null(value=False) for name in ("amount", "fee")]
+    strange = [~_either(of["direction"], DIRECTIONS), ~_either(of["status"], STATUSES)]
+    return reduce(or_, [*missing, *odd, _too_large(of), ~of["problem"].is_null(), *strange])
 
 
 def _too_large(of: Columns) -> nw.Expr:
     """True for a row whose amount or fee no payment has, and of which many would add up to more than 64 bits hold."""
-    return reduce(or_, [~of(name).fill_null(0).is_between(-MOST_MINOR, MOST_MINOR) for name in ("amount", "fee")])
+    return reduce(or_, [~of[name].fill_null(0).is_between(-MOST_MINOR, MOST_MINOR) for name in ("amount", "fee")])
 
 
 def _either(column: nw.Expr, values: tuple[str, ...]) -> nw.Expr:

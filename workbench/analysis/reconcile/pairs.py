@@ -54,13 +54,9 @@ side, where `signed` is the sum. Of a reversal on the statement `reversed_entry`
 ledger has of what it reverses.
 """
 _BROKEN: Shape = {
-    "side": nw.String,
-    "account": nw.String,
-    "code": nw.String,
-    "place": nw.Int64,
-    "first": nw.Boolean,
+    **dict.fromkeys(("side", "account", "code"), nw.String), "place": nw.Int64, "first": nw.Boolean,
     **{name: ROW[name] for name in OF_SIDE},
-}
+}  # fmt: skip
 _MINUTE_MS: Final = 60_000
 _TEXTS_AT_ONCE = 20_000
 """So many pairs at a time are Python objects."""

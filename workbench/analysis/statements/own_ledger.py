@@ -35,7 +35,7 @@ from workbench.analysis.statements.cells import (
     text_of,
 )
 from workbench.analysis.statements.dates import ABSENT, DateFormat
-from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, declared_in, digest_of
+from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.plain_books import ALIKE, LedgerRows, plain_rows
 from workbench.analysis.statements.recognising import Found, recognised
@@ -182,10 +182,9 @@ class _Taken(NamedTuple):
         """The layout and the header, and the formats of its moments."""
         chosen = None if layout is None else tried_layouts(layout)[0]
         if isinstance(self.content, Path):
-            sources = cell_rows_of(self.content, [chosen] if chosen else _ANY)
-            books = _books(chosen) if chosen else _named_alike(self.name, _first_lines(sources))
+            books = _books(chosen) if chosen else _named_alike(self.name, _first_lines(self.content))
             try:
-                found = recognised(self.name, sources, [books], named=True)
+                found = recognised(self.content, [books], named=True)
             except StatementRefused as wrong:
                 if chosen and "layouts" in wrong.facts:
                     wrong.hint = "The layout of a ledger names the ledger's own headings; one with account, key, "
@@ -250,20 +249,14 @@ def _arrow(name: str, made: Callable[[], pa.Table]) -> pa.Table:
 
 _DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 _ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
-_ANY: Final = [
-    Layout(name="any", columns={"key": "key", "moment": "moment", "amount": "amount"}, dates=_DATES, delimiter=mark)
-    for mark in ",;\t"
-]
-"""By these a file is cut, whose layout follows from what is found."""
-
 
 _Header = tuple[Sequence[str], str | None]
 """Headings, and the delimiter between them."""
 
 
-def _first_lines(sources: Iterable[CellRows]) -> Iterator[_Header]:
+def _first_lines(path: Path) -> Iterator[_Header]:
     """The first line of each reading of a file."""
-    for each in sources:
+    for each in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]):
         for _, cells in islice(each.lines(), 1):
             yield [text_of(cell) for cell in cells], each.delimiter
 

@@ -3,10 +3,11 @@
 import itertools
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from workbench.analysis.statements.cells import Cell, error_in, refused, text_of
-from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line
+from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line, cell_rows_of
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 
@@ -52,14 +53,15 @@ class Found(NamedTuple):
         return (line for line in self.cell_rows.lines() if line[0] > self.line and not _is_stray(line[1], places))
 
 
-def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout], *, named: bool) -> Found:
-    """The one layout and the one header that fit.
+def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
+    """The one layout and the one header that fit a file.
 
     A layout that is `named` by the caller may have further columns in the file; to be recognised, all
     must be known to it. A delimiter that does not cut the file is no reading of it. Raises StatementRefused: no
     layout fits, or several, or a heading stands twice, or the file cannot be cut into cells at all.
     """
-    layouts = tuple(layouts)
+    name, layouts = path.name, tuple(layouts)
+    sources = cell_rows_of(path, [(each.encoding, each.delimiter) for each in layouts])
     heads = [_head(cell_rows) for cell_rows in sources]
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.

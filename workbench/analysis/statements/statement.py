@@ -19,7 +19,7 @@ from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, Memo, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
-from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
+from workbench.analysis.statements.dialect import Line, declared_in, digest_of
 from workbench.analysis.statements.fields import IS_OPENING, PIECE, pieces_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
@@ -173,8 +173,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         raise StatementRefused(f"Give the path of a statement's file, not {path!r}.")
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
-    tried = tried_layouts(layout, layouts)
-    found = recognised(source.name, cell_rows_of(source, tried), tried, named=layout is not None)
+    found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
     passed = currency and currency.strip().upper()
     said, closing_line = declared_in(source.name, found.layout, found.above, passed)
     account = agreed(source.name, "account", account, said.account, found.layout.account)
