@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from workbench.analysis.breaks import DAYS, MOST_MINOR
 from workbench.analysis.frames import schema_of
-from workbench.analysis.ledger import Ledger as SandboxLedger
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine
 from workbench.analysis.reconcile.rules import LEDGER, OPTIONAL, ROW, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
@@ -75,6 +74,8 @@ class Source:
     side: Side
     read_from: OwnLedger | None = None
     """Whose rows these are."""
+    as_of: date | None = None
+    """The day that the ledger's own clock has, if it has one."""
 
     def load(self, engine: Engine, shape: Shape) -> Frame:
         """The columns of `shape` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
@@ -162,8 +163,7 @@ class Source:
         digest = hashlib.sha256()
         for path in self.given:
             with path.open("rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
+                hashlib.file_digest(file, lambda: digest)
         return digest.hexdigest()
 
     @property
@@ -174,6 +174,13 @@ class Source:
         if self.kind != PATHS:
             return f"{type(self.given).__module__.split('.')[0].lstrip('_')} {type(self.given).__name__}"
         return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
+
+
+_OTHERS: Final = {
+    ("polars", "DataFrame"): POLARS, ("polars", "LazyFrame"): POLARS, ("duckdb", "DuckDBPyRelation"): DUCKDB,
+    ("pyspark", "DataFrame"): SPARK,
+}  # fmt: skip
+"""Library and class → the kind; told by name, since none of them need be installed, nor be loaded."""
 
 
 def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the point
@@ -187,14 +194,10 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
     if isinstance(given, OwnLedger) and side is THE_LEDGER:
         return Source(PANDAS, given.rows, side, given)
     root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
-    known = {
-        **dict.fromkeys((("polars", "DataFrame"), ("polars", "LazyFrame")), POLARS),
-        ("duckdb", "DuckDBPyRelation"): DUCKDB,
-        ("pyspark", "DataFrame"): SPARK,
-    }
-    kind = known.get((root, name))
-    if kind is None and isinstance(given, SandboxLedger) and side is THE_LEDGER:
-        return Source(ARROW, pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]), side)
+    if (root, name) == ("workbench", "Ledger") and side is THE_LEDGER:
+        pages = [schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]
+        return Source(ARROW, pa.concat_tables(pages), side, as_of=given.business_date)
+    kind = _OTHERS.get((root, name))
     if kind is None:
         raise ReconcileRefused(
             f"{side.called} is a {type(given).__name__}, which is not a table that can be reconciled.",
@@ -299,8 +302,6 @@ class Inputs:
     ledger: Source
     statements: tuple[Source, ...]
     reported: Mapping[str, Statement]
-    as_of: date | None
-    """The day that the ledger's own clock has, if it has one."""
 
     def engine(self, named: str | None) -> Engine:
         """The engine asked for; else Spark where a table is Spark's, else DuckDB.
@@ -332,8 +333,7 @@ def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any tab
         for each in given
     ]
     _refuse_twice(reported, sources)
-    as_of = ledger.business_date if isinstance(ledger, SandboxLedger) else None
-    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported}, as_of)
+    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported})
 
 
 def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> None:

@@ -129,7 +129,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)
     try:
-        today = as_of or inputs.as_of
+        today = as_of or inputs.ledger.as_of
         return _Run(
             inputs=inputs,
             engine=runs_on,
