@@ -216,8 +216,7 @@ def _resolved(waiting: pa.Table, cut: pa.Array, by: Tolerance) -> tuple[list[pa.
 
     Besides how many rows are unsure: see Open.
     """
-    found = _partners(waiting, by)
-    ours, theirs = (found[side].fits for side in PREFIX)
+    ours, theirs, unsure = _partners(waiting, by)
     met = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
     left, right = (waiting.take(pa.array([both[side] for both in met], pa.int64())) for side in (0, 1))
     reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
@@ -228,7 +227,6 @@ def _resolved(waiting: pa.Table, cut: pa.Array, by: Tolerance) -> tuple[list[pa.
         for chosen in ([place for both in met for place in both], [*ours, *theirs])
     )
     lonely = _columns(waiting) | {"code": _lonely(waiting, is_ambiguous, cut)}
-    unsure = sum(found[side].unsure for side in PREFIX)
     return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_met))], unsure
 
 
@@ -253,15 +251,12 @@ class _Waiting(NamedTuple):
     place: int
 
 
-class _Found(NamedTuple):
-    """The places of a side's rows that have partners, with those of one partner, or of two: more are not looked for."""
-
-    fits: Mapping[int, Sequence[int]]
-    unsure: int
+_Fits = Mapping[int, Sequence[int]]
+"""The places of a side's rows that have partners, with those of one partner, or of two: more are not looked for."""
 
 
-def _partners(waiting: pa.Table, by: Tolerance) -> Mapping[str, _Found]:
-    """For each side the rows that may be one movement with a row of the other."""
+def _partners(waiting: pa.Table, by: Tolerance) -> tuple[_Fits, _Fits, int]:
+    """For each side the rows that may be one movement with a row of the other, and how many are unsure: see Open."""
     alike = [*_ALIKE, *(_EQUAL[name] for name in by.pair_by if name in _EQUAL)]
     ours, theirs = (_candidates(waiting, prefix) for prefix in PREFIX.values())
     # Most rows are like none of the other side: they are left out before any is an object.
@@ -275,7 +270,8 @@ def _partners(waiting: pa.Table, by: Tolerance) -> Mapping[str, _Found]:
             theirs.join(ours.select(alike), alike, join_type="left semi"),
         )
     ]
-    return {side: _fitting(mine, other, by) for side, mine, other in zip(PREFIX, sides, sides[::-1], strict=True)}
+    (left, unsure), (right, more) = (_fitting(mine, other, by) for mine, other in zip(sides, sides[::-1], strict=True))
+    return left, right, unsure + more
 
 
 def _candidates(waiting: pa.Table, prefix: str) -> pa.Table:
@@ -301,8 +297,8 @@ _Index = Mapping[tuple[Any, ...], Sequence[tuple[int, int, _Waiting]]]
 """What rows have in common → them, in their order, each behind its measure and its place."""
 
 
-def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting], by: Tolerance) -> _Found:
-    """Which rows of a side have partners among the others."""
+def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting], by: Tolerance) -> tuple[_Fits, int]:
+    """Which rows of a side have partners among the others, and how many are unsure."""
     there, fits, unsure = _indexed(others, by), {}, 0
     for row in mine:
         judged = ((other.place, _is_one_customer(row, other)) for other in _near(row, there, by))
@@ -315,7 +311,7 @@ def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting], by: Tolerance
         if found:
             fits[row.place] = found
         unsure += maybe and not found
-    return _Found(fits, unsure)
+    return fits, unsure
 
 
 def _indexed(rows: Sequence[_Waiting], by: Tolerance) -> _Index:

@@ -69,24 +69,27 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     )
     found = _told_again(found) if overlaps else found
     moves = (nw.col("status") == COMPLETED) | (nw.col("batches") > 0)
-    found = found.with_columns(**_adding(moves & ~nw.col("told_again")))
+    adds = moves & ~nw.col("told_again")
+    left = {f"{prefix}left": adds & (nw.col("side") == side) for side, prefix in PREFIX.items()}
+    counted = {name: nw.when(each).then(1).otherwise(0) for name, each in {"adds": adds, **left}.items()}
+    found = found.with_columns(**counted)
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
         found = _paired(found, by)
-    left = nw.col("l_left") + nw.col("s_left")
+    still = nw.col("l_left") + nw.col("s_left")
     summed = found.with_columns(
-        n=left.sum().over(*GROUP),
+        n=still.sum().over(*GROUP),
         l_n=nw.col("l_left").sum().over(*GROUP),
         l_sum=(nw.col("l_left") * nw.col("signed")).sum().over(*GROUP),
         s_sum=(nw.col("s_left") * nw.col("signed")).sum().over(*GROUP),
-        least=nw.when(left > 0).then(nw.col("currency")).min().over(*GROUP),
-        most=nw.when(left > 0).then(nw.col("currency")).max().over(*GROUP),
+        least=nw.when(still > 0).then(nw.col("currency")).min().over(*GROUP),
+        most=nw.when(still > 0).then(nw.col("currency")).max().over(*GROUP),
         moved=nw.col("adds").sum().over(*GROUP),
-        stands=(nw.col("adds") - left).sum().over(*GROUP, "side", "direction", "key"),
+        stands=(nw.col("adds") - still).sum().over(*GROUP, "side", "direction", "key"),
     )
     l_n, s_n = nw.col("l_n"), nw.col("n") - nw.col("l_n")
     several = ((nw.col("n") > 1) & ~((l_n == 1) & (s_n == 1))) | (nw.col("batches") > 0)
     is_one = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least") == nw.col("most"))
-    return engine.keep(engine.conform(summed, SPECIAL, agrees=(left > 0) & several & is_one))
+    return engine.keep(engine.conform(summed, SPECIAL, agrees=(still > 0) & several & is_one))
 
 
 def few_special_of(rows: Frame) -> Frame:
@@ -146,12 +149,6 @@ def _worked_out(rows: pa.Table) -> dict[str, pa.Array]:
     }
     schema = arrow_schema(SPECIAL)
     return {name: pa.array(values, schema.field(name).type) for name, values in made.items()}
-
-
-def _adding(adds: nw.Expr) -> dict[str, nw.Expr]:
-    """1 for a row that `adds` to its group, and nothing else; of those of a side that are `left`, too."""
-    of_side = {f"{prefix}left": adds & (nw.col("side") == side) for side, prefix in PREFIX.items()}
-    return {name: nw.when(each).then(1).otherwise(0) for name, each in {"adds": adds, **of_side}.items()}
 
 
 def _told_again(rows: Frame) -> Frame:
