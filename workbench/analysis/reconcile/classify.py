@@ -15,6 +15,7 @@ from workbench.analysis.reconcile.engines import HERE, Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
     GROUP,
     LEDGER,
+    OF_SIDE,
     ONE_SIDED,
     PREFIX,
     ROW,
@@ -30,12 +31,8 @@ from workbench.analysis.shapes import COMPLETED
 
 Both = TypeVar("Both", nw.LazyFrame[Any], nw.DataFrame[Any])
 
-NARROW: Mapping[str, tuple[str, ...]] = {
-    LEDGER: ("key", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "phone_hash",
-             "entry", "kind", "refers", "state", "signed"),
-    STATEMENT: ("key", "source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone",
-                "phone_hash", "kind", "refers", "signed"),
-}  # fmt: skip
+_LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
+NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
 """What goes through the great join."""
 _PAIRED = (*ROW, "pair")
 _MARK: Shape = {"account": nw.Int64, "g": nw.String, "rows": nw.Int64, "batches": nw.Int64}

@@ -17,7 +17,7 @@ from workbench.analysis.frames import day_number, frame, python_rows, schema_of,
 from workbench.analysis.reconcile.classify import Classified, both_sides
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import nothing
-from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, MATCH_RULES, PREFIX, STATEMENT, Frame, Shape
+from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, PREFIX, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import statement_text
@@ -278,6 +278,7 @@ _AGREED: Shape = {
     **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), nw.String),
     **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), nw.Int64),
 }
+_RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", TOLD_AGAIN]
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 
 
@@ -289,7 +290,7 @@ def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) 
     columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
     columns["differences"] = pa.array(_differences(found), pa.string())
     made = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
-    made["rule"] = made["rule"].cat.set_categories(list(MATCH_RULES))
+    made["rule"] = made["rule"].cat.set_categories(_RULES)
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 

@@ -134,6 +134,3 @@ def check_whole(name: str, value: object, of: str) -> None:
 ONE_SIDED: Final = "one_sided"
 TOLERATED: Final = "tolerated"
 """Two codes of the work in between; no break is called so."""
-
-MATCH_RULES: Final = ("key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved",
-                      "told_again")  # fmt: skip
