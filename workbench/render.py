@@ -140,8 +140,8 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     return Table(caption, made, tuple(tuple(row) for row in rows))
 
 
-class AsTable:
-    """What shows itself as the table that it makes."""
+class Tabular:
+    """What shows itself as its table."""
 
     def _table(self) -> Table:
         raise NotImplementedError
@@ -153,7 +153,7 @@ class AsTable:
         return self._table()._repr_mimebundle_()
 
 
-class Rows(AsTable, list[dict[str, Any]]):
+class Rows(Tabular, list[dict[str, Any]]):
     """Dicts that show themselves as a table."""
 
 

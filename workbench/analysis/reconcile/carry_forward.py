@@ -22,7 +22,7 @@ from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
 from workbench.domain.money import statement_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
-from workbench.render import AsTable, Column, Table, table
+from workbench.render import Column, Table, Tabular, table
 
 _OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
 """The name of a column that is carried → the row's."""
@@ -41,7 +41,7 @@ KEPT: Final[Mapping[str, Columns]] = {
 
 
 @dataclass(frozen=True, repr=False)
-class CarryForward(AsTable):
+class CarryForward(Tabular):
     """The tables of KEPT: the open rows, the accounts that were closed, what was matched ahead of that, and decisions.
 
     Customers' numbers are masked in it, those of rows that an earlier version kept whole too. Before the first run

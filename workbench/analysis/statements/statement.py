@@ -26,13 +26,13 @@ from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import statement_text
 from workbench.errors import StatementRefused
-from workbench.render import AsTable, Table, pairs
+from workbench.render import Table, Tabular, pairs
 
 _SHOWN_FINDINGS: Final = 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Statement(AsTable):
+class Statement(Tabular):
     """One file of an operator or a bank, brought to the shape that all have."""
 
     name: str
