@@ -79,14 +79,6 @@ _COLUMNS: Final = (
      "115000", "after the row, in ngwee"),
 )  # fmt: skip
 """A table whose columns are called so needs no layout."""
-SMALLEST: Final = """\
-account,key,occurred_at,amount
-operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00
-operator:mtn:float,7712345679,2026-10-30 09:02:11,85.50
-operator:mtn:float,7712345680,2026-10-31 17:40:00,-60.00
-operator:mtn:float,7712345681,2026-10-31 18:05:37,1200.00
-"""
-"""The smallest ledger, in CSV; amounts are in kwacha, and one below zero goes out."""
 
 
 def ledger_columns() -> Table:
