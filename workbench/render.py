@@ -140,8 +140,8 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     return Table(caption, made, tuple(tuple(row) for row in rows))
 
 
-class Rows(list[dict[str, Any]]):
-    """Dicts that show themselves as a table."""
+class Tabular:
+    """What shows itself as its table."""
 
     def _table(self) -> Table:
         raise NotImplementedError
@@ -151,6 +151,10 @@ class Rows(list[dict[str, Any]]):
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return self._table()._repr_mimebundle_()
+
+
+class Rows(Tabular, list[dict[str, Any]]):
+    """Dicts that show themselves as a table."""
 
 
 def _title(hover: str) -> str:

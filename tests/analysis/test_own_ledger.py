@@ -33,7 +33,7 @@ from workbench.analysis.frames import frame
 from workbench.analysis.reconcile import reconcile
 from workbench.analysis.shapes import LEDGER_MOVEMENT
 from workbench.analysis.statements import Layout, ledger_columns, own_ledger, read_ledger, read_statement
-from workbench.analysis.statements.own_ledger import LEDGER, SMALLEST
+from workbench.analysis.statements.own_ledger import LEDGER
 from workbench.cli import app
 from workbench.errors import StatementRefused
 
@@ -45,6 +45,14 @@ Id,Date,Status,Type,From,To,Amount,Fee,Balance
 7712345680,2026-10-31 17:40:00,Successful,Refund,FRI:shop/USER,FRI:260961234567/MSISDN,60.00,0,5175.50
 7712345681,2026-10-31 18:05:37,Successful,Payment,FRI:260961234569/MSISDN,FRI:shop/USER,1200.00,0,6375.50
 """
+SMALLEST = """\
+account,key,occurred_at,amount
+operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00
+operator:mtn:float,7712345679,2026-10-30 09:02:11,85.50
+operator:mtn:float,7712345680,2026-10-31 17:40:00,-60.00
+operator:mtn:float,7712345681,2026-10-31 18:05:37,1200.00
+"""
+"""Amounts are in kwacha, and one below zero goes out."""
 TEXTS = pd.read_csv(StringIO(SMALLEST), dtype="string")
 MOMENTS = pd.to_datetime(TEXTS["occurred_at"])
 EXACT = TEXTS.assign(amount=TEXTS["amount"].map(Decimal), occurred_at=MOMENTS)

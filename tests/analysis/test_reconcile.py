@@ -6,10 +6,11 @@ A run of the rules costs far more than the rows of a case, so the cases of a tab
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -21,7 +22,7 @@ from workbench.analysis.frames import python_rows
 from workbench.analysis.reconcile import BUCKETS, CarryForward, Reconciliation, Tolerance, reconcile
 from workbench.analysis.report.captions import headline
 from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS, LEDGER_MOVEMENT, STATEMENT_ROW
-from workbench.analysis.statements import read_statement
+from workbench.analysis.statements import Statement, read_statement
 from workbench.errors import ReconcileRefused
 
 ACCOUNT = "operator:mtn:float"
@@ -68,17 +69,17 @@ def statement_of(*rows: Row, name: str = "mtn.csv", opening: int | None = 0, jum
     return pd.DataFrame(made, columns=list(STATEMENT_ROW)).astype(dict(STATEMENT_ROW))
 
 
-def file_of(rows: pd.DataFrame, *, name: str = "mtn.csv", **more: object) -> SimpleNamespace:
+def file_of(rows: pd.DataFrame, *, name: str = "mtn.csv", **more: Any) -> Statement:  # noqa: ANN401  its fields
     """What reading a file gives."""
     usual = {
-        "name": name, "sha256": "0" * 64, "account": ACCOUNT, "currency": "ZMW", "rows": rows,
+        "name": name, "sha256": "0" * 64, "layout": "mtn", "account": ACCOUNT, "currency": "ZMW", "rows": rows,
         "opening_minor": None, "closing_minor": None, "period": None,
         "findings": pd.DataFrame(columns=["line", "expected_minor", "found_minor"]), "followed": len(rows),
     }  # fmt: skip
-    return SimpleNamespace(**{**usual, **more})
+    return Statement(**{**usual, **more})
 
 
-def without_rows(balance: int, **more: object) -> SimpleNamespace:
+def without_rows(balance: int, **more: object) -> Statement:
     """The file of a period in which nothing happened."""
     return file_of(statement_of(), opening_minor=balance, closing_minor=balance, **more)
 
@@ -88,13 +89,13 @@ def together(cases: Mapping[str, Case], **settings: object) -> Reconciliation:
     ledger = pd.concat([rows.assign(account=name) for name, (rows, _) in cases.items()], ignore_index=True)
     given = [(each, name) for name, (_, statements) in cases.items() for each in statements]
     lines = [each.assign(account=name) for each, name in given if isinstance(each, pd.DataFrame)]
-    reported = [renamed(each, name) for each, name in given if isinstance(each, SimpleNamespace)]
+    reported = [renamed(each, name) for each, name in given if isinstance(each, Statement)]
     return reconcile(ledger, [pd.concat(lines, ignore_index=True), *reported], **settings)
 
 
-def renamed(reported: SimpleNamespace, name: str) -> SimpleNamespace:
+def renamed(reported: Statement, name: str) -> Statement:
     rows = reported.rows.assign(account=name, statement=f"{name}.csv")
-    return SimpleNamespace(**{**vars(reported), "name": f"{name}.csv", "sha256": name, "account": name, "rows": rows})
+    return replace(reported, name=f"{name}.csv", sha256=name, account=name, rows=rows)
 
 
 def codes(breaks: pd.DataFrame) -> list[tuple[str | None, str]]:
@@ -696,7 +697,7 @@ class TestCarryForwardItself:
         text = repr(left).splitlines()
         assert text[0] == "Carried forward: 2 open rows"
         assert text[3].split() == [ACCOUNT, "2026-01-06", "1", "1", "K11.50"]
-        assert '<td style="text-align:right">K11.50</td>' in left._repr_html_()
+        assert '<td style="text-align:right">K11.50</td>' in left._repr_mimebundle_()["text/html"]
 
 
 def settled(ledger: pd.DataFrame, proposal: str) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from datetime import UTC, date, datetime
 from itertools import product
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from workbench.analysis.reconcile import Reconciliation, Tolerance, reconcile
 from workbench.analysis.reconcile.within import FEW
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.analysis.statements import Statement
 
 Row = dict[str, Any]
 Case = tuple[list[Row], list[Row]]
@@ -488,11 +488,11 @@ def without_balances(ledger: list[Row], statement: list[Row]) -> tuple[pd.DataFr
     return ours.assign(balance_minor=pd.Series(pd.NA, ours.index, "Int64")), theirs
 
 
-def nothing_new(before: Reconciliation) -> list[SimpleNamespace]:
+def nothing_new(before: Reconciliation) -> list[Statement]:
     """For each account the file of a period in which nothing happened."""
     return [
-        SimpleNamespace(
-            name=f"{line.account}.csv", sha256=line.account, account=line.account, currency="ZMW",
+        Statement(
+            name=f"{line.account}.csv", sha256=line.account, layout="", account=line.account, currency="ZMW",
             rows=frames([], [])[1], opening_minor=line.statement_minor, closing_minor=line.statement_minor,
             period=None, findings=pd.DataFrame(columns=["line", "expected_minor", "found_minor"]), followed=0,
         )

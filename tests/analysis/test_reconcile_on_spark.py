@@ -13,11 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from workbench import Workbench
 from workbench.analysis.reconcile import Reconciliation, Tolerance, reconcile
 from workbench.analysis.reconcile.carry_forward import KEPT
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
-from workbench.analysis.statements import read_statement
 
 pyspark = pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
 pytestmark = [
@@ -194,28 +192,3 @@ def test_spark_goes_on_from_one_month_to_the_next_as_duckdb_does(session: Any, t
         "suggestions": two.suggestions.empty,
     }
     assert not [topic for topic, is_missing in tame.items() if is_missing]
-
-
-def planted(seed: int, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Ledger, statements and answers of a month whose accounts and files carry its seed, so that months can be one."""
-    with Workbench(seed=seed) as bench:
-        bench.simulate(payments=250, days=5, seed=seed, out=folder)
-    ledger = pd.read_parquet(folder / "ledger.parquet").astype(dict(LEDGER_MOVEMENT))
-    statement = pd.concat([read_statement(each).rows for each in sorted((folder / "statements").iterdir())])
-    answers = pd.read_csv(folder / "answers.csv", dtype="string", keep_default_na=False)
-    for frame in (ledger, statement):
-        frame["account"] = frame["account"] + f"#{seed}"
-    for frame in (statement, answers):
-        frame["statement"] = f"{seed}/" + frame["statement"]
-    return ledger, statement.astype(dict(STATEMENT_ROW)), answers
-
-
-def test_spark_finds_every_planted_break(session: Any, tmp_path: Path, pytestconfig: pytest.Config):  # noqa: ANN401  not installed everywhere
-    months = [planted(seed, tmp_path / str(seed)) for seed in range(pytestconfig.getoption("--months"))]
-    ledger, statement, answers = (pd.concat(frames, ignore_index=True) for frames in zip(*months, strict=True))
-    frames = [session.createDataFrame(arrow(frame)) for frame in (ledger, statement)]
-    with reconcile(*frames) as result:
-        found = result.breaks[["statement", "line", "key", "code"]].astype("string").fillna("")
-        assert sorted(found.itertuples(index=False, name=None)) == sorted(answers.itertuples(index=False, name=None))
-        assert result.proof["holds"].all()
-        assert len(result.proof) == 4 * len(months)

@@ -23,19 +23,12 @@ from openpyxl.worksheet.worksheet import Worksheet
 from workbench.analysis import shapes
 from workbench.analysis.breaks import BREAK_CODES, BUCKETS
 from workbench.analysis.frames import frame, python_rows
-from workbench.analysis.report import (
-    Figures,
-    captions,
-    figures,
-    overview,
-    page,
-    totals,
-    workbook,
-    write_page,
-    write_workbook,
-)
+from workbench.analysis.report import captions, figures, overview, page, totals, workbook
 from workbench.analysis.report.captions import headline, proofs
+from workbench.analysis.report.figures import Figures
+from workbench.analysis.report.page import write_page
 from workbench.analysis.report.totals import Net
+from workbench.analysis.report.workbook import write_workbook
 from workbench.errors import ReportRefused
 from workbench.render import percent
 

@@ -83,13 +83,6 @@ class TestEachSeed:
         assert set(PLANTABLE) == {code for _, _, _, code in month.answers}
         assert Counter(month.made.breaks) == Counter(code for _, _, _, code in month.answers.elements())
 
-    @pytest.mark.thorough
-    def test_pandas_finds_the_same(self, month: Month):
-        with reconcile(month.folder / "ledger.parquet", month.statements, engine="pandas") as result:
-            assert result.engine == "pandas"
-            pd.testing.assert_frame_equal(result.breaks, month.result.breaks)
-            pd.testing.assert_frame_equal(result.proof, month.result.proof)
-
     def test_no_decoy_is_reported(self, month: Month):
         reported = {(statement, line) for statement, line, _, _ in month.found}
         assert month.made.decoys

@@ -15,7 +15,6 @@ import pytest
 from workbench import Workbench
 from workbench.analysis.simulate import Simulation, Traffic
 from workbench.analysis.simulate.plan import Chances, Plan
-from workbench.analysis.simulate.rows import Notes
 from workbench.analysis.simulate.simulation import Month
 from workbench.control import SandboxControl
 from workbench.domain.moments import START, day_start_ms, milliseconds
@@ -159,8 +158,7 @@ def commands() -> list[SimulatedCommand]:
     """Those of the month above."""
     start_ms = day_start_ms(milliseconds(START), days_on=1)
     plan = Plan(Chances("1"), TRAFFIC, payments=PAYMENTS, days=DAYS, start_ms=start_ms)
-    with Notes() as notes:
-        return list(Month(plan, prompt_ms=300_000, notes=notes))
+    return list(Month(plan, prompt_ms=300_000))
 
 
 def drive(bench: Workbench, planned: list[SimulatedCommand], cursor: int) -> Iterator[int]:

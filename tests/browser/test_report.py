@@ -12,7 +12,7 @@ import pytest
 from tests.analysis.test_report import a_break, reconciled
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile.decisions import decisions_in
-from workbench.analysis.report import write_page
+from workbench.analysis.report.page import write_page
 from workbench.analysis.shapes import DECIDED, DECISION
 
 if TYPE_CHECKING:

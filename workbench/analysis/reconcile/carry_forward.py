@@ -15,36 +15,18 @@ from workbench.analysis.breaks import DUPLICATE
 from workbench.analysis.frames import arranged, day_number, frame, typed, untyped
 from workbench.analysis.phone_key import OF, key_from
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import nothing, rows_of
+from workbench.analysis.reconcile.inputs import OWN, SHARED, nothing, rows_of
 from workbench.analysis.reconcile.pairs import mapped
-from workbench.analysis.reconcile.rules import (
-    LEDGER,
-    LEDGER_READ,
-    NUMBER,
-    SIDES,
-    STATEMENT,
-    STATEMENT_READ,
-    TEXT,
-    WORD,
-    Frame,
-    Kinds,
-)
+from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
 from workbench.domain.money import statement_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
-from workbench.render import Column, Table, table
+from workbench.render import Column, Table, Tabular, table
 
-_OURS = {
-    "occurred_at": "at", "business_date": "day", "amount_minor": "amount", "fee_minor": "fee", "number": "no",
-    "line": "no", "reverses": "refers", "related": "refers", "statement": "source", "type": "kind",
-    "since_date": "since",
-}  # fmt: skip
-_ONLY = {
-    LEDGER: {"entry", "number", "kind", "reverses", "state"},
-    STATEMENT: {"statement", "line", "type", "related"},
-}
-_WAS: Kinds = {"was": TEXT}
+_OURS = {own: our for names in (SHARED, *OWN.values()) for our, own in names.items()} | {"since_date": "since"}
+"""The name of a column that is carried → the row's."""
+_WAS: Shape = {"was": nw.String}
 _LOST: Final = "lost" + OF
 """Stands for the hash of a number that was carried forward without one."""
 _NEVER_WHOLE: Final = ""
@@ -59,14 +41,15 @@ KEPT: Final[Mapping[str, Columns]] = {
 
 
 @dataclass(frozen=True, repr=False)
-class CarryForward:
+class CarryForward(Tabular):
     """The tables of KEPT: the open rows, the accounts that were closed, what was matched ahead of that, and decisions.
 
-    Customers' numbers are masked in it, those of rows that an earlier version kept whole too.
+    Customers' numbers are masked in it, those of rows that an earlier version kept whole too. Before the first run
+    there is nothing in it.
     """
 
-    rows: pd.DataFrame
-    closed: pd.DataFrame
+    rows: pd.DataFrame = field(default_factory=lambda: frame([], CARRIED))
+    closed: pd.DataFrame = field(default_factory=lambda: frame([], CLOSED))
     ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
     decisions: pd.DataFrame = field(default_factory=lambda: frame([], DECISION))
     unkeyed: int = field(default=0, kw_only=True)
@@ -80,6 +63,11 @@ class CarryForward:
         phones = self.rows["phone"]
         masked = phones.map({each: mask_column(each) for each in phones.dropna().unique()}).astype(phones.dtype)
         object.__setattr__(self, "rows", self.rows.assign(phone=masked))
+
+    @property
+    def is_first(self) -> bool:
+        """Whether there was no run before."""
+        return self.closed.empty
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
         """The rows of some accounts."""
@@ -122,12 +110,6 @@ class CarryForward:
         open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
         return table(f"Carried forward: {open_rows}. {self.note}".rstrip(". "), _COLUMNS, rows)
 
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_html_(self) -> str:
-        return self._table().html()
-
 
 def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:
     """The rows of both sides as they are loaded, without what was gone through, and with what was left open.
@@ -151,7 +133,7 @@ def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: Carry
 
 
 def _ahead(engine: Engine, carried: CarryForward) -> Frame:
-    return engine.arrow(untyped(carried.ahead, AHEAD), {"account": TEXT, "entry": TEXT})
+    return engine.arrow(untyped(carried.ahead, AHEAD), {"account": nw.String, "entry": nw.String})
 
 
 def rows_ahead(
@@ -163,7 +145,7 @@ def rows_ahead(
     """
     ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
     later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
-    found = engine.table(later, {"account": NUMBER, "entry": WORD, "day": NUMBER})
+    found = engine.table(later, {"account": nw.Int64, "entry": nw.String, "day": nw.Int64})
     names = pa.array(accounts, pa.string()).take(found["account"])
     rows = arranged({"account": names, "entry": found["entry"], "business_date": found["day"]}, AHEAD)
     opened = broken.filter(pc.equal(broken["side"], LEDGER))
@@ -182,7 +164,7 @@ def settled_entries(engine: Engine, ledger: Frame, carried: CarryForward) -> Fra
 def refuse_settled(engine: Engine, lines: Frame) -> None:
     """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
     told = lines.group_by("source").agg(rows=nw.col("lines").sum(), first=nw.col("no").min())
-    found = engine.rows(told, {"source": WORD, "rows": NUMBER, "first": NUMBER})
+    found = engine.rows(told, {"source": nw.String, "rows": nw.Int64, "first": nw.Int64})
     if found:
         text = "; ".join(
             f"{row['source']}, {row['rows']} line{'s' * (row['rows'] > 1)} from line {row['first']}"
@@ -208,14 +190,14 @@ def _gone(closed: pd.DataFrame) -> nw.Expr:
     return reduce(or_, each, nw.col("number") < nw.col("number"))
 
 
-def _open(engine: Engine, carried: CarryForward, side: str, kinds: Kinds) -> Frame:
+def _open(engine: Engine, carried: CarryForward, side: str, shape: Shape) -> Frame:
     """The open rows of a side, with these columns; `was` is the code that they have."""
-    columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in kinds}
+    columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
     # Masked, a number may have been whole: then it is not one that looks alike.
     hashed = mine["phone_hash"].where(mine["phone_hash"].notna() | mine["phone"].isna(), _LOST)
     mine = mine.assign(phone_hash=hashed.where(hashed != _NEVER_WHOLE))
-    return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), kinds)
+    return engine.arrow(untyped(mine.reindex(columns=list(columns)), columns), shape)
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:
@@ -233,8 +215,9 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
     kept = rows.filter(pc.invert(pc.and_not(is_read_again, is_duplicate)))
     there = {name: _OURS.get(name, name) for name in CARRIED}
     columns = {name: kept[own] if own in kept.column_names else pa.nulls(len(kept)) for name, own in there.items()}
-    for side, names in _ONLY.items():
-        columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in names}
+    for side, names in OWN.items():
+        only = {*names.values()} - {"problem"}
+        columns |= {name: pc.if_else(pc.equal(kept["side"], side), columns[name], None) for name in only}
     hashed = pc.if_else(pc.is_valid(kept["phone"]), kept["phone_hash"].fill_null(_NEVER_WHOLE), None)
     drawn, lost = (pc.starts_with(hashed, begin) for begin in (key_from(None).id + OF, _LOST))
     columns["phone_hash"] = pc.if_else(pc.or_(drawn, lost), None, hashed)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
@@ -15,16 +15,13 @@ from workbench.analysis.reconcile.engines import HERE, Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
     GROUP,
     LEDGER,
-    NUMBER,
+    OF_SIDE,
     ONE_SIDED,
     PREFIX,
     ROW,
     SIDES,
     STATEMENT,
-    TEXT,
     TOLERATED,
-    WHOLE,
-    WORD,
     Frame,
     Shape,
     Tolerance,
@@ -34,18 +31,13 @@ from workbench.analysis.shapes import COMPLETED
 
 Both = TypeVar("Both", nw.LazyFrame[Any], nw.DataFrame[Any])
 
-NARROW: Mapping[str, tuple[str, ...]] = {
-    LEDGER: ("key", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "phone_hash",
-             "entry", "kind", "refers", "state", "signed"),
-    STATEMENT: ("key", "source", "no", "at", "day", "direction", "amount", "fee", "currency", "status", "phone",
-                "phone_hash", "kind", "refers", "signed"),
-}  # fmt: skip
+_LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
+NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
 """What goes through the great join."""
-_ON = (*GROUP, "pair")
 _PAIRED = (*ROW, "pair")
-_MARK: Shape = {"account": NUMBER, "g": WORD, "rows": NUMBER, "batches": NUMBER}
-_INSIDE: Shape = {**ROW, "rows": NUMBER, "batches": NUMBER}
-COMPARED: Shape = {"account": NUMBER, "g": WORD, "pair": WORD, "code": WORD} | {
+_MARK: Shape = {"account": nw.Int64, "g": nw.String, "rows": nw.Int64, "batches": nw.Int64}
+_INSIDE: Shape = {**ROW, "rows": nw.Int64, "batches": nw.Int64}
+COMPARED: Shape = {"account": nw.Int64, "g": nw.String, "pair": nw.String, "code": nw.String} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
 """What is said of two rows that were compared, or of one that had no other."""
@@ -69,7 +61,7 @@ class Classified:
 
     def agreed(self, engine: Engine) -> Frame:
         """Every pair that agrees, if only within the tolerance."""
-        both = nw.concat([self.compared, engine.shaped(self.left, COMPARED)])
+        both = nw.concat([self.compared, engine.arrow(self.left, COMPARED)])
         return both.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED))
 
 
@@ -98,26 +90,26 @@ def classify(
     inside = everything.join(nw.concat([marked, differing]), on=GROUP, how="inner")
     few = not overlaps and _rows_at_most(engine, marked) <= FEW
     runs = HERE if few else engine
-    inside = runs.shaped(engine.table(inside, _INSIDE), _INSIDE) if few else engine.keep(inside)
+    inside = runs.arrow(engine.table(inside, _INSIDE), _INSIDE) if few else engine.keep(inside)
     several, single = (inside.filter(each) for each in (nw.col("rows") > 0, nw.col("rows") == 0))
     special = few_special_of(several) if few else special_of(engine, several, overlaps=overlaps)
     paired = single.with_columns(pair=nw.lit("")).select(*_PAIRED)
-    near = _compared(_by_side(nw.concat([paired, _alike(special)])), tolerance)
+    near = _compared_within(nw.concat([paired, _alike(special)]), tolerance)
     compared = great.filter(nw.col("code").is_null())
-    members = _members(runs, special, tolerance)
+    left, further = _members(runs, special, tolerance)
     if few:
-        opened, special = arrow_schema(COMPARED).empty_table(), engine.shaped(runs.collect(special), SPECIAL)
-        members = members._replace(left=pa.concat_tables([members.left, runs.table(near, COMPARED)]))
+        opened, special = arrow_schema(COMPARED).empty_table(), engine.arrow(runs.collect(special), SPECIAL)
+        left = pa.concat_tables([left, runs.table(near, COMPARED)])
     else:
         opened, compared = _opened(engine, near), nw.concat([compared, near])
-    broken = [each.select(GROUP) for each in (_differing(opened), _differing(members.left), members.further)]
+    broken = [each.select(GROUP) for each in (_differing(opened), _differing(left), further)]
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
-        here = engine.keep(engine.arrow(names, {"account": WHOLE, "g": TEXT, "name": TEXT}))
+        here = engine.keep(engine.arrow(names, {"account": nw.Int64, "g": nw.String, "name": nw.String}))
         named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
         named = named.with_columns(batches=nw.col("batch").count().over(*GROUP))
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
-        pairs = _compared(_by_side(_alike(again)), tolerance)
+        pairs = _compared_within(_alike(again), tolerance)
         more = _opened(engine, pairs), *_members(engine, again, tolerance)
         compared, special = (
             nw.concat([each.join(here, on=GROUP, how="anti"), other])
@@ -125,10 +117,8 @@ def classify(
         )
         opened, left, further = (
             pa.concat_tables([each.join(names, GROUP, join_type="left anti"), other])
-            for each, other in zip((opened, *members), more, strict=True)
+            for each, other in zip((opened, left, further), more, strict=True)
         )
-        members = _Members(left, further)
-    left, further = members
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
     return Classified(compared, special, left, opened, further, [rows[s].filter(nw.col("bad")) for s in rows if bad[s]])
 
@@ -161,7 +151,9 @@ def _marked(engine: Engine, rows: Iterable[Frame], *, carried: bool) -> Frame:
 
 def _rows_at_most(engine: Engine, marked: Frame) -> int:
     """How many rows the groups may have, if none is carried: a side that does not mark a group has one, or none."""
-    sums = engine.rows(marked.select(rows=nw.col("rows").sum(), groups=nw.len()), {"rows": NUMBER, "groups": NUMBER})
+    sums = engine.rows(
+        marked.select(rows=nw.col("rows").sum(), groups=nw.len()), {"rows": nw.Int64, "groups": nw.Int64}
+    )
     return sum(each or 0 for each in sums[0].values())
 
 
@@ -170,25 +162,17 @@ def _alike(special: Frame) -> Frame:
     return special.filter(nw.col("pair") != "").select(*_PAIRED)
 
 
-def _by_side(rows: Frame) -> Mapping[str, Frame]:
-    return {side: rows.filter(nw.col("side") == side) for side in SIDES}
+def _members(engine: Engine, special: Frame, tolerance: Tolerance) -> tuple[pa.Table, pa.Table]:
+    """What of special groups has no like on the other side and adds up to nothing: what is compared, and the rest.
 
-
-class _Members(NamedTuple):
-    """What of special groups has no like on the other side and adds up to nothing: what is compared, and the rest."""
-
-    left: pa.Table
-    further: pa.Table
-    """Duplicates, and the rows of groups with a batch."""
-
-
-def _members(engine: Engine, special: Frame, tolerance: Tolerance) -> _Members:
+    The rest are duplicates, and the rows of groups with a batch.
+    """
     is_done = nw.col("told_again") | nw.col("agrees") | (nw.col("pair") != "")
     rows = engine.table(special.filter(~is_done), SPECIAL)
     batched = pc.greater(rows["batches"], 0)
     both, further = nearest(rows.filter(pc.invert(batched)))
     left = _coded(nw.from_native(both), tolerance).to_native().select(list(COMPARED)).cast(arrow_schema(COMPARED))
-    return _Members(left, pa.concat_tables([rows.filter(batched), further]))
+    return left, pa.concat_tables([rows.filter(batched), further])
 
 
 def _differing(pairs: pa.Table) -> pa.Table:
@@ -213,7 +197,12 @@ def settled_lines(engine: Engine, classified: Classified) -> Frame:
     return nw.concat([each.select(*LINE) for each in (pairs, named)]).group_by(*LINE).agg(lines=nw.len())
 
 
-def _compared(rows: Mapping[str, Frame], tolerance: Tolerance, on: Sequence[str] = _ON, **more: nw.Expr) -> Frame:
+def _compared_within(rows: Frame, tolerance: Tolerance) -> Frame:
+    """The same of rows of both sides that have a pair each."""
+    return _compared({side: rows.filter(nw.col("side") == side) for side in SIDES}, tolerance, (*GROUP, "pair"))
+
+
+def _compared(rows: Mapping[str, Frame], tolerance: Tolerance, on: Sequence[str], **more: nw.Expr) -> Frame:
     """Rules 4 and 5: one row and one row, of both sides."""
     sides = [
         rows[side].select(*(nw.col(name).alias(f"{prefix}{name}") for name in (*on, *NARROW[side])))

@@ -28,7 +28,6 @@ from workbench.analysis.report.workbook import begins_as_formula
 from workbench.analysis.shapes import BREAK, DECIDED, DECISION, DIRECTIONS
 from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
-from workbench.analysis.statements.layouts import Layout
 from workbench.domain.masking import mask
 from workbench.errors import ReconcileRefused, StatementRefused
 
@@ -50,11 +49,6 @@ _FEW: Final = 5
 """So many of what may be long are shown."""
 _ID: Final = re.compile("b[a-z2-7]{11}")
 _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
-_ANY: Final = [
-    Layout(name="decisions", columns={"key": "key", "moment": "moment", "amount": "amount"}, dates=("%Y-%m-%d",),
-           delimiter=mark, encoding="cp1252") for mark in ",;\t"
-]  # fmt: skip
-"""By these a file is cut; what is no UTF-8 a spreadsheet has saved in the code page of western Europe."""
 _BY_SPREADSHEET: Final = re.compile(
     r"([0-9]{1,2})([/.-])([0-9]{1,2})\2(?:20)?([0-9]{2})(?:[ ,]+([0-9]{1,2})(:[0-9:]{2,5}))?"
 )
@@ -239,7 +233,8 @@ def _content(given: object, what: str) -> tuple[Path, bytes]:
 def _tables(path: Path) -> list[Iterator[Line]]:
     """The CSV file, or the sheets of a workbook, that have decisions; else what is most like it, to say what lacks."""
     heads: list[tuple[set[str], Callable[[], Iterator[Line]]]] = []
-    ways = cell_rows_of(path, _ANY)
+    # What is no UTF-8 a spreadsheet has saved in the code page of western Europe.
+    ways = cell_rows_of(path, [("cp1252", mark) for mark in ",;\t"])
     for way in ways:
         with suppress(StatementRefused):  # by another mark it may be cut
             heads += [({*map(_column, cells)}, way.lines) for _, cells in islice(way.lines(), 1)]

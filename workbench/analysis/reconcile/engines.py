@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.analysis.reconcile.rules import DATE, INSTANT, NUMBER, TEXT, WHOLE, Frame, Kinds, Shape
+from workbench.analysis.reconcile.rules import Frame, Shape
 
 DUCKDB, POLARS, PANDAS, SPARK = "duckdb", "polars", "pandas", "spark"
 _FEW_BYTES = 8_000_000
@@ -41,25 +41,20 @@ class Engine(ABC):
         One step: DuckDB asks its binder about each, which for small tables takes longer than the rows.
         """
         given = {name: made.get(name, nw.col(name)) for name in shape}
-        cast = {name: each.cast(nw.Int64) if shape[name] is NUMBER else each for name, each in given.items()}
+        cast = {name: each.cast(nw.Int64) if shape[name] is nw.Int64 else each for name, each in given.items()}
         return self.typed(frame.select(**cast), shape)
 
     @abstractmethod
-    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
-        """Parquet files as one frame of the columns of `kinds`."""
+    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
+        """Parquet files as one frame of the columns of `shape`."""
 
     @abstractmethod
-    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  the engine's own class, which may not be installed
+    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  the engine's own class, which may not be installed
         """A table of the engine's own class."""
 
     @abstractmethod
-    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
+    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
         """An Arrow table."""
-
-    def shaped(self, table: pa.Table, shape: Shape) -> Frame:
-        """An Arrow table in this shape."""
-        found = self.arrow(table, {name: TEXT if kind is nw.String else WHOLE for name, kind in shape.items()})
-        return self.conform(found, shape, **{name: nw.col(name) == 1 for name in shape if shape[name] is nw.Boolean})
 
     @abstractmethod
     def collect(self, frame: Frame) -> pa.Table:
@@ -99,12 +94,13 @@ class _DuckDB(Engine):
 
     name = DUCKDB
     failures = (duckdb.Error, pa.ArrowException)
-    _READ: Mapping[str, str] = {
-        TEXT: 'CAST("{0}" AS VARCHAR) AS "{0}"',
-        WHOLE: 'CAST("{0}" AS BIGINT) AS "{0}"',
+    _READ: Mapping[Any, str] = {
+        nw.String: 'CAST("{0}" AS VARCHAR) AS "{0}"',
+        nw.Int64: 'CAST("{0}" AS BIGINT) AS "{0}"',
+        nw.Boolean: 'CAST("{0}" AS BOOLEAN) AS "{0}"',
         # A moment to the nanosecond is of a type that `epoch_ms` does not take.
-        INSTANT: 'epoch_ms(CAST("{0}" AS TIMESTAMPTZ)) AS "{0}"',
-        DATE: 'CAST("{0}" - DATE \'1970-01-01\' AS BIGINT) AS "{0}"',
+        nw.Datetime: 'epoch_ms(CAST("{0}" AS TIMESTAMPTZ)) AS "{0}"',
+        nw.Date: 'CAST("{0}" - DATE \'1970-01-01\' AS BIGINT) AS "{0}"',
     }
 
     def __init__(self) -> None:
@@ -119,22 +115,22 @@ class _DuckDB(Engine):
         self._named = 0
         self._loaded_bytes = 0
 
-    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
+    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
         self._loaded_bytes += sum(path.stat().st_size for path in paths)
-        return self._read(self._connection.read_parquet([str(path) for path in paths]), kinds)
+        return self._read(self._connection.read_parquet([str(path) for path in paths]), shape)
 
-    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  a relation; annotated as its protocol is
+    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  a relation; annotated as its protocol is
         # A relation belongs to its own connection: it is streamed into a table of this one.
         self._loaded_bytes += _FEW_BYTES
-        chosen = native.select(*kinds)
-        return self.keep(self._read(self._connection.from_arrow(chosen.to_arrow_reader()), kinds))
+        chosen = native.select(*shape)
+        return self.keep(self._read(self._connection.from_arrow(chosen.to_arrow_reader()), shape))
 
-    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
+    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
         self._loaded_bytes += table.nbytes
-        return self._read(self._connection.from_arrow(table.select(list(kinds))), kinds)
+        return self._read(self._connection.from_arrow(table.select(list(shape))), shape)
 
-    def _read(self, relation: duckdb.DuckDBPyRelation, kinds: Kinds) -> Frame:
-        return _lazy(relation.project(", ".join(self._READ[kind].format(name) for name, kind in kinds.items())))
+    def _read(self, relation: duckdb.DuckDBPyRelation, shape: Shape) -> Frame:
+        return _lazy(relation.project(", ".join(self._READ[kind].format(name) for name, kind in shape.items())))
 
     def named(self, frame: Frame) -> Frame:
         name = self._name()
@@ -166,14 +162,14 @@ class _Pandas(Engine):
 
     name = PANDAS
 
-    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
-        return self.arrow(pa.concat_tables([pq.read_table(path, columns=list(kinds)) for path in paths]), kinds)
+    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
+        return self.arrow(pa.concat_tables([pq.read_table(path, columns=list(shape)) for path in paths]), shape)
 
-    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  a DataFrame; annotated as its protocol is
-        return self.arrow(pa.Table.from_pandas(native[list(kinds)], preserve_index=False), kinds)
+    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  a DataFrame; annotated as its protocol is
+        return self.arrow(pa.Table.from_pandas(native[list(shape)], preserve_index=False), shape)
 
-    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
-        return _lazy(_plain(table, kinds).to_pandas(types_mapper=pd.ArrowDtype))
+    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
+        return _lazy(_plain(table, shape).to_pandas(types_mapper=pd.ArrowDtype))
 
     def typed(self, frame: Frame, shape: Shape) -> Frame:
         # A literal, alone or in a choice, has NumPy's type, which cannot be null without being another.
@@ -188,8 +184,8 @@ class _Pandas(Engine):
 class _Here(_Pandas):
     """Arrow's own tables: where rows are few, the text of a query takes any other engine longer than they do."""
 
-    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
-        return _lazy(_plain(table, kinds))
+    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
+        return _lazy(_plain(table, shape))
 
     def typed(self, frame: Frame, shape: Shape) -> Frame:
         return Engine.typed(self, frame, shape)
@@ -209,21 +205,22 @@ class _Polars(Engine):
 
         self._polars = pl
         self.failures = (pl.exceptions.PolarsError, pa.ArrowException)
-        self._read: Mapping[str, Callable[[pl.Expr], pl.Expr]] = {
-            TEXT: lambda column: column.cast(pl.String),
-            WHOLE: lambda column: column.cast(pl.Int64),
-            INSTANT: lambda column: column.cast(pl.Datetime("ms", "UTC")).dt.timestamp("ms"),
-            DATE: lambda column: column.cast(pl.Date).to_physical().cast(pl.Int64),
+        self._read: Mapping[Any, Callable[[pl.Expr], pl.Expr]] = {
+            nw.String: lambda column: column.cast(pl.String),
+            nw.Int64: lambda column: column.cast(pl.Int64),
+            nw.Boolean: lambda column: column.cast(pl.Boolean),
+            nw.Datetime: lambda column: column.cast(pl.Datetime("ms", "UTC")).dt.timestamp("ms"),
+            nw.Date: lambda column: column.cast(pl.Date).to_physical().cast(pl.Int64),
         }
 
-    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
-        return self.own(self._polars.scan_parquet(list(paths)), kinds)
+    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
+        return self.own(self._polars.scan_parquet(list(paths)), shape)
 
-    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  Polars may not be installed
-        return _lazy(native.lazy().select(self._read[kind](self._polars.col(name)) for name, kind in kinds.items()))
+    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  Polars may not be installed
+        return _lazy(native.lazy().select(self._read[kind](self._polars.col(name)) for name, kind in shape.items()))
 
-    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
-        return self.own(self._polars.from_arrow(table.select(list(kinds))), kinds)
+    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
+        return self.own(self._polars.from_arrow(table.select(list(shape))), shape)
 
     def keep(self, frame: Frame) -> Frame:
         return _lazy(nw.to_native(frame).collect().lazy())
@@ -244,24 +241,26 @@ class _Spark(Engine):
             session = SparkSession.builder.getOrCreate()
         self._session = session
 
-    def paths(self, paths: Sequence[Path], kinds: Kinds) -> Frame:
-        return self.own(self._session.read.parquet(*map(str, paths)), kinds)
+    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
+        return self.own(self._session.read.parquet(*map(str, paths)), shape)
 
-    def own(self, native: Any, kinds: Kinds) -> Frame:  # noqa: ANN401  Spark may not be installed
+    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  Spark may not be installed
         from pyspark.sql import functions as sf
 
-        read: Mapping[str, Callable[[str], Any]] = {
-            TEXT: lambda name: sf.col(name).cast("string"),
-            WHOLE: lambda name: sf.col(name).cast("long"),
-            INSTANT: lambda name: sf.unix_millis(sf.col(name).cast("timestamp")),
-            DATE: lambda name: sf.unix_date(sf.col(name).cast("date")).cast("long"),
+        read: Mapping[Any, Callable[[str], Any]] = {
+            nw.String: lambda name: sf.col(name).cast("string"),
+            nw.Int64: lambda name: sf.col(name).cast("long"),
+            nw.Boolean: lambda name: sf.col(name).cast("boolean"),
+            nw.Datetime: lambda name: sf.unix_millis(sf.col(name).cast("timestamp")),
+            nw.Date: lambda name: sf.unix_date(sf.col(name).cast("date")).cast("long"),
         }
-        return _lazy(native.select(*(read[kind](name).alias(name) for name, kind in kinds.items())))
+        return _lazy(native.select(*(read[kind](name).alias(name) for name, kind in shape.items())))
 
-    def arrow(self, table: pa.Table, kinds: Kinds) -> Frame:
-        made = _plain(table, kinds)
+    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
+        made = _plain(table, shape)
         if not made.num_rows:
-            fields = (f"`{name}` {'string' if kind == TEXT else 'long'}" for name, kind in kinds.items())
+            kinds = {nw.String: "string", nw.Boolean: "boolean"}
+            fields = (f"`{name}` {kinds.get(kind, 'long')}" for name, kind in shape.items())
             return _lazy(self._session.createDataFrame([], ", ".join(fields)))
         # Of a table in pieces PySpark reads no row behind an empty piece.
         return _lazy(self._session.createDataFrame(made.combine_chunks()))
@@ -286,14 +285,14 @@ def _lazy(native: Any) -> Frame:  # noqa: ANN401  any engine's table
     return made
 
 
-def _plain(table: pa.Table, kinds: Kinds) -> pa.Table:
-    """An Arrow table of text and whole numbers alone: no dictionaries, no moments, no dates."""
+def _plain(table: pa.Table, shape: Shape) -> pa.Table:
+    """An Arrow table of plain types alone: no dictionaries, no moments, no dates."""
     made = {}
-    for name, kind in kinds.items():
+    for name, kind in shape.items():
         column = table[name]
-        if kind == INSTANT:
+        if kind is nw.Datetime:
             column = pc.cast(column, pa.timestamp("ms", "UTC"), safe=False)
-        elif kind == DATE:
+        elif kind is nw.Date:
             column = pc.cast(pc.cast(column, pa.date32()), pa.int32())
-        made[name] = pc.cast(column, pa.string() if kind == TEXT else pa.int64())
+        made[name] = pc.cast(column, _ARROW.get(kind, pa.int64()))
     return pa.table(made)

@@ -2,14 +2,14 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, reduce
 from glob import glob, has_magic
 from operator import or_
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -19,34 +19,25 @@ import pyarrow.parquet as pq
 from workbench.analysis.breaks import DAYS, MOST_MINOR
 from workbench.analysis.frames import schema_of
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine
-from workbench.analysis.reconcile.rules import (
-    DATE,
-    INSTANT,
-    LEDGER,
-    NUMBER,
-    OPTIONAL,
-    ROW,
-    STATEMENT,
-    TEXT,
-    WHOLE,
-    WORD,
-    Frame,
-    Kinds,
-    Shape,
-)
+from workbench.analysis.reconcile.rules import LEDGER, OPTIONAL, ROW, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
+from workbench.analysis.statements.own_ledger import Ledger as OwnLedger
+from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import DAY_MS
 from workbench.errors import ReconcileRefused
 from workbench.extras import how_to_install
 
 PATHS, ARROW = "paths", "arrow"
 
-_FITS: Mapping[str, Callable[[Any], bool]] = {
-    TEXT: lambda kind: kind in (nw.String, nw.Categorical, nw.Enum),
-    WHOLE: lambda kind: kind.is_integer(),
-    INSTANT: lambda kind: isinstance(kind, nw.Datetime) and kind.time_zone is not None,
-    DATE: lambda kind: kind == nw.Date,
-}
+_FITS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
+    nw.String: ("text", lambda kind: kind in (nw.String, nw.Categorical, nw.Enum)),
+    nw.Int64: ("a whole number", lambda kind: kind.is_integer()),
+    nw.Datetime: (
+        "a moment with its time zone", lambda kind: isinstance(kind, nw.Datetime) and kind.time_zone is not None
+    ),
+    nw.Date: ("a date", lambda kind: kind == nw.Date),
+}  # fmt: skip
+"""The type as which a column is read → its name, and whether it may be declared as another."""
 
 
 class Side(NamedTuple):
@@ -81,16 +72,18 @@ class Source:
     kind: str
     given: Any
     side: Side
-    read_from: "LedgerFile | None" = None
+    read_from: OwnLedger | None = None
     """Whose rows these are."""
+    as_of: date | None = None
+    """The day that the ledger's own clock has, if it has one."""
 
-    def load(self, engine: Engine, kinds: Kinds) -> Frame:
-        """The columns of `kinds` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
+    def load(self, engine: Engine, shape: Shape) -> Frame:
+        """The columns of `shape` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
-        schema = self._schema(kinds)
-        there = {name: kind for name, kind in kinds.items() if name in schema or name not in OPTIONAL}
+        schema = self._schema(shape)
+        there = {name: kind for name, kind in shape.items() if name in schema or name not in OPTIONAL}
         self._check(there, schema)
         try:
             if self.kind == PATHS:
@@ -101,21 +94,21 @@ class Source:
                 made = engine.arrow(self.arrow(there), there)
         except (pa.ArrowException, OSError) as problem:
             raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
-        if len(there) == len(kinds):
+        if len(there) == len(shape):
             return made
-        return made.select(**{name: nw.col(name) if name in there else nothing("account") for name in kinds})
+        return made.select(**{name: nw.col(name) if name in there else nothing("account") for name in shape})
 
-    def _check(self, kinds: Kinds, schema: Mapping[str, Any]) -> None:
+    def _check(self, shape: Shape, schema: Mapping[str, Any]) -> None:
         """Raises ReconcileRefused naming every column that is missing or of another type."""
-        missing = [name for name in kinds if name not in schema]
+        missing = [name for name in shape if name not in schema]
         if missing:
             text = f"{self.side.called} has no column {', '.join(missing)}."
             raise ReconcileRefused(text, hint=self.side.columns_from, missing=missing)
         # A column of nothing but nulls has no type of its own, and holds nothing wrong.
-        known = {name: kind for name, kind in kinds.items() if schema[name] != nw.Unknown}
-        wrong = {name: schema[name] for name, kind in known.items() if not _FITS[kind](schema[name])}
+        known = {name: kind for name, kind in shape.items() if schema[name] != nw.Unknown}
+        wrong = {name: schema[name] for name, kind in known.items() if not _FITS[kind][1](schema[name])}
         if wrong:
-            text = "; ".join(f"{name} is {kind}, where {kinds[name]} belongs" for name, kind in wrong.items())
+            text = "; ".join(f"{name} is {kind}, where {_FITS[shape[name]][0]} belongs" for name, kind in wrong.items())
             is_money = any(name.endswith("_minor") for name in wrong)
             raise ReconcileRefused(
                 f"{self.side.called} has columns of another type: {text}.",
@@ -123,13 +116,13 @@ class Source:
                 wrong=tuple(wrong),
             )
 
-    def _schema(self, kinds: Kinds) -> Mapping[str, Any]:
+    def _schema(self, shape: Shape) -> Mapping[str, Any]:
         """Column → type, without reading rows where that can be helped."""
         native = self.given
         if self.kind == PATHS:
             return self._of_files
         if self.kind == PANDAS:
-            here = self.given[[name for name in kinds if name in self.given.columns]]
+            here = self.given[[name for name in shape if name in self.given.columns]]
             # The type of a column tells what is in it, but for `object`.
             is_typed = all(str(kind) != "object" for kind in here.dtypes)
             native = self._from_pandas(here.head(0) if is_typed else here)
@@ -146,19 +139,13 @@ class Source:
 
     def has_text(self, name: str) -> bool:
         """Whether there is a column of this name that holds text."""
-        return _FITS[TEXT](self._schema({name: TEXT}).get(name))
+        return _FITS[nw.String][1](self._schema({name: nw.String}).get(name))
 
-    def arrow(self, kinds: Kinds) -> pa.Table:
-        """The columns of `kinds` as an Arrow table."""
-        if self.kind == ARROW:
-            return self.given.select(list(kinds))
+    def arrow(self, shape: Shape) -> pa.Table:
+        """The columns of `shape` as an Arrow table."""
         if self.kind == PANDAS:
-            return self._from_pandas(self.given[list(kinds)])
-        if self.kind == POLARS:
-            return self.given.lazy().select(list(kinds)).collect().to_arrow()
-        if self.kind == DUCKDB:
-            return self.given.select(*kinds).to_arrow_table()
-        return self.given.select(*kinds).toArrow()
+            return self._from_pandas(self.given[list(shape)])
+        return nw.from_native(self.given).lazy().select(*shape).collect("pyarrow").to_native()
 
     def _from_pandas(self, frame: pd.DataFrame) -> pa.Table:
         try:
@@ -176,8 +163,7 @@ class Source:
         digest = hashlib.sha256()
         for path in self.given:
             with path.open("rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
+                hashlib.file_digest(file, lambda: digest)
         return digest.hexdigest()
 
     @property
@@ -190,28 +176,11 @@ class Source:
         return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
 
 
-@runtime_checkable
-class LedgerFile(Protocol):
-    """A ledger as `statements.read_ledger` gives it."""
-
-    name: str
-    sha256: str | None
-    rows: pd.DataFrame
-    accounts: tuple[str, ...]
-    tells_numbers: bool
-    account_names: Mapping[str, str]
-
-
-@runtime_checkable
-class Movements(Protocol):
-    """The ledger of a Workbench, which is read page by page, and knows what day it is."""
-
-    @property
-    def business_date(self) -> date:
-        """The day that its clock has: nothing can have happened later."""
-
-    def movements(self, *accounts: str) -> Iterator[pa.Table]:
-        """The rows of some accounts, or of all that somebody else keeps books of too."""
+_OTHERS: Final = {
+    ("polars", "DataFrame"): POLARS, ("polars", "LazyFrame"): POLARS, ("duckdb", "DuckDBPyRelation"): DUCKDB,
+    ("pyspark", "DataFrame"): SPARK,
+}  # fmt: skip
+"""Library and class → the kind; told by name, since none of them need be installed, nor be loaded."""
 
 
 def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the point
@@ -222,17 +191,13 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
         return Source(PANDAS, given, side)
     if isinstance(given, pa.Table):
         return Source(ARROW, given, side)
-    if isinstance(given, LedgerFile) and side is THE_LEDGER:
+    if isinstance(given, OwnLedger) and side is THE_LEDGER:
         return Source(PANDAS, given.rows, side, given)
     root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
-    known = {
-        **dict.fromkeys((("polars", "DataFrame"), ("polars", "LazyFrame")), POLARS),
-        ("duckdb", "DuckDBPyRelation"): DUCKDB,
-        ("pyspark", "DataFrame"): SPARK,
-    }
-    kind = known.get((root, name))
-    if kind is None and isinstance(given, Movements) and side is THE_LEDGER:
-        return Source(ARROW, pa.concat_tables([schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]), side)
+    if (root, name) == ("workbench", "Ledger") and side is THE_LEDGER:
+        pages = [schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]
+        return Source(ARROW, pa.concat_tables(pages), side, as_of=given.business_date)
+    kind = _OTHERS.get((root, name))
     if kind is None:
         raise ReconcileRefused(
             f"{side.called} is a {type(given).__name__}, which is not a table that can be reconciled.",
@@ -257,19 +222,17 @@ def _files(path: Path, side: Side) -> list[Path]:
     return there
 
 
-_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
+"""The row's name of a column → that of both sides."""
+OWN: Final = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
-    STATEMENT: {
-        "source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem",
-    },
-}  # fmt: skip
-"""The row's name of a column → the side's own."""
-_SHARED: Final = {"at": "occurred_at", "day": "business_date", "amount": "amount_minor", "fee": "fee_minor"}
-"""The same of those that both sides call so."""
-Columns = Callable[[str], nw.Expr]
+    STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
+}
+"""The same of those that one side has, or calls by a name of its own."""
+Columns = Mapping[str, nw.Expr]
 """A row's name of a column → the column."""
 
-LOADED: Shape = {**ROW, "account": WORD, "balance_minor": NUMBER}
+LOADED: Shape = {**ROW, "account": nw.String, "balance_minor": nw.Int64}
 """A row whose account is still its name, with its running balance."""
 
 
@@ -279,22 +242,20 @@ def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -
     `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty text
     names nothing: many a table has it where a null belongs.
     """
-    of: dict[str, nw.Expr] = {ours: nw.col(theirs) for ours, theirs in {**_SHARED, **_NAMES[side]}.items()}
+    of = {name: nw.col(name) for name in LOADED} | {our: nw.col(own) for our, own in (SHARED | OWN[side]).items()}
     # A day that no calendar has is as good as missing.
     of["day"] = nw.when(nw.col("business_date").is_between(DAYS[0], DAYS[1])).then(nw.col("business_date"))
     of |= {name: nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")}
-    of |= {name: nothing("account") for name in ("source", "entry", "state", "problem") if name not in of}
-    return engine.conform(
-        frame,
-        LOADED,
-        **of,
-        was=nw.col("was") if carried else nothing("account"),
-        side=nw.lit(side),
-        g=nw.coalesce(of["batch"], of["key"]),
-        order=nw.coalesce(of["at"], of["day"] * DAY_MS).fill_null(0),
-        bad=unreadable(lambda name: of.get(name, nw.col(name))),
-        signed=nw.when(~_too_large(of.__getitem__)).then(effect(lambda name: of.get(name, nw.col(name)))).otherwise(0),
-    )
+    of |= {name: nothing("account") for name in {"source", "entry", "state", "problem"}.difference(OWN[side])}
+    of |= {} if carried else {"was": nothing("account")}
+    made = {
+        "side": nw.lit(side),
+        "g": nw.coalesce(of["batch"], of["key"]),
+        "order": nw.coalesce(of["at"], of["day"] * DAY_MS).fill_null(0),
+        "bad": _unreadable(of),
+        "signed": nw.when(~_too_large(of)).then(_effect(of)).otherwise(0),
+    }
+    return engine.conform(frame, LOADED, **of | made)
 
 
 def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
@@ -305,10 +266,10 @@ def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
     return engine.named(engine.conform(rows, ROW, account=place))
 
 
-def effect(of: Columns) -> nw.Expr:
+def _effect(of: Columns) -> nw.Expr:
     """What a row does to its account, signed; nothing where that cannot be told."""
-    moved = nw.when(of("direction") == "in").then(of("amount")).otherwise(-of("amount")) - of("fee").fill_null(0)
-    reported = (of("status") == COMPLETED) & _either(of("direction"), DIRECTIONS)
+    moved = nw.when(of["direction"] == "in").then(of["amount"]).otherwise(-of["amount"]) - of["fee"].fill_null(0)
+    reported = (of["status"] == COMPLETED) & _either(of["direction"], DIRECTIONS)
     return nw.when(reported).then(moved).otherwise(0).fill_null(0)
 
 
@@ -317,40 +278,21 @@ def nothing(like: str) -> nw.Expr:
     return nw.when(nw.col(like).is_null()).then(nw.col(like))
 
 
-def unreadable(of: Columns) -> nw.Expr:
+def _unreadable(of: Columns) -> nw.Expr:
     """True for a row that no rule can work with: a key is missing, or a field that every movement has."""
-    missing = [of(name).is_null() for name in ("key", "amount", "fee", "currency", "day")]
-    odd = [(of(name) < 0).fill_null(value=False) for name in ("amount", "fee")]
-    strange = [~_either(of("direction"), DIRECTIONS), ~_either(of("status"), STATUSES)]
-    return reduce(or_, [*missing, *odd, _too_large(of), ~of("problem").is_null(), *strange])
+    missing = [of[name].is_null() for name in ("key", "amount", "fee", "currency", "day")]
+    odd = [(of[name] < 0).fill_null(value=False) for name in ("amount", "fee")]
+    strange = [~_either(of["direction"], DIRECTIONS), ~_either(of["status"], STATUSES)]
+    return reduce(or_, [*missing, *odd, _too_large(of), ~of["problem"].is_null(), *strange])
 
 
 def _too_large(of: Columns) -> nw.Expr:
     """True for a row whose amount or fee no payment has, and of which many would add up to more than 64 bits hold."""
-    return reduce(or_, [~of(name).fill_null(0).is_between(-MOST_MINOR, MOST_MINOR) for name in ("amount", "fee")])
+    return reduce(or_, [~of[name].fill_null(0).is_between(-MOST_MINOR, MOST_MINOR) for name in ("amount", "fee")])
 
 
 def _either(column: nw.Expr, values: tuple[str, ...]) -> nw.Expr:
     return reduce(or_, [column == value for value in values]).fill_null(value=False)
-
-
-@runtime_checkable
-class StatementFile(Protocol):
-    """A statement as it was read from a file (`statements.Statement`): what it tells of itself, beside its rows."""
-
-    name: str
-    sha256: str
-    account: str
-    currency: str
-    rows: pd.DataFrame
-    opening_minor: int | None
-    closing_minor: int | None
-    period: Any
-    """Its first and last day, or none, or a pair of none."""
-    findings: pd.DataFrame
-    """Where its running balance does not follow: line, expected_minor, found_minor."""
-    followed: int
-    """In how many rows it could be followed at all."""
 
 
 @dataclass(frozen=True)
@@ -359,9 +301,7 @@ class Inputs:
 
     ledger: Source
     statements: tuple[Source, ...]
-    reported: Mapping[str, StatementFile]
-    as_of: date | None
-    """The day that the ledger's own clock has, if it has one."""
+    reported: Mapping[str, Statement]
 
     def engine(self, named: str | None) -> Engine:
         """The engine asked for; else Spark where a table is Spark's, else DuckDB.
@@ -387,17 +327,16 @@ def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any tab
     given = list(statement) if isinstance(statement, list | tuple) else [statement]
     if not given:
         raise ReconcileRefused("There is no statement to reconcile with.")
-    reported = [each for each in given if isinstance(each, StatementFile)]
+    reported = [each for each in given if isinstance(each, Statement)]
     sources = [
-        Source(PANDAS, each.rows, THE_STATEMENT) if isinstance(each, StatementFile) else source(each, THE_STATEMENT)
+        Source(PANDAS, each.rows, THE_STATEMENT) if isinstance(each, Statement) else source(each, THE_STATEMENT)
         for each in given
     ]
     _refuse_twice(reported, sources)
-    as_of = ledger.business_date if isinstance(ledger, Movements) else None
-    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported}, as_of)
+    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported})
 
 
-def _refuse_twice(reported: Sequence[StatementFile], sources: Sequence[Source]) -> None:
+def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> None:
     hashes = Counter(each.sha256 for each in reported)
     names = Counter(each.name for each in reported) + Counter(
         str(path.resolve()) for each in sources if each.kind == PATHS for path in each.given

@@ -14,19 +14,18 @@ import pyarrow.compute as pc
 from workbench.analysis.frames import untyped
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
-from workbench.analysis.reconcile.inputs import Inputs, Source, nothing, where
+from workbench.analysis.reconcile.inputs import OWN, SHARED, Inputs, Source, nothing, where
 from workbench.analysis.reconcile.pairs import mapped
-from workbench.analysis.reconcile.rules import LEDGER, NUMBER, STATEMENT, TEXT, WHOLE, WORD, Frame, Kinds, Shape
+from workbench.analysis.reconcile.rules import LEDGER, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import CARRIED
 from workbench.domain.masking import mask
 from workbench.domain.phones import GAPS
 
-_LINE: Kinds = {"account": TEXT, "statement": TEXT, "line": WHOLE, "key": TEXT}
+_LINE: Shape = {"account": nw.String, "statement": nw.String, "line": nw.Int64, "key": nw.String}
 """Where a line of a statement stands. The key besides: of a table that somebody made, no line may have a number."""
-_TEXTS: Kinds = {"description": TEXT, "words": TEXT}
-_TOLD: Shape = {name: NUMBER if kind == WHOLE else WORD for name, kind in {**_LINE, **_TEXTS}.items()}
-_REPORTED: Final = {"source": "statement", "no": "line", "day": "business_date", "amount": "amount_minor"}
-"""The row's name of a column → the one that CARRIED has."""
+_TEXTS: Shape = {"description": nw.String, "words": nw.String}
+_TOLD: Shape = {**_LINE, **_TEXTS}
+_REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
 """So many lines are named to the engine, which then reads of a file little else than these."""
 _DIGIT: Final = f"(?:{GAPS}?[0-9])"
@@ -36,7 +35,7 @@ _ABROAD: Final = re.compile(
 """A number of another country, as it differs from a reference: by a plus, by its scheme, or as Kenya's are written."""
 
 
-def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward | None) -> pa.Table:
+def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward) -> pa.Table:
     """The rows of breaks with `description` and `words` of their lines, and the day `since` which they are carried.
 
     Customers' numbers are masked in the texts. What was carried has the texts that were carried with it.
@@ -46,7 +45,7 @@ def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForwa
     here = pc.index_in(_joined(known, _LINE), _joined(told, _LINE))
     made = {name: told[name].take(here) for name in _TEXTS}
     since: Any = pa.nulls(len(rows), pa.int64())
-    if carried is not None:
+    if not carried.rows.empty:
         kept = untyped(carried.rows, CARRIED)
         before = pc.index_in(_identity(known), _identity(kept))
         made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}

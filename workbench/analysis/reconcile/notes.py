@@ -6,8 +6,9 @@ from workbench.analysis.breaks import has_key
 from workbench.analysis.frames import day_number
 from workbench.analysis.phone_key import OF, PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, CarryForward
-from workbench.analysis.reconcile.inputs import Inputs, StatementFile
+from workbench.analysis.reconcile.inputs import Inputs
 from workbench.analysis.reconcile.rules import LEDGER, STATEMENT
+from workbench.analysis.statements.statement import Statement
 
 _FEW = 5
 _FAR = 31
@@ -15,14 +16,14 @@ _FAR = 31
 
 
 def notes_of(
-    inputs: Inputs, carried: CarryForward | None, closing: Mapping[str, int], key: PhoneKey, unsure: int
+    inputs: Inputs, carried: CarryForward, closing: Mapping[str, int], key: PhoneKey, unsure: int
 ) -> tuple[str, ...]:
     """A sentence or two for each; `closing` has the last day of each account, `unsure` is Open's."""
     far = [note for file in inputs.reported.values() for note in _far(file, closing)]
     return (*far, *_unopened(inputs, carried, closing), *_unnumbered(inputs, carried), *_phones(carried, key, unsure))
 
 
-def _far(file: StatementFile, closing: Mapping[str, int]) -> Iterator[str]:
+def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
     """Whether the books close on a day of which the file has little, long after all others: a year mistyped."""
     days = file.rows.loc[file.rows["problem"].isna(), "business_date"].dropna()
     told = sorted(days.unique())
@@ -36,10 +37,10 @@ def _far(file: StatementFile, closing: Mapping[str, int]) -> Iterator[str]:
             )
 
 
-def _unopened(inputs: Inputs, carried: CarryForward | None, closing: Mapping[str, int]) -> Iterator[str]:
+def _unopened(inputs: Inputs, carried: CarryForward, closing: Mapping[str, int]) -> Iterator[str]:
     """The accounts of which one's own books tell no balance, so that they open as the other side does."""
     books = inputs.ledger.read_from
-    if books is None or carried is not None:
+    if books is None or not carried.is_first:
         return
     told = books.rows.loc[books.rows["balance_minor"].notna(), "account"].unique()
     if silent := sorted(books.account_names.get(each, each) for each in {*closing}.difference(told)):
@@ -49,10 +50,10 @@ def _unopened(inputs: Inputs, carried: CarryForward | None, closing: Mapping[str
         )
 
 
-def _unnumbered(inputs: Inputs, carried: CarryForward | None) -> Iterator[str]:
+def _unnumbered(inputs: Inputs, carried: CarryForward) -> Iterator[str]:
     """How many rows of a ledger without numbers are taken for those of the runs before."""
     books = inputs.ledger.read_from
-    if books is None or books.tells_numbers or carried is None:
+    if books is None or books.tells_numbers:
         return
     last = dict(zip(carried.closed["account"], carried.closed["closing_date"], strict=True))
     waits = {side: set(zip(mine["account"], mine["key"], strict=True)) for side, mine in carried.rows.groupby("side")}
@@ -71,11 +72,11 @@ def _unnumbered(inputs: Inputs, carried: CarryForward | None) -> Iterator[str]:
         )
 
 
-def _phones(carried: CarryForward | None, key: PhoneKey, unsure: int) -> Iterator[str]:
+def _phones(carried: CarryForward, key: PhoneKey, unsure: int) -> Iterator[str]:
     """Of a key that is new, and of customers' numbers that could not be compared."""
     if key.made:
         yield f"{key.made} did not exist; it is a new key for customers' numbers. Give it in every later run."
-    hashes: list[str] = [] if carried is None else carried.rows["phone_hash"].dropna().tolist()
+    hashes: list[str] = carried.rows["phone_hash"].dropna().tolist()
     other = sum(bool(each) and not each.startswith(key.id + OF) for each in hashes)
     if other:
         rows = "row brought forward has" if other == 1 else "rows brought forward have"

@@ -25,18 +25,13 @@ from workbench.analysis.phone_key import OF, PhoneKey
 from workbench.analysis.reconcile.classify import Classified
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
-    FLAG,
     GROUP,
     LEDGER,
-    NUMBER,
     OF_SIDE,
     ONE_SIDED,
     PREFIX,
     ROW,
     STATEMENT,
-    TEXT,
-    WHOLE,
-    WORD,
     Bounds,
     Frame,
     Shape,
@@ -48,9 +43,9 @@ from workbench.domain.masking import mask
 from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international, mask_column
 
 _PAIR: Shape = {
-    "account": NUMBER, "g": WORD, "code": WORD, "rows": NUMBER, "grouped": FLAG,
+    "account": nw.Int64, "g": nw.String, "code": nw.String, "rows": nw.Int64, "grouped": nw.Boolean,
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
-    "reversed_entry": WORD, "reversed_signed": NUMBER,
+    "reversed_entry": nw.String, "reversed_signed": nw.Int64,
 }  # fmt: skip
 """What is said of one thing by both sides, or by one: then the other side's `no` is null.
 
@@ -59,13 +54,9 @@ side, where `signed` is the sum. Of a reversal on the statement `reversed_entry`
 ledger has of what it reverses.
 """
 _BROKEN: Shape = {
-    "side": WORD,
-    "account": WORD,
-    "code": WORD,
-    "place": NUMBER,
-    "first": FLAG,
+    **dict.fromkeys(("side", "account", "code"), nw.String), "place": nw.Int64, "first": nw.Boolean,
     **{name: ROW[name] for name in OF_SIDE},
-}
+}  # fmt: skip
 _MINUTE_MS: Final = 60_000
 _TEXTS_AT_ONCE = 20_000
 """So many pairs at a time are Python objects."""
@@ -197,13 +188,15 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
     named = pa.table({"account": waiting["account"], "key": asks}).filter(pc.is_valid(asks))
     if not len(named):
         return waiting
-    shape = {"account": NUMBER, "asks": WORD, "reversed_entry": WORD, "reversed_signed": NUMBER}
+    shape = {"account": nw.Int64, "asks": nw.String, "reversed_entry": nw.String, "reversed_signed": nw.Int64}
     agreed = {"reversed_entry": nw.col("entry").min(), "reversed_signed": nw.col("signed").max()}
     found = []
     # Most are written as in the ledger: only for the others is every key of it made bare.
     for spelt in (nw.col("key"), alike(nw.col("key"))):
         if len(named):
-            asked = engine.arrow(named, {"account": WHOLE, "key": TEXT}).select("account", asks="key", spelt=spelt)
+            asked = engine.arrow(named, {"account": nw.Int64, "key": nw.String}).select(
+                "account", asks="key", spelt=spelt
+            )
             there = ledger.with_columns(spelt=spelt).join(asked, on=["account", "spelt"], how="inner")
             found.append(engine.table(there.group_by("account", "asks").agg(**agreed), shape))
             named = named.join(found[-1], ["account", "key"], ["account", "asks"], join_type="left anti")
@@ -223,8 +216,7 @@ def _resolved(waiting: pa.Table, cut: pa.Array, by: Tolerance) -> tuple[list[pa.
 
     Besides how many rows are unsure: see Open.
     """
-    found = _partners(waiting, by)
-    ours, theirs = (found[side].fits for side in PREFIX)
+    ours, theirs, unsure = _partners(waiting, by)
     met = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
     left, right = (waiting.take(pa.array([both[side] for both in met], pa.int64())) for side in (0, 1))
     reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
@@ -235,7 +227,6 @@ def _resolved(waiting: pa.Table, cut: pa.Array, by: Tolerance) -> tuple[list[pa.
         for chosen in ([place for both in met for place in both], [*ours, *theirs])
     )
     lonely = _columns(waiting) | {"code": _lonely(waiting, is_ambiguous, cut)}
-    unsure = sum(found[side].unsure for side in PREFIX)
     return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_met))], unsure
 
 
@@ -260,15 +251,12 @@ class _Waiting(NamedTuple):
     place: int
 
 
-class _Found(NamedTuple):
-    """The places of a side's rows that have partners, with those of one partner, or of two: more are not looked for."""
-
-    fits: Mapping[int, Sequence[int]]
-    unsure: int
+_Fits = Mapping[int, Sequence[int]]
+"""The places of a side's rows that have partners, with those of one partner, or of two: more are not looked for."""
 
 
-def _partners(waiting: pa.Table, by: Tolerance) -> Mapping[str, _Found]:
-    """For each side the rows that may be one movement with a row of the other."""
+def _partners(waiting: pa.Table, by: Tolerance) -> tuple[_Fits, _Fits, int]:
+    """For each side the rows that may be one movement with a row of the other, and how many are unsure: see Open."""
     alike = [*_ALIKE, *(_EQUAL[name] for name in by.pair_by if name in _EQUAL)]
     ours, theirs = (_candidates(waiting, prefix) for prefix in PREFIX.values())
     # Most rows are like none of the other side: they are left out before any is an object.
@@ -282,7 +270,8 @@ def _partners(waiting: pa.Table, by: Tolerance) -> Mapping[str, _Found]:
             theirs.join(ours.select(alike), alike, join_type="left semi"),
         )
     ]
-    return {side: _fitting(mine, other, by) for side, mine, other in zip(PREFIX, sides, sides[::-1], strict=True)}
+    (left, unsure), (right, more) = (_fitting(mine, other, by) for mine, other in zip(sides, sides[::-1], strict=True))
+    return left, right, unsure + more
 
 
 def _candidates(waiting: pa.Table, prefix: str) -> pa.Table:
@@ -308,8 +297,8 @@ _Index = Mapping[tuple[Any, ...], Sequence[tuple[int, int, _Waiting]]]
 """What rows have in common → them, in their order, each behind its measure and its place."""
 
 
-def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting], by: Tolerance) -> _Found:
-    """Which rows of a side have partners among the others."""
+def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting], by: Tolerance) -> tuple[_Fits, int]:
+    """Which rows of a side have partners among the others, and how many are unsure."""
     there, fits, unsure = _indexed(others, by), {}, 0
     for row in mine:
         judged = ((other.place, _is_one_customer(row, other)) for other in _near(row, there, by))
@@ -322,7 +311,7 @@ def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting], by: Tolerance
         if found:
             fits[row.place] = found
         unsure += maybe and not found
-    return _Found(fits, unsure)
+    return fits, unsure
 
 
 def _indexed(rows: Sequence[_Waiting], by: Tolerance) -> _Index:

@@ -16,23 +16,14 @@ from workbench.analysis.breaks import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, python_rows, schema_of, typed
 from workbench.analysis.reconcile.classify import Classified, both_sides
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import StatementFile, nothing
-from workbench.analysis.reconcile.rules import (
-    ANY_DAY,
-    LEDGER,
-    MATCH_RULES,
-    NUMBER,
-    PREFIX,
-    STATEMENT,
-    WORD,
-    Frame,
-    Shape,
-)
+from workbench.analysis.reconcile.inputs import nothing
+from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, PREFIX, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
+from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import statement_text
 from workbench.errors import ReconcileRefused
 
-_KEYS = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
+_KEYS = {"account": nw.String, "source": nw.String, "currency": nw.String, "day": nw.Int64}
 Totals = Sequence[Mapping[str, Any]]
 """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
 
@@ -56,17 +47,17 @@ def totals(engine: Engine, rows: Frame) -> Totals:
         *_KEYS, "signed", "no", "balance_minor",
         gross=nw.col("signed").abs(), good_date=nw.when(~nw.col("bad")).then(nw.col("day")),
     )  # fmt: skip
-    return engine.rows(given.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, NUMBER)})
+    return engine.rows(given.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, nw.Int64)})
 
 
 def told_again(engine: Engine, classified: Classified, accounts: Sequence[str]) -> Totals:
     """The lines of statements that count once and stand twice: how many of each account and day, and their effects."""
     again = classified.special.filter("told_again").with_columns(value=nw.col("signed").abs())
-    by = {"account": NUMBER, "day": NUMBER, "currency": WORD}
+    by = {"account": nw.Int64, "day": nw.Int64, "currency": nw.String}
     sums = {"rows": nw.len(), "value": nw.col("value").sum(), "signed": nw.col("signed").sum()}
     # Of one name as column and as sum some engines take the sum.
     given = again.select(*by, "value", "signed").group_by(*by).agg(**sums)
-    found = engine.rows(given, {**by, **dict.fromkeys(sums, NUMBER)})
+    found = engine.rows(given, {**by, **dict.fromkeys(sums, nw.Int64)})
     return [{**line, "account": accounts[line["account"]]} for line in found]
 
 
@@ -75,40 +66,40 @@ def of_account(lines: Totals, account: str) -> Totals:
     return [line for line in lines if line["account"] == account]
 
 
-class Jump(NamedTuple):
-    """A line whose running balance does not follow from the one before; minor units."""
-
-    line: int
-    expected_minor: int
-    found_minor: int
-
-
-@dataclass(frozen=True)
-class Book:
+class Book(NamedTuple):
     """One statement of one account: where it begins and ends. Balances are minor units, or null."""
 
     account: str
     source: str
-    currencies: tuple[str, ...]
-    """Those of its rows, or the one that it declares."""
-    rows: int
-    readable: int
-    """Of these, those that can be used."""
-    followed: int | None
-    """In how many its running balance was followed; null where it tells none."""
-    value: int
-    """What its rows move, without their signs."""
-    signed: int
+    lines: Totals
+    file: Statement | None
+    """As it was read, if it is a file."""
     first_day: int | None
     last_day: int | None
     opening: int | None
     closing: int | None
-    jumps: tuple[Jump, ...] = ()
+
+    def sum(self, name: str) -> int:
+        """The sum of its lines: of `rows`, of those that can be used (`good`), of what they move."""
+        return _sum(self.lines, name)
 
     @property
-    def hardly_followed(self) -> bool:
-        """Whether its balance was followed in so few rows that this says little; in one row nothing can be."""
-        return self.followed is not None and 2 * self.followed < self.rows - 1
+    def currencies(self) -> list[str]:
+        """Those of its rows, or the one that it declares."""
+        return sorted(_currencies(self.lines)) or ([self.file.currency] if self.file else [])
+
+    @property
+    def jumps(self) -> list[dict[Any, Any]]:
+        """The lines whose running balance does not follow from the one before."""
+        return [] if self.file is None else self.file.findings.to_dict("records")
+
+    @property
+    def hardly_followed(self) -> str:
+        """That its balance was followed in so few rows that this says little; in one row nothing can be."""
+        rows = self.sum("rows")
+        if self.file is None or not self.sum("balances") or 2 * self.file.followed >= rows - 1:
+            return ""
+        return f"the running balance of {self.source} was followed in {self.file.followed} of {rows} rows"
 
 
 @dataclass(frozen=True)
@@ -130,9 +121,7 @@ class Read:
         return [book for book in self.books if book.account == account]
 
 
-def books(
-    engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, StatementFile], as_of: int
-) -> list[Book]:
+def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, Statement], as_of: int) -> list[Book]:
     """Each statement of each account, in the order of their days; a day after `as_of` is the last of none."""
     groups: dict[tuple[str, str], list[Any]] = {(each.account, name): [] for name, each in reported.items()}
     for line in counted:
@@ -142,24 +131,11 @@ def books(
     for (account, name), lines in groups.items():
         file = reported.get(name)
         opening, closing = ends.get((account, name), (None, None))
-        first_day, last_day = _days(lines, file, limit_of(file, as_of))
-        found.append(
-            Book(
-                account=account,
-                source=name,
-                currencies=tuple(sorted(_currencies(lines))) or ((file.currency,) if file else ()),
-                rows=_sum(lines, "rows"),
-                readable=_sum(lines, "good"),
-                followed=file.followed if file and _sum(lines, "balances") else None,
-                value=_sum(lines, "value"),
-                signed=_sum(lines, "signed"),
-                first_day=first_day,
-                last_day=last_day,
-                opening=file.opening_minor if file and file.opening_minor is not None else opening,
-                closing=file.closing_minor if file and file.closing_minor is not None else closing,
-                jumps=_jumps(file) if file else (),
-            )
-        )
+        if file and file.opening_minor is not None:
+            opening = file.opening_minor
+        if file and file.closing_minor is not None:
+            closing = file.closing_minor
+        found.append(Book(account, name, lines, file, *_days(lines, file, limit_of(file, as_of)), opening, closing))
     return sorted(found, key=lambda book: (book.account, book.last_day or 0, book.first_day or 0, book.source))
 
 
@@ -171,7 +147,7 @@ def _currencies(lines: Totals) -> set[str]:
     return {line["currency"] for line in lines} - {None}
 
 
-def period_of(file: StatementFile | None) -> tuple[int | None, int | None]:
+def period_of(file: Statement | None) -> tuple[int | None, int | None]:
     """The first and the last day that a statement covers: what it says, else those of its rows that can be used."""
     days = (file.period if file else None) or (None, None)
     first, last = (None if day is None else day_number(day) for day in days)
@@ -183,7 +159,7 @@ _ENOUGH = 3
 """Of two rows either may be the odd one."""
 
 
-def limit_of(file: StatementFile | None, as_of: int) -> int:
+def limit_of(file: Statement | None, as_of: int) -> int:
     """The last day by which a file may close books: `as_of`, or what comes before a lone row of a mistyped year.
 
     Such a row is over a year later than all others, and by more than these are apart. Who says `as_of` is believed.
@@ -199,7 +175,7 @@ def limit_of(file: StatementFile | None, as_of: int) -> int:
     return before if is_lone and last - before > max(_YEAR, before - first) else as_of
 
 
-def _days(lines: Totals, file: StatementFile | None, as_of: int) -> tuple[int | None, int | None]:
+def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:
     """The same for a table without a file too, up to `as_of`: a row of a later day closes no books."""
     good = [line["day"] for line in lines if line["good"] and line["day"] is not None]
     seen = [day for day in good if day <= as_of]
@@ -208,10 +184,6 @@ def _days(lines: Totals, file: StatementFile | None, as_of: int) -> tuple[int | 
     last = last if is_declared else max(seen, default=None)
     first = min(seen, default=None) if first is None else first
     return first, last if last is None else min(last, as_of)
-
-
-def _jumps(file: StatementFile) -> tuple[Jump, ...]:
-    return tuple(Jump(*(int(row[name]) for name in Jump._fields)) for row in file.findings.to_dict("records"))
 
 
 def _balances_at_the_ends(
@@ -228,7 +200,14 @@ def _balances_at_the_ends(
         (nw.col("source") == name) & ((nw.col("no") == first) | (nw.col("no") == last))
         for (_, name), (first, last) in spans.items()
     ]
-    shape = {"account": WORD, "source": WORD, "no": NUMBER, "order": NUMBER, "signed": NUMBER, "balance_minor": NUMBER}
+    shape = {
+        "account": nw.String,
+        "source": nw.String,
+        "no": nw.Int64,
+        "order": nw.Int64,
+        "signed": nw.Int64,
+        "balance_minor": nw.Int64,
+    }
     rows = engine.rows(loaded.filter(reduce(or_, wanted)), shape)
     at = {(row["account"], row["source"], row["no"]): row for row in rows if known(row["balance_minor"])}
     return {
@@ -272,7 +251,7 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
             raise ReconcileRefused(
                 f"Neither the ledger nor {book.source} says in which currency {book.account} is.", account=book.account
             )
-        if not mine and not book.value:
+        if not mine and not book.sum("value"):
             # Nothing that moved on either side is no contradiction: a month in which nobody paid by this operator.
             continue
         if not mine:
@@ -296,9 +275,10 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
 
 _OFF = ("amount", "fee", "day")
 _AGREED: Shape = {
-    **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), WORD),
-    **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), NUMBER),
+    **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), nw.String),
+    **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), nw.Int64),
 }
+_RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", TOLD_AGAIN]
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 
 
@@ -310,7 +290,7 @@ def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) 
     columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
     columns["differences"] = pa.array(_differences(found), pa.string())
     made = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
-    made["rule"] = made["rule"].cat.set_categories(list(MATCH_RULES))
+    made["rule"] = made["rule"].cat.set_categories(_RULES)
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
@@ -421,7 +401,7 @@ def proof_line(
     """
     books, ends = read.books_of(account), read.closings.get(account)
     signed = {side: _sum(of_account(each, account), "signed") for side, each in read.totals.items()}
-    in_files = sum(book.signed for book in books)
+    in_files = sum(book.sum("signed") for book in books)
     moved, carried = in_files - _sum(of_account(again, account), "signed"), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
     opening = int(before["statement_minor"]) if before else books[0].opening
@@ -450,11 +430,11 @@ def proof_line(
     jumps = [(book.source, jump) for book in books for jump in book.jumps]
     names = " and ".join(book.source for book in books)
     blank = ""
-    if closing is None and not any(book.readable for book in books):
-        what = "no row that can be read" if any(book.rows for book in books) else "no rows"
+    if closing is None and not any(book.sum("good") for book in books):
+        what = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
         blank = f"{names} has {what} {NOTHING_PROVEN}"
     line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank)
-    hardly = [book for book in books if book.hardly_followed]
+    hardly = [text for book in books if (text := book.hardly_followed)]
     line["note"] = blank or _note(line, jumps, hardly, worked_out=closing is None)
     return line
 
@@ -469,16 +449,16 @@ def _commonest(counted: Totals, account: str) -> str | None:
 
 
 def _note(
-    line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], hardly: Sequence[Book], *, worked_out: bool
+    line: Mapping[str, Any], jumps: Sequence[tuple[str, dict[Any, Any]]], text: list[str], *, worked_out: bool
 ) -> str:
-    text = [
-        f"the running balance of {each.source} was followed in {each.followed} of {each.rows} rows" for each in hardly
-    ]
+    """`text` is what there is to say first."""
     if jumps:
         name, jump = jumps[0]
-        expected, found = (statement_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
+        expected, found = (
+            statement_text(int(jump[f"{each}_minor"]), line["currency"]) for each in ("expected", "found")
+        )
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
-        where = f"the running balance of {name} does not follow in line {jump.line}{more}"
+        where = f"the running balance of {name} does not follow in line {jump['line']}{more}"
         text.append(f"{where}: {expected} expected, {found} found")
     opening, gap = (statement_text(line[name], line["currency"]) for name in ("opening_minor", "gap_minor"))
     if line["opening_minor"]:

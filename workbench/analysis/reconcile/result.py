@@ -19,7 +19,7 @@ from workbench.closing import Closing
 if TYPE_CHECKING:
     # Figures need matplotlib, which takes its time to load.
     from workbench.analysis.reconcile.deciding import DecisionTable
-    from workbench.analysis.report import Figures
+    from workbench.analysis.report.figures import Figures
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -113,7 +113,7 @@ class Reconciliation(Closing):
     @property
     def figures(self) -> "Figures":
         """Pictures for a notebook: `ageing()`, `daily_variance()` and `match_rate()`."""
-        from workbench.analysis.report import Figures
+        from workbench.analysis.report.figures import Figures
 
         return Figures(self)
 
@@ -125,13 +125,13 @@ class Reconciliation(Closing):
         The same results are the same bytes; `moment`, if given, is noted as when it was made.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
         """
-        from workbench.analysis.report import write_workbook
+        from workbench.analysis.report.workbook import write_workbook
 
         write_workbook(self, path, moment=moment)
 
     def report(self, path: Path | str) -> None:
         """Write one HTML page that needs nothing else. Raises ReportRefused: the file cannot be written."""
-        from workbench.analysis.report import write_page
+        from workbench.analysis.report.page import write_page
 
         write_page(self, path)
 

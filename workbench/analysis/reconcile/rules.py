@@ -10,16 +10,11 @@ from workbench.analysis.frames import day_of
 from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_ROW
 from workbench.errors import ReconcileRefused
 
-TEXT: Final = "text"
-WHOLE: Final = "a whole number"
-INSTANT: Final = "a moment with its time zone"
-DATE: Final = "a date"
-
 GROUP: Final = ["account", "g"]
 """What the rows of one movement, or of one batch, have in common."""
 Frame = nw.LazyFrame[Any]
-Kinds = Mapping[str, str]
-"""Column → one of the four kinds."""
+Shape = Mapping[str, Any]
+"""Column → type, as narwhals names it. A moment is read as whole milliseconds, a date as whole days."""
 
 LEDGER: Final = "ledger"
 STATEMENT: Final = "statement"
@@ -27,25 +22,25 @@ SIDES: Final = (LEDGER, STATEMENT)
 PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
 """How the columns of each side begin in a pair."""
 
-_KIND_OF_TYPE: Kinds = {
-    "string": TEXT, "category": TEXT, "int64": WHOLE, "Int64": WHOLE, MOMENT: INSTANT, DAY: DATE,
+_READ_AS: Shape = {
+    **dict.fromkeys(("string", "category"), nw.String), **dict.fromkeys(("int64", "Int64"), nw.Int64),
+    MOMENT: nw.Datetime, DAY: nw.Date,
 }  # fmt: skip
 _UNREAD = {"payment", "description", "words"}
-OPTIONAL: Kinds = {"phone_hash": TEXT}
+OPTIONAL: Shape = {"phone_hash": nw.String}
 """Columns of either side that may be missing: then they are empty."""
 LEDGER_READ, STATEMENT_READ = (
-    {**{name: _KIND_OF_TYPE[kind] for name, kind in columns.items() if name not in _UNREAD}, **OPTIONAL}
+    {**{name: _READ_AS[kind] for name, kind in columns.items() if name not in _UNREAD}, **OPTIONAL}
     for columns in (LEDGER_MOVEMENT, STATEMENT_ROW)
 )
-"""The kinds of those columns that are read."""
+"""The types of those columns that are read."""
 
-NUMBER, WORD, FLAG = nw.Int64, nw.String, nw.Boolean
-Shape = Mapping[str, Any]
-"""Column → type, as narwhals names it."""
-
-_OTHERS = {**dict.fromkeys(("account", "no", "at", "order", "day", "amount", "fee", "signed"), NUMBER), "bad": FLAG}
+_OTHERS = {
+    **dict.fromkeys(("account", "no", "at", "order", "day", "amount", "fee", "signed"), nw.Int64),
+    "bad": nw.Boolean,
+}
 ROW: Shape = {
-    name: _OTHERS.get(name, WORD)
+    name: _OTHERS.get(name, nw.String)
     for name in (
         "side", "account", "g", "key", "batch", "source", "no", "at", "order", "day", "direction", "amount", "fee",
         "currency", "status", "phone", "phone_hash", "bad", "signed", "entry", "kind", "refers", "state", "problem",
@@ -139,6 +134,3 @@ def check_whole(name: str, value: object, of: str) -> None:
 ONE_SIDED: Final = "one_sided"
 TOLERATED: Final = "tolerated"
 """Two codes of the work in between; no break is called so."""
-
-MATCH_RULES: Final = ("key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved",
-                      "told_again")  # fmt: skip

@@ -52,19 +52,17 @@ from workbench.analysis.reconcile.rules import (
     ANY_DAY,
     LEDGER,
     LEDGER_READ,
-    NUMBER,
     ROW,
     SIDES,
     STATEMENT,
     STATEMENT_READ,
     TOLERATED,
-    WORD,
     Bounds,
     Frame,
     Tolerance,
     check_whole,
 )
-from workbench.analysis.shapes import AHEAD, CLOSED, DECISION, INPUTS, PROOF
+from workbench.analysis.shapes import AHEAD, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
@@ -124,19 +122,20 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     told, *told_in = ([],) if decisions is None else decisions_in(decisions)
     own, *own_in = ((),) if rules is None else rules_in(rules)
     decided = _Decided(told, own, [*told_in, *own_in])
-    if carry_forward is not None and isinstance(phone_key, str | Path):
-        refuse_another(Path(phone_key), carry_forward.rows["phone_hash"])
+    carried = carry_forward or CarryForward()
+    if isinstance(phone_key, str | Path):
+        refuse_another(Path(phone_key), carried.rows["phone_hash"])
     key = key_from(phone_key)
     inputs = read_inputs(ledger, statement)
     runs_on = inputs.engine(engine)
     try:
-        today = as_of or inputs.as_of
+        today = as_of or inputs.ledger.as_of
         return _Run(
             inputs=inputs,
             engine=runs_on,
             tolerance=tolerance or Tolerance(),
             cut_off=cut_off,
-            carried=carry_forward,
+            carried=carried,
             skips_settled=skip_settled,
             as_of=ANY_DAY if today is None else day_number(today),
             decided=decided,
@@ -166,7 +165,7 @@ class _Run:
     engine: Engine
     tolerance: Tolerance
     cut_off: int
-    carried: CarryForward | None
+    carried: CarryForward
     skips_settled: bool
     as_of: int
     """ANY_DAY where nobody says it."""
@@ -177,7 +176,7 @@ class _Run:
         read = self._read()
         closing = self._closing(read)
         bad = {side: sum(line["rows"] - line["good"] for line in counted) for side, counted in read.totals.items()}
-        carried = self.carried is not None
+        carried = not self.carried.is_first
         overlaps = carried or len(read.books) > len(read.accounts)
         classified = classify(self.engine, read.rows, bad, self.tolerance, carried=carried, overlaps=overlaps)
         cut_after = {account: day - self.cut_off for account, day in closing.items()}
@@ -213,7 +212,7 @@ class _Run:
         sums = {LEDGER: counted, STATEMENT: new}
         everything = numbered(self.engine, ours, accounts)
         rows = {LEDGER: everything, STATEMENT: numbered(self.engine, theirs, accounts)}
-        if self.carried is not None:
+        if not self.carried.is_first:
             mine = self.carried.of(accounts)
             ledger = ledger.filter(nw.col("account").is_in(accounts))
             both = with_carried(self.engine, ledger, statement, mine)
@@ -232,7 +231,7 @@ class _Run:
             return theirs
         within = reduce(or_, [(nw.col("account") == place) & (nw.col("day") <= day) for place, day in ends.items()])
         again = self.engine.keep(theirs.filter(within & nw.col("was").is_null() & ~nw.col("bad")))
-        if not self.engine.rows(again.select(n=nw.len()), {"n": NUMBER})[0]["n"]:
+        if not self.engine.rows(again.select(n=nw.len()), {"n": nw.Int64})[0]["n"]:
             return theirs
         both = {LEDGER: closed.filter(~nw.col("bad")), STATEMENT: again}
         found = classify(self.engine, both, dict.fromkeys(SIDES, 0), self.tolerance, carried=False, overlaps=True)
@@ -248,7 +247,7 @@ class _Run:
         made, otherwise = {}, self.as_of if self.as_of < ANY_DAY else 0
         for account in read.accounts:
             last = [book.last_day for book in read.books_of(account) if book.last_day is not None]
-            if not last and (closed := self._before(account)):
+            if not last and (closed := self.carried.closed_of(account)):
                 last = [day_number(closed["closing_date"])]
             days = [line["day"] for line in of_account(read.totals[LEDGER], account) if line["day"] is not None]
             made[account] = max(last or [day for day in days if day <= self.as_of], default=otherwise)
@@ -257,7 +256,7 @@ class _Run:
     def _bounds(self) -> Bounds:
         """The periods that files tell, and the days by which two dates of one movement may be apart; see Bounds."""
         # Of a name that an earlier run knew, old lines may be open still.
-        known = set() if self.carried is None else set(self.carried.rows["statement"])
+        known = set(self.carried.rows["statement"])
         periods, slack = {}, self.tolerance.days
         for name, file in self.inputs.reported.items():
             first, last = period_of(file)
@@ -265,10 +264,6 @@ class _Run:
                 last = min(last, limit_of(file, self.as_of))
                 periods[name] = (-ANY_DAY if name in known else first - slack, last + slack)
         return Bounds(periods, self.as_of)
-
-    def _before(self, account: str) -> Mapping[str, Any]:
-        """What an earlier run left of an account (CLOSED), or nothing."""
-        return self.carried.closed_of(account) if self.carried else {}
 
     def _result(
         self, read: Read, closing: Mapping[str, int], classified: Classified, found: Open, again: Totals
@@ -283,10 +278,9 @@ class _Run:
         explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
         tolerated = _summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
         lines = [
-            proof_line(name, read, again, explained[name], tolerated[name], self._before(name))
+            proof_line(name, read, again, explained[name], tolerated[name], self.carried.closed_of(name))
             for name in sorted(closing)
         ]
-        before = frame([], DECISION) if self.carried is None else self.carried.decisions
         books = self.inputs.ledger.read_from
         names = books.account_names if books else {}
         # A table that was filled in has the accounts as people are shown them.
@@ -294,7 +288,7 @@ class _Run:
         told = [
             {**row, "account": accounts.get(row["account"] or "", row["account"])} for row in self.decided.decisions
         ]
-        shown, decisions = applied(ruled(breaks, self.decided.rules), told, before, closing)
+        shown, decisions = applied(ruled(breaks, self.decided.rules), told, self.carried.decisions, closing)
         return Reconciliation(
             breaks=shown,
             decisions=decisions,
@@ -331,14 +325,13 @@ class _Run:
         # Looked for where there may be any: most ledgers end with their statements.
         later = any((line["day"] or 0) > closing[line["account"]] for line in read.totals[LEDGER])
         ahead = frame([], AHEAD)
-        if later or (self.carried is not None and not self.carried.ahead.empty):
+        if later or not self.carried.ahead.empty:
             ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
         kept, unkeyed = carried_rows(rows, closing)
         made = CarryForward(kept, frame(closed, CLOSED), ahead, carried_on(decisions), unkeyed=unkeyed)
-        if self.carried is None:
-            return made
         # What was left open of accounts that are not looked at this time stays as it was.
-        return made.and_of(self.carried.of([name for name in self.carried.closed["account"] if name not in closing]))
+        others = [name for name in self.carried.closed["account"] if name not in closing]
+        return made.and_of(self.carried.of(others)) if others else made
 
 
 def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]:
@@ -352,11 +345,11 @@ def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[st
     ends = [(nw.col("account") == account) & (nw.col("no") == number) for account, number in last.items()]
     if not ends:
         return {}
-    found = engine.rows(ledger.filter(reduce(or_, ends)), {"account": WORD, "balance_minor": NUMBER})
+    found = engine.rows(ledger.filter(reduce(or_, ends)), {"account": nw.String, "balance_minor": nw.Int64})
     return {row["account"]: row["balance_minor"] for row in found if known(row["balance_minor"])}
 
 
-def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None, decided: _Decided) -> pd.DataFrame:
+def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided) -> pd.DataFrame:
     """The frame INPUTS."""
     counted, good = (sum(line[name] for line in read.totals[LEDGER]) for name in ("rows", "good"))
     none = (None, None, None)
@@ -367,8 +360,10 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward | None, decided: _
         reported = inputs.reported.get(book.source)
         hashed = reported.sha256 if reported else hashes.get(book.source, only)
         days = book.first_day, book.last_day
-        rows.append((STATEMENT, book.source, hashed, book.rows, book.account, *days, book.rows - book.readable))
-    if carried is not None:
+        rows.append(
+            (STATEMENT, book.source, hashed, book.sum("rows"), book.account, *days, book.sum("rows") - book.sum("good"))
+        )
+    if not carried.is_first:
         rows.append((LEDGER, "carried forward", None, len(carried.rows), *none, None))
     rows += [(*each, *none, None) for each in decided.inputs]
     return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)

@@ -15,17 +15,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
 from workbench.analysis.reconcile.engines import HERE, Engine, arrow_schema
-from workbench.analysis.reconcile.rules import (
-    FLAG,
-    GROUP,
-    NUMBER,
-    PREFIX,
-    ROW,
-    STATEMENT,
-    WORD,
-    Frame,
-    Shape,
-)
+from workbench.analysis.reconcile.rules import GROUP, PREFIX, ROW, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import COMPLETED
 
 _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status", "currency", "kind", "refers", "state",
@@ -36,8 +26,8 @@ Where they stand tells it last, of rows that say the same: another export may ha
 what of a customer's number is seen when it is masked too, as it is in rows that are carried forward.
 """
 SPECIAL: Shape = {
-    **ROW, "pair": WORD, "told_again": FLAG, "agrees": FLAG,
-    "ends": WORD, **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), NUMBER),
+    **ROW, "pair": nw.String, "told_again": nw.Boolean, "agrees": nw.Boolean,
+    "ends": nw.String, **dict.fromkeys(("fresh", "batches", "n", "l_n", "l_sum", "s_sum", "stands", "moved"), nw.Int64),
 }  # fmt: skip
 """A row of a special group, with what it came to in it.
 
@@ -79,24 +69,27 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     )
     found = _told_again(found) if overlaps else found
     moves = (nw.col("status") == COMPLETED) | (nw.col("batches") > 0)
-    found = found.with_columns(**_adding(moves & ~nw.col("told_again")))
+    adds = moves & ~nw.col("told_again")
+    left = {f"{prefix}left": adds & (nw.col("side") == side) for side, prefix in PREFIX.items()}
+    counted = {name: nw.when(each).then(1).otherwise(0) for name, each in {"adds": adds, **left}.items()}
+    found = found.with_columns(**counted)
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
         found = _paired(found, by)
-    left = nw.col("l_left") + nw.col("s_left")
+    still = nw.col("l_left") + nw.col("s_left")
     summed = found.with_columns(
-        n=left.sum().over(*GROUP),
+        n=still.sum().over(*GROUP),
         l_n=nw.col("l_left").sum().over(*GROUP),
         l_sum=(nw.col("l_left") * nw.col("signed")).sum().over(*GROUP),
         s_sum=(nw.col("s_left") * nw.col("signed")).sum().over(*GROUP),
-        least=nw.when(left > 0).then(nw.col("currency")).min().over(*GROUP),
-        most=nw.when(left > 0).then(nw.col("currency")).max().over(*GROUP),
+        least=nw.when(still > 0).then(nw.col("currency")).min().over(*GROUP),
+        most=nw.when(still > 0).then(nw.col("currency")).max().over(*GROUP),
         moved=nw.col("adds").sum().over(*GROUP),
-        stands=(nw.col("adds") - left).sum().over(*GROUP, "side", "direction", "key"),
+        stands=(nw.col("adds") - still).sum().over(*GROUP, "side", "direction", "key"),
     )
     l_n, s_n = nw.col("l_n"), nw.col("n") - nw.col("l_n")
     several = ((nw.col("n") > 1) & ~((l_n == 1) & (s_n == 1))) | (nw.col("batches") > 0)
     is_one = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least") == nw.col("most"))
-    return engine.keep(engine.conform(summed, SPECIAL, agrees=(left > 0) & several & is_one))
+    return engine.keep(engine.conform(summed, SPECIAL, agrees=(still > 0) & several & is_one))
 
 
 def few_special_of(rows: Frame) -> Frame:
@@ -106,7 +99,7 @@ def few_special_of(rows: Frame) -> Frame:
     here = here.append_column("ends", pc.utf8_slice_codeunits(here["phone"], -3))
     here = here.append_column("fresh", pc.equal(here["side"], STATEMENT).cast(pa.int64()))
     made = {**dict(zip(here.column_names, here.columns, strict=True)), **_worked_out(here)}
-    return HERE.shaped(pa.table({name: made[name] for name in SPECIAL}), SPECIAL)
+    return HERE.arrow(pa.table({name: made[name] for name in SPECIAL}), SPECIAL)
 
 
 def _worked_out(rows: pa.Table) -> dict[str, pa.Array]:
@@ -156,12 +149,6 @@ def _worked_out(rows: pa.Table) -> dict[str, pa.Array]:
     }
     schema = arrow_schema(SPECIAL)
     return {name: pa.array(values, schema.field(name).type) for name, values in made.items()}
-
-
-def _adding(adds: nw.Expr) -> dict[str, nw.Expr]:
-    """1 for a row that `adds` to its group, and nothing else; of those of a side that are `left`, too."""
-    of_side = {f"{prefix}left": adds & (nw.col("side") == side) for side, prefix in PREFIX.items()}
-    return {name: nw.when(each).then(1).otherwise(0) for name, each in {"adds": adds, **of_side}.items()}
 
 
 def _told_again(rows: Frame) -> Frame:

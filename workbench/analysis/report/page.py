@@ -17,7 +17,6 @@ from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.captions import counted
-from workbench.analysis.report.figures import Figures
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS
 from workbench.analysis.shapes import DECIDED
@@ -44,6 +43,9 @@ def write_page(result: Reconciled, path: Path | str) -> None:
 def page(result: Reconciled) -> str:
     """The HTML of the page; the same results give the same text."""
     whole, result = result, totals.named(result)
+    # What they are drawn with takes its time to load.
+    from workbench.analysis.report.figures import Figures
+
     figures = Figures(result)
     currencies = sorted({each for (each,) in python_rows(result.proof, "currency")})
     sections = list(_sections(whole))

@@ -4,7 +4,7 @@ import csv
 import heapq
 import shutil
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -19,7 +19,7 @@ from workbench.analysis.frames import schema_of
 from workbench.analysis.shapes import ANSWER, LEDGER_MOVEMENT
 from workbench.analysis.simulate.kinds import Planting
 from workbench.analysis.simulate.plan import Chances
-from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Notes, Row, known_from, statement_row
+from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Row, StatementInfo, known_from, statement_row
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, OUT
@@ -38,9 +38,9 @@ class Books:
     `after` is the number of the last entry before the month. Memory holds a batch of rows at a time.
     """
 
-    def __init__(self, path: Path, notes: Notes, chances: Chances, gaps: Gaps, *, after: int) -> None:
+    def __init__(self, path: Path, info: Sequence[StatementInfo], chances: Chances, gaps: Gaps, *, after: int) -> None:
         self._path = path
-        self._notes = notes
+        self._info = info
         self._chances = chances
         self._gaps = gaps
         self._after = after
@@ -82,7 +82,7 @@ class Books:
 
     def reported(self, account: str) -> Iterator[Row]:
         """What an operator tells and the ledger does not know."""
-        return (statement_row(each, self._gaps) for each in self._notes.of(ACCOUNTS[account]))
+        return (statement_row(each, self._gaps) for each in self._info if each.operator == ACCOUNTS[account])
 
     def rows(self, account: str, planting: Planting) -> Iterator[Row]:
         """A statement's rows in time order, with what is planted in place of some."""

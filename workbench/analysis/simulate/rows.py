@@ -1,16 +1,13 @@
 """A row of a statement as its operator or bank knows it, from the ledger's movements and what only operators know."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from itertools import groupby
-from tempfile import TemporaryFile
 from typing import Any, Final, NamedTuple
 
 from workbench.analysis.breaks import LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
 from workbench.analysis.simulate.plan import Chances, day_of, phone_of
-from workbench.closing import Closing
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, CREDITED, FLOAT, IN, IN_SUSPENSE
@@ -31,27 +28,6 @@ class StatementInfo(NamedTuple):
     amount_minor: int
     phone: str
     scenario: str
-
-
-class Notes(Closing):
-    """In time order, in a file that vanishes, so that memory does not grow with them."""
-
-    def __init__(self) -> None:
-        self._file = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  closed with the notes
-
-    def add(self, reported: StatementInfo) -> None:
-        """Write one down."""
-        self._file.write(json.dumps(reported) + "\n")
-
-    def of(self, operator: str) -> Iterator[StatementInfo]:
-        """Those of an operator, from the first; one reader at a time."""
-        self._file.seek(0)
-        every = (StatementInfo(*json.loads(line)) for line in self._file)
-        return (each for each in every if each.operator == operator)
-
-    def close(self) -> None:
-        """Let the file go."""
-        self._file.close()
 
 
 FAILED: Final = "failed"

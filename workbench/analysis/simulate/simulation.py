@@ -20,7 +20,7 @@ from workbench.analysis.simulate import folder, kinds
 from workbench.analysis.simulate.folder import Books, Decoy
 from workbench.analysis.simulate.kinds import DECOYS, Planting
 from workbench.analysis.simulate.plan import CHARGE, INTENT, Chances, Payment, Plan, Traffic, day_of
-from workbench.analysis.simulate.rows import ACCOUNTS, Notes, StatementInfo
+from workbench.analysis.simulate.rows import ACCOUNTS, StatementInfo
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import DAY_MS, business_date, day_start_ms
@@ -81,20 +81,20 @@ def shown(total: int) -> Iterator[Callable[[], None]]:
 class Month:
     """What is done in a plan's month, in order of time, to be iterated once.
 
-    `outcomes` counts payments by what became of them; together they are the plan's. `prompt_ms` is how long a prompt
-    waits for its answer.
+    `outcomes` counts payments by what became of them; together they are the plan's. `info` is what operators tell of
+    them besides, in order of time. `prompt_ms` is how long a prompt waits for its answer.
     """
 
-    def __init__(self, plan: Plan, *, prompt_ms: int, notes: Notes) -> None:
+    def __init__(self, plan: Plan, *, prompt_ms: int) -> None:
         self._plan = plan
         self._prompt_ms = prompt_ms
-        self._notes = notes
         self._now_ms = plan.start_ms
         self._waiting: list[tuple[int, int, Happens]] = []
         self._places = itertools.count()
         self._rings_until_ms: defaultdict[str, int] = defaultdict(int)
         self.outcomes: Counter[str] = Counter()
         self.refunds = 0
+        self.info: list[StatementInfo] = []
 
     def __iter__(self) -> Iterator[SimulatedCommand]:
         traffic = self._plan.traffic
@@ -169,7 +169,7 @@ class Month:
         self.outcomes[scenario] += 1
         if reported:
             known = payment.number, payment.operator, payment.amount_minor, payment.phone, scenario
-            self._notes.add(StatementInfo(self._now_ms, *known))
+            self.info.append(StatementInfo(self._now_ms, *known))
 
     def _refund(self, payment: Payment) -> list[SimulatedCommand]:
         self.refunds += 1
@@ -250,9 +250,8 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
         late = 0 if target is None else asked[LATE_SUCCESS]
         plan = Plan(chances, traffic or Traffic(), payments=payments, days=days, start_ms=start_ms, late=late)
         entries = 0 if target is None else verified(session.control).entries
-        notes = closing.enter_context(Notes())
         closing.enter_context(_quiet(session))
-        month = Month(plan, prompt_ms=gaps.prompt_timeout_s * 1000, notes=notes)
+        month = Month(plan, prompt_ms=gaps.prompt_timeout_s * 1000)
         with shown(payments) if show_progress else nullcontext(lambda: None) as step:
             _drive(session, chances.token("simulation", start_ms), month, step)
         session.clock.advance(Decimal(plan.end_ms - session.clock.now_ms) / 1000)
@@ -260,7 +259,7 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
         made = Simulation(plan, month, payouts=payouts, seed=None if seed is None else str(seed))
         if target is not None:
             after = 0 if isinstance(entries, UnsetType) else entries
-            books = Books(target / folder.LEDGER, notes, chances, gaps, after=after)
+            books = Books(target / folder.LEDGER, month.info, chances, gaps, after=after)
             numbers = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
             planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
             _tell(session, made, books, planting, target)

@@ -121,8 +121,10 @@ def digest_of(path: Path) -> str:
     return digest
 
 
-def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
-    """Every way in which a file can be cut into cells for these layouts, told by its content, not its name.
+def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
+    """Every way in which a file can be cut into cells, told by its content, not its name.
+
+    `ways` are encodings, each of a file that does not tell its own, and delimiters.
 
     Raises StatementRefused: an older, encrypted or damaged workbook, or a file that is not text.
     """
@@ -141,7 +143,6 @@ def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
         text = "is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx."
         raise refused(path.name, text, hint=f"{EXPORT_AGAIN[:-1]}, as .csv in UTF-8 or as .xlsx.")
     sure = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None) or _utf_8(path)
-    ways = dict.fromkeys((sure or layout.encoding, layout.delimiter) for layout in layouts)
     return [
         CellRows(
             f"{encoding}, delimiter {mark!r}",
@@ -150,7 +151,7 @@ def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
             partial(_csv_lines, path, encoding, mark),
             None if sure else encoding,
         )
-        for encoding, mark in ways
+        for encoding, mark in dict.fromkeys((sure or encoding, mark) for encoding, mark in ways)
     ]
 
 

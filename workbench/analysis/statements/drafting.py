@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise, takewhile
@@ -29,7 +28,7 @@ from workbench.analysis.statements.columns import (
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, digest_of, pairs_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, toml_value
-from workbench.analysis.statements.layouts import DEBITS, LAYOUTS, TYPES, Layout, heading_key
+from workbench.analysis.statements.layouts import DEBITS, LAYOUTS, TYPES, heading_key
 from workbench.analysis.statements.recognising import HEADER_WITHIN, recognised
 from workbench.analysis.statements.statement import tried_layouts
 from workbench.analysis.statements.vocabulary import (
@@ -48,8 +47,6 @@ from workbench.errors import StatementRefused
 
 _MOST_WORDS: Final = 30
 _LEAST_FIELDS: Final = 3
-_IF_NOT_UTF_8: Final = "cp1252"
-_DELIMITERS: Final = ",;\t|"
 
 _LIKE_A_DAY: Final = re.compile(r"\W*[0-9]|[A-Za-z]{3,9} [0-9]{1,2},? [0-9]{4}")
 _NAME: Final = re.compile(r"[^\W\d_]{3}")
@@ -70,8 +67,7 @@ def cut(path: Path) -> Cut:
     Raises StatementRefused: it cannot be read at all, or no line has the headings of a statement.
     """
     digest_of(path)
-    stub = Layout(name=path.name, columns={"key": "k", "moment": "m", "amount": "a"}, dates=("%Y-%m-%d",))
-    ways = cell_rows_of(path, [replace(stub, delimiter=mark, encoding=_IF_NOT_UTF_8) for mark in _DELIMITERS])
+    ways = cell_rows_of(path, [("cp1252", mark) for mark in ",;\t|"])
     likest: tuple[tuple[int, int], CellRows, Line, tuple[Line, ...]] | None = None
     failures: list[StatementRefused] = []
     for way in ways:
@@ -492,8 +488,7 @@ def _result(draft: Draft) -> None:
         return
     draft.above += summary(statement)
     with suppress(StatementRefused):
-        path, shipped = draft.file.path, tuple(LAYOUTS.values())
-        known = recognised(path.name, cell_rows_of(path, shipped), shipped, named=False).layout.name
+        known = recognised(draft.file.path, LAYOUTS.values(), named=False).layout.name
         draft.above.append(f"The shipped layout {known} fits it too: it is recognised without one of your own.")
 
 
@@ -527,7 +522,7 @@ def checked(path: str | Path, **options: Any) -> Check:  # noqa: ANN401  the opt
     named = options.pop("layout", None)
     tried = tried_layouts(named, options.pop("layouts", None) or ())
     try:
-        layout = recognised(source.name, cell_rows_of(source, tried), tried, named=named is not None).layout
+        layout = recognised(source, tried, named=named is not None).layout
     except StatementRefused as wrong:
         if named is not None or "headings" not in wrong.facts:
             raise

@@ -35,7 +35,7 @@ from workbench.analysis.statements.cells import (
     text_of,
 )
 from workbench.analysis.statements.dates import ABSENT, DateFormat
-from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, declared_in, digest_of
+from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.plain_books import ALIKE, LedgerRows, plain_rows
 from workbench.analysis.statements.recognising import Found, recognised
@@ -51,7 +51,7 @@ from workbench.analysis.statements.statement import (
 )
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
-from workbench.render import Table, pairs, table
+from workbench.render import Table, Tabular, pairs, table
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string"}
 """What `read_ledger` gives: a balance that is told nowhere is null."""
@@ -79,14 +79,6 @@ _COLUMNS: Final = (
      "115000", "after the row, in ngwee"),
 )  # fmt: skip
 """A table whose columns are called so needs no layout."""
-SMALLEST: Final = """\
-account,key,occurred_at,amount
-operator:mtn:float,7712345678,2026-10-30 08:15:00,150.00
-operator:mtn:float,7712345679,2026-10-30 09:02:11,85.50
-operator:mtn:float,7712345680,2026-10-31 17:40:00,-60.00
-operator:mtn:float,7712345681,2026-10-31 18:05:37,1200.00
-"""
-"""The smallest ledger, in CSV; amounts are in kwacha, and one below zero goes out."""
 
 
 def ledger_columns() -> Table:
@@ -95,7 +87,7 @@ def ledger_columns() -> Table:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Ledger:
+class Ledger(Tabular):
     """A ledger as it was read."""
 
     name: str
@@ -114,12 +106,6 @@ class Ledger:
     def accounts(self) -> tuple[str, ...]:
         """Those that have rows."""
         return tuple(sorted(self.rows["account"].unique()))
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self._table()._repr_mimebundle_()
 
     def _table(self) -> Table:
         days = self.rows["business_date"]
@@ -188,10 +174,9 @@ class _Taken(NamedTuple):
         """The layout and the header, and the formats of its moments."""
         chosen = None if layout is None else tried_layouts(layout)[0]
         if isinstance(self.content, Path):
-            sources = cell_rows_of(self.content, [chosen] if chosen else _ANY)
-            books = _books(chosen) if chosen else _named_alike(self.name, _first_lines(sources))
+            books = _books(chosen) if chosen else _named_alike(self.name, _first_lines(self.content))
             try:
-                found = recognised(self.name, sources, [books], named=True)
+                found = recognised(self.content, [books], named=True)
             except StatementRefused as wrong:
                 if chosen and "layouts" in wrong.facts:
                     wrong.hint = "The layout of a ledger names the ledger's own headings; one with account, key, "
@@ -256,20 +241,14 @@ def _arrow(name: str, made: Callable[[], pa.Table]) -> pa.Table:
 
 _DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 _ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
-_ANY: Final = [
-    Layout(name="any", columns={"key": "key", "moment": "moment", "amount": "amount"}, dates=_DATES, delimiter=mark)
-    for mark in ",;\t"
-]
-"""By these a file is cut, whose layout follows from what is found."""
-
 
 _Header = tuple[Sequence[str], str | None]
 """Headings, and the delimiter between them."""
 
 
-def _first_lines(sources: Iterable[CellRows]) -> Iterator[_Header]:
+def _first_lines(path: Path) -> Iterator[_Header]:
     """The first line of each reading of a file."""
-    for each in sources:
+    for each in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]):
         for _, cells in islice(each.lines(), 1):
             yield [text_of(cell) for cell in cells], each.delimiter
 

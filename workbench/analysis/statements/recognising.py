@@ -3,10 +3,11 @@
 import itertools
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from workbench.analysis.statements.cells import Cell, error_in, refused, text_of
-from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line
+from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line, cell_rows_of
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 
@@ -14,7 +15,6 @@ HEADER_WITHIN: Final = 50
 """The header is looked for in so many lines."""
 _OF_A_LEDGER: Final = "These are the columns of a ledger: it comes first, and the statements after it."
 _LEDGERS_OWN: Final = {"account", "key", "occurred_at"}
-_DELIMITERS: Final = ",;\t|"
 
 
 class Head(NamedTuple):
@@ -52,14 +52,15 @@ class Found(NamedTuple):
         return (line for line in self.cell_rows.lines() if line[0] > self.line and not _is_stray(line[1], places))
 
 
-def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout], *, named: bool) -> Found:
-    """The one layout and the one header that fit.
+def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
+    """The one layout and the one header that fit a file.
 
     A layout that is `named` by the caller may have further columns in the file; to be recognised, all
     must be known to it. A delimiter that does not cut the file is no reading of it. Raises StatementRefused: no
     layout fits, or several, or a heading stands twice, or the file cannot be cut into cells at all.
     """
-    layouts = tuple(layouts)
+    name, layouts = path.name, tuple(layouts)
+    sources = cell_rows_of(path, [(each.encoding, each.delimiter) for each in layouts])
     heads = [_head(cell_rows) for cell_rows in sources]
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
@@ -68,7 +69,7 @@ def recognised(name: str, sources: Sequence[CellRows], layouts: Iterable[Layout]
     # A reading that fails below the header of its layout is the right one, and tells so when its rows are read.
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
-        raise _unreadable(heads) or _misread(heads, layouts, named=named) or _unknown(name, heads, layouts)
+        raise _unreadable(heads) or _misread(heads, layouts, named=named) or _unknown(path, heads, layouts)
     # Whoever hands over a layout means it, also where a shipped one has the same headings.
     fits = [each for each in fits if LAYOUTS.get(each.layout.name) is not each.layout] or fits
     if len(fits) > 1:
@@ -163,25 +164,27 @@ def _misread(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool)
     return None
 
 
-def _unknown(name: str, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:
+def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:
     """Says the headings found, in the line most like a header, and what parts them from the nearest layout."""
     tried = []
-    for cut in _cuts(heads):
-        compared = {*map(heading_key, cut.headings)}
-        for layout in layouts:
-            likeness = len(compared.intersection(layout.keys.values()))
-            tried.append((likeness, layout.delimiter == cut.delimiter, cut, layout))
-    likeness, _, best, near = max(tried, key=lambda each: each[:2])
-    line, headings = best.line, best.headings
+    for head in (*heads, *_otherwise_cut(path, heads)):
+        delimiter = head.cell_rows.delimiter
+        for line, cells in head.lines:
+            headings = _texts(cells)
+            compared = {*map(heading_key, headings)}
+            for layout in layouts:
+                likeness = len(compared.intersection(layout.keys.values()))
+                tried.append((likeness, layout.delimiter == delimiter, line, headings, delimiter, layout))
+    likeness, _, line, headings, delimiter, near = max(tried, key=lambda each: each[:2])
     if not likeness:
         # The first line of the file, as the way that cuts it into most cells has it.
         line, cells = max((head.lines[0] for head in heads if head.lines), key=lambda line: len(line[1]))
-        headings = tuple(text_of(cell).strip() for cell in cells if cell != "")
+        headings = _texts(cells)
     return refused(
-        name,
+        path.name,
         f"has none of the layouts known ({', '.join(layout.name for layout in layouts)}). "
         f"The headings found in line {line}: {', '.join(text[:40] for text in headings[:40])}."
-        + (f" {_why_not(near, best)}" if likeness else ""),
+        + (f" {_why_not(near, headings, delimiter)}" if likeness else ""),
         hint=_OF_A_LEDGER
         if set(map(heading_key, headings)) >= _LEDGERS_OWN
         else "A first draft of its layout: workbench layout FILE --out mine.toml, or draft_layout(…) in Python; then "
@@ -191,37 +194,28 @@ def _unknown(name: str, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> S
     )
 
 
-class _Cut(NamedTuple):
-    """A line as a header; `delimiter` is what parts its cells, or none in a sheet."""
-
-    line: int
-    headings: tuple[str, ...]
-    delimiter: str | None
+def _texts(cells: Sequence[Cell]) -> tuple[str, ...]:
+    return tuple(text_of(cell).strip() for cell in cells if cell != "")
 
 
-def _cuts(heads: Sequence[Head]) -> Iterator[_Cut]:
-    """Each of the first lines as it was cut; and one that is a single cell, by every delimiter."""
-    for head in heads:
-        delimiter = head.cell_rows.delimiter
-        for line, cells in head.lines:
-            headings = tuple(text_of(cell).strip() for cell in cells if cell != "")
-            yield _Cut(line, headings, delimiter)
-            for mark in _DELIMITERS if delimiter and len(headings) == 1 else "":
-                if mark in headings[0]:
-                    yield _Cut(line, tuple(map(str.strip, headings[0].split(mark))), mark)
+def _otherwise_cut(path: Path, heads: Sequence[Head]) -> Iterator[Head]:
+    """The same lines by delimiters that no layout has: to the others such a file has one column."""
+    if heads[0].cell_rows.kind == "csv":
+        encoding = heads[0].cell_rows.encoding or "utf-8"
+        yield from map(_head, cell_rows_of(path, [(encoding, mark) for mark in ",;\t|"]))
 
 
-def _why_not(layout: Layout, cut: _Cut) -> str:
+def _why_not(layout: Layout, headings: Sequence[str], delimiter: str | None) -> str:
     """What stands between a header and the layout nearest to it."""
-    lacking = layout.lacking({*map(heading_key, cut.headings)})
-    extra = [heading[:40] for heading in cut.headings if heading_key(heading) not in layout.known_headings]
+    lacking = layout.lacking({*map(heading_key, headings)})
+    extra = [heading[:40] for heading in headings if heading_key(heading) not in layout.known_headings]
     parts = [f"lacks {', '.join(lacking)}"] if lacking else []
     parts += [f"has besides {', '.join(extra)}"] if extra else []
-    if cut.delimiter and cut.delimiter != layout.delimiter:
+    if delimiter and delimiter != layout.delimiter:
         whose = f"LAYOUTS[{layout.name!r}]" if LAYOUTS.get(layout.name) is layout else layout.name
         parts.append(
-            f"has {cut.delimiter!r} between its cells and not {layout.delimiter!r}: "
-            f"pass layout=dataclasses.replace({whose}, delimiter={cut.delimiter!r}), "
+            f"has {delimiter!r} between its cells and not {layout.delimiter!r}: "
+            f"pass layout=dataclasses.replace({whose}, delimiter={delimiter!r}), "
             "and if its decimals stand after a comma, decimal=','"
         )
     return f"For {layout.name} it {' and '.join(parts)}."

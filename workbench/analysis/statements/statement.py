@@ -19,20 +19,20 @@ from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, Memo, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
-from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
+from workbench.analysis.statements.dialect import Line, declared_in, digest_of
 from workbench.analysis.statements.fields import IS_OPENING, PIECE, pieces_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import statement_text
 from workbench.errors import StatementRefused
-from workbench.render import Table, pairs
+from workbench.render import Table, Tabular, pairs
 
 _SHOWN_FINDINGS: Final = 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Statement:
+class Statement(Tabular):
     """One file of an operator or a bank, brought to the shape that all have."""
 
     name: str
@@ -53,12 +53,6 @@ class Statement:
     """Where the running balance does not follow: `line`, `expected_minor`, `found_minor`."""
     followed: int = 0
     """In how many rows the running balance was compared with one before it; the first of all counts with them."""
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self._table()._repr_mimebundle_()
 
     def _table(self) -> Table:
         invalid = int(self.rows["problem"].notna().sum())
@@ -179,8 +173,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         raise StatementRefused(f"Give the path of a statement's file, not {path!r}.")
     source, key = Path(path), key_from(phone_key)
     digest = digest_of(source)
-    tried = tried_layouts(layout, layouts)
-    found = recognised(source.name, cell_rows_of(source, tried), tried, named=layout is not None)
+    found = recognised(source, tried_layouts(layout, layouts), named=layout is not None)
     passed = currency and currency.strip().upper()
     said, closing_line = declared_in(source.name, found.layout, found.above, passed)
     account = agreed(source.name, "account", account, said.account, found.layout.account)
