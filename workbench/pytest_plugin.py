@@ -290,18 +290,6 @@ def _depends_on(cause: Choices) -> str:
     return f"your code depends on {' with '.join(f'{name} = {_short(value)}' for name, value in cause.items())}:"
 
 
-def are_possible(gaps: Mapping[str, Any]) -> bool:
-    """Whether the register takes these choices together."""
-    from workbench.domain.gaps import Gaps
-    from workbench.errors import GapRefused
-
-    try:
-        Gaps.chosen(gaps)
-    except GapRefused:
-        return False
-    return True
-
-
 def variations(mode: str) -> tuple[Variation, ...]:
     """What tests run under in a mode, the defaults first.
 
@@ -309,12 +297,13 @@ def variations(mode: str) -> tuple[Variation, ...]:
     """
     from workbench.domain.gaps import REGISTER
 
-    each = [(gap.name, value) for gap in REGISTER for value in gap.alternatives] if mode != "pairwise" else []
-    alone = [Variation(f"{name}={_short(value)}", {name: value}) for name, value in each if are_possible({name: value})]
-    pairs = (
-        [Variation(f"pairs={place:02}", gaps) for place, gaps in enumerate(combinations())] if mode != "each" else []
-    )
-    return (DEFAULT, *alone, *pairs)
+    alone = [
+        Variation(f"{gap.name}={_short(value)}", {gap.name: value}) for gap in REGISTER for value in gap.alternatives
+    ]
+    if mode == "each":
+        return (DEFAULT, *alone)
+    pairs = [Variation(f"pairs={place:02}", gaps) for place, gaps in enumerate(combinations())]
+    return (DEFAULT, *pairs) if mode == "pairwise" else (DEFAULT, *alone, *pairs)
 
 
 def _short(value: "Value") -> str:
@@ -328,11 +317,11 @@ def _short(value: "Value") -> str:
 
 
 def combinations() -> list[Choices]:
-    """So few combinations of all rows that each possible pair of their values is in one of them; always the same.
+    """So few combinations of all rows that each pair of their values is in one of them; always the same.
 
     Raises ExtraMissing: the library that finds them is not installed.
     """
-    from workbench.domain.gaps import EXCLUDED, REGISTER
+    from workbench.domain.gaps import REGISTER
     from workbench.extras import extras_named
 
     with extras_named():
@@ -341,17 +330,8 @@ def combinations() -> list[Choices]:
     values = {gap.name: (gap.default, *gap.alternatives) for gap in REGISTER if gap.alternatives}
     # By their places: the library orders by the text of what it is given.
     places = {name: list(range(len(those))) for name, those in values.items()}
-
-    def is_value(name: str, value: "Value") -> dict[str, Any]:
-        return {"operator": "eq", "left": name, "value": values[name].index(value)}
-
-    never = [
-        {"operator": "and", "conditions": [is_value(each.name, each.value), is_value(each.other, each.other_value)]}
-        for each in EXCLUDED
-    ]
-    constraints = [{"operator": "not", "condition": each} for each in never]
     # The other criterion finds as few and takes ten times as long.
-    rows = make(places, criterion=criteria.simple, constraints=constraints)
+    rows = make(places, criterion=criteria.simple)
     return [{name: those[row[name]] for name, those in values.items() if row[name]} for row in rows]
 
 
@@ -396,11 +376,9 @@ class _Varying:
 
     @staticmethod
     def _is_settled(item: pytest.Item) -> bool:
-        """Whether the test's own marker leaves nothing of a variation to switch, or nothing that is possible."""
+        """Whether the test's own marker leaves nothing of a variation to switch."""
         variation, own = _variation_of(item), Options.of(item).gaps
-        if variation is None or variation is DEFAULT or not own:
-            return False
-        return {*variation.gaps} <= {*own} or not are_possible({**variation.gaps, **own})
+        return variation not in (None, DEFAULT) and bool(own) and {*variation.gaps} <= {*own}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.nodeid in self._of:
@@ -483,8 +461,6 @@ def _fails_under(item: pytest.Item, nextitem: pytest.Item | None, gaps: Choices)
     """Whether a test fails, run once more with these choices and without a report."""
     from _pytest.runner import runtestprotocol
 
-    if not are_possible(gaps):
-        return False
     params: dict[str, Any] = vars(item)["callspec"].params
     kept = params[GAPS]
     params[GAPS] = Variation(kept.id, gaps)
