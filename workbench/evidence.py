@@ -10,10 +10,10 @@ from functools import cached_property
 from http import HTTPStatus
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from workbench.domain.gaps import REGISTER, Gap, Value, written
+from workbench.domain.gaps import REGISTER, Gap, Value, rows_named, written
 from workbench.domain.masking import shortened
 from workbench.domain.phones import COUNTRY_CODE, EVERY_OPERATOR, WITHOUT_WALLET, operator_named, operator_of
 from workbench.domain.signatures import SCHEMES
@@ -41,6 +41,7 @@ class Other(NamedTuple):
 Shown: TypeAlias = Value | Other | None
 """The value of a row that an exchange shows; None if it shows none."""
 Body: TypeAlias = dict[str, Any]
+T = TypeVar("T")
 
 
 class Seen:
@@ -153,6 +154,12 @@ def _number(value: object) -> Decimal | None:
 _DIGITS = 12
 
 
+def _offered(row: str, kind: type[T]) -> list[T]:
+    """The values of a row."""
+    (gap,) = rows_named([row])
+    return [each for each in (gap.default, *gap.alternatives) if isinstance(each, kind)]
+
+
 # What one exchange shows
 
 Shows: TypeAlias = Callable[[Seen], Shown]
@@ -239,7 +246,6 @@ _EXTRA: Final = " ".join(
 _SHORT, _LONG = {*EVERY_OPERATOR}, {each.long_id for each in EVERY_OPERATOR.values()}
 _TAKEN: Final = {prefix for each in EVERY_OPERATOR.values() for prefix in each.prefixes} - {*WITHOUT_WALLET}
 _NONE, _AMOUNT_LEAST, _LEAST, _MOST, _AMOUNT_MOST = map(Decimal, ("0", "0.01", "1", "20000", "9999999999.99"))
-_TIMEOUTS: Final = (60, 180, 300, 600)
 _NEAR_S: Final = 5
 
 
@@ -317,7 +323,7 @@ def _prompt_timeout(seen: Seen) -> Shown:
         ends = _number(_within(each, "next_action", "ussd_prompt").get("expires_at"))
         if ends is not None:
             lasts = float(ends) - begun_s
-            near = [each for each in _TIMEOUTS if abs(lasts - each) <= _NEAR_S]
+            near = [each for each in _offered("prompt_timeout_s", int) if abs(lasts - each) <= _NEAR_S]
             return near[0] if near else Other(f"{lasts:.0f} s")
     return None
 
@@ -541,9 +547,6 @@ def _accounts(traffic: Sequence[Seen]) -> Found:
         yield "token_credentials", "one_account", strangers[-1]
 
 
-_KEPT_S: Final = (21_600, 86_400, 2_592_000)
-
-
 def _keys(traffic: Sequence[Seen]) -> Found:
     """A key that was used again: for the same, for something else, and after how long."""
     first: dict[tuple[str, str], Seen] = {}
@@ -573,19 +576,14 @@ def _retained(waited: Sequence[tuple[float, bool, str]]) -> Found:
     """The one time that is no shorter than each after which a key was known, and no longer than where it was not."""
     known = max((after_s for after_s, again, _ in waited if again), default=0)
     forgotten = min((after_s for after_s, again, _ in waited if not again), default=float("inf"))
-    fits = [each for each in _KEPT_S if known - _NEAR_S <= each <= forgotten + _NEAR_S]
-    if len(fits) < len(_KEPT_S) and waited:
+    offered = _offered("idempotency_retention_s", int)
+    fits = [each for each in offered if known - _NEAR_S <= each <= forgotten + _NEAR_S]
+    if len(fits) < len(offered) and waited:
         between = f"from {known:.0f} s to {forgotten:.0f} s"
         only = fits[0] if len(fits) == 1 else None
         yield "idempotency_retention_s", only if fits else Other(between), waited[-1][2]
 
 
-_SCHEDULES: Final = tuple(
-    value
-    for gap in REGISTER
-    for value in (gap.default, *gap.alternatives)
-    if gap.name == "retry_schedule_s" and isinstance(value, tuple)
-)
 _GAVE_UP_S: Final = 2 * 86_400
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
 """A first wait between these is neither the schedule's 5 s nor its 1800 s."""
@@ -635,7 +633,7 @@ def _schedule(tries: Sequence[Seen], ended_s: float) -> Shown:
         near = all(0.8 * one - _NEAR_S <= wait <= 1.2 * one + _NEAR_S for wait, one in zip(waits, due, strict=False))
         return near and (len(waits) == len(due) if is_over else len(waits) <= len(due))
 
-    found = [each for each in _SCHEDULES if fits(each)]
+    found = [each for each in _offered("retry_schedule_s", tuple) if fits(each)]
     if len(found) == 1:
         return found[0]
     return None if found else Other("waits of " + written([round(each) for each in waits]))
