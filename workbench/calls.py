@@ -114,9 +114,7 @@ class Calls:
         it is not what the interface describes.
         """
         content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
-        sent = {**self.always, **(headers or {})}
-        if content is not None:
-            sent["Content-Type"] = "application/json"
+        sent = {**self.always, **(headers or {}), **({} if content is None else {"Content-Type": "application/json"})}
         bearer = str(self.key) if key is None else key
         if bearer and not basic:
             sent["Authorization"] = f"Bearer {bearer}"
@@ -132,11 +130,7 @@ class Calls:
                 method, _url(url), content=content, params=query, headers=httpx.Headers(sent, "utf-8"), auth=auth
             )
         except httpx.TransportError as error:
-            sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            raise ServiceUnreachable(
-                f"{method} {mask(url)} got no response: {str(error).rstrip('.') or type(error).__name__}.",
-                hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
-            ) from error
+            raise _unreachable(method, url, error) from error
         self.is_sandbox = "Sandbox-Provenance" in response.headers
         if not response.is_success:
             raise error_from(response)
@@ -152,6 +146,13 @@ class Calls:
                 hint="Use a key that begins with sk_test_ or pk_test_. To move real money, use "
                 "PaymentsClient(…, allow_live=True).",
             )
+
+
+def _unreachable(method: str, url: str, error: httpx.TransportError) -> ServiceUnreachable:
+    sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+    why = str(error).rstrip(".") or type(error).__name__
+    hint = "Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME
+    return ServiceUnreachable(f"{method} {mask(url)} got no response: {why}.", hint=hint)
 
 
 def invalid(message: str, param: str | None = None, *, hint: str = "") -> InvalidRequest:

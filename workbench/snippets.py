@@ -60,18 +60,12 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     method, (path, _, query_text) = method.upper(), path.partition("?")
     in_path = parse_qs(query_text, keep_blank_values=True)
     asked = {**{name: each[0] if len(each) == 1 else each for name, each in in_path.items()}, **(query or {})}
-    sent = {
-        name: _CONTROL.sub(" ", mask_secrets(value))
-        for name, value in (headers or {}).items()
-        if name.lower() not in {"authorization", "host", "content-length"}
-    }
     value, content = _body(body, path)
-    if value is not None and not any(map(_is_content_type, sent)):
-        sent[_CONTENT_TYPE] = "application/json"
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
     request = Request(
-        method, mask_secrets(path), value, content, _hidden(asked), sent, scheme or usual, key, base_url.rstrip("/")
-    )
+        method, mask_secrets(path), value, content, _hidden(asked), _sent(headers or {}, has_body=value is not None),
+        scheme or usual, key, base_url.rstrip("/"),
+    )  # fmt: skip
     raw = _httpx(request)
     return Snippet(*map(_noted, (_typed(request) or raw, raw, _curl(request))))
 
@@ -202,6 +196,17 @@ class Request(NamedTuple):
     scheme: str
     key: str
     base_url: str
+
+
+def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
+    """The headers that are written down: a credential is of the key, a length and a host of whatever sends."""
+    sent = {
+        name: _CONTROL.sub(" ", mask_secrets(value))
+        for name, value in headers.items()
+        if name.lower() not in {"authorization", "host", "content-length"}
+    }
+    typed = has_body and not any(map(_is_content_type, sent))
+    return {**sent, _CONTENT_TYPE: "application/json"} if typed else sent
 
 
 def _is_content_type(name: str) -> bool:
