@@ -4,7 +4,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from http import HTTPStatus
@@ -19,7 +18,7 @@ from workbench.domain.phones import COUNTRY_CODE, EVERY_OPERATOR, WITHOUT_WALLET
 from workbench.domain.signatures import SCHEMES
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import InvalidRequest, TrafficRefused
-from workbench.har import Recorded, files_of, recorded
+from workbench.har import Recorded, files_of, moment_s, recorded
 from workbench.render import Table, table
 from workbench.sandbox.operations import OPERATIONS, Operation
 
@@ -48,9 +47,7 @@ class Seen:
     """An exchange of the interface, or a webhook, with its bodies."""
 
     def __init__(self, exchange: Recorded, operation: Operation | None) -> None:
-        self.place, self.url, self.status = exchange.place, exchange.url, exchange.status
-        self.at_s = exchange.at_s or 0.0
-        """Seconds since 1970; 0 where the recording does not say."""
+        self.place, self.url, self.status, self.at_s = exchange.place, exchange.url, exchange.status, exchange.at_s
         self.operation = operation
         self.id = operation.id if operation else WEBHOOK
         self.sent, self.got = exchange.request.headers, exchange.response.headers
@@ -317,7 +314,7 @@ def _channel(seen: Seen) -> Shown:
 
 def _prompt_timeout(seen: Seen) -> Shown:
     is_event = seen.id == WEBHOOK
-    begun_s = _time(seen.asked) if is_event else seen.at_s
+    begun_s = _time_s(seen.asked) if is_event else seen.at_s
     asks = str(seen.asked.get("type", "")).endswith("requires_action") if is_event else seen.ok
     for each in seen.objects if asks and begun_s else ():
         ends = _number(_within(each, "next_action", "ussd_prompt").get("expires_at"))
@@ -328,12 +325,8 @@ def _prompt_timeout(seen: Seen) -> Shown:
     return None
 
 
-def _time(event: Body) -> float:
-    """When an event happened, in seconds since 1970; 0 where it does not say."""
-    try:
-        return datetime.fromisoformat(str(event.get("timestamp") or event.get("time"))).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
+def _time_s(event: Body) -> float:
+    return moment_s(str(event.get("timestamp") or event.get("time")))
 
 
 def _late(seen: Seen) -> Shown:
@@ -644,7 +637,7 @@ def _order(traffic: Sequence[Seen]) -> Found:
     newest: dict[object, float] = {}
     known = set()
     for seen in traffic:
-        at_s, about = _time(seen.asked), next((each["id"] for each in seen.objects), None)
+        at_s, about = _time_s(seen.asked), next((each["id"] for each in seen.objects), None)
         if seen.id != WEBHOOK or not at_s or about is None or not seen.ok:
             continue
         same = (about, str(seen.asked.get("type")), at_s)
