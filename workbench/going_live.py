@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
@@ -15,7 +14,7 @@ from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_
 from workbench.errors import CheckLiveRefused
 from workbench.har import TRACE
 from workbench.register import GapRow, relied_on
-from workbench.render import Table, bundle, table
+from workbench.render import Table, bundle, page, table
 from workbench.resources import notebook_name
 from workbench.visible import visible
 
@@ -27,15 +26,6 @@ HOSTS, ROWS, EXAM, WATCH, CUSTOMERS = TOPICS = (
     "Hosts and keys", "What is still guessed", "The exam", "What to watch", "What is stored of customers",
 )  # fmt: skip
 _COLUMNS: Final = ("state", "what", "why", "how to check")
-_STYLE: Final = (
-    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;"
-    "padding:0 1rem}table{border-collapse:collapse;table-layout:fixed;width:100%;margin:1.5rem 0}"
-    "caption{text-align:left;font-weight:600}"
-    "th,td{border-bottom:1px solid #767676;padding:.35rem .6rem;vertical-align:top;overflow-wrap:anywhere}"
-    "th:first-child,td:first-child{width:5rem;white-space:nowrap}td:nth-child(2){font-weight:600}"
-    "@media(max-width:48rem){th{display:none}tr,tbody,td,table,caption{display:block}td,td:first-child{width:auto;"
-    "border:0;padding:.1rem 0}tr{border-bottom:1px solid #767676;padding:.6rem 0}}"
-)
 _MOST_BYTES: Final = 256 << 20
 
 
@@ -160,12 +150,7 @@ class Checklist(tuple[Item, ...]):
     def html(self) -> str:
         """A page to read offline: one file, no script."""
         tables = "\n".join(each.html() for each in self._tables())
-        return (
-            f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Before you go live</title>\n'
-            f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>Before you go live</h1>\n"
-            f"<p>{escape(self.summary)}.</p>\n{tables}\n</main>\n</body>\n</html>\n"
-        )
+        return page("Before you go live", f"<h1>Before you go live</h1>\n<p>{self.summary}.</p>\n{tables}\n")
 
     def _tables(self) -> list[Table]:
         return [
