@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 """A row of `GET /sandbox/gaps`."""
 
-COLUMNS: Final = ("section", "name", "shows", "does", "else", "why", "code", "notebook")
-_HEADINGS: Final = (
-    "section", "name", "what the interface shows", "what the sandbox does", "what else it may do", "why",
-    "where in the code", "notebook",
-)  # fmt: skip
+COLUMNS: Final = {
+    "section": "section", "name": "name", "shows": "what the interface shows", "does": "what the sandbox does",
+    "else": "what else it may do", "why": "why", "code": "where in the code", "notebook": "notebook",
+}  # fmt: skip
+"""Column → its heading."""
 _CAPTION: Final = "What the interface leaves open"
 _DOES, _ELSE, _LINES, _CARD = 36, 33, 3, 68
 """The widths of the texts in a terminal of 80 columns, and how many lines a cell of the table has at most."""
@@ -165,8 +165,8 @@ class GapRows(list[GapRow]):
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         cells = ([row.cells[name] for name in COLUMNS] for row in self)
-        section, *others = _HEADINGS
-        headings = [Column(section, link=f"{self._page}#section-{{}}"), *map(Column, others)]
+        links = {"section": f"{self._page}#section-{{}}"}
+        headings = [Column(heading, link=links.get(name, "")) for name, heading in COLUMNS.items()]
         return bundle(repr(self), table(_CAPTION, headings, cells).html())
 
 
