@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from http import HTTPStatus
@@ -19,7 +20,7 @@ from workbench.domain.signatures import SCHEMES
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import InvalidRequest, TrafficRefused
 from workbench.har import Recorded, files_of, moment_s, recorded
-from workbench.render import Table, table
+from workbench.render import Table, Tabular, table
 from workbench.sandbox.operations import OPERATIONS, Operation
 
 WEBHOOK: Final = "webhook"
@@ -722,7 +723,8 @@ def _told(value: Value | Other) -> Any:  # noqa: ANN401  a JSON value
     return value.what if isinstance(value, Other) else list(value) if isinstance(value, tuple) else value
 
 
-class Evidence(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Evidence(Tabular):
     """What some files say of the whole register."""
 
     findings: tuple[Finding, ...]
@@ -744,17 +746,11 @@ class Evidence(NamedTuple):
     def only(self, names: Iterable[str]) -> "Evidence":
         """Those of some rows."""
         chosen = {*names}
-        return self._replace(findings=tuple(each for each in self.findings if each.gap.name in chosen))
+        return replace(self, findings=tuple(each for each in self.findings if each.gap.name in chosen))
 
     def as_records(self) -> list[dict[str, Any]]:
         """A finding a row, as JSON types."""
         return [each.as_record() for each in self.findings]
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self._table()._repr_mimebundle_()
 
     def _table(self) -> Table:
         more = ", and there were more than are looked at" if self.left_out else ""

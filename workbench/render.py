@@ -8,7 +8,7 @@ from html import escape
 from io import BytesIO
 from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from workbench.errors import ExtraMissing
 from workbench.visible import visible
@@ -151,8 +151,8 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     return Table(caption, made, tuple(tuple(row) for row in rows))
 
 
-class Rows(list[dict[str, Any]]):
-    """Dicts that show themselves as a table."""
+class Tabular:
+    """What shows itself as its table."""
 
     def _table(self) -> Table:
         raise NotImplementedError

@@ -51,7 +51,7 @@ from workbench.analysis.statements.statement import (
 )
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
-from workbench.render import Table, pairs, table
+from workbench.render import Table, Tabular, pairs, table
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string"}
 """What `read_ledger` gives: a balance that is told nowhere is null."""
@@ -95,7 +95,7 @@ def ledger_columns() -> Table:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Ledger:
+class Ledger(Tabular):
     """A ledger as it was read."""
 
     name: str
@@ -114,12 +114,6 @@ class Ledger:
     def accounts(self) -> tuple[str, ...]:
         """Those that have rows."""
         return tuple(sorted(self.rows["account"].unique()))
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self._table()._repr_mimebundle_()
 
     def _table(self) -> Table:
         days = self.rows["business_date"]

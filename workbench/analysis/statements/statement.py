@@ -26,13 +26,13 @@ from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
 from workbench.domain.money import statement_text
 from workbench.errors import StatementRefused
-from workbench.render import Table, pairs
+from workbench.render import Table, Tabular, pairs
 
 _SHOWN_FINDINGS: Final = 3
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Statement:
+class Statement(Tabular):
     """One file of an operator or a bank, brought to the shape that all have."""
 
     name: str
@@ -53,12 +53,6 @@ class Statement:
     """Where the running balance does not follow: `line`, `expected_minor`, `found_minor`."""
     followed: int = 0
     """In how many rows the running balance was compared with one before it; the first of all counts with them."""
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self._table()._repr_mimebundle_()
 
     def _table(self) -> Table:
         invalid = int(self.rows["problem"].notna().sum())
