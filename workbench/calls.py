@@ -46,9 +46,8 @@ class Latencies:
     """How long each of the latest responses took, by its Request-Id, and its request; kept in memory alone."""
 
     def __init__(self, kept: int = 1000) -> None:
-        self._kept = kept
-        self._ms: dict[str, int] = {}
-        self._requests: dict[str, httpx.Request] = {}
+        self._most = kept
+        self._kept: dict[str, tuple[int, httpx.Request]] = {}
 
     def watch(self, client: httpx.Client) -> None:
         """Measure this client's requests from now on, up to the headers of the response."""
@@ -57,11 +56,11 @@ class Latencies:
 
     def of(self, request_id: str) -> int | None:
         """Whole milliseconds; None for another client's response, or one that is no longer kept."""
-        return self._ms.get(request_id)
+        return self._kept[request_id][0] if request_id in self._kept else None
 
     def request_of(self, request_id: str) -> httpx.Request | None:
         """What was sent, unmasked; None for another client's, or one that is no longer kept."""
-        return self._requests.get(request_id)
+        return self._kept[request_id][1] if request_id in self._kept else None
 
     def _start(self, request: httpx.Request) -> None:
         # Calls of /sandbox are in no trace, nor is what only looks, and a board makes many.
@@ -72,11 +71,9 @@ class Latencies:
         request_id = response.headers.get("Request-Id")
         started = response.request.extensions.get(_STARTED)
         if request_id is not None and started is not None:
-            self._ms[request_id] = round((time.perf_counter() - started) * 1000)
-            self._requests[request_id] = response.request
-        if len(self._ms) > self._kept:
-            oldest = next(iter(self._ms))
-            del self._ms[oldest], self._requests[oldest]
+            self._kept[request_id] = round((time.perf_counter() - started) * 1000), response.request
+        if len(self._kept) > self._most:
+            del self._kept[next(iter(self._kept))]
 
 
 class Calls:
