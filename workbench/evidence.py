@@ -178,7 +178,7 @@ def _tried(
     asks: Callable[[Seen], object] = lambda _: True,
     by: Container[int] = (400, 422),
 ) -> Shows:
-    """One value if what some exchanges ask for is taken, another if it is refused by a status, naming one of these."""
+    """`taken` if what an exchange `asks` for was, `refused` if it was by a status, in words with one of the `names`."""
 
     def shows(seen: Seen) -> Shown:
         if not asks(seen):
@@ -193,7 +193,7 @@ def _formed(
     forms: Mapping[Value, Callable[[Body], object]],
     of: Callable[[Seen], Body] = lambda seen: seen.body if seen.ok else {},
 ) -> Shows:
-    """The value whose form the body of a success has, or of something else."""
+    """The value whose form a body has: that of a success, unless it is another."""
 
     def shows(seen: Seen) -> Shown:
         body = of(seen)
@@ -215,9 +215,9 @@ def _members(body: Body) -> Other:
 
 
 def _states(
-    added: str, default: str, known: str, objects: Callable[[Seen], list[Body]], is_default: Callable[[Body], object]
+    added: str, default: str, objects: Callable[[Seen], list[Body]], is_default: Callable[[Body], object], *, known: str
 ) -> Shows:
-    """The value whose name is a state that it adds, or that at which there was another state in its place."""
+    """The value that adds a state of its own name, or the `default`, where something else stands for that state."""
 
     def shows(seen: Seen) -> Shown:
         for each in objects(seen):
@@ -422,12 +422,13 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("operator_mismatch", _PAYS,
          _tried("accepted", "refused", "provider", "channel", asks=lambda seen: seen.is_mixed)),
     Sign("intent_states", "",
-         _states("failed", "retryable", "requires_payment_method requires_action processing succeeded canceled",
-                 lambda seen: seen.intents,
-                 lambda each: each.get("status") == "requires_payment_method" and each.get("last_payment_error"))),
+         _states("failed", "retryable", lambda seen: seen.intents,
+                 lambda each: each.get("status") == "requires_payment_method" and each.get("last_payment_error"),
+                 known="requires_payment_method requires_action processing succeeded canceled")),
     Sign("charge_states", "",
-         _states("expired", "three", "pending succeeded failed", lambda seen: seen.charges,
-                 lambda each: each.get("status") == "failed" and each.get("failure_code") == "prompt_timeout")),
+         _states("expired", "three", lambda seen: seen.charges,
+                 lambda each: each.get("status") == "failed" and each.get("failure_code") == "prompt_timeout",
+                 known="pending succeeded failed")),
     Sign("prompt_timeout_s", f"confirmPaymentIntent {WEBHOOK}", _prompt_timeout),
     Sign("late_success", "", _late),
     Sign("confirm_with_money_in_suspense", "confirmPaymentIntent", _with_suspense),
