@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from workbench.lab.desk import Desk
     from workbench.pictures import Pictures
     from workbench.sandbox.engine import Engine
+    from workbench.sandbox.store import Settings
 
 APP_URL = "http://testserver/webhooks"
 """Where a merchant's application of this process is called, unless another address is given."""
@@ -56,6 +57,23 @@ class Served(Closing):
 
     def __repr__(self) -> str:
         return f"Served({self.base_url!r}, {self.secret_key!r}, {self.publishable_key!r})"
+
+
+def _settings(
+    seed: int | str | None, store: str | Path | None, start: datetime | None, gaps: Mapping[str, object] | None
+) -> "Settings":
+    from workbench.sandbox.store import Settings
+
+    if start is not None and (not isinstance(start, datetime) or start.tzinfo is None):
+        message = f"start must be an aware datetime, such as datetime(2026, 1, 5, 6, tzinfo=UTC), not {start!r}"
+        raise ValueError(message)
+    if not isinstance(seed, int | str | None):
+        message = f"seed must be an int or a string, not {seed!r}"
+        raise TypeError(message)
+    return Settings(
+        path=None if store is None else Path(store), seed=None if seed is None else str(seed),
+        start_ms=None if start is None else milliseconds(start), gaps=Gaps.chosen(gaps),
+    )  # fmt: skip
 
 
 class Workbench(Session):
@@ -94,41 +112,20 @@ class Workbench(Session):
     ) -> None:
         # The server's half takes a quarter of a second to load, which `connect` does without.
         from workbench.sandbox.engine import Engine, InProcess
-        from workbench.sandbox.store import Settings
 
-        if start is not None and (not isinstance(start, datetime) or start.tzinfo is None):
-            message = f"start must be an aware datetime, such as datetime(2026, 1, 5, 6, tzinfo=UTC), not {start!r}"
-            raise ValueError(message)
-        if not isinstance(seed, int | str | None):
-            message = f"seed must be an int or a string, not {seed!r}"
-            raise TypeError(message)
-        choices = Gaps.chosen(gaps)
-        receiver = Receiver(
-            now=lambda: engine.store.now_ms() / 1000,
-            tolerance_s=choices.signature_tolerance_s,
-            types=types_of(choices.event_types),
+        settings = _settings(seed, store, start, gaps)
+        choices = settings.gaps
+        tolerance_s, types = choices.signature_tolerance_s, types_of(choices.event_types)
+        self._within = Receiver(
+            now=lambda: engine.store.now_ms() / 1000, tolerance_s=tolerance_s, types=types,
             scheme=choices.signature_scheme,
-        )
-        engine = Engine(
-            Settings(
-                path=None if store is None else Path(store),
-                seed=None if seed is None else str(seed),
-                start_ms=None if start is None else milliseconds(start),
-                gaps=choices,
-            ),
-            mounted={MERCHANT_HOST: receiver},
-            raise_bugs=True,
-        )
+        )  # fmt: skip
+        engine = Engine(settings, mounted={MERCHANT_HOST: self._within}, raise_bugs=True)
+        keys = engine.store.key("secret"), engine.store.key("publishable")
         watchers = Watchers()
-        super().__init__(
-            IN_PROCESS_URL,
-            engine.store.key("secret"),
-            engine.store.key("publishable"),
-            transport=InProcess(engine, watchers),
-            watchers=watchers,
-            in_force=choices.changed(),
-        )
-        self._engine, self._within = engine, receiver
+        transport = InProcess(engine, watchers)
+        super().__init__(IN_PROCESS_URL, *keys, transport=transport, watchers=watchers, in_force=choices.changed())
+        self._engine = engine
         if account := engine.store.credentials:
             self.email, self.password = account.email, Secret(account.password)
         self.closing.callback(engine.close)
@@ -183,12 +180,10 @@ class Workbench(Session):
         if self._engine is None:
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
         serving = self.closing.enter_context(ExitStack())
-        base_url = serving.enter_context(
-            self._engine.listening(
-                port, allow_hosts=allow_hosts, allow_origins=allow_origins, after_each=self.watchers.notify
-            )
+        listening = self._engine.listening(
+            port, allow_hosts=allow_hosts, allow_origins=allow_origins, after_each=self.watchers.notify
         )
-        return Served(base_url, self.secret_key, self.publishable_key, serving)
+        return Served(serving.enter_context(listening), self.secret_key, self.publishable_key, serving)
 
     def deliver_to(self, app: object, url: str | None = None) -> None:
         """Post events to `app`, a WSGI or ASGI application of this process, at `url`: as a server would, with no port.
@@ -361,15 +356,9 @@ class Workbench(Session):
         from workbench.analysis.simulate import simulate
 
         return simulate(
-            self,
-            payments=payments,
-            days=days,
-            seed=seed,
-            out=out,
-            breaks=breaks,
-            traffic=traffic,
-            show_progress=show_progress,
-        )
+            self, payments=payments, days=days, seed=seed,
+            out=out, breaks=breaks, traffic=traffic, show_progress=show_progress,
+        )  # fmt: skip
 
     # To look at: each thing is there once, however often it is shown. Widgets are loaded when they are shown.
 

@@ -46,9 +46,8 @@ class Latencies:
     """How long each of the latest responses took, by its Request-Id, and its request; kept in memory alone."""
 
     def __init__(self, kept: int = 1000) -> None:
-        self._kept = kept
-        self._ms: dict[str, int] = {}
-        self._requests: dict[str, httpx.Request] = {}
+        self._most = kept
+        self._kept: dict[str, tuple[int, httpx.Request]] = {}
 
     def watch(self, client: httpx.Client) -> None:
         """Measure this client's requests from now on, up to the headers of the response."""
@@ -57,11 +56,11 @@ class Latencies:
 
     def of(self, request_id: str) -> int | None:
         """Whole milliseconds; None for another client's response, or one that is no longer kept."""
-        return self._ms.get(request_id)
+        return self._kept[request_id][0] if request_id in self._kept else None
 
     def request_of(self, request_id: str) -> httpx.Request | None:
         """What was sent, unmasked; None for another client's, or one that is no longer kept."""
-        return self._requests.get(request_id)
+        return self._kept[request_id][1] if request_id in self._kept else None
 
     def _start(self, request: httpx.Request) -> None:
         # Calls of /sandbox are in no trace, nor is what only looks, and a board makes many.
@@ -72,11 +71,9 @@ class Latencies:
         request_id = response.headers.get("Request-Id")
         started = response.request.extensions.get(_STARTED)
         if request_id is not None and started is not None:
-            self._ms[request_id] = round((time.perf_counter() - started) * 1000)
-            self._requests[request_id] = response.request
-        if len(self._ms) > self._kept:
-            oldest = next(iter(self._ms))
-            del self._ms[oldest], self._requests[oldest]
+            self._kept[request_id] = round((time.perf_counter() - started) * 1000), response.request
+        if len(self._kept) > self._most:
+            del self._kept[next(iter(self._kept))]
 
 
 class Calls:
@@ -114,9 +111,7 @@ class Calls:
         it is not what the interface describes.
         """
         content = None if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
-        sent = {**self.always, **(headers or {})}
-        if content is not None:
-            sent["Content-Type"] = "application/json"
+        sent = {**self.always, **(headers or {}), **({} if content is None else {"Content-Type": "application/json"})}
         bearer = str(self.key) if key is None else key
         if bearer and not basic:
             sent["Authorization"] = f"Bearer {bearer}"
@@ -132,11 +127,7 @@ class Calls:
                 method, _url(url), content=content, params=query, headers=httpx.Headers(sent, "utf-8"), auth=auth
             )
         except httpx.TransportError as error:
-            sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            raise ServiceUnreachable(
-                f"{method} {mask(url)} got no response: {str(error).rstrip('.') or type(error).__name__}.",
-                hint="Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME,
-            ) from error
+            raise _unreachable(method, url, error) from error
         self.is_sandbox = "Sandbox-Provenance" in response.headers
         if not response.is_success:
             raise error_from(response)
@@ -152,6 +143,13 @@ class Calls:
                 hint="Use a key that begins with sk_test_ or pk_test_. To move real money, use "
                 "PaymentsClient(…, allow_live=True).",
             )
+
+
+def _unreachable(method: str, url: str, error: httpx.TransportError) -> ServiceUnreachable:
+    sent_nothing = method == "GET" or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+    why = str(error).rstrip(".") or type(error).__name__
+    hint = "Nothing was changed." if sent_nothing else _UNKNOWN_OUTCOME
+    return ServiceUnreachable(f"{method} {mask(url)} got no response: {why}.", hint=hint)
 
 
 def invalid(message: str, param: str | None = None, *, hint: str = "") -> InvalidRequest:

@@ -81,26 +81,20 @@ class Listed(Resource, Generic[T]):
 
         Where the service numbers its pages, the one of the number `page`, from 1.
         """
-        return self._listed(limit, starting_after, ending_before, page)
+        return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before)
 
     def each(self) -> Iterator[T]:
         """Every object, newest first, page after page; those that arrive meanwhile are not among them."""
         return self._every()
 
-    def _listed(
-        self,
-        limit: int,
-        starting_after: str | None = None,
-        ending_before: str | None = None,
-        page: int | None = None,
-        **filters: str | None,
-    ) -> wire.List[T]:
-        cursors = {"starting_after": starting_after, "ending_before": ending_before}
-        query = {name: checked_text(name, value) for name, value in {**cursors, **filters}.items() if value is not None}
+    def _listed(self, limit: int, page: int | None, **asked: str | None) -> wire.List[T]:
+        query = {name: checked_text(name, value) for name, value in asked.items() if value is not None}
         numbered = self._client.pagination == "page"
-        if misplaced := [*cursors.keys() & query.keys()] if numbered else ["page"] * (page is not None):
+        misplaced = _CURSORS & query.keys() if numbered else {"page"} if page is not None else set()
+        if misplaced:
+            name = min(misplaced)
             there = "numbers of pages, `page`" if numbered else "the ids of rows, `starting_after`"
-            raise invalid(f"{misplaced[0]} does not work here: this service pages its lists by {there}.", misplaced[0])
+            raise invalid(f"{name} does not work here: this service pages its lists by {there}.", name)
         if not numbered:
             return self._send("GET", self._page, query={"limit": str(limit), **query})
         place = {"page": str(page or 1), "per_page": str(limit)}
@@ -113,7 +107,7 @@ class Listed(Resource, Generic[T]):
         number = 1 if self._client.pagination == "page" else None
         seen = set[str]()
         while True:
-            page = self._listed(100, after, page=number, **filters)
+            page = self._listed(100, number, starting_after=after, **filters)
             yield from (each for each in page.data if each.id not in seen)
             if not page.has_more:
                 return
@@ -122,6 +116,9 @@ class Listed(Resource, Generic[T]):
             else:
                 number += 1
                 seen.update(each.id for each in page.data)
+
+
+_CURSORS: Final = {"starting_after", "ending_before"}
 
 
 def _numbered(page: type[wire.List[T]]) -> type[wire.NumberedList[T]]:
@@ -348,7 +345,7 @@ class Refunds(Listed[wire.Refund]):
         charge: str | None = None,
     ) -> wire.List[wire.Refund]:
         """A page, newest first; of one `charge`, if named."""
-        return self._listed(limit, starting_after, ending_before, page, charge=charge)
+        return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before, charge=charge)
 
     def each(self, *, charge: str | None = None) -> Iterator[wire.Refund]:
         """Every refund, newest first; of one `charge`, if named."""
@@ -429,8 +426,8 @@ class Events(Listed[wire.Event]):
         Of one `type` or a family such as `charge.*`; of the moment `created_since`, such as
         `2026-01-05T06:00:00Z`, and later; in which the text `search` stands, or of a number that ends so.
         """
-        filters = {"type": type, "created_since": created_since, "search": search}
-        return self._listed(limit, starting_after, ending_before, page, **filters)
+        cursors = {"starting_after": starting_after, "ending_before": ending_before}
+        return self._listed(limit, page, **cursors, type=type, created_since=created_since, search=search)
 
     def each(
         self,
@@ -464,8 +461,8 @@ class Deliveries(Listed[wire.Delivery]):
         endpoint: str | None = None,
     ) -> wire.List[wire.Delivery]:
         """A page, newest first; in one `status` or several, separated by commas, of one `event`, to one `endpoint`."""
-        filters = {"status": status, "event": event, "endpoint": endpoint}
-        return self._listed(limit, starting_after, ending_before, page, **filters)
+        cursors = {"starting_after": starting_after, "ending_before": ending_before}
+        return self._listed(limit, page, **cursors, status=status, event=event, endpoint=endpoint)
 
     def each(
         self, *, status: str | None = None, event: str | None = None, endpoint: str | None = None

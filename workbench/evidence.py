@@ -3,28 +3,29 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from http import HTTPStatus
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from workbench.domain.gaps import REGISTER, Gap, Value, written
+from workbench.domain.gaps import REGISTER, Gap, Value, rows_named, written
 from workbench.domain.masking import shortened
 from workbench.domain.phones import COUNTRY_CODE, EVERY_OPERATOR, WITHOUT_WALLET, operator_named, operator_of
 from workbench.domain.signatures import SCHEMES
 from workbench.domain.webhooks import TOLD_AS
 from workbench.errors import InvalidRequest, TrafficRefused
-from workbench.har import Recorded, files_of, recorded
-from workbench.render import Table, table
+from workbench.har import Recorded, files_of, moment_s, recorded
+from workbench.render import Table, Tabular, table
 from workbench.sandbox.operations import OPERATIONS, Operation
 
 WEBHOOK: Final = "webhook"
 _SUCCESS: Final = range(200, 300)
+_FAULT: Final = 400
 MOST_TEXT: Final = 64 * 2**20
 """So much of what is recognised is looked at; what follows is left out, and the result says so."""
 _EACH: Final = 2**12
@@ -39,6 +40,8 @@ class Other(NamedTuple):
 
 Shown: TypeAlias = Value | Other | None
 """The value of a row that an exchange shows; None if it shows none."""
+Body: TypeAlias = dict[str, Any]
+T = TypeVar("T")
 
 
 class Seen:
@@ -51,8 +54,17 @@ class Seen:
         self.sent, self.got = exchange.request.headers, exchange.response.headers
         self.text, self.sent_text = exchange.response.text, exchange.request.text
         asked, body = exchange.request.body, exchange.response.body
-        self.asked: dict[str, Any] = asked if isinstance(asked, dict) else {}
-        self.body: dict[str, Any] = body if isinstance(body, dict) else {}
+        self.asked: Body = asked if isinstance(asked, dict) else {}
+        self.body: Body = body if isinstance(body, dict) else {}
+        scheme, _, credential = self.sent.get("authorization", "").partition(" ")
+        self.scheme = scheme.lower()
+        self.holds = credential[:3]
+        """How the credential begins: `sk_`, `pk_`, or anything else."""
+        is_charge = self.id == "createCharge"
+        payer = self.asked if is_charge else _within(self.asked, "payment_method", "mobile_money")
+        self.phone = str(payer.get("phone", ""))
+        """The number that was asked for, masked."""
+        self.asked_operator = _short(payer.get("channel" if is_charge else "provider"))
 
     @property
     def ok(self) -> bool:
@@ -64,66 +76,49 @@ class Seen:
         """Whether the service took what was sent, whatever the customer then did."""
         return self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
 
-    def refuses(self, *names: str) -> bool:
-        """Whether it was refused as invalid in words that name one of these."""
-        return self.status in {400, 422} and any(name in self.text for name in names)
-
-    def took_or_not(self, taken: Shown, refused: Shown, *names: str) -> Shown:
-        """One value if it was taken, another if it was refused by one of these names."""
-        return taken if self.took else refused if self.refuses(*names) else None
-
     @cached_property
-    def objects(self) -> list[dict[str, Any]]:
+    def objects(self) -> list[Body]:
         """The objects in it: the response's, those of a list, or that of an event."""
+        listed: Any = []
         if self.id == WEBHOOK:
-            data = self.asked.get("data")
-            held = data.get("object") if isinstance(data, dict) else None
-            return [held] if isinstance(held, dict) and isinstance(held.get("id"), str) else []
-        if self.status not in _SUCCESS:
-            return []
-        listed = self.body.get("data")
-        found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else [self.body]
-        return [each for each in found if isinstance(each.get("id"), str)]
+            listed = [_within(self.asked, "data", "object")]
+        elif self.status in _SUCCESS:
+            listed = self.body.get("data")
+        found = listed if isinstance(listed, list) else [self.body]
+        return [each for each in found if isinstance(each, dict) and isinstance(each.get("id"), str)]
 
-    def of_kind(self, kind: str, *operations: str) -> list[dict[str, Any]]:
+    def of_kind(self, kind: str, *operations: str) -> list[Body]:
         """Those that are of a kind: by their member `object`, or as the answers of these operations."""
         return [each for each in self.objects if each.get("object", kind if self.id in operations else "") == kind]
 
     @property
-    def intents(self) -> list[dict[str, Any]]:
+    def intents(self) -> list[Body]:
         """The intents in it."""
         return self.of_kind("payment_intent", "createPaymentIntent", "retrievePaymentIntent", "listPaymentIntents")
 
     @property
-    def charges(self) -> list[dict[str, Any]]:
+    def charges(self) -> list[Body]:
         """The charges in it."""
         return self.of_kind("charge", "createCharge", "retrieveCharge", "listCharges")
 
     @property
-    def asked_operator(self) -> str | None:
-        """The operator that was asked for, by its short identifier."""
-        money = _within(self.asked, "payment_method", "mobile_money")
-        named = self.asked.get("channel") if self.id == "createCharge" else money.get("provider")
-        return _short(named)
+    def amount(self) -> Decimal | None:
+        """What was asked for; None for what is longer than any amount, which is not rounded."""
+        amount = _number(self.asked.get("amount"))
+        return amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
 
     @property
-    def phone(self) -> str:
-        """The number that was asked for, masked."""
-        money = _within(self.asked, "payment_method", "mobile_money")
-        return str(self.asked.get("phone", "") if self.id == "createCharge" else money.get("phone", ""))
+    def names_a_secret(self) -> bool:
+        """Whether the secret of an intent is sent along."""
+        return "client_secret" in self.asked or "client_secret=" in self.url
 
     @property
-    def scheme(self) -> str:
-        """How it was authenticated, in lower case."""
-        return self.sent.get("authorization", "").partition(" ")[0].lower()
-
-    @property
-    def holds(self) -> str:
-        """How the credential begins: `sk_`, `pk_`, or anything else."""
-        return self.sent.get("authorization", "").partition(" ")[2][:3]
+    def is_mixed(self) -> bool:
+        """Whether another operator was asked for than the one that the number is of."""
+        return bool(self.asked_operator) and _wallet(self.phone) not in {None, self.asked_operator}
 
 
-def _within(value: Any, *names: str) -> dict[str, Any]:  # noqa: ANN401  JSON is of any type
+def _within(value: Any, *names: str) -> Body:  # noqa: ANN401  JSON is of any type
     """The object that stands below these names; an empty one if none does."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
@@ -131,6 +126,7 @@ def _within(value: Any, *names: str) -> dict[str, Any]:  # noqa: ANN401  JSON is
 
 
 def _short(named: object) -> str | None:
+    """An operator by its short identifier."""
     try:
         return operator_named(str(named), param="", zed="zed").id
     except InvalidRequest:
@@ -153,19 +149,88 @@ def _number(value: object) -> Decimal | None:
     return Decimal(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
 
 
-def _members(body: Mapping[str, Any]) -> Other:
-    return Other("members " + ", ".join(list(body)[:12]))
+_DIGITS = 12
+
+
+def _offered(row: str, kind: type[T]) -> list[T]:
+    """The values of a row."""
+    (gap,) = rows_named([row])
+    return [each for each in (gap.default, *gap.alternatives) if isinstance(each, kind)]
 
 
 # What one exchange shows
 
+Shows: TypeAlias = Callable[[Seen], Shown]
+
 
 class Sign(NamedTuple):
-    """How an exchange with one of these operations shows the value of a row; without any, each exchange may."""
+    """How exchanges with some operations show the value of a row; those of none, with whatever operation."""
 
     row: str
-    shows: Callable[[Seen], Shown]
-    of: str = ""
+    of: str
+    shows: Shows
+
+
+def _tried(
+    taken: Value,
+    refused: Value,
+    *names: str,
+    asks: Callable[[Seen], object] = lambda _: True,
+    by: Container[int] = (400, 422),
+) -> Shows:
+    """`taken` if what an exchange `asks` for was, `refused` if it was by a status, in words with one of the `names`."""
+
+    def shows(seen: Seen) -> Shown:
+        if not asks(seen):
+            return None
+        names_it = not names or any(name in seen.text for name in names)
+        return taken if seen.took else refused if seen.status in by and names_it else None
+
+    return shows
+
+
+def _formed(
+    forms: Mapping[Value, Callable[[Body], object]],
+    of: Callable[[Seen], Body] = lambda seen: seen.body if seen.ok else {},
+) -> Shows:
+    """The value whose form a body has: that of a success, unless it is another."""
+
+    def shows(seen: Seen) -> Shown:
+        body = of(seen)
+        return next((value for value, fits in forms.items() if fits(body)), _members(body)) if body else None
+
+    return shows
+
+
+def _only(names: str) -> Callable[[Body], bool]:
+    return lambda body: {*body} == {*names.split()}
+
+
+def _with(names: str) -> Callable[[Body], bool]:
+    return lambda body: {*body} >= {*names.split()}
+
+
+def _members(body: Body) -> Other:
+    return Other("members " + ", ".join(list(body)[:12]))
+
+
+def _states(
+    added: str, default: str, objects: Callable[[Seen], list[Body]], is_default: Callable[[Body], object], *, known: str
+) -> Shows:
+    """The value that adds a state of its own name, or the `default`, where something else stands for that state."""
+
+    def shows(seen: Seen) -> Shown:
+        for each in objects(seen):
+            status = each.get("status")
+            if status == added:
+                return added
+            if isinstance(status, str) and status not in known.split():
+                return Other(f"the state {status[:40]}")
+            if is_default(each):
+                return default
+        return None
+
+    return shows
 
 
 _PAYS: Final = "createCharge confirmPaymentIntent"
@@ -177,13 +242,8 @@ _EXTRA: Final = " ".join(
     if each.source == "assumed" and "{" not in each.path and "webhook_endpoints" not in each.path
 )
 _SHORT, _LONG = {*EVERY_OPERATOR}, {each.long_id for each in EVERY_OPERATOR.values()}
-_FULL: Final = {"object", "amount", "currency", "payment_method_types", "next_action", "created", "livemode"}
-_INTENT_STATES: Final = {"requires_payment_method", "requires_action", "processing", "succeeded", "canceled"}
-_CHARGE_STATES: Final = {"pending", "succeeded", "failed"}
-_LEAST, _MOST, _AMOUNT_MOST = Decimal(1), Decimal(20_000), Decimal("9999999999.99")
-_DIGITS = 12
-_CENTS = Decimal("0.01")
-_TIMEOUTS: Final = (60, 180, 300, 600)
+_TAKEN: Final = {prefix for each in EVERY_OPERATOR.values() for prefix in each.prefixes} - {*WITHOUT_WALLET}
+_NONE, _AMOUNT_LEAST, _LEAST, _MOST, _AMOUNT_MOST = map(Decimal, ("0", "0.01", "1", "20000", "9999999999.99"))
 _NEAR_S: Final = 5
 
 
@@ -192,49 +252,50 @@ def _success(seen: Seen) -> Shown:
     return told.get(seen.status, Other(str(seen.status))) if seen.ok else None
 
 
-def _currencies(seen: Seen) -> Shown:
-    asked = seen.asked.get("currency")
-    foreign = isinstance(asked, str) and re.fullmatch(r"[A-Za-z]{3}", asked) and asked.upper() not in {"ZMW", "ZMK"}
-    return seen.took_or_not("iso4217", "zmw", "currency") if foreign else None
+def _asks_foreign_money(seen: Seen) -> object:
+    asked = str(seen.asked.get("currency", ""))
+    return re.fullmatch(r"[A-Za-z]{3}", asked) and asked.upper() not in {"ZMW", "ZMK"}
 
 
-def _currency_case(seen: Seen) -> Shown:
-    asked = seen.asked.get("currency")
-    other = "zmw" if seen.id == "createPaymentIntent" else "ZMW"
-    return seen.took_or_not("either", "strict", "currency") if asked == other else None
+def _asks_the_other_case(seen: Seen) -> object:
+    return seen.asked.get("currency") == ("zmw" if seen.id == "createPaymentIntent" else "ZMW")
 
 
-def _method_types(seen: Seen) -> Shown:
+def _asks_more_methods(seen: Seen) -> bool:
     types = seen.asked.get("payment_method_types")
-    beside = isinstance(types, list) and "mobile_money" in types and len(types) > 1
-    return seen.took_or_not("includes", "only", "payment_method_types") if beside else None
+    return isinstance(types, list) and "mobile_money" in types and len(types) > 1
 
 
-def _reference(seen: Seen) -> Shown:
-    left_out = seen.asked and not seen.asked.get("reference")
-    return seen.took_or_not("minimum", "with_reference", "reference") if left_out else None
+def _asks_a_national_number(seen: Seen) -> bool:
+    return seen.phone.startswith("0") and not seen.phone.startswith("00") and _prefix(seen.phone) in _TAKEN
 
 
-def _intent_fields(seen: Seen) -> Shown:
-    if not seen.ok or not seen.body:
-        return None
-    if {*seen.body} == {"id", "client_secret", "status"}:
-        return "minimal"
-    return "full" if {*seen.body} >= _FULL else _members(seen.body)
+def _asks_a_number_without_wallet(seen: Seen) -> bool:
+    return seen.phone.startswith(COUNTRY_CODE) and _prefix(seen.phone) in WITHOUT_WALLET
+
+
+def _asks_a_fraction(seen: Seen) -> bool:
+    return seen.amount is not None and seen.amount != round(seen.amount, 2)
+
+
+def _asks_beyond_bounds(seen: Seen) -> bool:
+    amount = _NONE if seen.amount is None or _asks_a_fraction(seen) else seen.amount
+    return _AMOUNT_LEAST <= amount < _LEAST or _MOST < amount <= _AMOUNT_MOST
+
+
+def _asks_by_header_alone(seen: Seen) -> object:
+    return seen.scheme and not seen.sent_text and seen.sent.get("content-length", "0") == "0"
+
+
+def _asks_by_token(seen: Seen) -> bool:
+    is_token = seen.scheme == "bearer" and seen.holds not in {"sk_", "pk_"} and "/v1/auth/" not in seen.url
+    return is_token and seen.id not in {WEBHOOK, "createPlant"}
 
 
 def _unknown_fields(seen: Seen) -> Shown:
     struct = seen.operation.body if seen.operation else None
     unknown = [each for each in seen.asked if struct is not None and each not in struct.__struct_encode_fields__]
-    return seen.took_or_not("ignored", "refused", *unknown) if unknown else None
-
-
-def _phone_format(seen: Seen) -> Shown:
-    national = seen.phone.startswith("0") and not seen.phone.startswith("00") and _prefix(seen.phone) in _TAKEN
-    return seen.took_or_not("national", "e164", "phone") if national else None
-
-
-_TAKEN: Final = {prefix for each in EVERY_OPERATOR.values() for prefix in each.prefixes} - {*WITHOUT_WALLET}
+    return _tried("ignored", "refused", *unknown)(seen) if unknown else None
 
 
 def _operator_ids(seen: Seen) -> Shown:
@@ -246,89 +307,27 @@ def _operator_ids(seen: Seen) -> Shown:
     return None
 
 
-def _zed(seen: Seen) -> Shown:
-    is_zed = seen.phone.startswith(COUNTRY_CODE) and _prefix(seen.phone) in WITHOUT_WALLET
-    return seen.took_or_not("zed", "refused", "phone") if is_zed else None
-
-
-def _amount(seen: Seen) -> Decimal | None:
-    amount = _number(seen.asked.get("amount"))
-    # What is longer than any amount is not rounded.
-    return amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
-
-
-def _scale(seen: Seen) -> Shown:
-    amount = _amount(seen)
-    if amount is None or amount == round(amount, 2):
-        return None
-    return seen.took_or_not("half_even", "exact", "amount")
-
-
-def _bounds(seen: Seen) -> Shown:
-    amount = _amount(seen)
-    if amount is None or not _CENTS <= amount <= _AMOUNT_MOST or amount != round(amount, 2):
-        return None
-    return None if _LEAST <= amount <= _MOST else seen.took_or_not("none", "1_to_20000", "amount")
-
-
 def _channel(seen: Seen) -> Shown:
-    for each in seen.charges:
-        if _short(each.get("channel")) != _short(each.get("provider")):
-            return "asked_and_moved"
-    asked, moved = seen.asked_operator, _wallet(seen.phone)
-    is_mixed = seen.id == "createCharge" and seen.charges and asked and moved and asked != moved
-    return "equal" if is_mixed else None
-
-
-def _mismatch(seen: Seen) -> Shown:
-    asked, moved = seen.asked_operator, _wallet(seen.phone)
-    return (
-        seen.took_or_not("accepted", "refused", "provider", "channel") if asked and moved and asked != moved else None
-    )
-
-
-def _intent_states(seen: Seen) -> Shown:
-    for each in seen.intents:
-        status = each.get("status")
-        if status == "failed":
-            return "failed"
-        if isinstance(status, str) and status not in _INTENT_STATES:
-            return Other(f"the state {status[:40]}")
-        if status == "requires_payment_method" and each.get("last_payment_error"):
-            return "retryable"
-    return None
-
-
-def _charge_states(seen: Seen) -> Shown:
-    for each in seen.charges:
-        status = each.get("status")
-        if status == "expired":
-            return "expired"
-        if isinstance(status, str) and status not in _CHARGE_STATES:
-            return Other(f"the state {status[:40]}")
-        if status == "failed" and each.get("failure_code") == "prompt_timeout":
-            return "three"
-    return None
+    if any(_short(each.get("channel")) != _short(each.get("provider")) for each in seen.charges):
+        return "asked_and_moved"
+    return "equal" if seen.id == "createCharge" and seen.charges and seen.is_mixed else None
 
 
 def _prompt_timeout(seen: Seen) -> Shown:
-    begun = _time(seen.asked) if seen.id == WEBHOOK else seen.at_s
-    if seen.id == WEBHOOK and not str(seen.asked.get("type", "")).endswith("requires_action"):
-        return None
-    for each in seen.objects:
+    is_event = seen.id == WEBHOOK
+    begun_s = _time_s(seen.asked) if is_event else seen.at_s
+    asks = str(seen.asked.get("type", "")).endswith("requires_action") if is_event else seen.ok
+    for each in seen.objects if asks and begun_s else ():
         ends = _number(_within(each, "next_action", "ussd_prompt").get("expires_at"))
-        if ends is not None and begun is not None and (seen.ok or seen.id == WEBHOOK):
-            lasts = float(ends) - begun
-            near = [each for each in _TIMEOUTS if abs(lasts - each) <= _NEAR_S]
+        if ends is not None:
+            lasts = float(ends) - begun_s
+            near = [each for each in _offered("prompt_timeout_s", int) if abs(lasts - each) <= _NEAR_S]
             return near[0] if near else Other(f"{lasts:.0f} s")
     return None
 
 
-def _time(event: Mapping[str, Any]) -> float | None:
-    try:
-        return datetime.fromisoformat(str(event.get("timestamp") or event.get("time"))).timestamp()
-    except (ValueError, OverflowError):
-        return None
+def _time_s(event: Body) -> float:
+    return moment_s(str(event.get("timestamp") or event.get("time")))
 
 
 def _late(seen: Seen) -> Shown:
@@ -340,93 +339,28 @@ def _late(seen: Seen) -> Shown:
 def _with_suspense(seen: Seen) -> Shown:
     if seen.status == HTTPStatus.CONFLICT and "money_in_suspense" in seen.text:
         return "refused"
-    warned = seen.ok and "suspense" in str(seen.body.get("warnings"))
-    return "accepted" if warned else None
+    return "accepted" if seen.ok and "suspense" in str(seen.body.get("warnings")) else None
 
 
 def _confirm(seen: Seen) -> Shown:
-    if not seen.ok or not seen.body:
-        return None
-    if {*seen.body} == {"id", "status"}:
-        return "accepted" if seen.status == HTTPStatus.ACCEPTED else Other(f"{seen.status} with id and status")
-    return "intent" if "client_secret" in seen.body else _members(seen.body)
-
-
-def _client_secret(seen: Seen) -> Shown:
-    if not seen.asked or "client_secret" in seen.asked or seen.holds == "pk_":
-        return None
-    return seen.took_or_not("with_publishable_key", "always", "client_secret")
-
-
-def _pages(seen: Seen) -> Shown:
-    if not seen.ok or not isinstance(seen.body.get("data"), list):
-        return None
-    if "has_more" in seen.body:
-        return "cursor"
-    return "page" if {"page", "per_page", "total"} <= {*seen.body} else _members(seen.body)
-
-
-def _token_field(seen: Seen) -> Shown:
-    if not seen.ok or not seen.body:
-        return None
-    found: list[Shown] = [name for name in ("access_token", "token") if name in seen.body]
-    found += ["data.token"] if "token" in _within(seen.body, "data") else []
-    return found[0] if found else _members(seen.body)
-
-
-def _refresh(seen: Seen) -> Shown:
-    if seen.sent_text or not seen.scheme or seen.sent.get("content-length", "0") != "0":
-        return None
-    return "body_or_header" if seen.ok else "body" if seen.status in {400, 401, 422} else None
-
-
-def _token_use(seen: Seen) -> Shown:
-    is_token = seen.scheme == "bearer" and seen.holds not in {"sk_", "pk_"} and "/v1/auth/" not in seen.url
-    if not is_token or seen.id in {WEBHOOK, "createPlant"}:
-        return None
-    return "everywhere" if seen.took else "plants" if seen.status == HTTPStatus.FORBIDDEN else None
-
-
-def _publishable(seen: Seen) -> Shown:
-    named = "client_secret" in seen.asked or "client_secret=" in seen.url
-    if seen.holds != "pk_" or not named:
-        return None
-    return "own_intent" if seen.took else "nothing" if seen.status == HTTPStatus.FORBIDDEN else None
+    if seen.ok and {*seen.body} == {"id", "status"} and seen.status != HTTPStatus.ACCEPTED:
+        return Other(f"{seen.status} with id and status")
+    return _formed({"accepted": _only("id status"), "intent": _with("client_secret")})(seen)
 
 
 def _schemes(seen: Seen) -> Shown:
     documented = seen.operation.schemes if seen.operation else ()
     if len(documented) != 1 or seen.scheme not in {"basic", "bearer"} or seen.scheme == documented[0].lower():
         return None
-    if seen.took:
-        return "either"
     offered = seen.got.get("www-authenticate", "").lower()
-    is_refused = (
-        seen.status == HTTPStatus.UNAUTHORIZED and documented[0].lower() in offered and seen.scheme not in offered
-    )
-    return "as_documented" if is_refused else None
-
-
-def _rotation(seen: Seen) -> Shown:
-    return "overlap" if any(each.get("works_until") for each in seen.objects) else None
+    asks = seen.took or (documented[0].lower() in offered and seen.scheme not in offered)
+    return _tried("either", "as_documented", by={401})(seen) if asks else None
 
 
 def _events(seen: Seen) -> Shown:
-    told = str(_first(seen.asked, "type", "event_type", "event", "topic"))
-    for value, types in TOLD_AS.items():
-        if told in types.values():
-            return value
-    return Other(told[:60])
-
-
-def _first(body: Mapping[str, Any], *names: str) -> object:
-    return next((body[name] for name in names if isinstance(body.get(name), str)), "no type")
-
-
-def _payload(seen: Seen) -> Shown:
-    if seen.asked.get("specversion"):
-        return "cloudevents"
-    return "envelope" if {"id", "type", "timestamp", "data"} <= {*seen.asked} else _members(seen.asked)
+    names = ("type", "event_type", "event", "topic")
+    told = next((seen.asked[name] for name in names if isinstance(seen.asked.get(name), str)), "no type")
+    return next((value for value, types in TOLD_AS.items() if told in types.values()), Other(told[:60]))
 
 
 def _signed(seen: Seen) -> Shown:
@@ -440,26 +374,7 @@ def _signed(seen: Seen) -> Shown:
 def _payouts(seen: Seen) -> Shown:
     if seen.asked.get("type") != "payout.created":
         return None
-    cause = seen.asked.get("requestid") or _within(seen.asked, "request").get("id")
-    return "on_request" if cause else "daily"
-
-
-def _endpoints(seen: Seen) -> Shown:
-    return "api" if seen.ok else "dashboard" if seen.status == HTTPStatus.NOT_FOUND else None
-
-
-def _extra(seen: Seen) -> Shown:
-    return "offered" if seen.ok else "absent" if seen.status == HTTPStatus.NOT_FOUND else None
-
-
-def _errors(seen: Seen) -> Shown:
-    if seen.status < HTTPStatus.BAD_REQUEST or seen.id in {WEBHOOK, "createPlant"} or not seen.body:
-        return None
-    if isinstance(seen.body.get("error"), dict):
-        return "envelope"
-    if {*seen.body} == {"error", "message"}:
-        return "plain"
-    return "problem" if {"type", "title", "status"} <= {*seen.body} else _members(seen.body)
+    return "on_request" if seen.asked.get("requestid") or _within(seen.asked, "request").get("id") else "daily"
 
 
 def _declined(seen: Seen) -> Shown:
@@ -475,67 +390,90 @@ def _rate(seen: Seen) -> Shown:
     return "100_per_60" if re.search(r"\bq=100\b.*\bw=60\b", policy) else Other(policy[:60])
 
 
-def _key_needed(seen: Seen) -> Shown:
-    if "idempotency-key" in seen.sent:
-        return None
-    return seen.took_or_not("never", "charges", "Idempotency-Key", "idempotency")
-
-
-def _disabled(seen: Seen) -> Shown:
-    return 432_000 if seen.asked.get("type") == "webhook_endpoint.disabled" else None
-
-
 def _replayed(seen: Seen) -> Shown:
     listed = [each.get("event") for each in seen.objects if each.get("event")]
     replayed = seen.url.partition("?")[0].split("/")[-2]
     return None if not listed else "same_id" if replayed in listed else "new_id"
 
 
+def _shows(value: Value, when: Callable[[Seen], object]) -> Shows:
+    return lambda seen: value if when(seen) else None
+
+
 SIGNS: Final[tuple[Sign, ...]] = (
-    Sign("payouts", _payouts, WEBHOOK),
-    Sign("success_status", _success, "createPaymentIntent createRefund createPayout"),
-    Sign("currencies", _currencies, _MAKES),
-    Sign("currency_case", _currency_case, _MAKES),
-    Sign("payment_method_types", _method_types, "createPaymentIntent"),
-    Sign("required_fields", _reference, "createCharge"),
-    Sign("intent_fields", _intent_fields, "createPaymentIntent"),
-    Sign("unknown_fields", _unknown_fields, f"{_MAKES} confirmPaymentIntent"),
-    Sign("phone_format", _phone_format, _PAYS),
-    Sign("operator_ids", _operator_ids),
-    Sign("zed_mobile", _zed, _PAYS),
-    Sign("intent_amount_scale", _scale, "createPaymentIntent"),
-    Sign("channel_and_provider", _channel),
-    Sign("operator_mismatch", _mismatch, _PAYS),
-    Sign("intent_states", _intent_states),
-    Sign("charge_states", _charge_states),
-    Sign("prompt_timeout_s", _prompt_timeout, f"confirmPaymentIntent {WEBHOOK}"),
-    Sign("late_success", _late),
-    Sign("confirm_with_money_in_suspense", _with_suspense, "confirmPaymentIntent"),
-    Sign("confirm_response", _confirm, "confirmPaymentIntent"),
-    Sign("client_secret_on_confirm", _client_secret, "confirmPaymentIntent"),
-    Sign("extra_endpoints", _extra, _EXTRA),
-    Sign("pagination", _pages, _LISTS),
-    Sign("token_field", _token_field, "issueToken refreshToken"),
-    Sign("refresh_request", _refresh, "refreshToken"),
-    Sign("access_token_use", _token_use),
-    Sign("publishable_key", _publishable, "confirmPaymentIntent retrievePaymentIntent"),
-    Sign("auth_schemes", _schemes),
-    Sign("key_rotation", _rotation, "listApiKeys rollApiKey"),
-    Sign("key_revocation", lambda seen: "at_once" if '"key_revoked"' in seen.text else None),
-    Sign("event_types", _events, WEBHOOK),
-    Sign("event_payload", _payload, WEBHOOK),
-    Sign("signature_scheme", _signed, WEBHOOK),
-    Sign("endpoint_registration", _endpoints, "createWebhookEndpoint listWebhookEndpoints"),
-    Sign("endpoint_disable_after_s", _disabled, WEBHOOK),
-    Sign("replay", _replayed, "replayEvent"),
-    Sign("error_format", _errors),
-    Sign("declined_status", _declined, "createCharge"),
-    Sign("rate_limit", _rate),
-    Sign("amount_bounds", _bounds, "createPaymentIntent"),
-    Sign("idempotency_required", _key_needed, "createCharge"),
-    Sign("version_header",
+    Sign("payouts", WEBHOOK, _payouts),
+    Sign("success_status", "createPaymentIntent createRefund createPayout", _success),
+    Sign("currencies", _MAKES, _tried("iso4217", "zmw", "currency", asks=_asks_foreign_money)),
+    Sign("currency_case", _MAKES, _tried("either", "strict", "currency", asks=_asks_the_other_case)),
+    Sign("payment_method_types", "createPaymentIntent",
+         _tried("includes", "only", "payment_method_types", asks=_asks_more_methods)),
+    Sign("required_fields", "createCharge",
+         _tried("minimum", "with_reference", "reference",
+                asks=lambda seen: seen.asked and not seen.asked.get("reference"))),
+    Sign("intent_fields", "createPaymentIntent",
+         _formed({"minimal": _only("id client_secret status"),
+                  "full": _with("object amount currency payment_method_types next_action created livemode")})),
+    Sign("unknown_fields", f"{_MAKES} confirmPaymentIntent", _unknown_fields),
+    Sign("phone_format", _PAYS, _tried("national", "e164", "phone", asks=_asks_a_national_number)),
+    Sign("operator_ids", "", _operator_ids),
+    Sign("zed_mobile", _PAYS, _tried("zed", "refused", "phone", asks=_asks_a_number_without_wallet)),
+    Sign("intent_amount_scale", "createPaymentIntent", _tried("half_even", "exact", "amount", asks=_asks_a_fraction)),
+    Sign("channel_and_provider", "", _channel),
+    Sign("operator_mismatch", _PAYS,
+         _tried("accepted", "refused", "provider", "channel", asks=lambda seen: seen.is_mixed)),
+    Sign("intent_states", "",
+         _states("failed", "retryable", lambda seen: seen.intents,
+                 lambda each: each.get("status") == "requires_payment_method" and each.get("last_payment_error"),
+                 known="requires_payment_method requires_action processing succeeded canceled")),
+    Sign("charge_states", "",
+         _states("expired", "three", lambda seen: seen.charges,
+                 lambda each: each.get("status") == "failed" and each.get("failure_code") == "prompt_timeout",
+                 known="pending succeeded failed")),
+    Sign("prompt_timeout_s", f"confirmPaymentIntent {WEBHOOK}", _prompt_timeout),
+    Sign("late_success", "", _late),
+    Sign("confirm_with_money_in_suspense", "confirmPaymentIntent", _with_suspense),
+    Sign("confirm_response", "confirmPaymentIntent", _confirm),
+    Sign("client_secret_on_confirm", "confirmPaymentIntent",
+         _tried("with_publishable_key", "always", "client_secret",
+                asks=lambda seen: seen.asked and "client_secret" not in seen.asked and seen.holds != "pk_")),
+    Sign("extra_endpoints", _EXTRA, _tried("offered", "absent", by={404})),
+    Sign("pagination", _LISTS,
+         _formed({"cursor": _with("has_more"), "page": _with("page per_page total")},
+                 lambda seen: seen.body if seen.ok and isinstance(seen.body.get("data"), list) else {})),
+    Sign("token_field", "issueToken refreshToken",
+         _formed({"access_token": _with("access_token"), "token": _with("token"),
+                  "data.token": lambda body: "token" in _within(body, "data")})),
+    Sign("refresh_request", "refreshToken",
+         _tried("body_or_header", "body", by={400, 401, 422}, asks=_asks_by_header_alone)),
+    Sign("access_token_use", "", _tried("everywhere", "plants", by={403}, asks=_asks_by_token)),
+    Sign("publishable_key", "confirmPaymentIntent retrievePaymentIntent",
+         _tried("own_intent", "nothing", by={403}, asks=lambda seen: seen.holds == "pk_" and seen.names_a_secret)),
+    Sign("auth_schemes", "", _schemes),
+    Sign("key_rotation", "listApiKeys rollApiKey",
+         _shows("overlap", lambda seen: any(each.get("works_until") for each in seen.objects))),
+    Sign("key_revocation", "", _shows("at_once", lambda seen: '"key_revoked"' in seen.text)),
+    Sign("event_types", WEBHOOK, _events),
+    Sign("event_payload", WEBHOOK,
+         _formed({"cloudevents": lambda body: body.get("specversion"), "envelope": _with("id type timestamp data")},
+                 lambda seen: seen.asked)),
+    Sign("signature_scheme", WEBHOOK, _signed),
+    Sign("endpoint_registration", "createWebhookEndpoint listWebhookEndpoints", _tried("api", "dashboard", by={404})),
+    Sign("endpoint_disable_after_s", WEBHOOK,
+         _shows(432_000, lambda seen: seen.asked.get("type") == "webhook_endpoint.disabled")),
+    Sign("replay", "replayEvent", _replayed),
+    Sign("error_format", "",
+         _formed({"envelope": lambda body: isinstance(body.get("error"), dict), "plain": _only("error message"),
+                  "problem": _with("type title status")},
+                 lambda seen: seen.body if seen.status >= _FAULT and seen.id not in {WEBHOOK, "createPlant"} else {})),
+    Sign("declined_status", "createCharge", _declined),
+    Sign("rate_limit", "", _rate),
+    Sign("amount_bounds", "createPaymentIntent", _tried("none", "1_to_20000", "amount", asks=_asks_beyond_bounds)),
+    Sign("idempotency_required", "createCharge",
+         _tried("never", "charges", "Idempotency-Key", "idempotency",
+                asks=lambda seen: "idempotency-key" not in seen.sent)),
+    Sign("version_header", "",
          lambda seen: None if seen.id == WEBHOOK else "api_version" if "api-version" in seen.got else "none"),
-    Sign("deprecation", lambda seen: "headers" if "deprecation" in seen.got else None),
+    Sign("deprecation", "", _shows("headers", lambda seen: "deprecation" in seen.got)),
 )  # fmt: skip
 """What an exchange shows by itself."""
 
@@ -604,9 +542,6 @@ def _accounts(traffic: Sequence[Seen]) -> Found:
         yield "token_credentials", "one_account", strangers[-1]
 
 
-_KEPT_S: Final = (21_600, 86_400, 2_592_000)
-
-
 def _keys(traffic: Sequence[Seen]) -> Found:
     """A key that was used again: for the same, for something else, and after how long."""
     first: dict[tuple[str, str], Seen] = {}
@@ -636,20 +571,14 @@ def _retained(waited: Sequence[tuple[float, bool, str]]) -> Found:
     """The one time that is no shorter than each after which a key was known, and no longer than where it was not."""
     known = max((after_s for after_s, again, _ in waited if again), default=0)
     forgotten = min((after_s for after_s, again, _ in waited if not again), default=float("inf"))
-    fits = [each for each in _KEPT_S if known - _NEAR_S <= each <= forgotten + _NEAR_S]
-    if len(fits) < len(_KEPT_S) and waited:
+    offered = _offered("idempotency_retention_s", int)
+    fits = [each for each in offered if known - _NEAR_S <= each <= forgotten + _NEAR_S]
+    if len(fits) < len(offered) and waited:
         between = f"from {known:.0f} s to {forgotten:.0f} s"
         only = fits[0] if len(fits) == 1 else None
         yield "idempotency_retention_s", only if fits else Other(between), waited[-1][2]
 
 
-_SCHEDULES: Final = tuple(
-    value
-    for gap in REGISTER
-    if gap.name == "retry_schedule_s"
-    for value in (gap.default, *gap.alternatives)
-    if isinstance(value, tuple)
-)
 _GAVE_UP_S: Final = 2 * 86_400
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
 """A first wait between these is neither the schedule's 5 s nor its 1800 s."""
@@ -659,28 +588,16 @@ _WAITS: Final = {429, 502, 504}
 def _retries(traffic: Sequence[Seen]) -> Found:
     """How an event came again whose answer was none that a delivery takes."""
     came: dict[tuple[str, str], list[Seen]] = defaultdict(list)
-    hooks = [seen for seen in traffic if seen.id == WEBHOOK and seen.at_s is not None]
-    for seen in hooks:
-        came[seen.url, str(seen.asked.get("id"))].append(seen)
-    ended = max((seen.at_s or 0 for seen in traffic), default=0)
-    gone = {seen.url for seen in hooks if seen.status == HTTPStatus.GONE}
+    for seen in traffic:
+        if seen.id == WEBHOOK and seen.at_s:
+            came[seen.url, str(seen.asked.get("id"))].append(seen)
+    ended_s = traffic[-1].at_s
+    gone = {seen.url for tries in came.values() for seen in tries if seen.status == HTTPStatus.GONE}
     for (url, _), tries in came.items():
-        first = tries[0]
-        again = tries[1] if len(tries) > 1 else None
-        wait = (again.at_s or 0) - (first.at_s or 0) if again else 0
-        if first.status in range(203, 300) and (again or ended - (first.at_s or 0) > _GAVE_UP_S):
-            yield "delivery_success", "200_201_202" if again else "2xx", (again or first).place
-        if first.status == HTTPStatus.GONE and again:
-            yield "delivery_gone", "retried", again.place
-        if first.status in _WAITS and again and "retry-after" not in first.got:
-            near = "ignored" if wait < _AT_LEAST_S else "honoured" if wait < _FIRST_WAIT_S else None
-            yield "delivery_retry_after", near, again.place
-        if (
-            first.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            and not {each.status for each in tries} & _WAITS
-            and url not in gone
-        ):
-            yield "retry_schedule_s", _schedule(tries, ended), tries[-1].place
+        yield from _second(tries[0], tries[1] if len(tries) > 1 else None, ended_s)
+        is_told_when = bool({each.status for each in tries} & _WAITS)
+        if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not is_told_when:
+            yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
     for seen in traffic:
         off = [each for each in seen.of_kind("webhook_endpoint") if each.get("status") == "disabled"]
         # A recording has the address, what a sandbox's trace is saved as the id in its place.
@@ -688,19 +605,30 @@ def _retries(traffic: Sequence[Seen]) -> Found:
             yield "delivery_gone", "disables", seen.place
 
 
-def _schedule(tries: Sequence[Seen], ended: float) -> Shown:
+def _second(first: Seen, again: Seen | None, ended_s: float) -> Found:
+    """What is shown by that an event came a second time, or did not."""
+    if first.status in range(203, 300) and (again or ended_s - first.at_s > _GAVE_UP_S):
+        yield "delivery_success", "200_201_202" if again else "2xx", (again or first).place
+    if first.status == HTTPStatus.GONE and again:
+        yield "delivery_gone", "retried", again.place
+    if first.status in _WAITS and again and "retry-after" not in first.got:
+        wait_s = again.at_s - first.at_s
+        near = "ignored" if wait_s < _AT_LEAST_S else "honoured" if wait_s < _FIRST_WAIT_S else None
+        yield "delivery_retry_after", near, again.place
+
+
+def _schedule(tries: Sequence[Seen], ended_s: float) -> Shown:
     """The one schedule that fits what was waited, a fifth more or less; none while several do."""
     failed = next((at for at, each in enumerate(tries) if each.status in _SUCCESS), len(tries))
-    waits = [(two.at_s or 0) - (one.at_s or 0) for one, two in pairwise(tries[: failed + 1])]
-    is_over = failed == len(tries) and ended - (tries[-1].at_s or 0) > _GAVE_UP_S
+    waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
+    is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
     def fits(schedule: tuple[int, ...]) -> bool:
-        near = all(
-            0.8 * due - _NEAR_S <= wait <= 1.2 * due + _NEAR_S for wait, due in zip(waits, schedule[1:], strict=False)
-        )
-        return near and (len(waits) == len(schedule) - 1 if is_over else len(waits) < len(schedule))
+        due = schedule[1:]
+        near = all(0.8 * one - _NEAR_S <= wait <= 1.2 * one + _NEAR_S for wait, one in zip(waits, due, strict=False))
+        return near and (len(waits) == len(due) if is_over else len(waits) <= len(due))
 
-    found = [each for each in _SCHEDULES if fits(each)]
+    found = [each for each in _offered("retry_schedule_s", tuple) if fits(each)]
     if len(found) == 1:
         return found[0]
     return None if found else Other("waits of " + written([round(each) for each in waits]))
@@ -711,14 +639,14 @@ def _order(traffic: Sequence[Seen]) -> Found:
     newest: dict[object, float] = {}
     known = set()
     for seen in traffic:
-        at, about = _time(seen.asked), next((each.get("id") for each in seen.objects), None)
-        if seen.id != WEBHOOK or at is None or about is None or not seen.ok:
+        at_s, about = _time_s(seen.asked), next((each["id"] for each in seen.objects), None)
+        if seen.id != WEBHOOK or not at_s or about is None or not seen.ok:
             continue
-        same = (about, str(seen.asked.get("type")), at)
-        if at < newest.get(about, at) and same not in known:
+        same = (about, str(seen.asked.get("type")), at_s)
+        if at_s < newest.get(about, at_s) and same not in known:
             yield "ordering", "unordered", seen.place
         known.add(same)
-        newest[about] = max(at, newest.get(about, at))
+        newest[about] = max(at_s, newest.get(about, at_s))
 
 
 TOGETHER: Final = (_unit, _wait, _late_after_all, _accounts, _keys, _retries, _order)
@@ -762,10 +690,15 @@ class Finding(NamedTuple):
         return None if len(self.shown) > 1 or isinstance(only, Other) else only
 
     @property
+    def why(self) -> str:
+        """Why nothing can be shown of it, where that is so."""
+        return "" if self.shown else UNSEEN.get((self.gap.name, None), "")
+
+    @property
     def cells(self) -> list[tuple[str, ...]]:
         """Its lines in a table: a value each."""
-        why = UNSEEN.get((self.gap.name, None), "")
-        told = [f"{_said(value)} ({places[0]})" for value, places in self.shown.items()] or [why and f"unseen: {why}"]
+        told = [f"{_said(value)} ({places[0]})" for value, places in self.shown.items()]
+        told = told or [self.why and f"unseen: {self.why}"]
         heads = [(self.gap.name, self.result), *[("", "")] * (len(told) - 1)]
         return [(*head, shortened(each, _WIDEST)) for head, each in zip(heads, told, strict=True)]
 
@@ -775,8 +708,8 @@ class Finding(NamedTuple):
             {"value": _told(value), "ours": not isinstance(value, Other), "by": [*places]}
             for value, places in self.shown.items()
         ]
-        why = UNSEEN.get((self.gap.name, None), "") if not self.shown else ""
-        return {"section": self.gap.section, "name": self.gap.name, "result": self.result, "values": values, "why": why}
+        about = {"section": self.gap.section, "name": self.gap.name, "result": self.result}
+        return {**about, "values": values, "why": self.why}
 
 
 _COLUMNS: Final = ("name", "result", "value, by which exchange")
@@ -791,7 +724,8 @@ def _told(value: Value | Other) -> Any:  # noqa: ANN401  a JSON value
     return value.what if isinstance(value, Other) else list(value) if isinstance(value, tuple) else value
 
 
-class Evidence(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Evidence(Tabular):
     """What some files say of the whole register."""
 
     findings: tuple[Finding, ...]
@@ -813,17 +747,11 @@ class Evidence(NamedTuple):
     def only(self, names: Iterable[str]) -> "Evidence":
         """Those of some rows."""
         chosen = {*names}
-        return self._replace(findings=tuple(each for each in self.findings if each.gap.name in chosen))
+        return replace(self, findings=tuple(each for each in self.findings if each.gap.name in chosen))
 
     def as_records(self) -> list[dict[str, Any]]:
         """A finding a row, as JSON types."""
         return [each.as_record() for each in self.findings]
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self._table()._repr_mimebundle_()
 
     def _table(self) -> Table:
         more = ", and there were more than are looked at" if self.left_out else ""
@@ -883,7 +811,7 @@ def evidence(*places: str | Path) -> Evidence:
     if not traffic:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
         raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
-    traffic.sort(key=lambda each: each.at_s or 0)
+    traffic.sort(key=lambda each: each.at_s)
     return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0)
 
 

@@ -1,8 +1,7 @@
 """What is left to do before real money moves: a checklist from the register, an exam's report and a run's trace."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
@@ -15,7 +14,7 @@ from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_
 from workbench.errors import CheckLiveRefused
 from workbench.har import TRACE
 from workbench.register import GapRow, relied_on
-from workbench.render import Table, bundle, table
+from workbench.render import Table, bundle, page, table
 from workbench.resources import notebook_name
 from workbench.visible import visible
 
@@ -27,16 +26,6 @@ HOSTS, ROWS, EXAM, WATCH, CUSTOMERS = TOPICS = (
     "Hosts and keys", "What is still guessed", "The exam", "What to watch", "What is stored of customers",
 )  # fmt: skip
 _COLUMNS: Final = ("state", "what", "why", "how to check")
-_STYLE: Final = (
-    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;"
-    "padding:0 1rem}table{border-collapse:collapse;table-layout:fixed;width:100%;margin:1.5rem 0}"
-    "caption{text-align:left;font-weight:600}"
-    "th,td{border-bottom:1px solid #767676;padding:.35rem .6rem;vertical-align:top;overflow-wrap:anywhere}"
-    "th:first-child,td:first-child{width:5rem;white-space:nowrap}td:nth-child(2){font-weight:600}"
-    "@media(max-width:48rem){th{display:none}tr,tbody,td,table,caption{display:block}td,td:first-child{width:auto;"
-    "border:0;padding:.1rem 0}tr{border-bottom:1px solid #767676;padding:.6rem 0}}"
-)
-_MOST_BYTES: Final = 256 << 20
 
 
 class Item(NamedTuple):
@@ -117,8 +106,6 @@ def read_trace(path: Path) -> list[TraceRow]:
 
 def _read(path: Path, shape: Any, form: str) -> Any:  # noqa: ANN401  what msgspec decodes is of any type
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise CheckLiveRefused(f"{path} is longer than {_MOST_BYTES >> 20} MiB.")
         return msgspec.json.decode(path.read_bytes(), type=shape)
     except OSError as error:
         raise CheckLiveRefused(f"{path} cannot be read: {error.strerror}.") from None
@@ -160,12 +147,7 @@ class Checklist(tuple[Item, ...]):
     def html(self) -> str:
         """A page to read offline: one file, no script."""
         tables = "\n".join(each.html() for each in self._tables())
-        return (
-            f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>Before you go live</title>\n'
-            f"<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>Before you go live</h1>\n"
-            f"<p>{escape(self.summary)}.</p>\n{tables}\n</main>\n</body>\n</html>\n"
-        )
+        return page("Before you go live", f"<h1>Before you go live</h1>\n<p>{self.summary}.</p>\n{tables}\n")
 
     def _tables(self) -> list[Table]:
         return [
@@ -201,117 +183,117 @@ def checklist(
     Raises GapRefused: there is no such row or value.
     """
     gaps = Gaps.chosen(settled)
-    parts = (_hosts(trace), _rows(gaps, frozenset(settled or ()), trace), _examined(exam), _watch(gaps), _CUSTOMERS)
-    return Checklist(item for part in parts for item in part)
+    parts: dict[str, Iterable[tuple[str, ...]]] = {
+        HOSTS: (*_hosts(trace), *_KEYS), ROWS: _rows(gaps, frozenset(settled or ()), trace), EXAM: _examined(exam),
+        WATCH: _watch(gaps), CUSTOMERS: _CUSTOMERS,
+    }  # fmt: skip
+    return Checklist(Item(topic, *rest) for topic, items in parts.items() for rest in items)
 
 
-def _hosts(trace: Sequence[TraceRow] | None) -> Iterable[Item]:
+# What is in an item beside its topic
+# fmt: off
+
+
+def _hosts(trace: Sequence[TraceRow] | None) -> Iterator[tuple[str, ...]]:
     """The hosts that the run called are to be changed; one that it did not call is not."""
     paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]
+    why = "Intents, charges and plants have hosts of their own; a host that is not named is taken to be base_url."
     for name, begins, what in _CALLED:
-        called = paths is None or any(path.startswith(begins) for path in paths)
-        found = f"the provider's host of {what}, without /v1 at its end"
-        yield Item(
-            HOSTS, f"{name}: {found}" if called else f"{name}: not needed, the run made no call of {what}",
-            "Intents, charges and plants have hosts of their own; a host that is not named is taken to be base_url.",
-            f"PaymentsClient(…, {name}=…) in the production settings, as the provider wrote it to you." if called
-            else "The run did everything your shop does.",
-            BY_HAND if called else DONE,
-        )  # fmt: skip
-    yield from _KEYS
+        if paths is None or any(path.startswith(begins) for path in paths):
+            yield (f"{name}: the provider's host of {what}, without /v1 at its end", why,
+                   f"PaymentsClient(…, {name}=…) in the production settings, as the provider wrote it to you.")
+        else:
+            yield (f"{name}: not needed, the run made no call of {what}", why,
+                   "The run did everything your shop does.", DONE)
 
 
 _CALLED: Final = (
-    ("base_url", ("",), "intents"),  # the client takes it always
-    ("charges_url", ("/v1/charges",), "charges"),
-    ("plants_url", ("/plants",), "plants"),
+    ("base_url", "", "intents"),  # the client takes it always
+    ("charges_url", "/v1/charges", "charges"),
+    ("plants_url", "/plants", "plants"),
 )
 _KEYS: Final = (
-    Item(HOSTS, "The live secret key only on the server, never in the repository",
-         "Anybody with sk_live can move your money.",
-         "git log -p -S sk_live finds nothing; the server reads it from its environment or a vault."),
-    Item(HOSTS, "The live publishable key in pages and apps", "A page with pk_test takes no real payments.",
-         "Search the built pages and apps for pk_test."),
-    Item(HOSTS, "allow_live=True, only in the production settings",
-         "Without it the client rejects a live key before anything is sent, as it should on a laptop.",
-         "Search for allow_live: one place."),
-    Item(HOSTS, "A webhook endpoint at the live service, over HTTPS, with its own signing secret",
-         "The sandbox's secret verifies no live message: each would be rejected, and become a dead letter.",
-         "The live endpoint is listed, and its secret is in the server's environment; pay 1.00 ZMW and see it arrive."),
-)  # fmt: skip
+    ("The live secret key only on the server, never in the repository", "Anybody with sk_live can move your money.",
+     "git log -p -S sk_live finds nothing; the server reads it from its environment or a vault."),
+    ("The live publishable key in pages and apps", "A page with pk_test takes no real payments.",
+     "Search the built pages and apps for pk_test."),
+    ("allow_live=True, only in the production settings",
+     "Without it the client rejects a live key before anything is sent, as it should on a laptop.",
+     "Search for allow_live: one place."),
+    ("A webhook endpoint at the live service, over HTTPS, with its own signing secret",
+     "The sandbox's secret verifies no live message: each would be rejected, and become a dead letter.",
+     "The live endpoint is listed, and its secret is in the server's environment; pay 1.00 ZMW and see it arrive."),
+)
 
 
-def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None) -> Iterable[Item]:
+def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None) -> Iterator[tuple[str, ...]]:
     used = None if trace is None else relied_on(trace)
-    for record in gaps.as_records():
-        row = GapRow(record)
+    rest = 0
+    for row in map(GapRow, gaps.as_records()):
         name, does = row["name"], row.cells["does"]
         if name in settled and row.is_changed:
-            yield Item(ROWS, f"{name}: {does}", "The sandbox's default differs.",
-                       "Run your tests with it: Workbench(gaps=…) or workbench serve --gaps FILE.")  # fmt: skip
+            yield (f"{name}: {does}", "The sandbox's default differs.",
+                   "Run your tests with it: Workbench(gaps=…) or workbench serve --gaps FILE.")
         elif name in settled:
-            yield Item(
-                ROWS, f"{name}: {does}", "Your file says it is answered.", "The provider's answer is filed.", DONE
-            )
+            yield f"{name}: {does}", "Your file says it is answered.", "The provider's answer is filed.", DONE
         elif used is None or name in used:
             by = f" Your run relied on it: {', '.join(used[name])}." if used else ""
             read = f" To read: {notebook_name(row['notebook'])}." if row["notebook"] else ""
-            yield Item(ROWS, f"{name}: we assume {does}", f"Section {row['section']} leaves it open.{by}",
-                       f"Ask: {row['asks']} Then name it in the file of --gaps.{read}", OPEN)  # fmt: skip
+            yield (f"{name}: we assume {does}", f"Section {row['section']} leaves it open.{by}",
+                   f"Ask: {row['asks']} Then name it in the file of --gaps.{read}", OPEN)
+        else:
+            rest += 1
     if used is not None:
-        rest = sum(row["name"] not in used and row["name"] not in settled for row in gaps.as_records())
-        yield Item(ROWS, f"{rest} other rows are assumptions; the run did not rely on them",
-                   "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
-                   "Record the trace of your whole test suite, not of one payment.")  # fmt: skip
+        yield (f"{rest} other rows are assumptions; the run did not rely on them",
+               "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
+               "Record the trace of your whole test suite, not of one payment.")
 
 
-def _examined(exam: Exam | None) -> Iterable[Item]:
+def _examined(exam: Exam | None) -> Iterator[tuple[str, ...]]:
     if exam is None:
-        yield Item(EXAM, "No exam report was given",
-                   "Flaws in an endpoint appear when a message comes twice, late or forged.",
-                   "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)  # fmt: skip
+        yield ("No exam report was given", "Flaws in an endpoint appear when a message comes twice, late or forged.",
+               "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)
         return
-    yield Item(EXAM, f"{exam.endpoint} on {exam.at}: {exam.score}", "The report is about the code that was examined.",
-               "The same code goes live; if not, repeat the exam.")  # fmt: skip
+    yield (f"{exam.endpoint} on {exam.at}: {exam.score}", "The report is about the code that was examined.",
+           "The same code goes live; if not, repeat the exam.")
     for each in exam.checks:
         if each.verdict == "passed":
-            yield Item(EXAM, each.title, each.why, each.came, DONE)
+            yield each.title, each.why, each.came, DONE
         else:
-            yield Item(EXAM, f"{each.title}: {each.verdict}", each.why, each.mend, OPEN)
+            yield f"{each.title}: {each.verdict}", each.why, each.mend, OPEN
 
 
-def _watch(gaps: Gaps) -> Iterable[Item]:
+def _watch(gaps: Gaps) -> tuple[tuple[str, str, str], ...]:
     """What to be woken for, with thresholds from the rows in force."""
-    prompt_s, attempts_s = gaps.prompt_timeout_s, gaps.retry_schedule_s
+    prompt_s, attempts_s, off_after_s = gaps.prompt_timeout_s, gaps.retry_schedule_s, gaps.endpoint_disable_after_s
     last = f"The last attempt, of {len(attempts_s)}, is about {_time(sum(attempts_s))} after the first"
-    off_after_s = gaps.endpoint_disable_after_s
-    off = f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else (
-        "The endpoint is never disabled: only your own log shows that all deliveries fail.")  # fmt: skip
+    books = notebook_name("reconcile_a_statement")
     late = {
         "suspense": "The customer has paid and got nothing.",
         "succeeds": "The payment then succeeds, and an order that was given up is paid; of one that was canceled or "
         "paid otherwise the money waits.",
     }[gaps.late_success]
-    yield from (
-        Item(WATCH, f"Stale orders: pending for more than {_time(2 * prompt_s)}",
-             f"The prompt closes after {_time(prompt_s)}, so by then the outcome is known and its webhook was lost.",
-             "A job that retrieves each such payment; an alert when one stays pending for a day."),
-        Item(WATCH, "Dead letters: more than none",
-             f"{last}; a dead letter is an order that nobody fulfilled.",
-             "List deliveries with status dead_letter each morning; fix the cause, then replay."),
-        Item(WATCH, "Failing deliveries: no success for an hour",
-             off, "Alert on your own 4xx and 5xx at the webhook URL, and on webhook_endpoint.disabled."),
-        Item(WATCH, "Money in suspense: more than none for a day",
-             f"Money that comes after the prompt has closed: here late_success = {gaps.late_success!r}. {late}",
-             "Handle payment_intent.late_success; ask the provider to credit or return it."),
-        Item(WATCH, "Daily reconciliation: any unexplained break, any variance but 0.00",
-             f"The books of shop, provider and operator first differ by one row; money clears {gaps.clearing}.",
-             "workbench reconcile for the business date before, each morning; see "
-             f"{notebook_name('reconcile_a_statement')}."),
-        Item(WATCH, f"The server's clock: off by more than {_time(max(1, gaps.signature_tolerance_s // 10))}",
-             f"A message older than {_time(gaps.signature_tolerance_s)} is rejected: a wrong clock rejects them all.",
-             "NTP is on; alert on timestamp_stale and timestamp_in_future."),
-    )  # fmt: skip
+    return (
+        (f"Stale orders: pending for more than {_time(2 * prompt_s)}",
+         f"The prompt closes after {_time(prompt_s)}, so by then the outcome is known and its webhook was lost.",
+         "A job that retrieves each such payment; an alert when one stays pending for a day."),
+        ("Dead letters: more than none",
+         f"{last}; a dead letter is an order that nobody fulfilled.",
+         "List deliveries with status dead_letter each morning; fix the cause, then replay."),
+        ("Failing deliveries: no success for an hour",
+         f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else
+         "The endpoint is never disabled: only your own log shows that all deliveries fail.",
+         "Alert on your own 4xx and 5xx at the webhook URL, and on webhook_endpoint.disabled."),
+        ("Money in suspense: more than none for a day",
+         f"Money that comes after the prompt has closed: here late_success = {gaps.late_success!r}. {late}",
+         "Handle payment_intent.late_success; ask the provider to credit or return it."),
+        ("Daily reconciliation: any unexplained break, any variance but 0.00",
+         f"The books of shop, provider and operator first differ by one row; money clears {gaps.clearing}.",
+         f"workbench reconcile for the business date before, each morning; see {books}."),
+        (f"The server's clock: off by more than {_time(max(1, gaps.signature_tolerance_s // 10))}",
+         f"A message older than {_time(gaps.signature_tolerance_s)} is rejected: a wrong clock rejects them all.",
+         "NTP is on; alert on timestamp_stale and timestamp_in_future."),
+    )
 
 
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
@@ -327,20 +309,20 @@ def _time(seconds: int) -> str:
 
 
 _CUSTOMERS: Final = (
-    Item(CUSTOMERS, "Your database: the number, and what was bought",
-         "It is personal data: you are responsible for how long it is kept and who reads it.",
-         "Keep what refunds and the books need; set a day on which the rest is deleted."),
-    Item(CUSTOMERS, "Your logs: no number, no key, no body of a request",
-         "Logs get copied to many places. The sandbox's trace masks both: +26096••••567, sk_test_••••.",
-         "Search a day's logs for 260 and nine digits, for 0 and nine digits, and for sk_."),
-    Item(CUSTOMERS, "The PIN: nowhere", "It goes from the phone to the operator. A page that asks for it is a fraud.",
-         "No field of yours is named for it."),
-    Item(CUSTOMERS, "The sandbox's store (--store FILE): whole numbers, unmasked",
-         "It needs them to reach handsets. What it shows is masked; the file is not.",
-         "Test with invented numbers; delete the file, and share no copy of it."),
-    Item(CUSTOMERS, "Statements, and the results of reconciliation",
-         "A statement has customers' full numbers; breaks and carried rows mask them.",
-         "Only the accountants can read the folder of statements; a --phone-key FILE has mode 600."),
-    Item(CUSTOMERS, "Notebooks and exam reports that are shared", "Outputs are stored with the notebook.",
-         "What the workbench shows is masked; check and clear what you printed yourself."),
-)  # fmt: skip
+    ("Your database: the number, and what was bought",
+     "It is personal data: you are responsible for how long it is kept and who reads it.",
+     "Keep what refunds and the books need; set a day on which the rest is deleted."),
+    ("Your logs: no number, no key, no body of a request",
+     "Logs get copied to many places. The sandbox's trace masks both: +26096••••567, sk_test_••••.",
+     "Search a day's logs for 260 and nine digits, for 0 and nine digits, and for sk_."),
+    ("The PIN: nowhere", "It goes from the phone to the operator. A page that asks for it is a fraud.",
+     "No field of yours is named for it."),
+    ("The sandbox's store (--store FILE): whole numbers, unmasked",
+     "It needs them to reach handsets. What it shows is masked; the file is not.",
+     "Test with invented numbers; delete the file, and share no copy of it."),
+    ("Statements, and the results of reconciliation",
+     "A statement has customers' full numbers; breaks and carried rows mask them.",
+     "Only the accountants can read the folder of statements; a --phone-key FILE has mode 600."),
+    ("Notebooks and exam reports that are shared", "Outputs are stored with the notebook.",
+     "What the workbench shows is masked; check and clear what you printed yourself."),
+)

@@ -14,7 +14,7 @@ from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
-from workbench.render import Rows, Table, Widget, bundle, table, with_widget
+from workbench.render import Table, Tabular, Widget, bundle, table, with_widget
 from workbench.visible import visible
 
 _WIDTH = 32
@@ -109,7 +109,7 @@ class Phone:
         return self._control.phone(self.number)
 
 
-class Messages(Rows):
+class Messages(Tabular, list[dict[str, Any]]):
     """The messages on a handset, shown as a table; each is a dict with `at`, `sender`, `text` and what it is about."""
 
     def _table(self) -> Table:

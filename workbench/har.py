@@ -72,17 +72,6 @@ class _Entry(msgspec.Struct):
     started: str = msgspec.field(default="", name="startedDateTime")
 
 
-class _Address(msgspec.Struct):
-    method: str
-    url: str
-
-
-class _Beginning(msgspec.Struct):
-    """Enough of an entry to see whether the rest is wanted."""
-
-    request: _Address
-
-
 class _Log(msgspec.Struct):
     entries: list[msgspec.Raw]
 
@@ -116,8 +105,8 @@ class Recorded(NamedTuple):
     request: Message
     status: int
     response: Message
-    at_s: float | None
-    """When it began, in seconds since 1970; None where the file does not say."""
+    at_s: float
+    """When it began, in seconds since 1970; 0 where the file does not say."""
 
 
 def files_of(place: Path) -> list[Path]:
@@ -134,7 +123,7 @@ def files_of(place: Path) -> list[Path]:
 def recorded(file: Path, wanted: Callable[[str, str], bool] = lambda *_: True) -> Iterator[Recorded]:
     """The exchanges of a HAR file whose method and URL are `wanted`, one at a time.
 
-    The file is mapped, not loaded, so that its size does not matter; what is not wanted is not decoded.
+    The file is mapped, not loaded, so that its size does not matter.
     Raises TrafficRefused: not a file, not JSON, cut off, or another kind of JSON.
     """
     try:
@@ -148,23 +137,22 @@ def recorded(file: Path, wanted: Callable[[str, str], bool] = lambda *_: True) -
 
 
 def _entries(file: Path, mapped: mmap.mmap, wanted: Callable[[str, str], bool]) -> Iterator[Recorded]:
-    view = memoryview(mapped)
-    begun = view[len(_BOM) :] if view[: len(_BOM)] == _BOM else view
+    view = memoryview(mapped)[len(_BOM) if mapped[: len(_BOM)] == _BOM else 0 :]
     listed: list[msgspec.Raw] = []
     try:
-        listed = _decoded(file, begun).log.entries
+        listed = _decoded(file, view).log.entries
         for number, raw in enumerate(listed, 1):
+            if memoryview(raw).nbytes > MOST_BYTES:
+                continue
             # An entry of another form, such as of a call that was broken off, is passed over.
             with suppress(msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                address = msgspec.json.decode(raw, type=_Beginning).request
-                if wanted(address.method, address.url) and memoryview(raw).nbytes <= MOST_BYTES:
-                    entry = msgspec.json.decode(raw, type=_Entry)
+                entry = msgspec.json.decode(raw, type=_Entry)
+                if wanted(entry.request.method, entry.request.url):
                     yield _read(f"{file.name} #{number}", entry)
     finally:
         # What was mapped is let go only when nothing looks into it any more.
         listed.clear()
         raw = msgspec.Raw()
-        begun.release()
         view.release()
 
 
@@ -184,7 +172,7 @@ def _read(place: str, entry: _Entry) -> Recorded:
     request = Message(_headers(asked.headers), _text(asked.post))
     response = Message(_headers(answered.headers), _text(answered.content))
     url = _hidden(_PASSED_ON.sub("//", asked.url))
-    return Recorded(place, asked.method, url, request, answered.status, response, _moment(entry.started))
+    return Recorded(place, asked.method, url, request, answered.status, response, moment_s(entry.started))
 
 
 def _text(content: _Content | None) -> str:
@@ -221,11 +209,12 @@ def _masked(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any 
     return _HIDDEN if isinstance(value, str) and _SECRET_NAME.search(name) else value
 
 
-def _moment(text: str) -> float | None:
+def moment_s(text: str) -> float:
+    """A moment in seconds since 1970; 0 where the text is none."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
-        return None
+        return 0.0
 
 
 # Written

@@ -7,6 +7,7 @@ then `--workbench-gaps` runs its tests under the alternatives too.
 
 import shlex
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -271,6 +272,12 @@ def _variation_of(item: pytest.Item) -> Variation | None:
     return None if callspec is None else callspec.params.get(GAPS)
 
 
+def _is_settled(item: pytest.Item) -> bool:
+    """Whether the test's own marker leaves nothing of a variation to switch."""
+    variation, own = _variation_of(item), Options.of(item).gaps
+    return variation not in (None, DEFAULT) and bool(own) and {*variation.gaps} <= {*own}
+
+
 def _test_id(item: pytest.Item) -> str:
     """The node id without what varies: one test, one name and one seed, whatever is switched."""
     variation, name = _variation_of(item), item.name
@@ -285,23 +292,6 @@ def _test_id(item: pytest.Item) -> str:
 DEFAULT: Final = Variation("gaps=default", {})
 
 
-def _depends_on(cause: Choices) -> str:
-    """The beginning of a line of the report, before the tests."""
-    return f"your code depends on {' with '.join(f'{name} = {_short(value)}' for name, value in cause.items())}:"
-
-
-def are_possible(gaps: Mapping[str, Any]) -> bool:
-    """Whether the register takes these choices together."""
-    from workbench.domain.gaps import Gaps
-    from workbench.errors import GapRefused
-
-    try:
-        Gaps.chosen(gaps)
-    except GapRefused:
-        return False
-    return True
-
-
 def variations(mode: str) -> tuple[Variation, ...]:
     """What tests run under in a mode, the defaults first.
 
@@ -309,12 +299,13 @@ def variations(mode: str) -> tuple[Variation, ...]:
     """
     from workbench.domain.gaps import REGISTER
 
-    each = [(gap.name, value) for gap in REGISTER for value in gap.alternatives] if mode != "pairwise" else []
-    alone = [Variation(f"{name}={_short(value)}", {name: value}) for name, value in each if are_possible({name: value})]
-    pairs = (
-        [Variation(f"pairs={place:02}", gaps) for place, gaps in enumerate(combinations())] if mode != "each" else []
-    )
-    return (DEFAULT, *alone, *pairs)
+    alone = [
+        Variation(f"{gap.name}={_short(value)}", {gap.name: value}) for gap in REGISTER for value in gap.alternatives
+    ]
+    if mode == "each":
+        return (DEFAULT, *alone)
+    pairs = [Variation(f"pairs={place:02}", gaps) for place, gaps in enumerate(combinations())]
+    return (DEFAULT, *pairs) if mode == "pairwise" else (DEFAULT, *alone, *pairs)
 
 
 def _short(value: "Value") -> str:
@@ -328,11 +319,11 @@ def _short(value: "Value") -> str:
 
 
 def combinations() -> list[Choices]:
-    """So few combinations of all rows that each possible pair of their values is in one of them; always the same.
+    """So few combinations of all rows that each pair of their values is in one of them; always the same.
 
     Raises ExtraMissing: the library that finds them is not installed.
     """
-    from workbench.domain.gaps import EXCLUDED, REGISTER
+    from workbench.domain.gaps import REGISTER
     from workbench.extras import extras_named
 
     with extras_named():
@@ -341,17 +332,8 @@ def combinations() -> list[Choices]:
     values = {gap.name: (gap.default, *gap.alternatives) for gap in REGISTER if gap.alternatives}
     # By their places: the library orders by the text of what it is given.
     places = {name: list(range(len(those))) for name, those in values.items()}
-
-    def is_value(name: str, value: "Value") -> dict[str, Any]:
-        return {"operator": "eq", "left": name, "value": values[name].index(value)}
-
-    never = [
-        {"operator": "and", "conditions": [is_value(each.name, each.value), is_value(each.other, each.other_value)]}
-        for each in EXCLUDED
-    ]
-    constraints = [{"operator": "not", "condition": each} for each in never]
     # The other criterion finds as few and takes ten times as long.
-    rows = make(places, criterion=criteria.simple, constraints=constraints)
+    rows = make(places, criterion=criteria.simple)
     return [{name: those[row[name]] for name, those in values.items() if row[name]} for row in rows]
 
 
@@ -363,9 +345,9 @@ class _Varying:
         self._variations = switched
         self._of: dict[str, tuple[str, Variation]] = {}
         """Node id → the test, and what it varies."""
-        self._results: dict[str, dict[str, bool]] = {}
+        self._results: dict[str, dict[str, bool]] = defaultdict(dict)
         """Test → variation → whether it passed."""
-        self._causes: dict[str, list[dict[str, Any]]] = {}
+        self._causes: dict[str, list[dict[str, Any]]] = defaultdict(list)
         """Test → the least that makes it fail."""
         self._refused: list[str] = []
 
@@ -377,12 +359,8 @@ class _Varying:
 
     @pytest.hookimpl(trylast=True)  # after what selects by name or marker
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        kept: list[pytest.Item] = []
-        left_out: list[pytest.Item] = []
-        for item in items:
-            (left_out if self._is_settled(item) else kept).append(item)
-        items[:] = kept
-        self._config.hook.pytest_deselected(items=left_out)
+        self._config.hook.pytest_deselected(items=[each for each in items if _is_settled(each)])
+        items[:] = [each for each in items if not _is_settled(each)]
         refused = "" if session.testsfailed else _why_nothing_varies(items)
         if refused and not hasattr(self._config, "workeroutput"):
             raise pytest.UsageError(refused)
@@ -394,18 +372,10 @@ class _Varying:
             if variation := _variation_of(item):
                 self._of[item.nodeid] = (_test_id(item), variation)
 
-    @staticmethod
-    def _is_settled(item: pytest.Item) -> bool:
-        """Whether the test's own marker leaves nothing of a variation to switch, or nothing that is possible."""
-        variation, own = _variation_of(item), Options.of(item).gaps
-        if variation is None or variation is DEFAULT or not own:
-            return False
-        return {*variation.gaps} <= {*own} or not are_possible({**variation.gaps, **own})
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.nodeid in self._of:
             test, variation = self._of[report.nodeid]
-            results = self._results.setdefault(test, {})
+            results = self._results[test]
             results[variation.id] = results.get(variation.id, True) and not report.failed
 
     @pytest.hookimpl(wrapper=True)
@@ -413,15 +383,14 @@ class _Varying:
         result = yield
         test, variation = self._of.get(item.nodeid, ("", DEFAULT))
         is_stopping = item.session.shouldstop or item.session.shouldfail
-        if variation.gaps and not is_stopping and not self._results.get(test, {}).get(variation.id, True):
+        if variation.gaps and not is_stopping and not self._results[test].get(variation.id, True):
             self._explain(item, nextitem)
         return result
 
     def _explain(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
         """Find the least of what was switched that makes the test fail, unless it is known."""
         test, variation = self._of[item.nodeid]
-        causes = self._causes.setdefault(test, [])
-        if any(cause.items() <= variation.gaps.items() for cause in causes):
+        if self._is_explained(test, variation):
             return
         fails = partial(_fails_under, item, nextitem)
         least = dict(variation.gaps)
@@ -430,25 +399,26 @@ class _Varying:
             if not fails(least) or fails({}):
                 return
             least = least_of(least, fails)
-        causes.append(least)
+        self._causes[test].append(least)
+
+    def _is_explained(self, test: str, variation: Variation) -> bool:
+        return any(cause.items() <= variation.gaps.items() for cause in self._causes[test])
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(self._config, "workeroutput"):
-            found = {"results": self._results, "causes": self._causes, "refused": self._refused}
-            self._config.workeroutput["workbench"] = found
+            self._config.workeroutput["workbench"] = dict(self._results), dict(self._causes), self._refused
         elif self._refused:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:  # noqa: ANN401  pytest-xdist has no types
         """What a worker of pytest-xdist has found."""
-        found = getattr(node, "workeroutput", {}).get("workbench", {"results": {}, "causes": {}, "refused": []})
-        for test, results in found["results"].items():
-            self._results.setdefault(test, {}).update(results)
-        for test, causes in found["causes"].items():
-            known = self._causes.setdefault(test, [])
-            known += [each for each in causes if each not in known]
-        self._refused += [each for each in found["refused"] if each not in self._refused]
+        found, explained, refused = getattr(node, "workeroutput", {}).get("workbench", ({}, {}, []))
+        for test, results in found.items():
+            self._results[test] |= results
+        for test, causes in explained.items():
+            self._causes[test] += [each for each in causes if each not in self._causes[test]]
+        self._refused += [each for each in refused if each not in self._refused]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("what your code depends on")
@@ -457,15 +427,14 @@ class _Varying:
 
     def _report(self) -> Iterator[str]:
         compared = {test for test, results in self._results.items() if results.get(DEFAULT.id)}
-        failing: dict[str, list[str]] = {}
+        failing: dict[str, list[str]] = defaultdict(list)
         for test in compared:
-            for cause in self._causes.get(test, ()):
-                failing.setdefault(_depends_on(cause), []).append(test)
+            for cause in self._causes[test]:
+                switched = " with ".join(f"{name} = {_short(value)}" for name, value in cause.items())
+                failing[f"your code depends on {switched}:"].append(test)
             for variation in self._variations:
-                if not self._results[test].get(variation.id, True) and not any(
-                    cause.items() <= variation.gaps.items() for cause in self._causes.get(test, ())
-                ):
-                    failing.setdefault(f"{variation.id} is explained by no choice:", []).append(test)
+                if not self._results[test].get(variation.id, True) and not self._is_explained(test, variation):
+                    failing[f"{variation.id} is explained by no choice:"].append(test)
         in_one_file = len({test.partition("::")[0] for test in self._results}) == 1
 
         def listed(tests: Iterable[str]) -> str:
@@ -483,8 +452,6 @@ def _fails_under(item: pytest.Item, nextitem: pytest.Item | None, gaps: Choices)
     """Whether a test fails, run once more with these choices and without a report."""
     from _pytest.runner import runtestprotocol
 
-    if not are_possible(gaps):
-        return False
     params: dict[str, Any] = vars(item)["callspec"].params
     kept = params[GAPS]
     params[GAPS] = Variation(kept.id, gaps)

@@ -3,6 +3,7 @@
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, SupportsIndex, overload
 
@@ -15,7 +16,7 @@ from workbench.domain.wire import ABOUT, TraceRow
 from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK
 from workbench.errors import GapRefused
 from workbench.extras import extras_named
-from workbench.render import Column, Rows, Table, bundle, preformatted, table
+from workbench.render import Column, bundle, preformatted, table
 from workbench.resources import notebook_name
 
 if TYPE_CHECKING:
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 """A row of `GET /sandbox/gaps`."""
 
-COLUMNS: Final = ("section", "name", "shows", "does", "else", "why", "code", "notebook")
-_HEADINGS: Final = (
-    "section", "name", "what the interface shows", "what the sandbox does", "what else it may do", "why",
-    "where in the code", "notebook",
-)  # fmt: skip
+COLUMNS: Final = {
+    "section": "section", "name": "name", "shows": "what the interface shows", "does": "what the sandbox does",
+    "else": "what else it may do", "why": "why", "code": "where in the code", "notebook": "notebook",
+}  # fmt: skip
+"""Column → its heading."""
 _CAPTION: Final = "What the interface leaves open"
 _DOES, _ELSE, _LINES, _CARD = 36, 33, 3, 68
 """The widths of the texts in a terminal of 80 columns, and how many lines a cell of the table has at most."""
@@ -66,22 +67,18 @@ class GapRow(dict[str, Any]):
         }  # fmt: skip
 
     def __repr__(self) -> str:
-        does, *others = self.choices
-        parts = [("shows", self["shows"]), ("asks", self["asks"]), ("does", f"{does.value}: {does._replace(value='')}")]
-        parts += [("or", f"{each.value}: {each._replace(value='')}") for each in others]
-        parts += [
-            ("why", self["why"]),
-            ("code", ", ".join(self["code"])),
-            ("notebook", notebook_name(self["notebook"])),
-        ]
-        parts += [("page", self["page"])]
-        parts += [("used by", ", ".join(self.get("used_by", ())))]
+        does, *others = [f"{each.value}: {each._replace(value='')}" for each in self.choices]
+        cells = self.cells
+        parts = [
+            ("shows", self["shows"]), ("asks", self["asks"]), ("does", does), *(("or", each) for each in others),
+            *((name, cells[name]) for name in ("why", "code", "notebook")), ("page", self["page"]),
+            ("used by", ", ".join(self.get("used_by", ()))),
+        ]  # fmt: skip
         lines = [f"{self['name']} (section {self['section']})"]
         for name, text in parts:
-            wrapped = textwrap.wrap(text, _CARD, break_on_hyphens=False)
-            lines += [
-                f"  {head:<9} {line}" for head, line in zip_longest([name] if text else [], wrapped, fillvalue="")
-            ]
+            # What is empty has no line.
+            for number, line in enumerate(textwrap.wrap(text, _CARD, break_on_hyphens=False)):
+                lines.append(f"  {'' if number else name:<9} {line}")
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -91,7 +88,7 @@ class GapRow(dict[str, Any]):
 # The table
 
 
-class GapRows(Rows):
+class GapRows(list[GapRow]):
     """Rows of the register. `trace` reads what has happened in the sandbox of which it is."""
 
     def __init__(
@@ -112,13 +109,13 @@ class GapRows(Rows):
             found = [row for row in self if row["name"] == place]
             if not found:
                 raise GapRefused(f"There is no gap named {place!r} here.", name=place)
-            return GapRow(found[0])
-        return GapRow(super().__getitem__(place))
+            return found[0]
+        return super().__getitem__(place)
 
     @property
     def changed(self) -> "GapRows":
         """Those that are not at their default."""
-        return self._with(row for row in self if GapRow(row).is_changed)
+        return self._with(row for row in self if row.is_changed)
 
     def section(self, number: str) -> "GapRows":
         """Those of a section, such as `6`; of `2` those of 2.1 and 2.5 too. Raises GapRefused: no such section."""
@@ -129,7 +126,7 @@ class GapRows(Rows):
 
     def about(self, word: str) -> "GapRows":
         """Those with a word, or a part of one, in any column, in whatever case."""
-        return self._with(row for row in self if word.casefold() in repr(GapRow(row)).casefold())
+        return self._with(row for row in self if word.casefold() in repr(row).casefold())
 
     @property
     def used(self) -> "GapRows":
@@ -157,29 +154,28 @@ class GapRows(Rows):
         """The table as a DataFrame of text."""
         import pandas as pd
 
-        return pd.DataFrame([GapRow(row).cells for row in self], columns=[*COLUMNS], dtype="string")
+        return pd.DataFrame([row.cells for row in self], columns=[*COLUMNS], dtype="string")
 
     def _with(self, rows: Iterable[Record]) -> "GapRows":
         return GapRows(rows, self._trace, self._page)
 
     def __repr__(self) -> str:
-        headings = (Column("section"), Column("name, and what the sandbox does"), Column("what else it may do"))
-        lines = [line for row in self for line in _lines(GapRow(row))]
-        return str(Table(_CAPTION, headings, tuple(lines)))
+        headings = ("section", "name, and what the sandbox does", "what else it may do")
+        return str(table(_CAPTION, headings, (line for row in self for line in _lines(row))))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        cells = [GapRow(row).cells for row in self]
-        section, *others = _HEADINGS
-        headings = [Column(section, link=f"{self._page}#section-{{}}"), *map(Column, others)]
-        return bundle(repr(self), table(_CAPTION, headings, ([row[name] for name in COLUMNS] for row in cells)).html())
+        cells = ([row.cells[name] for name in COLUMNS] for row in self)
+        links = {"section": f"{self._page}#section-{{}}"}
+        headings = [Column(heading, link=links.get(name, "")) for name, heading in COLUMNS.items()]
+        return bundle(repr(self), table(_CAPTION, headings, cells).html())
 
 
 def _lines(row: GapRow) -> Iterator[tuple[str, ...]]:
     """The lines of a row in a terminal: its name, and below it the texts, cut off where they are long."""
     cells = row.cells
-    texts = ((cells["does"], _DOES - 2), (cells["else"], _ELSE))
     does, others = (
-        textwrap.wrap(text, width, max_lines=_LINES, placeholder=" …", break_on_hyphens=False) for text, width in texts
+        textwrap.wrap(cells[name], width, max_lines=_LINES, placeholder=" …", break_on_hyphens=False)
+        for name, width in (("does", _DOES - 2), ("else", _ELSE))
     )
     yield cells["section"], cells["name"] + (" (changed)" if row.is_changed else ""), ""
     for left, right in zip_longest(does, others, fillvalue=""):
@@ -297,18 +293,12 @@ def _by_order(trace: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
             newest[about] = max(age, newest.get(about, age))
 
 
-class _Event(msgspec.Struct):
-    timestamp: str = ""
-    time: str = ""
-
-
 def _timestamp(body: str) -> str:
     """When an event happened, in whichever envelope."""
-    try:
-        event = msgspec.json.decode(body, type=_Event)
-    except msgspec.MsgspecError:
-        return ""
-    return event.timestamp or event.time
+    with suppress(msgspec.MsgspecError):
+        event = msgspec.json.decode(body, type=dict[str, Any])
+        return str(event.get("timestamp") or event.get("time", ""))
+    return ""
 
 
 # The letter

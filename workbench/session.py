@@ -165,11 +165,7 @@ class Session(Closing):
 
     @property
     def receiver(self) -> Receiver:
-        """The merchant's webhook endpoint.
-
-        In process it has been registered since the start. Over a served sandbox the first use starts one on a free
-        port of this machine and registers it, until `close`; events from then on arrive there.
-        """
+        """The merchant's webhook endpoint: the first use starts it on a free port and registers it, until `close`."""
         if self.started is None:
             rows = self.untraced.in_force()
             tolerance_s, types = rows["signature_tolerance_s"], types_of(rows["event_types"])

@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import reduce
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
@@ -59,20 +60,14 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     method, (path, _, query_text) = method.upper(), path.partition("?")
     in_path = parse_qs(query_text, keep_blank_values=True)
     asked = {**{name: each[0] if len(each) == 1 else each for name, each in in_path.items()}, **(query or {})}
-    sent = {
-        name: _CONTROL.sub(" ", mask_secrets(value))
-        for name, value in (headers or {}).items()
-        if name.lower() not in {"authorization", "host", "content-length"}
-    }
     value, content = _body(body, path)
-    if value is not None and not any(map(_is_content_type, sent)):
-        sent[_CONTENT_TYPE] = "application/json"
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
     request = Request(
-        method, mask_secrets(path), value, content, _hidden(asked), sent, scheme or usual, key, base_url.rstrip("/")
-    )
+        method, mask_secrets(path), value, content, _hidden(asked), _sent(headers or {}, has_body=value is not None),
+        scheme or usual, key, base_url.rstrip("/"),
+    )  # fmt: skip
     raw = _httpx(request)
-    return Snippet(_typed(request) or raw, raw, _curl(request))
+    return Snippet(*map(_noted, (_typed(request) or raw, raw, _curl(request))))
 
 
 class Variable(str):
@@ -203,6 +198,17 @@ class Request(NamedTuple):
     base_url: str
 
 
+def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
+    """The headers that are written down: a credential is of the key, a length and a host of whatever sends."""
+    sent = {
+        name: _CONTROL.sub(" ", mask_secrets(value))
+        for name, value in headers.items()
+        if name.lower() not in {"authorization", "host", "content-length"}
+    }
+    typed = has_body and not any(map(_is_content_type, sent))
+    return {**sent, _CONTENT_TYPE: "application/json"} if typed else sent
+
+
 def _is_content_type(name: str) -> bool:
     """Whether this is the name of that header."""
     return name.lower() == _CONTENT_TYPE.lower()
@@ -267,8 +273,8 @@ def _httpx(request: Request) -> str:
     if request.scheme == "Basic":
         arguments.append(f'auth=({_python_key(request.key)}, "")')
     if request.method in (_SHORT if request.content is None else _WITH_BODY):
-        return _noted(_call(f"bench.http.{request.method.lower()}", arguments))
-    return _noted(_call("bench.http.request", [_literal(request.method), *arguments]))
+        return _call(f"bench.http.{request.method.lower()}", arguments)
+    return _call("bench.http.request", [_literal(request.method), *arguments])
 
 
 def _python_headers(request: Request) -> str:
@@ -295,7 +301,7 @@ def _curl(request: Request) -> str:
     if request.content is not None:
         # Not -d, for which a text that begins with @ is the name of a file.
         parts.append(f"--data-raw {_shell_word(request.content)}")
-    return _noted(" \\\n  ".join(parts))
+    return " \\\n  ".join(parts)
 
 
 def _header_line(name: str, value: str) -> str:
@@ -358,13 +364,15 @@ _EITHER = ("Bearer", "Basic")
 _PAGE = ("limit", "starting_after", "ending_before")
 
 
-def _listed(path: str, group: str, *filters: str, schemes: tuple[str, ...] = _EITHER) -> Call:
-    return Call("GET", path, f"pay.{group}.list", query=(*_PAGE, *filters), schemes=schemes)
+def _read(group: str, identifier: str, *filters: str) -> tuple[Call, Call]:
+    """How the objects of a group are listed, and one of them retrieved."""
+    listed = Call("GET", f"/v1/{group}", f"pay.{group}.list", query=(*_PAGE, *filters), schemes=_EITHER)
+    return listed, _of_one("GET", f"{group}/{{{identifier}}}", f"{group}.retrieve")
 
 
 def _of_one(method: str, path: str, text: str) -> Call:
     """A call that takes an id and nothing else."""
-    return Call(method, path, f"pay.{text}", schemes=_EITHER)
+    return Call(method, f"/v1/{path}", f"pay.{text}", schemes=_EITHER)
 
 
 def _of_bench(method: str, path: str, text: str, *fields: str, is_attribute: bool = False) -> Call:
@@ -377,7 +385,7 @@ CALLS: tuple[Call, ...] = (
     Call("POST", "/v1/payment_intents", "pay.payment_intents.create",
          _same("amount", "currency", "payment_method_types", "description", "metadata"),
          always=("amount", "currency", "payment_method_types"), keyed=True),
-    _listed("/v1/payment_intents", "payment_intents", schemes=("Bearer",)),
+    Call("GET", "/v1/payment_intents", "pay.payment_intents.list", query=_PAGE),
     Call("GET", "/v1/payment_intents/{intent_id}", "pay.payment_intents.retrieve", query=("client_secret",)),
     Call("POST", "/v1/payment_intents/{intent_id}/confirm", "pay.payment_intents.confirm",
          {"payment_method.mobile_money.phone": "phone", "payment_method.mobile_money.provider": "provider",
@@ -389,36 +397,30 @@ CALLS: tuple[Call, ...] = (
          _same("amount", "currency", "channel", "phone", "reference", "metadata"),
          always=("amount", "currency", "channel", "phone", "idempotency_key"), fixed={"type": "mobile_money"},
          schemes=("Basic",), keyed=True),
-    _listed("/v1/charges", "charges"),
-    _of_one("GET", "/v1/charges/{charge_id}", "charges.retrieve"),
+    *_read("charges", "charge_id"),
     Call("POST", "/v1/refunds", "pay.refunds.create",
          _same("charge", "payment_intent", "amount", "reason", "metadata"), schemes=_EITHER, keyed=True),
-    _listed("/v1/refunds", "refunds", "charge"),
-    _of_one("GET", "/v1/refunds/{refund_id}", "refunds.retrieve"),
+    *_read("refunds", "refund_id", "charge"),
     Call("POST", "/v1/payouts", "pay.payouts.create", _same("amount", "currency", "destination", "metadata"),
          always=("amount", "currency"), schemes=_EITHER, keyed=True),
-    _listed("/v1/payouts", "payouts"),
-    _of_one("GET", "/v1/payouts/{payout_id}", "payouts.retrieve"),
+    *_read("payouts", "payout_id"),
     Call("GET", "/v1/balance", "pay.balance.retrieve", schemes=_EITHER),
-    _listed("/v1/events", "events", "type", "created_since", "search"),
-    _of_one("GET", "/v1/events/{event_id}", "events.retrieve"),
-    _of_one("POST", "/v1/events/{event_id}/replay", "events.replay"),
+    *_read("events", "event_id", "type", "created_since", "search"),
+    _of_one("POST", "events/{event_id}/replay", "events.replay"),
     Call("POST", "/v1/webhook_endpoints", "pay.webhook_endpoints.create", _same("url", "enabled_events"),
          always=("url", "enabled_events"), schemes=_EITHER),
-    _listed("/v1/webhook_endpoints", "webhook_endpoints"),
-    _of_one("GET", "/v1/webhook_endpoints/{endpoint_id}", "webhook_endpoints.retrieve"),
+    *_read("webhook_endpoints", "endpoint_id"),
     Call("PATCH", "/v1/webhook_endpoints/{endpoint_id}", "pay.webhook_endpoints.update",
          _same("url", "enabled_events", "status"), schemes=_EITHER),
-    _of_one("DELETE", "/v1/webhook_endpoints/{endpoint_id}", "webhook_endpoints.delete"),
-    _of_one("POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret", "webhook_endpoints.roll_secret"),
-    _listed("/v1/deliveries", "deliveries", "status", "event", "endpoint"),
-    _of_one("GET", "/v1/deliveries/{delivery_id}", "deliveries.retrieve"),
-    _of_one("POST", "/v1/deliveries/{delivery_id}/replay", "deliveries.replay"),
-    _of_one("POST", "/v1/dead_letters/replay", "deliveries.replay_dead_letters"),
-    _listed("/v1/api_keys", "api_keys"),
+    _of_one("DELETE", "webhook_endpoints/{endpoint_id}", "webhook_endpoints.delete"),
+    _of_one("POST", "webhook_endpoints/{endpoint_id}/roll_secret", "webhook_endpoints.roll_secret"),
+    *_read("deliveries", "delivery_id", "status", "event", "endpoint"),
+    _of_one("POST", "deliveries/{delivery_id}/replay", "deliveries.replay"),
+    _of_one("POST", "dead_letters/replay", "deliveries.replay_dead_letters"),
+    Call("GET", "/v1/api_keys", "pay.api_keys.list", query=_PAGE, schemes=_EITHER),
     Call("POST", "/v1/api_keys", "pay.api_keys.create", _same("kind"), schemes=_EITHER),
-    _of_one("POST", "/v1/api_keys/{key_id}/roll", "api_keys.roll"),
-    _of_one("DELETE", "/v1/api_keys/{key_id}", "api_keys.revoke"),
+    _of_one("POST", "api_keys/{key_id}/roll", "api_keys.roll"),
+    _of_one("DELETE", "api_keys/{key_id}", "api_keys.revoke"),
     Call("POST", "/plants", "pay.plants.create", _same("id", "name", "tag"), always=("id", "name")),
     Call("POST", "/v1/auth/token", "pay.auth.token", _same("email", "password"), always=("email", "password"),
          schemes=("none",)),
@@ -466,6 +468,7 @@ _POSITIONAL = (
 """Arguments without their names, in calls of the sandbox and of `auth.refresh`."""
 _SPANS = {"days": 86_400, "hours": 3600, "minutes": 60}
 _WHOLE = re.compile("0|[1-9][0-9]*")
+_ID = re.compile(r"\{(\w+)\}")
 _CHARGE, _ADVANCE, _FAULTS = "pay.charges.create", "bench.clock.advance", "bench.delivery_faults"
 
 
@@ -481,14 +484,9 @@ def _typed(request: Request) -> str | None:
 
 def _named(row: Call, request: Request) -> dict[str, str] | None:
     """The ids in the path, by their names in the row; None for another path."""
-    patterns, given = (each.split("/")[1:] for each in (row.path, request.path))
-    given = [unquote(each) for each in given]
-    if row.method != request.method or len(patterns) != len(given):
-        return None
-    pairs = list(zip(patterns, given, strict=True))
-    if not all(pattern == text or pattern.startswith("{") for pattern, text in pairs):
-        return None
-    return {pattern[1:-1]: text for pattern, text in pairs if pattern.startswith("{")}
+    pattern = _ID.sub(r"(?P<\1>[^/]+)", row.path)
+    found = re.fullmatch(pattern, request.path) if row.method == request.method else None
+    return None if found is None else {name: unquote(each) for name, each in found.groupdict().items()}
 
 
 def _arguments(row: Call, request: Request) -> Arguments | None:
@@ -505,25 +503,18 @@ def _arguments(row: Call, request: Request) -> Arguments | None:
 def _of_body(row: Call, body: Any) -> Arguments | None:  # noqa: ANN401  JSON is of any type
     if body is None:
         return None if row.fixed else {}
-    if not isinstance(body, Mapping):
-        return None
-    paths = {*row.fields, *row.fixed}
-    containers = {path[:place] for path in paths for place, letter in enumerate(path) if letter == "."}
-    leaves = dict(_leaves(body, "", containers))
-    if not leaves.keys() <= paths or any(leaves.pop(path, None) != value for path, value in row.fixed.items()):
-        return None
-    return None if None in leaves.values() else {row.fields[path]: value for path, value in leaves.items()}
+    found = {path: value for path in row.fields if (value := _at(body, path)) is not None}
+    sent: dict[str, Any] = {}
+    for path, value in {**row.fixed, **found}.items():
+        *containers, name = path.split(".")
+        reduce(lambda inner, each: inner.setdefault(each, {}), containers, sent)[name] = value
+    return {row.fields[path]: value for path, value in found.items()} if sent == body else None
 
 
-def _leaves(value: Mapping[str, Any], before: str, containers: set[str]) -> list[tuple[str, Any]]:
-    """Each value with its path, within the objects that a call makes by itself."""
-    found: list[tuple[str, Any]] = []
-    for name, each in value.items():
-        # A name with a point in it must not look like a path.
-        path = before + ("?" if "." in name else name)
-        inside = path in containers and isinstance(each, Mapping)
-        found += _leaves(each, f"{path}.", containers) if inside else [(path, each)]
-    return found
+def _at(value: Any, path: str) -> Any:  # noqa: ANN401  JSON is of any type
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _of_query(row: Call, query: Mapping[str, Any]) -> Arguments | None:
@@ -577,7 +568,7 @@ def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Argu
     if uses_client:
         client = "client" if request.key == "secret_key" else f"client_with({_python_key(request.key)})"
         before.append(f"pay = bench.{client}")
-    return _noted("\n".join([*before, line]))
+    return "\n".join([*before, line])
 
 
 def _call_arguments(row: Call, ids: Mapping[str, str], arguments: Arguments) -> list[str]:

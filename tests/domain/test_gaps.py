@@ -78,11 +78,3 @@ def test_an_unknown_value_is_refused_with_those_there_are():
             error = refused({name: value})
             assert error.facts == {"name": name, "allowed": allowed}
             assert all(gaps.written(each) in error.message for each in allowed)
-
-
-def test_two_choices_that_have_no_meaning_together_are_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch):
-    pair = gaps.Excluded("pin_attempts", 1, "prompt_timeout_s", 60, "for the sake of this test")
-    monkeypatch.setattr(gaps, "EXCLUDED", (pair,))
-    assert Gaps.chosen({"pin_attempts": 1}).pin_attempts == 1
-    with pytest.raises(GapRefused, match=r"pin_attempts = 1 and prompt_timeout_s = 60 cannot .* for the sake of"):
-        Gaps.chosen({"pin_attempts": 1, "prompt_timeout_s": 60})

@@ -33,7 +33,7 @@ class Exam:
     yesterday: Payment
     """One of a day ago, of which nothing was sent."""
 
-    def __init__(self, target: Target, secret: str, scheme: str, payments: Payments, *, patience_s: int) -> None:
+    def __init__(self, target: Target, secret: str, scheme: str, payments: Payments) -> None:
         self.secret = secret
         self.scheme = scheme
         self.way = SCHEMES[scheme]
@@ -41,7 +41,6 @@ class Exam:
         self.exchanges: list[Exchange] = []
         """Those of the check that is made."""
         self._target = target
-        self._patience_ms = patience_s * 1000
         self._slowest = Exchange("", Reply(None))
         self._ids = f"evt_exam{secrets.token_hex(4)}"
         self._given = 0
@@ -69,22 +68,21 @@ class Exam:
         self.deliver(payment.events[:: -1 if backwards else 1], again=backwards)
         return payment
 
-    def deliver(self, events: Sequence[Event], *, again: bool = False) -> None:
-        """Send genuine events, one after the other; with `again`, those not accepted once more behind the others."""
-        sent = len(self.exchanges)
-        for event in events:
-            self._note(self._delivered(event), genuine=True)
-        if again:
-            self._repeat(events, sent)
+    def deliver(self, events: Sequence[Event], *, again: bool = False, at_once: bool = False) -> None:
+        """Send genuine events, one after the other or all at the same moment.
 
-    def deliver_at_once(self, event: Event, times: int) -> None:
-        """Send one event several times at the same moment; what is not accepted once more, as the service would."""
+        With `again`, those not accepted once more behind the others, as the service would.
+        """
         sent = len(self.exchanges)
-        with ThreadPoolExecutor(times) as threads:
-            exchanges = list(threads.map(self._delivered, [event] * times))
+        exchanges: Iterable[Exchange] = map(self._delivered, events)
+        if at_once:
+            with ThreadPoolExecutor(len(events)) as threads:
+                exchanges = list(threads.map(self._delivered, events))
         for each in exchanges:
             self._note(each, genuine=True)
-        self._repeat([event] * times, sent)
+        for place, event in enumerate(events if again else (), start=sent):
+            if not is_accepted(self.exchanges[place].reply):
+                self.exchanges[place] = self._delivered(event)
 
     def burst(self, events: Iterable[Event]) -> None:
         """Send many events, one after the other, for as long as that may take."""
@@ -99,11 +97,6 @@ class Exam:
         """Judge the slowest answer to a genuine message."""
         self._note(self._slowest)
 
-    def _repeat(self, events: Sequence[Event], sent: int) -> None:
-        for place, event in enumerate(events, start=sent):
-            if not is_accepted(self.exchanges[place].reply):
-                self.exchanges[place] = self._delivered(event)
-
     def _delivered(self, event: Event) -> Exchange:
         return Exchange(event.type, self._target.post(event.body, self.signed(event)))
 
@@ -111,7 +104,7 @@ class Exam:
         self.exchanges.append(exchange)
         if genuine and exchange.reply.latency_ms >= self._slowest.reply.latency_ms:
             self._slowest = exchange
-        if exchange.reply.status_code is None and exchange.reply.latency_ms >= self._patience_ms:
+        if exchange.reply.status_code is None and exchange.reply.latency_ms >= self._target.patience_s * 1000:
             raise NoAnswer
 
 

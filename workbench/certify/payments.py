@@ -95,25 +95,20 @@ class Payments:
         amount: Decimal = _AMOUNT,
         description: str | None = None,
     ) -> Payment:
-        intent: str | None
-        charge: str | None
         if self._checkout is None:
-            made = self._session.client.payment_intents.create(amount=amount, description=description)
-            intent, charge = str(made.id), None
+            made = self._session.client.payment_intents.create(amount=amount, description=description).id
         else:
-            intent, charge = self._checked_out(phone)
-        if intent is not None:
-            self._confirm(intent, phone)
+            made = self._checked_out(self._checkout, phone)
+        if made.startswith("pi_"):
+            self._confirm(made, phone)
         self._session.clock.advance(seconds)
-        if intent is not None:
-            charge = next((each.id for each in self._client.charges.list() if each.payment_intent == intent), charge)
-        ids = tuple(each for each in (intent, charge) if each is not None)
-        events = self._events(ids[0])
+        charge = next((each.id for each in self._client.charges.list() if each.payment_intent == made), None)
+        events = self._events(made)
         if not events or not events[-1].type.endswith(ending):
             came = events[-1].type if events else "no event"
             why = self._switched or "let --checkout use that number"
             raise NotExamined(f"the payment of the customer {phone} came to {came}: {why}")
-        return Payment(ids, events)
+        return Payment((made,) if charge is None else (made, charge), events)
 
     def _confirm(self, intent: str, phone: str) -> None:
         intents = self._session.client.payment_intents
@@ -121,24 +116,24 @@ class Payments:
         if found.status == REQUIRES_PAYMENT_METHOD:
             intents.confirm(intent, phone=phone, provider="mtn", client_secret=found.client_secret or None)
 
-    def _checked_out(self, phone: str) -> tuple[str | None, str | None]:
+    def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
         """The intent that the shop has created, or else the charge."""
-        assert self._checkout is not None  # noqa: S101  for the type checker: asked by its one caller
-        client = self._client
-        known = {each.id for group in (client.payment_intents, client.charges) for each in group.list(limit=100)}
+        known = self._ids()
         broke: WorkbenchError | None = None
         try:
-            self._checkout(phone)
+            checkout(phone)
         except WorkbenchError as error:
             # A checkout may well fail with a payment that is declined at once.
             broke = error
-        for each in client.payment_intents.list(limit=100):
-            if each.id not in known:
-                return each.id, None
-        for charge in client.charges.list(limit=100):
-            if charge.id not in known:
-                return None, charge.id
+        for each in self._ids():
+            if each not in known:
+                return each
         raise broke or NotExamined("the checkout created no payment in this sandbox: does it call PAYMENTS_BASE_URL?")
+
+    def _ids(self) -> list[str]:
+        """The latest intents, and after them the latest charges."""
+        client = self._client
+        return [each.id for group in (client.payment_intents, client.charges) for each in group.list(limit=100)]
 
     def _events(self, payment: str) -> list[Event]:
         """The events about a payment, oldest first, to the byte as they are sent."""

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
 from workbench.errors import ExamRefused
-from workbench.render import Column, Table, bundle, table
+from workbench.render import Column, Table, bundle, page, table
 from workbench.resources import write_whole
 from workbench.visible import visible
 
@@ -113,9 +113,10 @@ class Report:
         return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
     def html(self) -> str:
-        """The report as a page: one file, no script, nothing from a network."""
+        """The report as a page to read offline."""
         rows = [(row, {heading: visible(getattr(row, name)) for name, heading in _TOLD}) for row in self.rows]
-        return str(_template().render(report=self, rows=rows, url=visible(self.url), lab=_LAB))
+        body = _template().render(report=self, rows=rows, url=visible(self.url), lab=_LAB)
+        return page(f"Exam of a webhook endpoint: {self.score}", body)
 
     def write(self, path: Path) -> None:
         """Write it as the ending of the file says. Raises ExamRefused: no such form, or it cannot be written."""

@@ -60,12 +60,11 @@ def certify(  # noqa: PLR0913  each is another thing about the shop
     )
     scheme = rows["signature_scheme"]
     limit_s = limit_s or int(rows["delivery_timeout_s"])
-    patience_s = limit_s + _PATIENCE_S
-    target = Target(url, patience_s=patience_s)
+    target = Target(url, patience_s=limit_s + _PATIENCE_S)
     check_secret(secret, scheme)
     if not target.listens():
         raise ExamRefused(f"Nothing listens at {url}.", hint='Start your shop first, or start it with --cmd "…".')
-    exam = Exam(target, secret, scheme, Payments(session, checkout, rows, switched), patience_s=patience_s)
+    exam = Exam(target, secret, scheme, Payments(session, checkout, rows, switched))
     began = time.monotonic()
     if orders is not None:
         orders()

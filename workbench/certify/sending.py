@@ -63,7 +63,7 @@ class Target:
     def __init__(self, url: str, *, patience_s: int = 20) -> None:
         self.url = url
         self.host, self.port = _checked(url)
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._outbound = Outbound()
         self._called = url
 
@@ -80,7 +80,7 @@ class Target:
     def post(self, body: bytes, headers: dict[str, str]) -> Reply:
         """One POST; no redirect is followed. Never raises."""
         sent = {"Content-Type": "application/json", **headers}
-        return self._outbound.send(self._called, sent, body, self._patience_s)
+        return self._outbound.send(self._called, sent, body, self.patience_s)
 
 
 def _checked(url: str) -> tuple[str, int]:

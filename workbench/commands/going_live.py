@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from workbench.commands import FILE
-from workbench.commands.service import rows_in
+from workbench.commands.service import rows_in, write_out
 
 
 @click.command("check-live")
@@ -35,7 +35,6 @@ def check_live(gaps_file: Path | None, exam: Path | None, trace: Path | None, ou
     Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.
     """
     from workbench.going_live import checklist, read_exam, read_trace
-    from workbench.resources import write_whole
 
     if out is not None and out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
@@ -47,10 +46,6 @@ def check_live(gaps_file: Path | None, exam: Path | None, trace: Path | None, ou
     if out is None:
         click.echo(found.markdown(), nl=False)
     else:
-        text = found.html() if out.suffix == ".html" else found.markdown()
-        try:
-            write_whole(out, text.encode())
-        except OSError as error:
-            raise click.BadParameter(f"{out} cannot be written: {error.strerror}.", param_hint="--out") from None
+        write_out(out, found.html() if out.suffix == ".html" else found.markdown())
         click.echo(f"{found.summary}.")
     sys.exit(1 if found.open else 0)

@@ -230,7 +230,7 @@ def gaps(  # noqa: PLR0913, PLR0917  one argument per option, handed over by nam
         # What a shell makes of `--from *.har` follows the first as arguments.
         found, names = evidence(*recordings, *names), ()
         if out:
-            _write(out, found.toml)
+            write_out(out, found.toml)
     chosen = Gaps.chosen(found.values if found else rows_in(gaps_file) if gaps_file else None)
     named = {row.name for row in rows_named(names)}
     rows = GapRows(row for row in chosen.as_records() if row["name"] in named)
@@ -265,7 +265,7 @@ def openapi(out: Path | None) -> None:
     if out is None:
         click.echo(text)
         return
-    _write(out, f"{text}\n")
+    write_out(out, f"{text}\n")
 
 
 @click.command()
@@ -289,7 +289,7 @@ def docs(page: str, out: Path | None, in_browser: bool) -> None:  # noqa: FBT001
     if in_browser:
         folder = Path(tempfile.mkdtemp(prefix="workbench-docs-"))
         for each in pages.names():
-            _write(folder / f"{each}.html", pages.alone(each, linked=True))
+            write_out(folder / f"{each}.html", pages.alone(each, linked=True))
         place = str(folder / f"{page}.html")
         click.echo(visible(place))
         click.launch(place)
@@ -299,10 +299,11 @@ def docs(page: str, out: Path | None, in_browser: bool) -> None:  # noqa: FBT001
         return
     if out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} must end in .md or .html.", param_hint="--out")
-    _write(out, pages.markdown(page) if out.suffix == ".md" else pages.alone(page, linked=False))
+    write_out(out, pages.markdown(page) if out.suffix == ".md" else pages.alone(page, linked=False))
 
 
-def _write(out: Path, text: str) -> None:
+def write_out(out: Path, text: str) -> None:
+    """Write what was asked for with --out. Raises BadParameter: it cannot be written."""
     try:
         out.write_text(text, "utf-8")
     except OSError as error:

@@ -13,20 +13,6 @@ Value = str | int | tuple[int, ...]
 V = TypeVar("V", bound=Value)
 
 
-class Excluded(NamedTuple):
-    """Two choices that have no meaning together, and why."""
-
-    name: str
-    value: Value
-    other: str
-    other_value: Value
-    why: str
-
-
-EXCLUDED: tuple[Excluded, ...] = ()
-"""The pairs of choices that are rejected; all others work together."""
-
-
 class Gap(NamedTuple):
     """One row of the register."""
 
@@ -307,17 +293,11 @@ class Gaps:
         """The register with `choices` in place of its defaults.
 
         Lists are taken for tuples, so that a TOML or JSON file can hold a schedule.
-        Raises GapRefused: a name or a value that the register does not offer, with those it does, or two that have no
-        meaning together, with the reason.
+        Raises GapRefused: a name or a value that the register does not offer, with those it does.
         """
         if not isinstance(choices or {}, Mapping):
             raise GapRefused(f"gaps is a mapping of names to values, not {type(choices).__name__}.")
-        chosen = cls(**{name: _checked(name, value) for name, value in (choices or {}).items()})
-        for each in EXCLUDED:
-            if (getattr(chosen, each.name), getattr(chosen, each.other)) == (each.value, each.other_value):
-                both = f"{each.name} = {each.value!r} and {each.other} = {each.other_value!r}"
-                raise GapRefused(f"{both} cannot be combined: {each.why}.", name=each.name)
-        return chosen
+        return cls(**{name: _checked(name, value) for name, value in (choices or {}).items()})
 
     def as_records(self) -> list[dict[str, Any]]:
         """The rows of the register as JSON types, each with the `value` in force."""
