@@ -322,7 +322,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a float as key": (TEXTS.assign(key=[1.0, 2.0, None, 4.0]), {}, "floats in key"),
     "kwacha or ngwee": (MINOR.rename(columns={"amount_minor": "amount"}), {}, "or ngwee.*name it amount_minor; if"),
     "parts of a ngwee": (TEXTS.rename(columns={"amount": "amount_minor"}), {}, "'150.00' is no whole number of minor"),
-    "finer": (TEXTS.assign(amount="1.505"), {}, "finer than 0.01"),
+    "finer": (TEXTS.assign(amount="1.505"), {}, "more decimals than ZMW, which has 2"),
     "nan": (TEXTS.assign(amount="nan"), {}, "'nan' is not an amount"),
     "units of two kinds": (TEXTS.assign(fee_minor="1"), {}, "amount, fee_minor some end in _minor.*say units"),
     "other units": (TEXTS, {"layout": "units.toml"}, "units are major or minor, not 'cents'"),
@@ -517,7 +517,7 @@ TYPES = {
     "1234567890123.45::numeric(38, 2)": 123_456_789_012_345, "-0.10::numeric": 10, "150.1000::numeric": 15_010,
     "150::numeric": 15_000, "CAST(150.1::float8 AS NUMERIC)": 15_010, "'150.10'::text": 15_010,
     "12345678901234.00::numeric": "more than 13 digits", "'NaN'::numeric": "'nan' is not an amount",
-    "0.001::numeric": "finer than 0.01", "150.1::float8": "floats in amount", "150.1::real": "floats in amount",
+    "0.001::numeric": "more decimals than ZMW", "150.1::float8": "floats in amount", "150.1::real": "floats in amount",
     "150.10::money": "the type money", "150::bigint": "kwacha or ngwee", "NULL::numeric": "amount is missing",
 }  # fmt: skip
 

@@ -131,7 +131,7 @@ AMOUNTS = {
     "1,234.5O": "is not an amount", "1e5": "is not an amount", "5 kwacha": "is not an amount",
     "ZMW": "is not an amount",
     "5 ZMW USD": "is not an amount", "5.00 CR DR": "does not say once", "-5.00 DR": "does not say once",
-    "(5.00": "does not say once", "1.234,50": "not written as the layout declares", "K1.005": "finer than 0.01",
+    "(5.00": "does not say once", "1.234,50": "not written as the layout declares", "K1.005": "more decimals than ZMW",
     f"K{'9' * 14}": "more than 13 digits", f"K1{' ' * 70}1": "is not an amount",
 }  # fmt: skip
 

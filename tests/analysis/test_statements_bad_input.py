@@ -53,7 +53,7 @@ PROBLEMS = [
     ({"Amount": "-5.00"}, "Amount '-5.00' is not more than zero"),
     ({"Amount": "many"}, "Amount 'many' is not an amount"),
     ({"Amount": '"1,234.00"'}, "Amount '1,234.00' is not written as the layout declares: decimals after '.'"),
-    ({"Amount": "1.005"}, "Amount '1.005' is finer than 0.01"),
+    ({"Amount": "1.005"}, "Amount '1.005' has more decimals than ZMW, which has 2"),
     ({"Amount": "NaN"}, "Amount 'NaN' is not an amount"),
     ({"Amount": "1e5"}, "Amount '1e5' is not an amount"),
     ({"Amount": "٣.00"}, "is not an amount"),
@@ -263,7 +263,7 @@ def test_numbers_and_moments_of_a_workbook_are_read_exactly_and_from_one_sheet(t
     assert read["amount_minor"].iloc[0] == 123_456_789_015
     assert read["phone"].iloc[0] == "+26096••••567"
     assert read["occurred_at"].astype(str).tolist() == ["2026-01-05 06:01:02+00:00"] * 4
-    assert read["problem"].tolist()[1] == "Amount 0.125 is finer than 0.01; Fee '-1' is negative"
+    assert read["problem"].tolist()[1] == "Amount '0.125' has more decimals than ZMW, which has 2; Fee '-1' is negative"
     assert "whose digits a spreadsheet has not kept" in read["problem"].iloc[2]
     assert "has more than 13 digits before the point; Fee 'TRUE' is not an amount" in read["problem"].iloc[3]
     assert read["line"].tolist() == [2, 3, 4, 5]

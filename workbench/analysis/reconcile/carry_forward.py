@@ -30,7 +30,7 @@ from workbench.analysis.reconcile.rules import (
     Kinds,
 )
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
-from workbench.domain.money import statement_text
+from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
 from workbench.render import Column, Table, table
@@ -117,7 +117,7 @@ class CarryForward:
         rows = []
         for line in self.closed.to_dict("records"):
             left = [f"{counted.get((line['account'], side), 0):,}" for side in SIDES]
-            balance = statement_text(line["statement_minor"], line["currency"])
+            balance = money_text(line["statement_minor"], line["currency"])
             rows.append((line["account"], f"{line['closing_date']}", *left, balance))
         open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
         return table(f"Carried forward: {open_rows}. {self.note}".rstrip(". "), _COLUMNS, rows)

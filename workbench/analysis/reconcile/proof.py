@@ -29,7 +29,7 @@ from workbench.analysis.reconcile.rules import (
     Shape,
 )
 from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
-from workbench.domain.money import statement_text
+from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
 _KEYS = {"account": WORD, "source": WORD, "currency": WORD, "day": NUMBER}
@@ -358,7 +358,7 @@ def _differences(found: pa.Table) -> Sequence[str | None]:
 
 
 def _apart(amount: int, fee: int, days: int, currency: str) -> str:
-    parts = [f"{name} {statement_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
+    parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
     return "; ".join([*parts, *([f"{days} day{'s' if abs(days) > 1 else ''}"] if days else [])])
 
 
@@ -476,11 +476,11 @@ def _note(
     ]
     if jumps:
         name, jump = jumps[0]
-        expected, found = (statement_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
+        expected, found = (money_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
         where = f"the running balance of {name} does not follow in line {jump.line}{more}"
         text.append(f"{where}: {expected} expected, {found} found")
-    opening, gap = (statement_text(line[name], line["currency"]) for name in ("opening_minor", "gap_minor"))
+    opening, gap = (money_text(line[name], line["currency"]) for name in ("opening_minor", "gap_minor"))
     if line["opening_minor"]:
         text.append(f"the opening balances differ by {opening}")
     if line["gap_minor"]:

@@ -234,13 +234,20 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
     the caller), or a period that ends before it begins.
     """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
-    readers = _readers(layout)
     made: dict[str, tuple[int, Any]] = {}
     named: set[str] = set()
-    said = ((line, field, *pair) for line, cells in above for pair in pairs_of(cells) for field in labels)
+    said = [
+        (line, field, label, value)
+        for line, cells in above
+        for label, value in pairs_of(cells)
+        for field in labels
+        if labels[field] == heading_key(label) and value != ""
+    ]
+    # The currency first: the balances are read by its decimals, and may stand above it.
+    told = next((code for _, field, _, value in said if field == "currency" and (code := _code(value))), None)
+    of_file = currency or told or layout.currency
+    readers = _readers(layout, of_file)
     for line, field, label, value in said:
-        if labels[field] != heading_key(label) or value == "":
-            continue
         read = readers[field](value)
         if read is None or isinstance(read, Wrong):
             why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {layout.preamble_date}')}"
@@ -249,7 +256,6 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
         if made.setdefault(field, (line, read))[1] != read:
             raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
     declared = Preamble(*(made.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
-    of_file = currency or declared.currency or layout.currency
     if named and of_file not in named:
         raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
     if declared.first and declared.last and declared.first > declared.last:
@@ -268,8 +274,13 @@ def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
         yield text_of(heading).strip().removesuffix(":"), cell
 
 
-def _readers(layout: Layout) -> dict[str, Callable[[Cell], Any]]:
-    days, amounts = DateFormat(layout.preamble_date), Amounts(layout.decimal, layout.thousands)
+def _code(cell: Cell) -> str | None:
+    found = _CODE.match(text_of(cell).strip())
+    return found[0].upper() if found else None
+
+
+def _readers(layout: Layout, currency: str) -> dict[str, Callable[[Cell], Any]]:
+    days, amounts = DateFormat(layout.preamble_date), Amounts(layout.decimal, layout.thousands, currency)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
 
     def day(place: int, cell: Cell) -> date | None:
@@ -282,7 +293,7 @@ def _readers(layout: Layout) -> dict[str, Callable[[Cell], Any]]:
 
     return {
         "account": lambda cell: text_of(cell).strip(),
-        "currency": lambda cell: (found := _CODE.match(text_of(cell).strip())) and found[0].upper(),
+        "currency": _code,
         "first": partial(day, 0),
         "last": partial(day, -1),
         **dict.fromkeys(("opening", "closing"), amounts.read),

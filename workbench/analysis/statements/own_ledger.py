@@ -315,12 +315,13 @@ def _read(
 ) -> LedgerRows:
     """Every row of the ledger. Raises StatementRefused: any of them cannot be read."""
     name, layout = taken.name, found.layout
-    said, _ = declared_in(name, layout, found.above)
+    passed = currency and currency.strip().upper()
+    said, _ = declared_in(name, layout, found.above, passed)
     if "account" not in found.places:
         account = agreed(name, "account", account, said.account, layout.account)
     elif account:
         raise refused(name, f"names the account of each row, but {account!r} was passed too.")
-    whole_currency = agreed(name, "currency", currency and currency.strip().upper(), said.currency, layout.currency)
+    whole_currency = agreed(name, "currency", passed, said.currency, layout.currency)
     more, same = _More(found), {"statement": name, "account": account or ""}
 
     def through(lines: Iterator[Line]) -> Iterator[Line]:

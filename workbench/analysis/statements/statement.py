@@ -24,7 +24,7 @@ from workbench.analysis.statements.fields import IS_OPENING, PIECE, pieces_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
-from workbench.domain.money import statement_text
+from workbench.domain.money import money_text
 from workbench.errors import StatementRefused
 from workbench.render import Table, pairs
 
@@ -89,7 +89,7 @@ class Statement:
         return f"does not follow in {len(self.findings):,} of its lines: {', '.join(lines)}{more}"
 
     def _money(self, minor: int | None) -> str:
-        return "not told" if minor is None else statement_text(minor, self.currency)
+        return "not told" if minor is None else money_text(minor, self.currency)
 
 
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}

@@ -52,7 +52,7 @@ HEADING_PARTS: Final = {
 }  # fmt: skip
 """Field → a part of a heading that nothing else explains."""
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
-_CODE: Final = re.compile(r" (?:zmw|kwacha|k|eur|usd|zar|kes|tzs|mzn|aoa|mwk)$")
+_CODE: Final = re.compile(r" (?:zmw|kwacha|k|eur|usd|zar|kes|tzs|ugx|rwf|bif|cdf|xaf|xof|mzn|aoa|mwk)$")
 
 DIRECTION_WORDS: Final = {
     "in": "cr, credit, c, in, deposit, received, incoming, +",
