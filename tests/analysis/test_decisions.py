@@ -258,8 +258,8 @@ NO_DECISIONS = [
 ]  # fmt: skip
 NO_RULES = [
     ("[[rule]]\nexpcted = true", "has expcted, which no rule takes"),
-    ("[[rules]]\nexpected = true", "it has rules"),
-    ("[rule]\nexpected = true", "no table of several"),
+    ("[[rules]]\nexpected = true", "has rules, which is no rule"),
+    ("[rule]\nexpected = true", "a `rule` that is not a"),
     ("[[rule]]\nexpected = true", "it fits every break"),
     ('[[rule]]\ncode = "timing"', "neither a kind"),
     ('[[rule]]\ncode = "time"\nkind = "x"', "there is no code 'time'"),
@@ -268,7 +268,7 @@ NO_RULES = [
     ("[[rule]]\namount_minor = [0.5, 1]\nexpected = true", "amount_minor: Expected `int`"),
     ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is no regular expression"),
     ('[[rule]]\nname="a"\naccount="x"\nkind="x"\n[[rule]]\nname="a"\naccount="x"\nkind="x"', "several rules called a"),
-    ("[[rule]", "cannot be read"),
+    ("[[rule]", r"is not TOML: look at line 1\."),
 ]  # fmt: skip
 
 

@@ -339,7 +339,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a list": (TEXTS.assign(phone=[[1]] * 4), {}, "list<item: int64> in phone"),
     "mixed": (TEXTS.assign(amount=[1, "a", object(), 2]), {}, "cannot be read as a table"),
     "nothing": (3, {}, "Give a ledger; int is not one"),
-    "a query of no database": (TEXTS, {"query": "SELECT 1"}, "query= needs a database"),
+    "a query of no database": (TEXTS, {"query": "SELECT 1"}, "A query needs a database"),
     "no query": ("sqlite:///books.db", {}, "needs a query"),
     "another database": ("mysql://u:unspoken@h", {"query": "SELECT 1"}, "no driver for the address mysql://…; there"),
     "a query that is not there": ("sqlite:///b.db", {"query": "none.sql"}, "none.sql cannot be read: No such file"),
@@ -596,7 +596,7 @@ def test_the_command_says_what_is_wrong_with_a_ledger_and_reads_one_in_a_layout_
         ([statement, statement], 2, "The ledger comes first, and the statements after it"),
         (["--ledger", books], 2, "STATEMENT...'"),
         ([books], 2, "STATEMENT...'"),
-        ([books, statement, "--query", layout], 2, "query= needs a database"),
+        ([books, statement, "--query", layout], 2, "A query needs a database"),
         ([books, "postgresql://clerk:unspoken@sockets"], 2, "A database holds the ledger: name it first"),
         (["postgresql://clerk:unspoken@sockets/x", statement, "--query", layout], 2, "is not a query"),
     ):

@@ -260,8 +260,8 @@ def test_a_layout_in_a_file_is_the_same_table(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("dates = [", "cannot be read: "),
-        (IN_A_FILE.replace("Ref", "R\udce9f"), "cannot be read: "),
+        ("dates = [", r"corner\.toml is not TOML: look at its end\."),
+        (IN_A_FILE.replace("Ref", "R\udce9f"), r"corner\.toml is not text in UTF-8\."),
         ('dates = ["%Y"]', "lacks columns"),
         ("delimeter = ';'\n" + IN_A_FILE, "has delimeter, which no layout has"),
         ("utc_offset_hours = '2'\n" + IN_A_FILE, "utc_offset_hours: Expected `int`"),

@@ -130,7 +130,10 @@ def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
 
 
 def _parquet(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    file = pyarrow.parquet.ParquetFile(source)
+    try:
+        file = pyarrow.parquet.ParquetFile(source)
+    except pa.ArrowInvalid:
+        raise ValueError("it is not a Parquet file") from None
     if missing := _missing(file.schema_arrow.names, schema):
         raise ValueError(missing)
     yield from file.iter_batches()

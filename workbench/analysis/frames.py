@@ -113,7 +113,8 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
 def money(rows: pd.DataFrame) -> pd.DataFrame:
     """The same table for reading: each `…_minor` becomes text in major units, without the ending.
 
-    15000 of ZMW is "150.00", 123450 "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Figures to work with stay in the table that was given.
+    15000 of ZMW is "150.00", 123450 "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Figures to work with
+    stay in the table that was given.
     """
     shown = rows.copy()
     currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)

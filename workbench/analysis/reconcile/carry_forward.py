@@ -51,7 +51,7 @@ _NEVER_WHOLE: Final = ""
 """Is carried for the hash of a number of which only a part was ever known."""
 _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
-GIVE_THE_KEY: Final = "Give one key in every run: --phone-key FILE, or phone_key=FILE."
+GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
 KEPT: Final[Mapping[str, Columns]] = {
     "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION,
 }  # fmt: skip
@@ -108,9 +108,8 @@ class CarryForward:
         """What is lost on the way, in a sentence; empty where nothing is."""
         if not self.unkeyed:
             return ""
-        rows = "open row is" if self.unkeyed == 1 else "open rows are"
-        text = f"{self.unkeyed:,} {rows} carried forward without a hash of the customer's number, because no key was"
-        return f"{text} given: a later run does not pair by it. {GIVE_THE_KEY}"
+        rows = "row" if self.unkeyed == 1 else "rows"
+        return f"The next run cannot compare the customers' numbers of {self.unkeyed:,} open {rows}. {GIVE_THE_KEY}"
 
     def _table(self) -> Table:
         counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()

@@ -5,7 +5,6 @@ A decision never changes what a break amounts to, nor the proof; it says who tak
 
 import hashlib
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,6 +30,7 @@ from workbench.analysis.statements.dialect import Line, cell_rows_of
 from workbench.analysis.statements.layouts import Layout
 from workbench.domain.masking import mask
 from workbench.errors import ReconcileRefused, StatementRefused
+from workbench.toml_text import read_toml
 
 Row = dict[str, str | None]
 """A row of DECIDED; an empty cell is None."""
@@ -147,6 +147,9 @@ def _compiles(pattern: str) -> bool:
     return True
 
 
+_A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule]]."
+
+
 def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input]:
     """The rules in a TOML file, each a table `[[rule]]` with the names of `Rule` as keys, in their order.
 
@@ -154,13 +157,13 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input]:
     """
     path, content = _content(given, "rules")
     try:
-        declared = tomllib.loads(content.decode("utf-8-sig"))
+        declared = read_toml(content)
     except ValueError as error:
-        raise ReconcileRefused(f"The rules in {path.name} cannot be read: {error}.") from None
+        raise ReconcileRefused(f"{path.name} {error}.", hint=_A_RULE) from None
     tables = declared.pop("rule", [])
     if declared or not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
-        other = f"it has {', '.join(declared)}" if declared else "`rule` is no table of several"
-        raise ReconcileRefused(f"The rules in {path.name} cannot be read: {other}.", hint="Each begins with [[rule]].")
+        other = f"has {', '.join(declared)}, which is no rule" if declared else "has a `rule` that is not a [[rule]]"
+        raise ReconcileRefused(f"{path.name} {other}.", hint=_A_RULE)
     rules = tuple(_rule(number, each, path.name) for number, each in enumerate(tables, start=1))
     if twice := [name for name, times in Counter(each.name for each in rules).items() if times > 1]:
         raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Amount, Amounts, Cell, text_of
+from workbench.analysis.statements.cells import Amount, Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.draft import Cut
 from workbench.analysis.statements.layouts import AMOUNTS, heading_key
@@ -191,7 +191,7 @@ class Sample:
         """The columns that can be read as amounts, by the separators that read most of them."""
         likely = [h for h in self.headings if h not in self.days and self.share(_is_numeric, h) >= NEARLY_ALL]
         tried = []
-        for by in map(Amounts, *zip(*SEPARATORS, strict=True)):
+        for by in map(self.file.amounts, *zip(*SEPARATORS, strict=True)):
             read = {each: [by.styled(cell) for cell in self.cells[each]] for each in likely}
             tried.append({name: cells for name, cells in read.items() if _are_amounts(cells)})
         best = max(tried, key=lambda read: sum(isinstance(each, Amount) for cells in read.values() for each in cells))

@@ -1,6 +1,5 @@
 """A layout: how one operator or bank writes its statements, declared as a table; those that ship, and TOML files."""
 
-import tomllib
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -17,6 +16,7 @@ from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused
+from workbench.toml_text import read_toml
 
 FIELDS: Final = (
     "key", "moment", "time", "status", "type", "description", "amount", "debit", "credit", "direction", "fee",
@@ -78,7 +78,9 @@ class Layout:
     movement, and no row.
     dates: the formats in which `moment` may stand, in local time; one holds for a whole file. The first is written.
     account: the ledger account that the statement is of, unless the file or the caller says another.
-    currency: of the file, where neither a column nor the preamble says it.
+    currency: of the file, where neither a column nor the preamble says it. Amounts have as many decimals as their
+    currency has in ISO 4217: 150.00 of ZMW, 15,000 of UGX, 15.500 of KWD. Zeros beyond them, as in 15,000.00 of UGX,
+    are read; other digits are not.
     units: what amounts are in, `major` (150.00) or `minor` (15000). Where this is not said, they are minor units if
     the headings of all of them end in `_minor`.
     accounts: word in the column `account` → the ledger account; without any, the column has the accounts themselves.
@@ -265,15 +267,17 @@ def layout_in(path: Path) -> Layout:
     Raises StatementRefused: the file cannot be read, has a key that a layout has not, or makes no layout.
     """
     try:
-        return layout_from(path.read_text("utf-8"), path.stem, path.name)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise StatementRefused(f"The layout in {path.name} cannot be read: {why}.", file=path.name) from error
+        return layout_from(path.read_bytes(), path.stem, path.name)
+    except OSError as error:
+        text = f"The layout {path.name} cannot be read: {error.strerror}."
+        raise StatementRefused(text, file=path.name) from error
+    except ValueError as error:
+        raise StatementRefused(f"The layout {path.name} {error}.", file=path.name) from error
 
 
-def layout_from(text: str, name: str, file: str) -> Layout:
-    """The layout that is this text; `file` is what messages call it. Raises ValueError: it is no TOML."""
-    declared = {"name": name, **tomllib.loads(text)}
+def layout_from(content: bytes, name: str, file: str) -> Layout:
+    """The layout that these bytes declare; `file` is what messages call it. Raises ValueError: they are no TOML."""
+    declared = {"name": name, **read_toml(content)}
     kinds = get_type_hints(Layout)
     lacking = [each for each in ("columns", "dates") if each not in declared]
     unknown = [each for each in declared if each not in kinds]

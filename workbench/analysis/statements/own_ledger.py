@@ -216,7 +216,7 @@ def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as
         name, sql = _sql(query)
         return _Taken(name, hashlib.sha256(sql.encode()).hexdigest(), fetched(source, sql, name))
     if query is not None:
-        raise StatementRefused("query= needs a database.", hint="Pass its address: postgresql://… or sqlite:///….")
+        raise StatementRefused("A query needs a database.", hint="Pass its address: postgresql://… or sqlite:///….")
     if isinstance(source, str | Path):
         path = Path(source)
         digest = digest_of(path)
