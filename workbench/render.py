@@ -2,13 +2,16 @@
 
 import base64
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from io import BytesIO
 from itertools import chain, islice, repeat, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from workbench.domain.moments import IN_LUSAKA, LUSAKA, milliseconds, rfc3339, utc_text
 from workbench.errors import ExtraMissing
 from workbench.visible import visible
 
@@ -111,6 +114,16 @@ class Table:
 def bundle(text: str, html: str) -> dict[str, str]:
     """The value of `_repr_mimebundle_`: HTML where it can be shown, text everywhere else."""
     return {"text/plain": text, "text/html": html}
+
+
+def sentence(text: str) -> str:
+    """Text as HTML, its line breaks kept; over each moment in Lusaka stands the one in UTC, for a mouse."""
+    return IN_LUSAKA.sub(_with_utc, escape(visible(text, lines=True)).replace("\n", "<br>"))
+
+
+def _with_utc(found: re.Match[str]) -> str:
+    at = milliseconds(datetime.fromisoformat(found[1]).replace(tzinfo=LUSAKA))
+    return f'<time datetime="{rfc3339(at)}" title="{utc_text(at)}">{found[0]}</time>'
 
 
 def preformatted(text: str, label: str) -> str:

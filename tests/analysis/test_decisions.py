@@ -200,6 +200,18 @@ class TestApplied:
         assert f"{min(found[key] for key in ('A', 'B', 'FEE'))} matched with another amount" in result.sign_off
         assert "Acct (3 matched)" in result.sign_off
 
+    def test_the_sign_off_tells_the_last_moment_in_lusaka_and_a_page_shows_utc_over_it(self, tmp_path: Path):
+        last = everything(ids(plain())).assign(when=["2026-02-01", "2026-02-01T09:00:00+02:00", "2026-02-01T08:30:05Z",
+                                                     "2026-02-01T10:00:00"])  # fmt: skip
+        result = ran(decisions=last)
+        assert "; last on 2026-02-01 10:30:05 in Lusaka." in result.sign_off
+        result.report(tmp_path / "page.html")
+        shown = (
+            '<time datetime="2026-02-01T08:30:05.000Z" title="2026-02-01 08:30:05 UTC">2026-02-01 10:30:05 in Lusaka'
+        )
+        assert shown in (tmp_path / "page.html").read_text("utf-8")
+        assert shown in result._repr_html_()
+
     def test_a_match_of_which_one_row_is_gone_is_stale(self):
         found = ids(plain())
         gone = decided((found["FEE"], "match", found["B"])).assign(account=ACCOUNT, key="FEE")
@@ -268,7 +280,7 @@ NO_RULES = [
     ("[[rule]]\namount_minor = [0.5, 1]\nexpected = true", "amount_minor: Expected `int`"),
     ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is no regular expression"),
     ('[[rule]]\nname="a"\naccount="x"\nkind="x"\n[[rule]]\nname="a"\naccount="x"\nkind="x"', "several rules called a"),
-    ("[[rule]", r"is not TOML: look at line 1\."),
+    ("[[rule]", "is not TOML: look at line 1. Rules are"),
 ]  # fmt: skip
 
 

@@ -357,9 +357,7 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
         return read_ledger(place, query=query, layout=layout, phone_key=key)
 
 
-def _tolerance(
-    given: Sequence[tuple[str, str]], pair_by: str | None, currencies: Iterable[str]
-) -> "Tolerance":
+def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies: Iterable[str]) -> "Tolerance":
     from workbench.analysis.reconcile import Tolerance
 
     decimals = {*map(decimals_of, currencies)}

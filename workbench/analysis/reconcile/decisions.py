@@ -29,6 +29,7 @@ from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
 from workbench.analysis.statements.layouts import Layout
 from workbench.domain.masking import mask
+from workbench.domain.moments import LUSAKA, in_lusaka, milliseconds
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.toml_text import read_toml
 
@@ -42,7 +43,7 @@ APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
 _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
 _MAY_LACK: Final = ("partner", "when")
 """What a table of breaks need not have."""
-_CALLED: Final = {heading(name): name for name in BREAK} | {"id": "break"}
+_CALLED: Final = {heading(name).casefold(): name for name in BREAK} | {"id": "break"}
 """Heading of an output → the column, which is accepted by its own name too."""
 _MOST: Final = 20
 """So many problems of a file are told at once."""
@@ -466,7 +467,8 @@ def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame
     states = Counter(decisions["state"])
     parts = [f"Decided by {listed(said)}" if said else "No break has been decided"]
     if states[APPLIED]:
-        parts.append(f"last on {max(decisions.loc[decisions['state'] == APPLIED, 'when'], key=_instant)}")
+        last = max(decisions.loc[decisions["state"] == APPLIED, "when"], key=_instant)
+        parts.append(f"last on {in_lusaka(milliseconds(_instant(last))) if 'T' in last else last}")
     parts += [f"{states[STALE]:,} stale"] if states[STALE] else []
     parts += _apart(breaks, decisions)
     files_ = [f"{name} {sha[:12]}" for name, sha in python_rows(inputs, "name", "sha256") if sha]
@@ -499,7 +501,7 @@ def closing_words(breaks: pd.DataFrame) -> str:
 
 def _instant(when: str) -> datetime:
     at = datetime.fromisoformat(when)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    return at if at.tzinfo else at.replace(tzinfo=LUSAKA)
 
 
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:

@@ -24,13 +24,13 @@ _UNUSABLE = BREAK_CODES[INVALID].reason.partition("{")[0]
 _CLOSINGS = ("ledger_minor", "statement_minor")
 HEADINGS: Final[Mapping[str, str]] = {
     "business_date": "business date",
-    "occurred_at": "occurred at (UTC)",
     "age_days": "age in days",
     "sha256": "SHA-256",
     "since_date": "carried since",
     "description": "narrative",
     "words": "the file's own words",
     "who": "owner",
+    "when": "when (UTC)",
     "why": "comment",
     "statement": "statement file",
     "ledger_amount_minor": "ledger gross",

@@ -1,7 +1,6 @@
 """A reconciliation as a person reads it, in a notebook and at a terminal: verdict, proof, what to do, how to go on."""
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any, Final
 
 from workbench.analysis.breaks import TIMING
@@ -12,7 +11,7 @@ from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import EXACT
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text, money_text
-from workbench.render import Column, Table, percent, table
+from workbench.render import Column, Table, percent, sentence, table
 from workbench.visible import visible
 
 _EXAMPLES: Final = 3
@@ -35,10 +34,7 @@ def text(result: Reconciled) -> str:
 
 def html(result: Reconciled) -> str:
     """As HTML without script or style sheet, as much as a notebook's cleaning leaves of one."""
-    return "".join(
-        f"<p>{escape(visible(each, lines=True)).replace(chr(10), '<br>')}</p>" if isinstance(each, str) else each.html()
-        for each in _blocks(result)
-    )
+    return "".join(f"<p>{sentence(each)}</p>" if isinstance(each, str) else each.html() for each in _blocks(result))
 
 
 def _blocks(given: Reconciled) -> list[str | Table]:

@@ -23,7 +23,7 @@ from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
-from workbench.render import Picture
+from workbench.render import Picture, sentence
 from workbench.visible import visible
 
 MAX_LISTED: Final = 50
@@ -193,5 +193,5 @@ def _template() -> Any:  # noqa: ANN401  loaded when it is first used
         loader=DictLoader({"page.html": text}), autoescape=True, finalize=_shown, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters["data_url"] = _data_url
+    environment.filters |= {"data_url": _data_url, "sentence": sentence}
     return environment.get_template("page.html")

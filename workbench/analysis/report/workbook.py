@@ -82,7 +82,6 @@ class Cells:
         self._number = look("0")
         self._amounts = [look(each) for each in NUMBER_FORMATS]
         self._date = look("yyyy-mm-dd", align="left")
-        self._time = look("yyyy-mm-dd hh:mm:ss.000", align="left")
 
     def writer(self, name: str, kind: Any) -> Write:  # noqa: ANN401  pandas has types of many classes
         """How the values of a column of this name and type are written."""
@@ -92,7 +91,7 @@ class Cells:
             return self._yes_or_no
         if pd.api.types.is_integer_dtype(kind):
             return self._whole
-        if str(kind).startswith(("date32", "datetime64")):
+        if str(kind).startswith("date32"):
             return self._dated
         if name == "key":
             return self._key
@@ -113,12 +112,10 @@ class Cells:
         return str(value)
 
     def _dated(self, sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:
-        moment = value if isinstance(value, datetime) else None
-        if (moment.date() if moment else value) < _FIRST_DAY:
+        if value < _FIRST_DAY:
             return self._text(sheet, row, column, value.isoformat(), currency)
-        shown, look = (moment.replace(tzinfo=None), self._time) if moment else (value, self._date)
-        sheet.write_datetime(row, column, shown, look)
-        return value.isoformat()[:23]
+        sheet.write_datetime(row, column, value, self._date)
+        return value.isoformat()
 
     def _text(self, sheet: Worksheet, row: int, column: int, value: object, _: object, *, is_long: bool = False) -> str:
         text, plain = cut(str(value)), self._wrapped if is_long else self._plain

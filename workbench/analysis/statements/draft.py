@@ -72,7 +72,6 @@ class Cut(NamedTuple):
         """The line and the text of each cell that is not blank."""
         return [(line, text) for line, cell in self.column(heading) if (text := text_of(cell).strip())]
 
-
     @property
     def currency(self) -> tuple[str, str] | None:
         """The one currency that headings, a column or a line above them name, and where; None without one."""
