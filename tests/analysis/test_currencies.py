@@ -77,7 +77,8 @@ def test_each_row_is_read_by_its_own_currency_and_that_above_the_header_holds_fo
     assert read.opening_minor == 20_000
     assert read.rows["amount_minor"].tolist()[:4] == [150, 150, 1_500, 150]
     assert read.rows["problem"].tolist()[4:] == [
-        "Amount '1.505' has more decimals than ZMW, which has 2", "Amount '0.0005' has more decimals than KWD, which has 3"
+        "Amount '1.505' has more decimals than ZMW, which has 2",
+        "Amount '0.0005' has more decimals than KWD, which has 3",
     ]  # fmt: skip
     assert money(read.rows)["amount"].tolist()[:4] == ["1.50", "150", "1.500", "1.50"]
 

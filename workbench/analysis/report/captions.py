@@ -139,11 +139,11 @@ def _proof(row: Mapping[str, Any]) -> str:
     currency = row["currency"]
     ledger, statement = (money_text(row[side], currency) for side in ("ledger_minor", "statement_minor"))
     text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
-    parts = [f"{what} ({major_text(row[name], currency, signed=True)})" for name, what in _PARTS if row[name]]
+    parts = [f"{what} ({money_text(row[name], currency, signed=True)})" for name, what in _PARTS if row[name]]
     explained = totals.listed(parts)
-    difference = major_text(row["difference_minor"], currency, signed=True)
+    difference = money_text(row["difference_minor"], currency, signed=True)
     if row["unexplained_minor"]:
-        rest = major_text(row["unexplained_minor"], currency, signed=True)
+        rest = money_text(row["unexplained_minor"], currency, signed=True)
         text += f" The difference is {difference}: {f'{explained}, and' if parts else ''} {rest} that nothing explains"
     elif row["difference_minor"] or parts:
         text += f" The difference of {difference} is made up of {explained}"

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -163,6 +164,14 @@ def _short(text: str | None) -> str:
     return shortened(text or "", _MAX_LENGTH, counts_mark=False)
 
 
+def _sentence(text: str) -> str:
+    """A sentence as HTML, in which no line ends behind the sign of an amount, or within an option."""
+    return _SIGNED.sub(r'<span class="whole">\g<0></span>', sentence(text))
+
+
+_SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
+
+
 def _data_url(picture: Picture) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture.png).decode()}"
 
@@ -193,5 +202,5 @@ def _template() -> Any:  # noqa: ANN401  loaded when it is first used
         loader=DictLoader({"page.html": text}), autoescape=True, finalize=_shown, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"data_url": _data_url, "sentence": sentence}
+    environment.filters |= {"data_url": _data_url, "sentence": _sentence}
     return environment.get_template("page.html")
