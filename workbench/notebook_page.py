@@ -68,7 +68,7 @@ def headings(html: str) -> list[Heading]:
 
 
 def unwrapped(html: str) -> str:
-    """What a cell gave, with marks on lines that stand in columns, and on cells of tables that may be broken on paper."""
+    """What a cell gave, with marks on lines that stand in columns and on cells that may be broken on paper."""
     marked = _WRITTEN.sub(lambda found: f"{found[1]}{_marked(found[2])}", html)
     return _LONG.sub(r"<td data-long\1", marked)
 

@@ -81,10 +81,10 @@ LEDGERS: dict[str, tuple[str | bytes, str]] = {
     "a heading twice": (ledger_text().replace("payment", "key"), "key"),
     "a short row": (ledger_text(ledger_row(), "a,b"), "the row has 2 cells and the header 18 (1 row, line 3)"),
     "a long row": (ledger_text(ledger_row() + ",x"), "the row has 19 cells and the header 18 (1 row, line 2)"),
-    "an open quote": (ledger_text(ledger_row(), '"x'), "cannot be cut into cells at line 3"),
+    "an open quote": (ledger_text(ledger_row(), '"x'), "cannot be split into cells at line 3"),
     "a float": (
         ledger_text(ledger_row(amount_minor="100.00")),
-        "amount_minor '100.00' is no whole number of minor units (1 row, line 2)",
+        "amount_minor '100.00' is not a whole number of minor units (1 row, line 2)",
     ),
     "NaN": (ledger_text(ledger_row(amount_minor="NaN")), "amount_minor 'NaN' is not an amount"),
     "an O for a zero": (ledger_text(ledger_row(amount_minor='"1,234.5O"')), "'1,234.5O'"),
@@ -161,7 +161,7 @@ def refused(folder: Path) -> Iterator[Run]:
         path = written(folder / f"p{number}" / "ledger.parquet", content)
         yield Run(f"Parquet as ledger: {name}", path, [statement], 2, "ledger.parquet")
         # Of a statement its columns are looked at first.
-        words = "no column statement" if name == "damaged within" else "ledger.parquet is no Parquet file"
+        words = "no column statement" if name == "damaged within" else "ledger.parquet is not a Parquet file"
         yield Run(f"Parquet as statement: {name}", ledger, [path], 2, words)
     copy = written(folder / "copy.csv", statement.read_bytes())
     other = written(folder / "other" / "mtn.csv", f"{HEADER}\n{GOOD.replace('001', '002')}\n")

@@ -257,7 +257,7 @@ class TestEditor:
         assert draft.columns["fee"] == "S/N"
         editor.fields["Charges"].value = "fee"
         assert editor.fields["S/N"].value == "", "a field is that of one column"
-        assert "follows, row by row" in editor.preview.value
+        assert "agrees in every row" in editor.preview.value
         editor.words["statuses"].value = "TS = completed\nTF = done"
         assert "status done does not exist" in editor.preview.value
         editor.words["statuses"].value = "TS = completed\nTF = failed"

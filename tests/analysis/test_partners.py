@@ -212,7 +212,7 @@ class TestSuggestions:
         breaks["account"] = pd.Series([f"bank:{n // 3}" for n in range(len(rows))], dtype="string")
         found = suggestions_of(breaks)
         assert found["kind"].value_counts().to_dict() == {"sum": 2_000, "not_searched": 1}
-        assert found["why"].iloc[-1] == "For 1 row no sum was searched: at most 2,000 are, the greatest first."
+        assert found["why"].iloc[-1] == "No sum was searched for 1 row: only the 2,000 largest are."
 
 
 HEADER = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"

@@ -359,7 +359,7 @@ class TestPage:
         assert f"The proof does not hold for {MTN}." in headline(result)
         (text,) = proofs(result)
         assert text.endswith(
-            " The difference is +234.56: the breaks (+200.00), and +34.56 that nothing explains. "
+            " The difference is +K234.56: the breaks (+K200.00), and +K34.56 that nothing explains. "
             "It does not hold because line 9 does not follow."
         )
         assert '<div class="outcome open">' in page.page(result)

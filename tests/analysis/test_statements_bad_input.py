@@ -41,7 +41,7 @@ def with_cells(**cells: str) -> str:
 PROBLEMS = [
     ({"Id": ""}, "Id is missing"),
     ({"Id": "  "}, "Id is missing"),
-    ({"Id": "2.6E+11"}, "Id '2.6E+11' is a number whose digits a spreadsheet has not kept"),
+    ({"Id": "2.6E+11"}, "Id '2.6E+11' has lost digits: a spreadsheet made a number of it"),
     ({"Id": "#REF!"}, "Id holds the spreadsheet's error #REF!"),
     ({"Date": ""}, "Date is missing"),
     ({"Date": "yesterday"}, "Date 'yesterday' is not a date written as %Y-%m-%d %H:%M:%S or"),
@@ -76,7 +76,7 @@ PROBLEMS = [
     ({"Id": "", "Amount": "x", "Fee": "-1"}, "Id is missing; Amount 'x' is not an amount; Fee '-1' is negative"),
     ({"Balance": "1,2"}, "the row has 10 cells and the header 9"),
     ("001,2026-01-05 08:01:02,Successful", "the row has 3 cells and the header 9"),
-    (HEADER, "the header stands here again"),
+    (HEADER, "the header is repeated here"),
 ]
 
 
@@ -145,8 +145,8 @@ REFUSED: list[tuple[str | bytes, str]] = [
     (HEADER.encode("utf-32"), "is not text"),
     (f"{HEADER}\n{GOOD}\nMo\xe9,".encode("latin-1"), "is not text in utf-8: line 3 has other bytes"),
     (f"{HEADER}\n{GOOD}\n".encode("utf-16")[:-1], "is not text in utf-16"),
-    (f'{HEADER}\n{GOOD}\n"open,\n{GOOD}\n', "cannot be cut into cells at line 3"),
-    (f'{HEADER}\n"a"b,\n', "cannot be cut into cells at line 2"),
+    (f'{HEADER}\n{GOOD}\n"open,\n{GOOD}\n', "cannot be split into cells at line 3"),
+    (f'{HEADER}\n"a"b,\n', "cannot be split into cells at line 2"),
     (f"{HEADER}\n{'x' * 1_100_000}", "at line 2: a cell has more than 1,048,576 characters"),
     (f'{HEADER}\n"open,\n{GOOD * 12_000}\n', "or is a quote not closed, so that all that follows is one"),
     (b"PK\x03\x04 and no more", "cut short or damaged"),
@@ -162,8 +162,8 @@ REFUSED: list[tuple[str | bytes, str]] = [
     (f"{HEADER},FEE\n", "more than once"),
     (f"{GOOD}\n{HEADER}\n{GOOD}", "has a row above its header, in line 1"),
     # One delimiter that does not cut a file is no fault of the file: that which has the header is told of.
-    (f'{HEADER}\n{QUOTED}\n"open,', "cannot be cut into cells at line 3: "),
-    ('When,What\n"open,2\n3,4', "cannot be cut into cells at line 2"),
+    (f'{HEADER}\n{QUOTED}\n"open,', "cannot be split into cells at line 3: "),
+    ('When,What\n"open,2\n3,4', "cannot be split into cells at line 2"),
     ('When,What\n"""Acme"" Ltd",2', "headings found in line 1: When, What"),
     *((f"{HEADER}\n{QUOTED}".replace(",", mark), "between its cells and not ','") for mark in ";|\t"),
     (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<<>>\n", "is a PDF"),

@@ -264,9 +264,9 @@ def test_a_layout_in_a_file_is_the_same_table(tmp_path: Path):
         (IN_A_FILE.replace("Ref", "R\udce9f"), r"corner\.toml is not text in UTF-8\."),
         ('dates = ["%Y"]', "lacks columns"),
         ("delimeter = ';'\n" + IN_A_FILE, "has delimeter, which no layout has"),
-        ("utc_offset_hours = '2'\n" + IN_A_FILE, "utc_offset_hours: Expected `int`"),
-        (IN_A_FILE.replace('["%d.%m.%Y"]', '"%d.%m.%Y"'), "dates: Expected `array`"),
-        (IN_A_FILE.replace('"Betrag"', "7"), "columns: Expected `str`, got `int`"),
+        ("utc_offset_hours = '2'\n" + IN_A_FILE, "utc_offset_hours takes a whole number, not a text"),
+        (IN_A_FILE.replace('["%d.%m.%Y"]', '"%d.%m.%Y"'), "dates takes a list, not a text"),
+        (IN_A_FILE.replace('"Betrag"', "7"), "columns takes a text, not a whole number"),
         (IN_A_FILE.replace("completed", "done"), "status done does not exist"),
     ],
 )

@@ -26,11 +26,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--payments", type=int, required=True, help="The number of payments that customers try to make.")
-@click.option("--days", type=int, default=30, show_default=True, help="The number of days.")
+@click.option(
+    "--payments", type=int, metavar="N", required=True, help="The number of payments that customers try to make."
+)
+@click.option("--days", type=int, metavar="N", default=30, show_default=True, help="The number of days.")
 @click.option("--seed", metavar="TEXT", help="The same seed gives the same folder, byte for byte.")
 @click.option(
-    "--out", type=PATH, required=True, help="An empty or new folder for ledger.parquet, statements/ and answers.csv."
+    "--out",
+    type=PATH,
+    metavar="FOLDER",
+    required=True,
+    help="An empty or new folder for ledger.parquet, statements/ and answers.csv.",
 )
 @click.option(
     "--breaks",
@@ -128,7 +134,11 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
     "separators are written for that country. Without --excel, .csv holds each text as it came.",
 )
 @click.option(
-    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="The engine."
+    "--engine",
+    type=click.Choice(["duckdb", "spark"]),
+    default="duckdb",
+    show_default=True,
+    help="What does the work: duckdb on this machine, or spark.",
 )
 @click.option(
     "--layout",
@@ -180,7 +190,9 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
     callback=_day,
     help="The day of the reconciliation: a row of a later day does not move the closing date.",
 )
-@click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
+@click.option(
+    "--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run saved with --carry-to."
+)
 @click.option("--skip-settled", is_flag=True, help="Skip the statements' lines that the earlier run matched.")
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Save what is open for the next run.")
 @click.option(
@@ -190,7 +202,7 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
     help="What people decided about breaks: decisions.csv, or the .csv or .xlsx of --out with verdict, owner and "
     "comment filled in.",
 )
-@click.option("--rules", metavar="FILE", type=FILE, help="Your rules in TOML: which charges are expected.")
+@click.option("--rules", metavar="FILE", type=FILE, help="Your rules, a .toml file: which charges are expected.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     given: tuple[str, ...],
     named: str | None,

@@ -270,7 +270,7 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
         currencies = sorted(_currencies(mine))
         if not currencies and not book.currencies:
             raise ReconcileRefused(
-                f"Neither the ledger nor {book.source} says in which currency {book.account} is.", account=book.account
+                f"Neither the ledger nor {book.source} names the currency of {book.account}.", account=book.account
             )
         if not mine and not book.value:
             # Nothing that moved on either side is no contradiction: a month in which nobody paid by this operator.
@@ -278,7 +278,7 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
         if not mine:
             in_ledger = sorted({line["account"] for line in ledger} - {None})
             raise ReconcileRefused(
-                f"The ledger has no row of {book.account}, of which {book.source} is a statement.",
+                f"The ledger has no row of {book.account}, the account of {book.source}.",
                 hint=f"It has {', '.join(in_ledger)}. If the statement is of one of these, name it: --account, or "
                 "account='…' to read_statement or in its layout."
                 if in_ledger
@@ -472,13 +472,13 @@ def _note(
     line: Mapping[str, Any], jumps: Sequence[tuple[str, Jump]], hardly: Sequence[Book], *, worked_out: bool
 ) -> str:
     text = [
-        f"the running balance of {each.source} was followed in {each.followed} of {each.rows} rows" for each in hardly
+        f"the running balance of {each.source} was compared in {each.followed} of {each.rows} rows" for each in hardly
     ]
     if jumps:
         name, jump = jumps[0]
         expected, found = (money_text(each, line["currency"]) for each in (jump.expected_minor, jump.found_minor))
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
-        where = f"the running balance of {name} does not follow in line {jump.line}{more}"
+        where = f"the running balance of {name} does not agree in line {jump.line}{more}"
         text.append(f"{where}: {expected} expected, {found} found")
     opening, gap = (money_text(line[name], line["currency"]) for name in ("opening_minor", "gap_minor"))
     if line["opening_minor"]:

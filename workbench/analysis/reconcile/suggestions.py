@@ -112,7 +112,7 @@ def _near_references(opened: Sequence[_Open]) -> tuple[list[Proposal], str]:
         for ours, theirs, slip in pairs
         if count[ours.name] == count[theirs.name] == 1
     ]
-    why = f"Of {left_out:,} rows the references were not compared: more than {_ALIKE_AT_MOST:,} have one amount."
+    why = f"The references of {left_out:,} rows were not compared: more than {_ALIKE_AT_MOST:,} have the same amount."
     return made, why if left_out else ""
 
 
@@ -150,7 +150,7 @@ def _slip(one: str, other: str) -> str:
         return "differ in one character"
     first, last = apart[0], apart[-1] + 1
     swapped = last - first == len("ab") and one[first:last] == other[first:last][::-1]
-    return "differ in two neighbours that changed places" if swapped else ""
+    return "differ in two neighbouring characters that changed places" if swapped else ""
 
 
 def _days_apart(one: _Open, other: _Open) -> str:
@@ -199,7 +199,7 @@ def _sums(opened: Sequence[_Open]) -> tuple[list[Proposal], str]:
     for both in days.values():
         found += _days_that_agree(both)
     many = f"{left_out:,} row{'s' if left_out > 1 else ''}"
-    why = f"For {many} no sum was searched: at most {_TARGETS_AT_MOST:,} are, the greatest first."
+    why = f"No sum was searched for {many}: only the {_TARGETS_AT_MOST:,} largest are."
     return found, why if left_out else ""
 
 

@@ -198,7 +198,7 @@ class Amounts:
         if not _LIKE_AN_AMOUNT.fullmatch(digits or text):
             return Wrong(f"{shown(text)} is not an amount")
         if digits and not style:
-            return Wrong(f"{shown(text)} does not say once on which side of zero it is")
+            return Wrong(f"{shown(text)} has no clear sign")
         return Wrong(f"{shown(text)} is not written as the layout declares: decimals after {self._decimal!r}")
 
 
@@ -216,7 +216,7 @@ class MinorAmounts(Amounts):
         return self._too_fine(text_of(cell)) if has_point and isinstance(found, Amount) else found
 
     def _too_fine(self, text: str) -> Wrong:
-        return Wrong(f"{shown(text)} is no whole number of minor units")
+        return Wrong(f"{shown(text)} is not a whole number of minor units")
 
 
 def currencies_named(cell: Cell) -> tuple[str, ...]:
@@ -237,4 +237,4 @@ def key_of(cell: Cell) -> str | Wrong | None:
         is_cut = _TURNED_INTO_A_NUMBER.fullmatch(text) is not None
     if len(text) > LONGEST_KEY:
         return Wrong(f"{shown(text)} has more than {LONGEST_KEY:,} characters")
-    return Wrong(f"{shown(text)} is a number whose digits a spreadsheet has not kept") if is_cut else text or None
+    return Wrong(f"{shown(text)} has lost digits: a spreadsheet made a number of it") if is_cut else text or None

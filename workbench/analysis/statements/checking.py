@@ -25,7 +25,7 @@ def read_as(path: Path, layout: Layout, **options: Any) -> Statement:  # noqa: A
     return read_statement(path, layout=told, **options)
 
 
-_NOT_TOLD: Final = "(not told)"
+_NOT_TOLD: Final = "(unknown)"
 _SHOWN: Final = 10
 _REASONS: Final = 5
 
@@ -148,7 +148,7 @@ def summary(statement: Statement) -> list[str]:
     """How many rows there are, of which days, how many cannot be used, and whether the balance follows."""
     bad = int(statement.rows["problem"].notna().sum())
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
-    account = "" if statement.account != _NOT_TOLD else "; the account is not told"
+    account = "" if statement.account != _NOT_TOLD else "; the account is unknown"
     return [
         f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}.",
         f"Running balance: {statement.follows}.",

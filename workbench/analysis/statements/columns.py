@@ -397,7 +397,7 @@ def _one_of_two(sample: Sample, made: Placed) -> None:
         is_known = "debit" in found or "credit" in found
         found |= {"debit": debit, "credit": credit}
         if not (is_known or (money[debit].values < 0).any()):
-            text = f"each row fills one of {debit!r} and {credit!r}; which of them goes out, nothing proves"
+            text = f"each row fills {debit!r} or {credit!r}; nothing proves which of them goes out"
             made.doubts.append(("columns.debit", text))
 
 
@@ -451,7 +451,7 @@ def _proven(sample: Sample, made: Placed) -> Placed:
     if not is_known:
         made.proofs["columns.balance"] = _in_words(sample, best)
     if _is_turned(sample, best):
-        text = "the balance falls where this is above zero, which no layout says: turn its signs round in the file"
+        text = "the balance falls where this is above zero, and no layout can say that: reverse its signs in the file"
         made.doubts.append(("columns.amount", text))
     orders = {each.newest_first for each in tried if each.columns == best.columns and each.weight == best.weight}
     if "direction" in best.columns:

@@ -83,12 +83,12 @@ def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
             # The csv module tells two reasons apart by their words alone.
             if "field limit" in str(wrong):
                 why = f"a cell has more than {csv.field_size_limit():,} characters"
-                hint = "Shorten it; or is a quote not closed, so that all that follows is one cell?"
+                hint = "Shorten it, or close the quote that was left open before it."
             else:
                 why = str(wrong)
                 hint = "A quote that is not closed, or followed by other text, makes it unclear where the row ends."
             raise refused(
-                path.name, f"cannot be cut into cells at line {begins}: {why}.", hint=hint, line=begins
+                path.name, f"cannot be split into cells at line {begins}: {why}.", hint=hint, line=begins
             ) from wrong
         except UnicodeError as wrong:
             raise _wrong_encoding(path, encoding, begins) from wrong
@@ -138,7 +138,7 @@ def cell_rows_of(path: Path, layouts: Iterable[Layout]) -> list[CellRows]:
         if head.lstrip().lower().startswith(mark):
             raise refused(path.name, f"is {what}, whatever its name says.", hint=hint)
     if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
-        text = "is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx."
+        text = "is not text in UTF-8 or UTF-16 (with a byte order mark), and not an .xlsx workbook."
         raise refused(path.name, text, hint=f"{EXPORT_AGAIN[:-1]}, as .csv in UTF-8 or as .xlsx.")
     sure = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None) or _utf_8(path)
     ways = dict.fromkeys((sure or layout.encoding, layout.delimiter) for layout in layouts)
@@ -181,7 +181,7 @@ def _sheets(path: Path) -> Iterator[CellRows]:
             if cells > MOST_CELLS:
                 raise refused(
                     path.name,
-                    f"is too large for a grid: its sheets together have {cells:,} cells with the empty ones, "
+                    f"is too large: its sheets have {cells:,} cells, empty ones included, "
                     f"and at most {MOST_CELLS:,} are read.",
                     hint="Keep the sheet with the rows, or save it as .csv.",
                 )
@@ -189,7 +189,7 @@ def _sheets(path: Path) -> Iterator[CellRows]:
                 f"sheet {sheet.name!r}", "xlsx", None, partial(_sheet_lines, sheet, failed.get(sheet.name, {}))
             )
     except _DAMAGES as wrong:
-        text = f"is no workbook that can be opened: it is cut short or damaged ({wrong})."
+        text = f"cannot be opened as a workbook: it is damaged or incomplete ({wrong})."
         raise refused(path.name, text, hint=EXPORT_AGAIN) from wrong
 
 
@@ -259,7 +259,7 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
     if named and of_file not in named:
         raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
     if declared.first and declared.last and declared.first > declared.last:
-        text = f"says that its period ends on {declared.last}, before it begins on {declared.first}."
+        text = f"has a period that ends on {declared.last}, before it begins on {declared.first}."
         raise refused(name, text, hint=f"Days are read as {layout.preamble_date}.")
     return declared, made.get("closing", (0, None))[0]
 

@@ -253,7 +253,7 @@ class Draft:
             with target.open("w" if replace else "x", encoding="utf-8", newline="\n") as handle:
                 handle.write(self.toml)
         except FileExistsError:
-            raise refused(str(path), "is there already.", hint="Give another name, or replace it.") from None
+            raise refused(str(path), "already exists.", hint="Give another name, or replace it.") from None
         except OSError as wrong:
             raise refused(str(path), f"cannot be written: {wrong.strerror}.") from None
 

@@ -496,7 +496,7 @@ def _result(draft: Draft) -> None:
     with suppress(StatementRefused):
         path, shipped = draft.file.path, tuple(LAYOUTS.values())
         known = recognised(path.name, cell_rows_of(path, shipped), shipped, named=False).layout.name
-        draft.above.append(f"The shipped layout {known} fits it too: it is recognised without one of your own.")
+        draft.above.append(f"The shipped layout {known} fits it too: you need none of your own.")
 
 
 _STEPS: Final = (_cutting, _columns, _dates, _amounts, _parties, _words, _lines, _keys, _preamble, _result)

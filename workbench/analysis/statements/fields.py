@@ -113,7 +113,7 @@ def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str
             return found.minor
         if found.style in reversed_:
             return -found.minor
-        return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not below zero, as the layout has it'}")
+        return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not negative, as the layout requires'}")
 
     return read
 
@@ -163,7 +163,7 @@ class Fields:
             if len(row) < width or (len(row) > width and any(cell != "" for cell in row[width:])):
                 self.blame(place, f"the row has {len(row)} cells and the header {width}")
             elif row == found.header:
-                self.blame(place, "the header stands here again")
+                self.blame(place, "the header is repeated here")
         self.currencies: list[str | None] = self.read("currency", absent=currency)
         # Where a row's own cannot be read, it is read as the file's.
         self._money = [readers["money"][each or currency] for each in self.currencies]
@@ -230,7 +230,7 @@ class Fields:
         for field in self.cells.keys() & AMOUNTS:
             for place, (cell, currency) in enumerate(zip(self.cells[field], self.currencies, strict=True)):
                 if currency and named[cell] and currency not in named[cell]:
-                    self.blame(place, f"{shown(cell)} is not in {currency}, as the row is", field=field)
+                    self.blame(place, f"{shown(cell)} is not in {currency}, the row's currency", field=field)
 
     def openings(self, layout: Layout) -> list[bool]:
         """Which rows only tell a balance; one that has another amount as well is a movement.
@@ -353,10 +353,10 @@ def _by_columns(fields: Fields) -> Made:
     debits = fields.read("debit")
     told = {debit > 0 for debit in debits if debit}
     if told == {False} and "balance" not in fields.cells:
-        words = Wrong("is below zero, as every debit here is, and no balance tells which side is meant: see debits")
+        words = Wrong("is negative like every debit here, and no balance shows the side: set debits in the layout")
         debits = fields.sorted_out("debit", [words if debit else debit for debit in debits])
     pairs = zip(debits, fields.read("credit"), strict=True)
-    both = f"{fields.headings['debit']} and {fields.headings['credit']}"
+    both, neither = (word.join(fields.headings[name] for name in ("debit", "credit")) for word in (" and ", " nor "))
     for place, (debit, credit) in enumerate(pairs):
         if debit and credit:
             fields.blame(place, f"{both} are both filled")
@@ -366,7 +366,7 @@ def _by_columns(fields: Fields) -> Made:
             is_reversal[place] = (debit or credit) < 0
         elif debit == credit == 0:
             # A cell that cannot be read is None, and has been told of.
-            fields.blame(place, f"neither {both} has an amount above zero")
+            fields.blame(place, f"neither {neither} has an amount above zero")
     return {"direction": directions, "amount_minor": amounts, "is_reversal": is_reversal}
 
 
@@ -374,11 +374,12 @@ def _by_parties(fields: Fields) -> Made:
     """One of the two is the account's own party; the other is the customer."""
     own = fields.readers["own"]
     directions: list[Any] = [None] * fields.count
-    both = f"{fields.headings['from']} and {fields.headings['to']}"
+    both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
     for place, (sender, taker) in enumerate(zip(fields.cells["from"], fields.cells["to"], strict=True)):
         sends = own[sender]
         if sends == own[taker]:
-            fields.blame(place, f"of {both}, {'both are' if sends else 'neither is'} the account's own party")
+            which = f"both {both} are" if sends else f"neither {neither} is"
+            fields.blame(place, f"{which} the account's own party")
         else:
             directions[place] = "out" if sends else "in"
     return {"direction": directions, "amount_minor": fields.read("amount")}

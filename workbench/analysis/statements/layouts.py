@@ -16,7 +16,7 @@ from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused
-from workbench.toml_text import read_toml
+from workbench.toml_text import read_toml, wrong_kind
 
 FIELDS: Final = (
     "key", "moment", "time", "status", "type", "description", "amount", "debit", "credit", "direction", "fee",
@@ -147,7 +147,7 @@ class Layout:
         ):
             unknown = [each for each in found if each not in known]
             self._demand(not unknown, f"{what} {', '.join(unknown)} does not exist; there are {', '.join(known)}")
-        self._demand(not isinstance(self.dates, str), "dates are several: ('%d.%m.%Y',), with a comma")
+        self._demand(not isinstance(self.dates, str), "dates is a list of formats: ('%d.%m.%Y',), with a comma")
         self._demand(self.groups or not self.key_pattern, f"key_pattern has no group {', '.join(FOUND)}: (?P<key>…)")
         needed = {"moment", *_WAYS[self.direction_by]}
         needed |= {"description"} if self.groups else set()
@@ -155,17 +155,17 @@ class Layout:
         missing = sorted(needed - (self.columns.keys() - self.optional))
         self._demand(not missing, f"no column is declared for {', '.join(missing)}")
         self._demand(self.direction_by != "words" or self.directions, "no words are declared for the direction")
-        self._demand(self.direction_by != "parties" or self.own, "own is not declared, so no direction is told")
+        self._demand(self.direction_by != "parties" or self.own, "own is not declared, so the direction is unknown")
         self._demand("{phone}" in self.party, "party has no {phone}")
         twice = sorted(key for key, count in Counter(self.known_headings).items() if count > 1)
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
         self._demand(self.dates, "no date format is declared")
         self._demand(self.units in _UNITS, f"units are {' or '.join(_UNITS[1:])}, not {self.units!r}")
         mixed = self.units or len({*map(_is_minor, self._amounts)}) <= 1
-        self._demand(mixed, f"of {', '.join(self._amounts)} some end in _minor and some do not; say units")
+        self._demand(mixed, f"some of {', '.join(self._amounts)} end in _minor and some do not: set units")
         for pattern in (*self.dates, self.preamble_date):
             parted = DateFormat(pattern).is_parted or pattern == self.preamble_date
-            self._demand(parted or "time" not in self.columns, f"{pattern} is no day, a blank and a time in hours")
+            self._demand(parted or "time" not in self.columns, f"{pattern} is not a day, a space and a time with hours")
         self._demand(len(self.delimiter) == len(self.decimal) == 1, "delimiter and decimal are one character each")
         self._demand(len(self.thousands) <= 1, "thousands is one character, or none")
         self._demand(self.decimal != self.thousands, "decimal and thousands are the same character")
@@ -289,5 +289,5 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
         try:
             declared[key] = msgspec.convert(value, kinds[key])
         except msgspec.ValidationError as error:
-            raise StatementRefused(f"In the layout in {file}, {key}: {error}.", file=file) from None
+            raise StatementRefused(f"In the layout {file}, {key} {wrong_kind(error)}.", file=file) from None
     return Layout(**declared)
