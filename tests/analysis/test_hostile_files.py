@@ -73,7 +73,7 @@ LEDGERS: dict[str, tuple[str | bytes, str]] = {
     "bytes": (bytes(range(256)) * 40, "not text in UTF-8"),
     "cp1252": (ledger_text(ledger_row(phone="café")).encode("cp1252"), "line 2 has other bytes"),
     "a PDF": (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3", "is a PDF"),
-    "a workbook by another name": (b"PK\x03\x04 and no more", "cut short or damaged"),
+    "a workbook by another name": (b"PK\x03\x04 and no more", "it is damaged or incomplete"),
     "a column that lacks": (
         ledger_text().replace("key", "ref"),
         "key, occurred_at and amount are needed; it has account, ref",
@@ -175,7 +175,9 @@ def refused(folder: Path) -> Iterator[Run]:
         Run("no statement there", ledger, [folder / "none.csv"], 2, "there is no such file"),
         Run("no ledger there", folder / "none.csv", [statement], 2, "there is no such file"),
         Run("another kind of ledger", odd, [statement], 2, "ledger.ods"),
-        Run("a ledger as statement", ledger, [written(folder / "books.csv", ledger_text())], 2, "it comes first"),
+        Run(
+            "a ledger as statement", ledger, [written(folder / "books.csv", ledger_text())], 2, "give the ledger first"
+        ),
         Run("a device", ledger, [Path(os.devnull)], 2, "null is empty"),
     )
 

@@ -189,7 +189,7 @@ def _sheets(path: Path) -> Iterator[CellRows]:
                 f"sheet {sheet.name!r}", "xlsx", None, partial(_sheet_lines, sheet, failed.get(sheet.name, {}))
             )
     except _DAMAGES as wrong:
-        text = f"cannot be opened as a workbook: it is damaged or incomplete ({wrong})."
+        text = "cannot be opened as a workbook: it is damaged or incomplete."
         raise refused(path.name, text, hint=EXPORT_AGAIN) from wrong
 
 
