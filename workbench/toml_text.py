@@ -23,8 +23,8 @@ def read_toml(content: bytes) -> dict[str, Any]:
 
 
 _KINDS: Final = {
-    "int": "a whole number", "float": "a number with a point", "str": "a text", "bool": "true or false", "array": "a list",
-    "object": "a table", "null": "nothing",
+    "int": "a whole number", "float": "a number with a point", "str": "a text", "bool": "true or false",
+    "array": "a list", "object": "a table", "null": "nothing",
 }  # fmt: skip
 _MISMATCH: Final = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 

@@ -161,7 +161,7 @@ class TestProofs:
             ("A,B,C,D\n13/02/2026,x-1,5.00,\n14/02/2026,x-2,,2.00\n15/02/2026,x-3,1.00,\n",
              "# ? each row fills 'C' or 'D'; nothing proves which of them goes out"),
             ("Date,Ref,Amount,Balance\n13/02/2026,R1,-9.00,20.00\n14/02/2026,R2,5.00,15.00\n15/02/2026,R3,-7.00,22.00\n",
-             "# ? the balance falls where this is above zero, and no layout can say that: reverse its signs in the file"),
+             "# ? the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"),
             ("Date,Ref,Debit,Credit,Balance\n13/02/2026,R1,9.00,,9.00\n14/02/2026,R2,,5.00,4.00\n15/02/2026,R3,7.00,,11.00\n",
              'credit = "Debit"'),
             ("Tag;Aus;Ein;Stand;DC\n13/02/2026;;9,00;50,00;DR\n14/02/2026;;5,00;45,00;DR\n15/02/2026;7,00;;52,00;DR\n",

@@ -451,7 +451,7 @@ def _proven(sample: Sample, made: Placed) -> Placed:
     if not is_known:
         made.proofs["columns.balance"] = _in_words(sample, best)
     if _is_turned(sample, best):
-        text = "the balance falls where this is above zero, and no layout can say that: reverse its signs in the file"
+        text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
         made.doubts.append(("columns.amount", text))
     orders = {each.newest_first for each in tried if each.columns == best.columns and each.weight == best.weight}
     if "direction" in best.columns:
