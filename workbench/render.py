@@ -171,7 +171,8 @@ def _title(hover: str) -> str:
 
 
 def _linked(text: str, link: str) -> str:
-    return f'<a href="{_text(link.format(text))}">{_text(text)}</a>' if link else _text(text)
+    shown = IN_LUSAKA.sub(_with_utc, _text(text))
+    return f'<a href="{_text(link.format(text))}">{shown}</a>' if link else shown
 
 
 def _text(line: str) -> str:
