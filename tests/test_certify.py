@@ -622,6 +622,10 @@ def test_what_an_endpoint_answers_cannot_steer_a_terminal_or_a_page(tmp_path: Pa
     for text in (str(report), report.html(), report.json(), report.junit()):
         assert not [each for each in ("\x1b", "\x00", "a1a1a1") if each in text]
     assert "<script" not in report.html()
+    at = datetime.fromisoformat(report.at)
+    assert f'title="{at:%Y-%m-%d %H:%M:%S} UTC">{at + timedelta(hours=2):%Y-%m-%d %H:%M:%S} in Lusaka</time>' in (
+        report.html()
+    )
     assert ET.fromstring(report.junit()).find(".//failure") is not None  # noqa: S314  written here
     with pytest.raises(ExamRefused, match="cannot be written"):
         report.write(tmp_path / "folder" / "x.json")

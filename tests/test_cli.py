@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner, Result
@@ -252,16 +253,30 @@ def test_help_lists_every_command_and_the_gaps_are_the_registers():
     assert invoke("--version").stdout.strip().endswith("version 0.1.0")
 
 
-def test_it_runs_as_a_module_by_the_same_name(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.filterwarnings("ignore:'workbench.cli' found in sys.modules")
+@pytest.mark.parametrize("module", ["workbench", "workbench.cli"])
+def test_it_runs_as_a_module_by_the_same_name(
+    module: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("sys.argv", ["-m", "--help"])
     with pytest.raises(SystemExit, match=r"^0$"):
-        runpy.run_module("workbench", run_name="__main__")
+        runpy.run_module(module, run_name="__main__")
     assert capsys.readouterr().out.startswith("Usage: workbench ")
 
 
-def test_tolerances_are_given_in_kwacha_and_in_days():
-    given = [("amount", "0.50"), ("fee", "1.25"), ("days", "2")]
-    assert analysis._tolerance(given) == Tolerance(amount_minor=50, fee_minor=125, days=2)  # noqa: SLF001  to see each alone
+@pytest.mark.parametrize(
+    ("currencies", "units"), [({"ZMW"}, 100), ({"USD", "ZMW"}, 100), ({"UGX"}, 1), ({"KWD"}, 1000)]
+)
+def test_tolerances_are_given_in_major_units_and_in_days(currencies: set[str], units: int):
+    given = [("amount", "50"), ("fee", "125.0"), ("days", "2")]
+    made = analysis._tolerance(given, None, currencies)  # noqa: SLF001  to see each alone
+    assert made == Tolerance(amount_minor=50 * units, fee_minor=125 * units, days=2)
+
+
+def test_one_amount_is_no_tolerance_for_currencies_of_several_decimals():
+    assert analysis._tolerance([("days", "1")], None, {"UGX", "ZMW"}) == Tolerance(days=1)  # noqa: SLF001  as above
+    with pytest.raises(click.BadParameter, match="currencies differ in their decimals"):
+        analysis._tolerance([("amount", "1")], None, {"UGX", "ZMW"})  # noqa: SLF001  as above
 
 
 def test_the_description_is_printed_and_written_the_same(tmp_path: Path):

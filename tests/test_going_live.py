@@ -106,6 +106,7 @@ def test_it_is_written_as_markdown_and_as_a_page_with_every_topic_and_item():
     )
     assert Path("x.md").read_text() == shown.output
     page = Path("x.html").read_text()
+    assert 'title="2026-01-05 06:00:00 UTC">2026-01-05 08:00:00 in Lusaka</time>: 1 of 2 passed' in page
     assert all(f"## {topic}\n" in shown.output and f"<caption>{topic}</caption>" in page for topic in TOPICS)
     found = re.findall(r"^(\d+) open, (\d+) by hand, (\d+) done", shown.output, re.MULTILINE)[0]
     assert page.count("<tr><td") == shown.output.count("- [") == sum(map(int, found))
@@ -140,7 +141,7 @@ REFUSED = {
     "--trace detail.json": "detail.json is not a trace",
     "--gaps unknown.toml": "no gap named 'zebra'",
     "--gaps value.toml": "late_success",
-    "--gaps html.json": "cannot be read as TOML",
+    "--gaps html.json": "is not TOML: look at line 1.",
     "--out x.txt": "x.txt ends in neither .md nor .html",
     "--out nowhere/x.md": "nowhere/x.md cannot be written: No such file",
 }

@@ -91,7 +91,7 @@ class TestWhichFileIsWhich:
     @pytest.mark.parametrize(
         ("options", "expected"),
         [
-            (("--layout", "ours/shop.toml"), "bank.csv has none of the layouts known (shop)"),
+            (("--layout", "ours/shop.toml"), "bank.csv fits none of the known layouts (shop)"),
             (("--layout", "ours/shop.toml"), "--layout 'bank.csv=LAYOUT'"),
             (("--layout", "ours/shop.toml", "--layout", "ours/bank.toml"), "cannot each apply to all statements"),
             (("--layout", "bnak.csv=ours/bank.toml"), "names none of the statements; they are shop.csv, bank.csv"),
@@ -99,7 +99,7 @@ class TestWhichFileIsWhich:
             (("--layout", "bank.csv=ours/bank.toml", "--layout", "bank.csv=mtn"), "bank.csv has two layouts"),
             (("--layouts", "nowhere"), "it has no .toml file in it"),
             (("--layouts", "ours", "--layout", "bank.csv=bnak"), "'bnak' is not a layout; there are mtn,"),
-            ((), "shop.csv has none of the layouts known"),
+            ((), "shop.csv fits none of the known layouts"),
         ],
     )
     def test_what_is_not_clear_is_refused_and_the_file_named(self, options: tuple[str, ...], expected: str):
@@ -117,7 +117,7 @@ class TestWhichFileIsWhich:
         Path("old").mkdir()
         Path("bank.csv").rename("old/a=b.csv")
         done = run("reconcile", "ledger.parquet", "a=b.csv", "old/a=b.csv", "--layout", "old/a=b.csv=ours/bank.toml")
-        assert "has none of the layouts known" in said(done), "the other is not read by it"
+        assert "fits none of the known layouts" in said(done), "the other is not read by it"
         Path("new").mkdir()
         Path("a=b.csv").rename("new/a=b.csv")
         done = run("reconcile", "ledger.parquet", "new/a=b.csv", "old/a=b.csv", "--layout", "a=b.csv=ours/bank.toml")
@@ -128,7 +128,7 @@ class TestWhichFileIsWhich:
         assert read_statement("shop.csv", layouts="ours").layout == "mtn"
         assert read_statement("shop.csv", layouts=["ours/mtn.toml"], layout="mtn").rows["key"].tolist() == ["A1", "A2"]
         (here / "ours/other.toml").write_text('name = "mtn"\n' + SHOP_TOML)
-        with pytest.raises(StatementRefused, match="Two layouts are given with the name mtn"):
+        with pytest.raises(StatementRefused, match="Two layouts are named mtn"):
             read_statement("bank.csv", layouts=here / "ours")
 
 
@@ -144,7 +144,7 @@ class TestCommand:
         Path("mine.toml").write_text("kept")
         again = run("layout", "shop.csv", "--out", "mine.toml")
         assert (again.exit_code, Path("mine.toml").read_text()) == (2, "kept")
-        assert "is there already" in said(again)
+        assert "already exists" in said(again)
         assert run("layout", "shop.csv", "--out", "mine.toml", "--replace").exit_code == 0
         assert Path("mine.toml").read_text("utf-8") == printed.stdout
 

@@ -240,7 +240,7 @@ class TestForAPerson:
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))
         assert "The proof does not hold for MTN wallet.\n\nMTN wallet: the ledger closes at K3,306.17" in done.stdout
-        assert "the breaks (-393.80), and -10.00 that nothing explains" in done.stdout
+        assert "the breaks (-K393.80), and -K10.00 that nothing explains" in done.stdout
         assert "in line 40: K3,699.97 expected, K3,709.97 found" in done.stdout
 
     @pytest.mark.thorough
@@ -436,7 +436,7 @@ UNUSABLE = {
     "a statement as ledger": (["{statement}", "{statement}"], "ledger"),
     "no parquet": (["{text}", "{statement}"], "text.parquet"),
     "a ledger as statement": (["{ledger}", "{ledger}"], "column"),
-    "the two changed round": (["{statement}", "{ledger}"], "The ledger comes first"),
+    "the two changed round": (["{statement}", "{ledger}"], "give the ledger first"),
     "a ledger that is not there": (["nowhere.csv", "{statement}"], "nowhere.csv cannot be read: there is no such file"),
     "a layout": (["{ledger}", "{statement}", "--layout", "mtm"], "mtm"),
     "another account": (["{ledger}", "{statement}", "--account", "nobody"], "nobody"),

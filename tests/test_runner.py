@@ -18,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 import workbench
 from workbench import resources
 from workbench.cli import app
+from workbench.notebook_page import unwrapped
 
 LIMIT_S = 300
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -320,3 +321,12 @@ def test_what_is_refused_is_said_in_a_line_before_anything_runs(
     assert "Traceback" not in said
     assert {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()} == before
     assert not (tmp_path / "out").exists()
+
+
+def test_lines_in_columns_are_marked_to_stay_so_and_others_may_be_wrapped():
+    aligned, long = "key   amount\n───   ──────\n7001  150.00\n", "pi_" + "a" * 20
+    made = unwrapped(f"<pre>Rows of\n{aligned}x = 1  # why\n</pre><td>K1,150.00 paid</td><td>{long}</td>")
+    assert made.startswith(f'<pre>Rows of\n<span class="aligned">{aligned}</span>x = 1  # why\n</pre>')
+    assert made.endswith(f"<td>K1,150.00 paid</td><td data-long>{long}</td>")
+    coloured = '<pre><span class="ansi-red">Error</span>   Traceback\nmore</pre>'
+    assert unwrapped(coloured) == f'<pre><span class="aligned">{coloured[5:-6]}</span></pre>'

@@ -68,3 +68,6 @@ def app() -> None:
 for _group in COMMANDS.values():
     for _each in _group:
         app.add_command(_each)
+
+if __name__ == "__main__":
+    app(prog_name="workbench")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import msgspec
 
 from workbench.domain.gaps import Gaps
+from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.domain.wire import TraceRow
 from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_of, entry_of, screen_of, webhook_of
 from workbench.errors import CheckLiveRefused
@@ -56,7 +58,7 @@ class Exam(msgspec.Struct):
     """The report that `workbench certify --report REPORT.json` writes, as far as it is read here."""
 
     endpoint: str
-    at: str
+    at: Annotated[datetime, msgspec.Meta(tz=True)]
     score: str
     checks: Annotated[list[Checked], msgspec.Meta(min_length=1)]
 
@@ -254,8 +256,8 @@ def _examined(exam: Exam | None) -> Iterator[tuple[str, ...]]:
         yield ("No exam report was given", "Flaws in an endpoint appear when a message comes twice, late or forged.",
                "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)
         return
-    yield (f"{exam.endpoint} on {exam.at}: {exam.score}", "The report is about the code that was examined.",
-           "The same code goes live; if not, repeat the exam.")
+    yield (f"{exam.endpoint} on {in_lusaka(milliseconds(exam.at))}: {exam.score}",
+           "The report is about the code that was examined.", "The same code goes live; if not, repeat the exam.")
     for each in exam.checks:
         if each.verdict == "passed":
             yield each.title, each.why, each.came, DONE

@@ -12,7 +12,7 @@ from workbench.calls import checked_text
 from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.domain.masking import mask
-from workbench.domain.moments import clock_text
+from workbench.domain.moments import clock_text, utc_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.render import Table, Tabular, Widget, bundle, table, with_widget
 from workbench.visible import visible
@@ -141,12 +141,13 @@ def _html(shown: wire.Handset) -> str:
     """A drawn handset that needs no style sheet of the page and reads well where styles are stripped."""
     text = "<br>".join(map(escape, on_screen(shown.screen)))
     number, operator = mask_phone(shown.phone), EVERY_OPERATOR[shown.operator].name
+    until = "" if shown.expires_at is None else f' title="{utc_text(shown.expires_at * 1000)}"'
     # One that shows a prompt, and has no keys, is explained.
     still = f"<p><small>{_STILL}</small></p>" if shown.waiting else ""
     return (
         f'<div role="group" aria-label="{escape(f"Phone {number}, {operator}")}" style="{_CASE}">'
         f'<div style="{_EAR}"></div><div style="{_LCD}">'
         f'<div style="{_BAR}"><strong>{escape(operator)}</strong> <span>{escape(number)}</span></div>'
-        f'<p style="{_WORDS}">{text}</p><div><small>{escape(_status(shown))}</small></div></div>'
+        f'<p style="{_WORDS}">{text}</p><div><small{until}>{escape(_status(shown))}</small></div></div>'
         f'<div style="{_CALLS}"></div><div style="{_KEYS}"></div></div>{still}'
     )

@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64encode
-from itertools import chain
+from itertools import chain, groupby
 from mimetypes import guess_type
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +18,10 @@ _PRIORITY: Final = ["text/html", "image/svg+xml", "image/png", "text/markdown", 
 _NEXT: Final = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
 """A link to another notebook, whose page stands beside this one."""
 _IMAGE: Final = re.compile(r'(<img\b[^>]*? src=)"(?!\w+:)([^"]+)"')
+_WRITTEN: Final = re.compile(r"(<pre\b[^>]*>)(.*?)(?=</pre>)", re.DOTALL)
+_ALIGNED: Final = re.compile(r"\S {2,}[^\s#]|\t|[\u2500-\u257f]")
+"""In a line of text that stands in columns: gaps, but before a comment, or lines that are drawn."""
+_LONG: Final = re.compile(r"<td\b([^>]*>(?=[^<]*[^<\s]{20}))")
 _HEADING: Final = re.compile(r'<h([1-3]) id="([^"]+)">(.+?)<a class="anchor-link"', re.DOTALL)
 _TAG: Final = re.compile(r"<[^>]+>")
 
@@ -41,7 +45,7 @@ def write_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None
         extra_loaders=[PackageLoader("workbench")],
         template_file="notebook.html.j2",
         preprocessors=[_with_folds],
-        filters={"headings": headings},
+        filters={"headings": headings, "unwrapped": unwrapped},
     )
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
     # A heading without words, as the corner of a DataFrame has it, is none.
@@ -61,6 +65,19 @@ def _embedded(folder: Path, source: str) -> str:
 def headings(html: str) -> list[Heading]:
     """The headings of what is written, in their order."""
     return [Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html)]
+
+
+def unwrapped(html: str) -> str:
+    """What a cell gave, with marks on lines that stand in columns and on cells that may be broken on paper."""
+    marked = _WRITTEN.sub(lambda found: f"{found[1]}{_marked(found[2])}", html)
+    return _LONG.sub(r"<td data-long\1", marked)
+
+
+def _marked(text: str) -> str:
+    # Colours may begin in one line and end in another.
+    lines = [text] if "<" in text else text.splitlines(keepends=True)
+    runs = ((is_aligned, "".join(run)) for is_aligned, run in groupby(lines, lambda line: bool(_ALIGNED.search(line))))
+    return "".join(f'<span class="aligned">{run}</span>' if is_aligned else run for is_aligned, run in runs)
 
 
 def _with_folds(node: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple[nbformat.NotebookNode, dict[str, Any]]:

@@ -2,14 +2,17 @@
 
 import base64
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from io import BytesIO
 from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from workbench.domain.moments import IN_LUSAKA, LUSAKA, milliseconds, rfc3339, utc_text
 from workbench.errors import ExtraMissing
 from workbench.visible import visible
 
@@ -124,6 +127,16 @@ def page(title: str, body: str) -> str:
     )
 
 
+def sentence(text: str) -> str:
+    """Text as HTML, its line breaks kept; over each moment in Lusaka stands the one in UTC, for a mouse."""
+    return IN_LUSAKA.sub(_with_utc, escape(visible(text, lines=True)).replace("\n", "<br>"))
+
+
+def _with_utc(found: re.Match[str]) -> str:
+    at = milliseconds(datetime.fromisoformat(found[1]).replace(tzinfo=LUSAKA))
+    return f'<time datetime="{rfc3339(at)}" title="{utc_text(at)}">{found[0]}</time>'
+
+
 def preformatted(text: str, label: str) -> str:
     """Text with its line breaks; a screen reader reads the `label`."""
     style = "font-family:monospace;margin:0 0 1em"
@@ -173,7 +186,8 @@ def _title(hover: str) -> str:
 
 
 def _linked(text: str, link: str) -> str:
-    return f'<a href="{_text(link.format(text))}">{_text(text)}</a>' if link else _text(text)
+    shown = IN_LUSAKA.sub(_with_utc, _text(text))
+    return f'<a href="{_text(link.format(text))}">{shown}</a>' if link else shown
 
 
 def _text(line: str) -> str:

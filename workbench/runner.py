@@ -87,7 +87,7 @@ def _read(name: str, text: str, kind: str) -> object:
     try:
         return _READ.get(kind, str)(text)
     except (ValueError, KeyError, InvalidOperation):
-        raise RunRefused(f"The parameter {name} is of type {kind}, which {text!r} is not.", name=name) from None
+        raise RunRefused(f"The parameter {name} takes a value of type {kind}, not {text!r}.", name=name) from None
 
 
 def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:

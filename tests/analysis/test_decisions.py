@@ -200,6 +200,18 @@ class TestApplied:
         assert f"{min(found[key] for key in ('A', 'B', 'FEE'))} matched with another amount" in result.sign_off
         assert "Acct (3 matched)" in result.sign_off
 
+    def test_the_sign_off_tells_the_last_moment_in_lusaka_and_a_page_shows_utc_over_it(self, tmp_path: Path):
+        last = everything(ids(plain())).assign(when=["2026-02-01", "2026-02-01T09:00:00+02:00", "2026-02-01T08:30:05Z",
+                                                     "2026-02-01T10:00:00"])  # fmt: skip
+        result = ran(decisions=last)
+        assert "; last on 2026-02-01 10:30:05 in Lusaka." in result.sign_off
+        result.report(tmp_path / "page.html")
+        shown = (
+            '<time datetime="2026-02-01T08:30:05.000Z" title="2026-02-01 08:30:05 UTC">2026-02-01 10:30:05 in Lusaka'
+        )
+        assert shown in (tmp_path / "page.html").read_text("utf-8")
+        assert shown in result._repr_html_()
+
     def test_a_match_of_which_one_row_is_gone_is_stale(self):
         found = ids(plain())
         gone = decided((found["FEE"], "match", found["B"])).assign(account=ACCOUNT, key="FEE")
@@ -236,39 +248,39 @@ def line(*cells: str) -> str:
 NO_DECISIONS = [
     ("", "is empty"),
     ("break,verdict,partner,who,when\n", "no column 'why'"),
-    (f"{HEADER},verdikt\n", "a column 'verdikt', which no decisions have"),
+    (f"{HEADER},verdikt\n", "the unknown column 'verdikt'"),
     (f"{HEADER},why\n", "'why' twice"),
     (f"{HEADER}\n{ONE},accepted,,Acct,2026-02-01,x\n", "in line 2 the verdict is accepted; there are match"),
     (f"{HEADER}\n\n{ONE},accept,,,2026-02-01,x\n", "in line 3 `who` is empty"),
     (f"{HEADER}\n{ONE},accept,,Acct,2026-02-01,\n", "in line 2 `why` is empty"),
-    (f"{HEADER}\n{ONE},accept,,Acct,soon,x\n", "in line 2 'soon' is no moment"),
-    (f"{HEADER}\n{ONE},accept,,Acct,31/02/2026,x\n", "in line 2 '31/02/2026' is no moment"),
+    (f"{HEADER}\n{ONE},accept,,Acct,soon,x\n", "in line 2 'soon' is not a day or a moment"),
+    (f"{HEADER}\n{ONE},accept,,Acct,31/02/2026,x\n", "in line 2 '31/02/2026' is not a day or a moment"),
     (f"{HEADER}\n{ONE},accept,,Acct,03/02/2026,x\n", "may be 2026-02-03 or 2026-03-02"),
     (f"{HEADER}\n{ONE},accept,,A,31/01/2026,x\n{TWO},accept,,A,01/31/2026,x\n", "the day first in one row"),
-    (f"{HEADER}\n{ONE},match,,Acct,2026-02-01,x\n", "in line 2 a match names no partner; of a break that has"),
+    (f"{HEADER}\n{ONE},match,,Acct,2026-02-01,x\n", "in line 2 a match needs a partner; for a break that has"),
     (f"{HEADER}\n{ONE},accept,{TWO},Acct,2026-02-01,x\n", "only a match has a partner"),
     (f"{HEADER}\n{ONE},match,{ONE},Acct,2026-02-01,x\n", "its own partner"),
-    (f"{HEADER}\nK0100,accept,,Acct,2026-02-01,x\n", "'k0100' is no id of a break"),
+    (f"{HEADER}\nK0100,accept,,Acct,2026-02-01,x\n", "'k0100' is not the id of a break"),
     (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x\n{ONE},ignore,,B,2026-02-01,x\n",
      "is decided twice, as accept in line 2 and as ignore in line 3"),
     (f"{HEADER}\n{ONE},match,{TWO},A,2026-02-01,x\n{TWO},ignore,,B,2026-02-01,x\n", "is decided twice"),
     (f"{HEADER}\n{ONE},match,{TWO},A,2026-02-01,x\n{TWO},match,{THREE},B,2026-02-01,x\n", "is decided twice"),
-    (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x,and more\n", "a cell more than there are columns: 'and more'"),
+    (f"{HEADER}\n{ONE},accept,,A,2026-02-01,x,and more\n", "there are more cells than columns: 'and more'"),
     (f'{HEADER}\n{ONE},accept,,A,2026-02-01,"open\n', "unexpected end of data"),
 ]  # fmt: skip
 NO_RULES = [
     ("[[rule]]\nexpcted = true", "has expcted, which no rule takes"),
-    ("[[rules]]\nexpected = true", "it has rules"),
-    ("[rule]\nexpected = true", "no table of several"),
+    ("[[rules]]\nexpected = true", "has rules, which is no rule"),
+    ("[rule]\nexpected = true", "a `rule` that is not a"),
     ("[[rule]]\nexpected = true", "it fits every break"),
-    ('[[rule]]\ncode = "timing"', "neither a kind"),
+    ('[[rule]]\ncode = "timing"', "give it a kind, or"),
     ('[[rule]]\ncode = "time"\nkind = "x"', "there is no code 'time'"),
     ('[[rule]]\naccount = "*"\nexpected = true\ntolerated = true', "not both"),
-    ("[[rule]]\namount_minor = [5, 1]\nexpected = true", "the least and the most"),
-    ("[[rule]]\namount_minor = [0.5, 1]\nexpected = true", "amount_minor: Expected `int`"),
-    ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is no regular expression"),
+    ("[[rule]]\namount_minor = [5, 1]\nexpected = true", "a least and a most amount"),
+    ("[[rule]]\namount_minor = [0.5, 1]\nexpected = true", "amount_minor takes a whole number, not a number with"),
+    ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is not a regular expression"),
     ('[[rule]]\nname="a"\naccount="x"\nkind="x"\n[[rule]]\nname="a"\naccount="x"\nkind="x"', "several rules called a"),
-    ("[[rule]", "cannot be read"),
+    ("[[rule]", "is not TOML: look at line 1. Rules are"),
 ]  # fmt: skip
 
 
@@ -319,7 +331,7 @@ class TestFile:
         assert head == "decisions.csv cannot be used:"
         assert [each.split(";")[0] for each in told] == [
             "- in line 2 the verdict is maybe", "- in line 2 `who` is empty",
-            "- in line 4 'soon' is no moment, such as 2026-01-31 or 2026-01-31T08:00:00Z",
+            "- in line 4 'soon' is not a day or a moment: write 2026-01-31 or 2026-01-31T08:00Z",
             f"- {TWO} is decided twice, as accept in line 3 and as ignore in line 4",
         ]  # fmt: skip
         path.write_text("\n".join([HEADER, *[f"{ONE},accept,,,2026-02-01,x"] * 50]), "utf-8")
@@ -493,7 +505,7 @@ class TestCommand:
 
     def test_what_is_no_path_is_refused(self):
         for more in ({"decisions": []}, {"rules": {}}):
-            with pytest.raises(ReconcileRefused, match="which is not a path"):
+            with pytest.raises(ReconcileRefused, match="Give the path of the"):
                 ran(**more)
 
     def test_a_file_that_cannot_be_used_ends_it_before_anything_runs(self, tmp_path: Path):
@@ -565,7 +577,7 @@ class TestTable:
         assert hinted.partners_of(found["A"])[found["A"]] == [found["L"], found["B"]]
         assert found["FEE"] in repr(table)
         for name, verdict, why, reason in (
-            (ONE, "accept", "x", "no break"), (found["A"], "match", "x", "no partner"),
+            (ONE, "accept", "x", "no break"), (found["A"], "match", "x", "needs a partner"),
             (found["K"], "ignore", "", "empty"),
         ):  # fmt: skip
             with pytest.raises(ReconcileRefused, match=reason):

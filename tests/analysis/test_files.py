@@ -140,7 +140,7 @@ def by_hand(old: str = "", new: str = "") -> list[str]:
         ([LEDGER_HEADER.replace("amount_minor", "amount"), LEDGER_ROW], "no column amount_minor; it has account, occ"),
         ([each.replace(",", ";") for each in by_hand()], "parted by semicolons"),
         (by_hand("10000", '"10,000"'), "line 2, amount_minor: '10,000' is not a whole number"),
-        (by_hand("10000", "100.00"), "an amount is in ngwee"),
+        (by_hand("10000", "100.00"), "amounts are in minor units"),
         (by_hand("10000"), "line 2, amount_minor: '' is not a whole number"),
         (by_hand("2026-01-05,", "05/01/2026,"), "'05/01/2026' is not a day written as 2026-"),
         (by_hand("T08:00:00Z", " 08:00:00"), "is not a moment with its zone"),

@@ -73,7 +73,7 @@ LEDGERS: dict[str, tuple[str | bytes, str]] = {
     "bytes": (bytes(range(256)) * 40, "not text in UTF-8"),
     "cp1252": (ledger_text(ledger_row(phone="café")).encode("cp1252"), "line 2 has other bytes"),
     "a PDF": (b"%PDF-1.4\n%\xe2\xe3\xcf\xd3", "is a PDF"),
-    "a workbook by another name": (b"PK\x03\x04 and no more", "cut short or damaged"),
+    "a workbook by another name": (b"PK\x03\x04 and no more", "it is damaged or incomplete"),
     "a column that lacks": (
         ledger_text().replace("key", "ref"),
         "key, occurred_at and amount are needed; it has account, ref",
@@ -81,10 +81,10 @@ LEDGERS: dict[str, tuple[str | bytes, str]] = {
     "a heading twice": (ledger_text().replace("payment", "key"), "key"),
     "a short row": (ledger_text(ledger_row(), "a,b"), "the row has 2 cells and the header 18 (1 row, line 3)"),
     "a long row": (ledger_text(ledger_row() + ",x"), "the row has 19 cells and the header 18 (1 row, line 2)"),
-    "an open quote": (ledger_text(ledger_row(), '"x'), "cannot be cut into cells at line 3"),
+    "an open quote": (ledger_text(ledger_row(), '"x'), "cannot be split into cells at line 3"),
     "a float": (
         ledger_text(ledger_row(amount_minor="100.00")),
-        "amount_minor '100.00' is no whole number of minor units (1 row, line 2)",
+        "amount_minor '100.00' is not a whole number of minor units (1 row, line 2)",
     ),
     "NaN": (ledger_text(ledger_row(amount_minor="NaN")), "amount_minor 'NaN' is not an amount"),
     "an O for a zero": (ledger_text(ledger_row(amount_minor='"1,234.5O"')), "'1,234.5O'"),
@@ -161,7 +161,7 @@ def refused(folder: Path) -> Iterator[Run]:
         path = written(folder / f"p{number}" / "ledger.parquet", content)
         yield Run(f"Parquet as ledger: {name}", path, [statement], 2, "ledger.parquet")
         # Of a statement its columns are looked at first.
-        words = "no column statement" if name == "damaged within" else "ledger.parquet is no Parquet file"
+        words = "no column statement" if name == "damaged within" else "ledger.parquet is not a Parquet file"
         yield Run(f"Parquet as statement: {name}", ledger, [path], 2, words)
     copy = written(folder / "copy.csv", statement.read_bytes())
     other = written(folder / "other" / "mtn.csv", f"{HEADER}\n{GOOD.replace('001', '002')}\n")
@@ -175,7 +175,9 @@ def refused(folder: Path) -> Iterator[Run]:
         Run("no statement there", ledger, [folder / "none.csv"], 2, "there is no such file"),
         Run("no ledger there", folder / "none.csv", [statement], 2, "there is no such file"),
         Run("another kind of ledger", odd, [statement], 2, "ledger.ods"),
-        Run("a ledger as statement", ledger, [written(folder / "books.csv", ledger_text())], 2, "it comes first"),
+        Run(
+            "a ledger as statement", ledger, [written(folder / "books.csv", ledger_text())], 2, "give the ledger first"
+        ),
         Run("a device", ledger, [Path(os.devnull)], 2, "null is empty"),
     )
 

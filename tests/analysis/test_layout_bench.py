@@ -147,7 +147,7 @@ def test_a_statement_of_an_unknown_bank_is_drafted_to_what_reads_it(name: str, s
     ]
     assert shown == expected, draft.toml
     if form.balance:
-        assert draft.above[1] == "Running balance: follows, row by row.", draft.toml
+        assert draft.above[1] == "Running balance: agrees in every row.", draft.toml
 
 
 FORMS = st.builds(

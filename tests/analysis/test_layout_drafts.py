@@ -159,9 +159,9 @@ class TestProofs:
         ("text", "said"),
         [
             ("A,B,C,D\n13/02/2026,x-1,5.00,\n14/02/2026,x-2,,2.00\n15/02/2026,x-3,1.00,\n",
-             "# ? each row fills one of 'C' and 'D'; which of them goes out, nothing proves"),
+             "# ? each row fills 'C' or 'D'; nothing proves which of them goes out"),
             ("Date,Ref,Amount,Balance\n13/02/2026,R1,-9.00,20.00\n14/02/2026,R2,5.00,15.00\n15/02/2026,R3,-7.00,22.00\n",
-             "# ? the balance falls where this is above zero, which no layout says: turn its signs round in the file"),
+             "# ? the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"),
             ("Date,Ref,Debit,Credit,Balance\n13/02/2026,R1,9.00,,9.00\n14/02/2026,R2,,5.00,4.00\n15/02/2026,R3,7.00,,11.00\n",
              'credit = "Debit"'),
             ("Tag;Aus;Ein;Stand;DC\n13/02/2026;;9,00;50,00;DR\n14/02/2026;;5,00;45,00;DR\n15/02/2026;7,00;;52,00;DR\n",
@@ -252,12 +252,12 @@ class TestEditor:
         assert "•" in shown
         assert "260971234567" not in shown
         editor.fields["Charges"].value = ""
-        assert "does not follow" in editor.preview.value
+        assert "does not agree" in editor.preview.value
         editor.fields["S/N"].value = "fee"
         assert draft.columns["fee"] == "S/N"
         editor.fields["Charges"].value = "fee"
         assert editor.fields["S/N"].value == "", "a field is that of one column"
-        assert "follows, row by row" in editor.preview.value
+        assert "agrees in every row" in editor.preview.value
         editor.words["statuses"].value = "TS = completed\nTF = done"
         assert "status done does not exist" in editor.preview.value
         editor.words["statuses"].value = "TS = completed\nTF = failed"
@@ -271,7 +271,7 @@ class TestEditor:
         assert editor.said.value.startswith("Written")
         assert read_statement(draft.file.path, layout=tmp_path / "mine.toml").account == "operator:airtel:float"
         editor.save.click()
-        assert "is there already" in editor.said.value
+        assert "already exists" in editor.said.value
         assert draft.layout.dates == ("%d/%m/%Y %H:%M:%S",)
         with pytest.raises(StatementRefused, match="has no column 'Nothing'"):
             draft.use("Nothing", "fee")

@@ -40,7 +40,7 @@ def dated(key: str, amount: int, year: int) -> Row:
     return movement(key, amount, occurred_at=at, business_date=at.date())
 
 
-AFTER = "The row cannot be used: it is dated 2062-01-05, after 2026-01-31, the day as of which the books are compared."
+AFTER = "The row cannot be used: it is dated 2062-01-05, after 2026-01-31, the day of the reconciliation."
 FAR, OLD = dated("far", 7, 2062), dated("old", 9, 1900)
 AS_OF: dict[str, tuple[Case, Row]] = {
     "a line of a later day is invalid and closes nothing": (
@@ -97,7 +97,7 @@ PERIODS: dict[str, tuple[Case, Row]] = {
     ),
     "a balance in few rows": (
         (ledger_of(A, B), [file_of(statement_of(A, B, movement("c", 1), movement("d", 1)), followed=1)]),
-        {"holds": True, "note": "the running balance of a balance in few rows.csv was followed in 1 of 4 rows"},
+        {"holds": True, "note": "the running balance of a balance in few rows.csv was compared in 1 of 4 rows"},
     ),
     "a balance in half of the rows that have one before them": (
         (ledger_of(A, B, movement("c", 1)), [file_of(statement_of(A, B, movement("c", 1)), followed=1)]),
@@ -224,13 +224,13 @@ class TestTheHeadline:
 @pytest.mark.parametrize(
     ("balances", "amounts", "says"),
     [
-        (["100.00", "200.00", "300.00"], ["100.00"] * 3, "follows, row by row"),
-        (["100.00", "", "300.00"], ["100.00"] * 3, "followed in 2 of 3 rows"),
-        (["", "", "300.00"], ["100.00"] * 3, "followed in 0 of 3 rows"),
-        (["100.00", "200.00", "300.00"], ["100.00", "odd", "100.00"], "followed in 2 of 3 rows"),
-        (["100.00", "200.00", "300.00"], ["100.00", "100.00", "odd"], "followed in 2 of 3 rows"),
-        (["100.00"], ["100.00"], "followed in 0 of 1 rows"),
-        (["", ""], ["100.00"] * 2, "not told"),
+        (["100.00", "200.00", "300.00"], ["100.00"] * 3, "agrees in every row"),
+        (["100.00", "", "300.00"], ["100.00"] * 3, "agrees where compared, in 2 of 3 rows"),
+        (["", "", "300.00"], ["100.00"] * 3, "agrees where compared, in 0 of 3 rows"),
+        (["100.00", "200.00", "300.00"], ["100.00", "odd", "100.00"], "agrees where compared, in 2 of 3 rows"),
+        (["100.00", "200.00", "300.00"], ["100.00", "100.00", "odd"], "agrees where compared, in 2 of 3 rows"),
+        (["100.00"], ["100.00"], "agrees where compared, in 0 of 1 rows"),
+        (["", ""], ["100.00"] * 2, "not given"),
     ],
 )
 def test_a_running_balance_says_in_how_many_rows_it_was_followed(

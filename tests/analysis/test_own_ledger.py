@@ -266,7 +266,7 @@ def test_every_row_that_cannot_be_read_is_counted_under_its_reason(tmp_path: Pat
         "Amount '1O.00' is not an amount (1 row, line 6)",
         "Provider 'Zamtel' is none of MTN, Airtel (1 row, line 6)",
         "Ref is missing (1 row, line 7)",
-        "id 'x' is no whole number (1 row, line 7)",
+        "id 'x' is not a whole number (1 row, line 7)",
         "statuses = {Paid = 'completed'}",
     ):
         assert expected in text, expected
@@ -329,17 +329,17 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "floats": (TEXTS.astype({"amount": float}), {}, r"floats in amount.*CAST\(amount AS NUMERIC\).*astype\(str\)"),
     "a float as key": (TEXTS.assign(key=[1.0, 2.0, None, 4.0]), {}, "floats in key"),
     "kwacha or ngwee": (MINOR.rename(columns={"amount_minor": "amount"}), {}, "or ngwee.*name it amount_minor; if"),
-    "parts of a ngwee": (TEXTS.rename(columns={"amount": "amount_minor"}), {}, "'150.00' is no whole number of minor"),
-    "finer": (TEXTS.assign(amount="1.505"), {}, "finer than 0.01"),
+    "parts of a ngwee": (TEXTS.rename(columns={"amount": "amount_minor"}), {}, "'150.00' is not a whole number of"),
+    "finer": (TEXTS.assign(amount="1.505"), {}, "more decimals than ZMW, which has 2"),
     "nan": (TEXTS.assign(amount="nan"), {}, "'nan' is not an amount"),
-    "units of two kinds": (TEXTS.assign(fee_minor="1"), {}, "amount, fee_minor some end in _minor.*say units"),
+    "units of two kinds": (TEXTS.assign(fee_minor="1"), {}, "some of amount, fee_minor end in _minor.*set units"),
     "other units": (TEXTS, {"layout": "units.toml"}, "units are major or minor, not 'cents'"),
     "a status": (TEXTS.assign(status="Paid"), {}, r"'Paid' is none of completed.*4 rows, the first is row 1"),
     "a direction": (TEXTS.assign(direction=["in", "CR", "in", "in"]), {}, r"direction 'CR' is none of in, out .1 row"),
     "two columns": (pa.table([["k"], ["k"], ["2026-01-01"], ["1"]], ["key", "key", "occurred_at", "amount"]), {},
                     "a column twice"),
     "another date": (TEXTS.assign(occurred_at="31/10/2026"), {}, "is not a date"),
-    "no account": (TEXTS.drop(columns="account"), {}, "does not say which account"),
+    "no account": (TEXTS.drop(columns="account"), {}, "does not name its account"),
     "accounts twice": (TEXTS, {"account": "bank:settlement"}, "names the account of each row"),
     "a missing account": (TEXTS.assign(account=["a", "", "a", "a"]), {}, "account is missing .1 row, row 2"),
     "other columns": (TEXTS[["account", "amount"]], {}, "does not have the columns of a ledger.*ledger_columns"),
@@ -347,12 +347,12 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "a list": (TEXTS.assign(phone=[[1]] * 4), {}, "list<item: int64> in phone"),
     "mixed": (TEXTS.assign(amount=[1, "a", object(), 2]), {}, "cannot be read as a table"),
     "nothing": (3, {}, "Give a ledger; int is not one"),
-    "a query of no database": (TEXTS, {"query": "SELECT 1"}, "query= needs a database"),
+    "a query of no database": (TEXTS, {"query": "SELECT 1"}, "A query needs a database"),
     "no query": ("sqlite:///books.db", {}, "needs a query"),
     "another database": ("mysql://u:unspoken@h", {"query": "SELECT 1"}, "no driver for the address mysql://…; there"),
     "a query that is not there": ("sqlite:///b.db", {"query": "none.sql"}, "none.sql cannot be read: No such file"),
     "infinity": (pa.table({**{n: TEXTS[n] for n in ("account", "key", "amount")},
-                           "occurred_at": pa.array([2**62] * 4, pa.timestamp("us"))}), {}, "no calendar has"),
+                           "occurred_at": pa.array([2**62] * 4, pa.timestamp("us"))}), {}, "a date that does not"),
 }  # fmt: skip
 
 
@@ -525,7 +525,7 @@ TYPES = {
     "1234567890123.45::numeric(38, 2)": 123_456_789_012_345, "-0.10::numeric": 10, "150.1000::numeric": 15_010,
     "150::numeric": 15_000, "CAST(150.1::float8 AS NUMERIC)": 15_010, "'150.10'::text": 15_010,
     "12345678901234.00::numeric": "more than 13 digits", "'NaN'::numeric": "'nan' is not an amount",
-    "0.001::numeric": "finer than 0.01", "150.1::float8": "floats in amount", "150.1::real": "floats in amount",
+    "0.001::numeric": "more decimals than ZMW", "150.1::float8": "floats in amount", "150.1::real": "floats in amount",
     "150.10::money": "the type money", "150::bigint": "kwacha or ngwee", "NULL::numeric": "amount is missing",
 }  # fmt: skip
 
@@ -600,11 +600,15 @@ def test_the_command_says_what_is_wrong_with_a_ledger_and_reads_one_in_a_layout_
         (["--ledger", books, statement, "--ledger-layout", layout], 0, "Nothing to settle"),
         ([books, statement], 2, "does not have the columns of a ledger"),
         ([books, statement, "--ledger-layout", "mtn"], 2, "names the ledger's own headings"),
-        ([books, csv_of(tmp_path, SMALLEST, "own.csv"), "--ledger-layout", layout], 2, "columns of a ledger: it comes"),
-        ([statement, statement], 2, "The ledger comes first, and the statements after it"),
+        (
+            [books, csv_of(tmp_path, SMALLEST, "own.csv"), "--ledger-layout", layout],
+            2,
+            "columns of a ledger: give the ledger first",
+        ),
+        ([statement, statement], 2, "give the ledger first, then the statements"),
         (["--ledger", books], 2, "STATEMENT...'"),
         ([books], 2, "STATEMENT...'"),
-        ([books, statement, "--query", layout], 2, "query= needs a database"),
+        ([books, statement, "--query", layout], 2, "A query needs a database"),
         ([books, "postgresql://clerk:unspoken@sockets"], 2, "A database holds the ledger: name it first"),
         (["postgresql://clerk:unspoken@sockets/x", statement, "--query", layout], 2, "is not a query"),
     ):

@@ -211,7 +211,7 @@ SINGLE: dict[str, tuple[Case, Row]] = {
     "nor does one that comes right again": (
         (LEDGER, [file_of(STATEMENT, findings=FINDINGS)]),
         {"holds": False, "unexplained_minor": 0, "note": "the running balance of nor does one that comes right "
-         "again.csv does not follow in line 2, and in 1 more: K1.00 expected, K2.03 found"},
+         "again.csv does not agree in line 2, and in 1 more: K1.00 expected, K2.03 found"},
     ),
     "another opening balance": (
         (LEDGER, [file_of(STATEMENT, opening_minor=50, closing_minor=348)]), {"holds": False, "opening_minor": -50},
@@ -431,11 +431,11 @@ class TestWhatIsRefused:
             (LEDGER.astype({"amount_minor": "float64"}), STATEMENT, "Money cannot be a float"),
             (LEDGER, STATEMENT.astype({"balance_minor": "Float64"}), "balance_minor is Float64"),
             (LEDGER.assign(occurred_at=LEDGER["occurred_at"].dt.tz_localize(None)), STATEMENT, "its time zone"),
-            (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String, where a date belongs"),
-            (LEDGER.astype({"business_date": "string"}), STATEMENT, "is read with read_ledger"),
+            (LEDGER.assign(business_date="2026-01-05"), STATEMENT, "business_date is String instead of a date"),
+            (LEDGER.astype({"business_date": "string"}), STATEMENT, "Read a ledger of your own with read_ledger"),
             (LEDGER, STATEMENT.assign(currency="USD"), "mtn.csv is in USD, the ledger's operator:mtn:float in ZMW"),
             (LEDGER, IN_DOLLARS, "mtn.csv is in USD"),
-            (LEDGER.assign(currency=BLANK), STATEMENT.assign(currency=BLANK), "says in which currency operator:mtn"),
+            (LEDGER.assign(currency=BLANK), STATEMENT.assign(currency=BLANK), "names the currency of operator:mtn"),
             (LEDGER.assign(account="bank:settlement"), STATEMENT, "no row of operator:mtn:float"),
             (LEDGER.iloc[:0], STATEMENT, "It has no row at all"),
             (LEDGER, STATEMENT.iloc[:0], "The statement has no rows"),
@@ -470,7 +470,7 @@ class TestWhatIsRefused:
 
     def test_files_that_are_no_parquet_or_given_twice(self, tmp_path: Path):
         (tmp_path / "mtn.csv").write_text("Id,Date\n")
-        with pytest.raises(ReconcileRefused, match=r"mtn\.csv is no Parquet file.*read_statement"):
+        with pytest.raises(ReconcileRefused, match=r"mtn\.csv is not a Parquet file\. .*read_statement"):
             reconcile(LEDGER, tmp_path / "mtn.csv")
         STATEMENT.to_parquet(tmp_path / "mtn.parquet")
         with pytest.raises(ReconcileRefused, match="given twice"):

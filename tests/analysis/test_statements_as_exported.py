@@ -130,8 +130,8 @@ AMOUNTS = {
     "K1,234.50": 123_450, "-K5": -500, "K-5": -500, "(ZMW 5.00)": -500, "5.00 ZMW CR": 500, "-": None, " \u2013 ": None,
     "1,234.5O": "is not an amount", "1e5": "is not an amount", "5 kwacha": "is not an amount",
     "ZMW": "is not an amount",
-    "5 ZMW USD": "is not an amount", "5.00 CR DR": "does not say once", "-5.00 DR": "does not say once",
-    "(5.00": "does not say once", "1.234,50": "not written as the layout declares", "K1.005": "finer than 0.01",
+    "5 ZMW USD": "is not an amount", "5.00 CR DR": "has no clear sign", "-5.00 DR": "has no clear sign",
+    "(5.00": "has no clear sign", "1.234,50": "not written as the layout declares", "K1.005": "more decimals than ZMW",
     f"K{'9' * 14}": "more than 13 digits", f"K1{' ' * 70}1": "is not an amount",
 }  # fmt: skip
 
@@ -177,7 +177,7 @@ def test_below_zero_otherwise_than_debits_are_is_a_reversal(tmp_path: Path):
 def test_an_amount_in_another_currency_than_its_row_is_wrong(tmp_path: Path):
     rows = mine(tmp_path, "05/01/2026|x|K5.00||ZMW 1.00", "05/01/2026|x|$5.00||", "05/01/2026|x||ZMK 5|").rows
     assert [str(each) for each in rows["problem"]] == [
-        "<NA>", "Out '$5.00' is not in ZMW, as the row is", "In 'ZMK 5' is not in ZMW, as the row is",
+        "<NA>", "Out '$5.00' is not in ZMW, the row's currency", "In 'ZMK 5' is not in ZMW, the row's currency",
     ]  # fmt: skip
     columns = {**MINE.columns, "currency": "Ccy"}
     lines = ("05/01/2026|x|$5.00|||USD", "05/01/2026|x|$5.00|||ZMW")
@@ -220,7 +220,7 @@ def test_a_day_and_its_time_stand_in_two_columns(tmp_path: Path):
         assert rows["occurred_at"].notna().tolist() == [True, False, False]
         assert rows["occurred_at"].iloc[0].hour == 6
         assert rows["problem"].notna().tolist() == [False, False, True]
-    with pytest.raises(StatementRefused, match="is no day, a blank and a time"):
+    with pytest.raises(StatementRefused, match="is not a day, a space and a time"):
         replace(MINE, columns=columns)
     with xlsxwriter.Workbook(tmp_path / "mine.xlsx") as book:
         sheet, day, hour = (

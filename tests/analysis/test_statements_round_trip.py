@@ -34,7 +34,7 @@ PHONES = st.builds(
     st.sampled_from(["96", "97", "95"]),
     st.integers(0, 9_999_999),
 )
-MINOR = st.integers(1, 10**14)
+MINOR = st.integers(1, 10**13 - 1)
 FIELDS = {
     "key": KEYS,
     "batch": st.none() | KEYS,
@@ -42,13 +42,13 @@ FIELDS = {
     "direction": st.sampled_from(["in", "out"]),
     "amount_minor": MINOR,
     "fee_minor": st.just(0) | MINOR,
-    "currency": st.sampled_from(["ZMW", "USD"]),
+    "currency": st.sampled_from(["ZMW", "USD", "UGX", "KWD", "CLF"]),
     "status": st.sampled_from(["completed", "failed", "pending"]),
     "phone": st.none() | PHONES,
     "type": st.sampled_from(["payment", "refund", "reversal", "transfer", "payout", "fee", "other"]),
     "related": st.none() | KEYS,
     "description": st.none() | WORDS,
-    "balance_minor": st.none() | st.integers(-(10**14), 10**14),
+    "balance_minor": st.none() | st.integers(1 - 10**13, 10**13 - 1),
 }
 
 

@@ -108,7 +108,7 @@ def test_a_layout_of_ones_own_is_a_table(tmp_path: Path):
     assert read.rows["business_date"].tolist() == [date(2026, 1, 5), date(2026, 1, 6)]
     assert (read.opening_minor, read.closing_minor, len(read.findings)) == (100_000, 115_050, 0)
     assert "corner_bank" in repr(read)
-    assert "follows" in read._repr_mimebundle_()["text/html"]
+    assert "agrees" in read._repr_mimebundle_()["text/html"]
 
 
 def test_a_line_of_totals_is_one_at_the_end_and_without_a_date(tmp_path: Path):
@@ -124,7 +124,7 @@ def test_a_line_of_totals_is_one_at_the_end_and_without_a_date(tmp_path: Path):
 def test_one_of_debit_and_credit_is_filled(tmp_path: Path):
     rows = {
         "1,00|1,00": "Out and In are both filled",
-        "|0,00": "neither Out and In has an amount above zero",
+        "|0,00": "neither Out nor In has an amount above zero",
         "1,0x|": "Out '1,0x' is not an amount",
         "|1,0x": "In '1,0x' is not an amount",
     }
@@ -157,7 +157,7 @@ def test_a_balance_that_does_not_follow_is_a_finding(
     assert (read.opening_minor, read.closing_minor) == ends
     assert read.rows["problem"].notna().sum() == sum("0x" in line or "1O" in line for line in lines), "others are good"
     where = ", ".join(str(line) for line, *_ in findings)
-    assert not findings or f"does not follow in {len(findings)} of its lines: {where}" in repr(read)
+    assert not findings or f"does not agree in {len(findings)} lines: {where}" in repr(read)
 
 
 def test_failed_and_pending_rows_move_nothing_and_fees_lower_the_balance(tmp_path: Path):
@@ -185,9 +185,9 @@ def test_what_is_declared_above_the_rows_is_one_thing_and_fits_what_is_passed_an
         with pytest.raises(StatementRefused, match=words):
             corner(tmp_path, *above, CORNER, *ROWS)
     for above, passed, words in (
-        (["Account,bank:x"], {"account": "bank:y"}, "declares the account 'bank:x', and 'bank:y' was passed"),
-        (["Currency,USD"], {}, "is said to be in USD, and its rows are in ZMW"),
-        ([], {"currency": "zmk"}, "is said to be in ZMK"),
+        (["Account,bank:x"], {"account": "bank:y"}, "declares the account 'bank:x', but 'bank:y' was passed"),
+        (["Currency,USD"], {}, "was declared to be in USD, but its rows are in ZMW"),
+        ([], {"currency": "zmk"}, "was declared to be in ZMK"),
         (["Period From,2026-01-31", "Period To,2026-01-06"], {}, "ends on 2026-01-06, before it begins on 2026-01-31"),
         (["Period From,31.1.2026"], {}, "Period From '31.1.2026' is not a day written as %Y-%m-%d"),
     ):
@@ -227,7 +227,7 @@ def test_an_own_layout_that_does_not_fit_or_says_no_account_is_not_looked_for_am
     with pytest.raises(StatementRefused, match=r"replace\(own, delimiter=';'\)"):
         read_statement(path, layout=own)
     fitting = replace(own, delimiter=";", decimal=",")
-    with pytest.raises(StatementRefused, match="which account"):
+    with pytest.raises(StatementRefused, match="does not name its account"):
         read_statement(path, layout=fitting)
     read = read_statement(path, layout=fitting, account="bank:settlement", currency="USD")
     assert (read.rows["direction"].iloc[0], read.rows["amount_minor"].iloc[0]) == ("out", 150)
@@ -260,13 +260,13 @@ def test_a_layout_in_a_file_is_the_same_table(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("dates = [", "cannot be read: "),
-        (IN_A_FILE.replace("Ref", "R\udce9f"), "cannot be read: "),
+        ("dates = [", r"corner\.toml is not TOML: look at its end\."),
+        (IN_A_FILE.replace("Ref", "R\udce9f"), r"corner\.toml is not text in UTF-8\."),
         ('dates = ["%Y"]', "lacks columns"),
         ("delimeter = ';'\n" + IN_A_FILE, "has delimeter, which no layout has"),
-        ("utc_offset_hours = '2'\n" + IN_A_FILE, "utc_offset_hours: Expected `int`"),
-        (IN_A_FILE.replace('["%d.%m.%Y"]', '"%d.%m.%Y"'), "dates: Expected `array`"),
-        (IN_A_FILE.replace('"Betrag"', "7"), "columns: Expected `str`, got `int`"),
+        ("utc_offset_hours = '2'\n" + IN_A_FILE, "utc_offset_hours takes a whole number, not a text"),
+        (IN_A_FILE.replace('["%d.%m.%Y"]', '"%d.%m.%Y"'), "dates takes a list, not a text"),
+        (IN_A_FILE.replace('"Betrag"', "7"), "columns takes a text, not a whole number"),
         (IN_A_FILE.replace("completed", "done"), "status done does not exist"),
     ],
 )

@@ -37,6 +37,9 @@ picture(figure, "A line that rises.")"""
 CHECKS = "# What every run must hold\nassert seed == 8"
 LONG = "print(*range(80))  # " + "as long as it is " * 8
 TABLE = f"| choice | what it does |\n|---|---|\n| `a_name_that_is_long` | `and_another = 'it too'` {'and more ' * 20}|"
+SCROLLED = """[...document.querySelectorAll(".shown:not(:has(table, .aligned, .svg))")]
+    .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText.slice(0, 80))"""
+"""What a cell gave that scrolls sideways, though nothing in it stands in columns."""
 FOLDS = ["Parameters", "Set-up", "Code of the plot", "What every run must hold"]
 
 
@@ -132,13 +135,16 @@ def test_no_page_is_wider_than_a_phone_or_than_paper(shown: "Page", written: Pat
     for each in notebooks():
         pages.append(written.with_name(f"{each.stem}.html"))
         write_page(nbformat.read(each, as_version=4), pages[-1], folder=each.parent)
-    widths = {}
+    widths, scrolls = {}, {}
     for each in pages:
         shown.goto(each.as_uri())
         for media, width in (("screen", 360), ("print", PAPER_PX)):
             shown.emulate_media(media=media)
             shown.set_viewport_size({"width": width, "height": 800})
             widths[each.stem, media] = shown.evaluate("document.documentElement.scrollWidth") - width
+            if media == "screen":
+                scrolls[each.stem] = shown.evaluate(SCROLLED)
+    assert {where: texts for where, texts in scrolls.items() if texts} == {}, "prose is wrapped"
     assert {where: beyond for where, beyond in widths.items() if beyond} == {}
 
 

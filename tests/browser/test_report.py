@@ -66,6 +66,9 @@ def test_filters_narrow_what_is_listed_and_say_how_many(shown: "Page"):
     shown.get_by_label("text", exact=True).fill("ORDER 7")
     assert keys(shown) == ["1"]
     assert shown.evaluate("document.documentElement.scrollWidth") == 360
+    assert (
+        shown.locator(".scroll").evaluate_all("(all) => all.filter((e) => e.scrollWidth > e.clientWidth).length") == 0
+    )
 
 
 def downloaded(page: "Page", folder: Path) -> dict[str, dict[str, str]]:

@@ -31,7 +31,7 @@ DECIDE = 'result = reconcile(ours, [bank]); result.decide("decisions.csv", who="
 def test_what_is_chosen_of_a_layout_is_read_so_at_once_and_written(lab: "Lab"):
     form = lab.show(LAYOUT)
     read = form.get_by_role("region", name="As it would be read")
-    expect(read).to_contain_text("follows, row by row")
+    expect(read).to_contain_text("agrees in every row")
     debit = form.get_by_label("Debit", exact=True)
     debit.focus()
     lab.page.keyboard.press("Home")
@@ -41,7 +41,7 @@ def test_what_is_chosen_of_a_layout_is_read_so_at_once_and_written(lab: "Lab"):
     expect(form.get_by_label("Credit", exact=True)).to_be_focused()
     lab.page.keyboard.press("Shift+Tab")
     lab.page.keyboard.type("deb")
-    expect(read).to_contain_text("follows, row by row")
+    expect(read).to_contain_text("agrees in every row")
     makes = form.get_by_label("makes_keys")
     was = makes.is_checked()
     makes.press("Space")

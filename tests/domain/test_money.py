@@ -126,10 +126,10 @@ def test_an_amount_is_read_with_its_currency_in_a_sentence_and_with_a_sign_where
     assert [str(Money(minor)) for minor in (1, 15_000, 123_456_789)] == ["K0.01", "K150.00", "K1,234,567.89"]
     texts = {
         (123_450, "ZMW"): "K1,234.50", (-5, "ZMW"): "-K0.05", (0, "ZMW"): "K0.00", (300, "USD"): "USD 3.00",
-        (300, None): "3.00", (None, "ZMW"): "nothing", (30_000, "JPY"): "JPY 300.00",
+        (300, None): "3.00", (None, "ZMW"): "nothing", (300, "JPY"): "JPY 300", (300, "XXX"): "XXX 3.00",
     }  # fmt: skip
-    assert {asked: money.statement_text(*asked) for asked in texts} == texts
-    assert money.statement_text(5, "ZMW", signed=True) == "+K0.05"
+    assert {asked: money.money_text(*asked) for asked in texts} == texts
+    assert money.money_text(5, "ZMW", signed=True) == "+K0.05"
     assert [money.money_text(-300, code) for code in ("ZMW", "USD", "JPY")] == ["-K3.00", "-USD 3.00", "-JPY 300"]
     assert [major_text(minor, signed=True) for minor in (123_450, 0, -1)] == ["+1,234.50", "0.00", "-0.01"]
     assert major_text(123_450) == Money(123_450, "ZMW").plain == "1,234.50"

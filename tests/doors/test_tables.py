@@ -176,11 +176,24 @@ class TestMoments:
         pd.testing.assert_frame_equal(ledger.trial_balance(as_of=day - timedelta(days=1)), before)
         assert not ledger.trial_balance(as_of=day).equals(before)
 
+    def test_a_day_or_a_moment_may_be_text(self, shop: Shop):
+        shop.to_midnight()
+        ledger = shop.bench.ledger
+        day, at = ledger.entries.iloc[-1][["business_date", "occurred_at"]]
+        for given, text in ((day, day.isoformat()), (at.to_pydatetime(), at.isoformat())):
+            pd.testing.assert_frame_equal(ledger.trial_balance(as_of=text), ledger.trial_balance(as_of=given))
+        before = (day - timedelta(days=1)).isoformat()
+        assert not ledger.trial_balance(as_of=before).equals(ledger.trial_balance(as_of=day.isoformat()))
+
     def test_a_moment_needs_its_zone(self, bench: Workbench):
         with pytest.raises(ValueError, match="A moment needs a time zone"):
             bench.ledger.trial_balance(as_of=datetime(2026, 1, 5))  # noqa: DTZ001  the point
-        with pytest.raises(TypeError, match=r"such as date.2026, 1, 5., not '2026-01-05'"):
-            bench.ledger.trial_balance(known_at="2026-01-05")
+        with pytest.raises(ValueError, match="A moment needs a time zone"):
+            bench.ledger.trial_balance(as_of="2026-01-05T08:00:00")
+        with pytest.raises(ValueError, match="'yesterday' is neither a day nor a moment: write \"2026-01-05\""):
+            bench.ledger.trial_balance(known_at="yesterday")
+        with pytest.raises(TypeError, match=r"such as date.2026, 1, 5., not 5"):
+            bench.ledger.trial_balance(known_at=5)
 
 
 class TestTheMerchant:

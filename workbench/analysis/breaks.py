@@ -14,7 +14,7 @@ from workbench.analysis.frames import day_number, day_of, python_rows
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, MADE, STATUSES
 from workbench.domain.masking import mask
 from workbench.domain.moments import DAY_MS, rfc3339
-from workbench.domain.money import statement_text
+from workbench.domain.money import major, money_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +43,6 @@ _PARTNERS: Final = 10
 """So many breaks with the opposite amount are offered as the other part of one."""
 BUCKETS: Final = {"0–1": 1, "2–3": 3, "4–7": 7, "8–30": 30, "31+": None}  # noqa: RUF001  an en dash, as in print
 """The name of each age and the days to which it reaches."""
-ROUNDING_MINOR: Final = 50
-"""Up to half a kwacha a difference of amounts is taken for rounding."""
 DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
 """A date before or after is none: no calendar of a spreadsheet has it, or no text of a date."""
 MOST_MINOR: Final = 10**15
@@ -119,7 +117,7 @@ class _Facts:
             return _amount(self._pair, side, field)
         value = self._pair[name]
         if field == "fee":
-            return statement_text(value, _currency(self._pair, side))
+            return money_text(value, _currency(self._pair, side))
         return _day(value) if field == "day" else _or(value)
 
 
@@ -146,12 +144,12 @@ def _currency(pair: Pair, side: str) -> str | None:
 
 def _amount(pair: Pair, side: str, field: str = "signed") -> str:
     minor = pair[f"{side}_{field}"]
-    text = statement_text(minor, _currency(pair, side))
+    text = money_text(minor, _currency(pair, side))
     return text if minor is None else f"{text} {'net' if field == 'signed' else 'gross'}"
 
 
 def _apart(pair: Pair, field: str) -> str:
-    return statement_text(abs((pair[f"l_{field}"] or 0) - (pair[f"s_{field}"] or 0)), _currency(pair, "s"))
+    return money_text(abs((pair[f"l_{field}"] or 0) - (pair[f"s_{field}"] or 0)), _currency(pair, "s"))
 
 
 def _problem(pair: Pair, mine: str) -> str:
@@ -255,7 +253,8 @@ def _book(pair: Pair, _: Sequence[Pair] = ()) -> list[Body]:
 def _book_difference(pair: Pair, _: Sequence[Pair]) -> list[Body]:
     """Book by how much amount and fee of the statement differ from the ledger's, each as what it is."""
     amount = (pair["s_amount"] - pair["l_amount"]) * (1 if pair["s_direction"] == "in" else -1)
-    recipes = _ROUNDED if abs(amount) <= ROUNDING_MINOR else _UNKNOWN
+    # Up to half a kwacha is taken for rounding, or half of another currency's major unit.
+    recipes = _ROUNDED if 2 * abs(major(amount, pair["s_currency"])) <= 1 else _UNKNOWN
     return _net(recipes, pair, amount) + _net(_FEE, pair, pair["l_fee"] - pair["s_fee"])
 
 

@@ -19,11 +19,13 @@ from workbench.analysis.shapes import Columns
 from workbench.errors import ReportRefused
 
 PARQUET, CSV = ".parquet", ".csv"
+NUMBER_FORMATS: Final = ("#,##0", *(f"#,##0.{'0' * decimals}" for decimals in range(1, 5)))
+"""How a spreadsheet shows an amount, by its currency's number of decimals."""
 _MOST_SHOWN: Final = 40
 _OTHER_DELIMITERS: Final = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _WRITTEN: Final[Mapping[pa.DataType, tuple[str, str]]] = {
-    pa.int64(): ("-?[0-9]{1,18}", "a whole number without separators; an amount is in ngwee, K1,234.50 as 123450"),
+    pa.int64(): ("-?[0-9]{1,18}", "a whole number without separators; amounts are in minor units, K1,234.50 as 123450"),
     pa.date32(): (_DAY, "a day written as 2026-01-31"),
     pa.timestamp("ms", "UTC"): (
         rf"{_DAY}[ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,3}})?)?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)",
@@ -128,7 +130,10 @@ def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
 
 
 def _parquet(source: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    file = pyarrow.parquet.ParquetFile(source)
+    try:
+        file = pyarrow.parquet.ParquetFile(source)
+    except pa.ArrowInvalid:
+        raise ValueError("it is not a Parquet file") from None
     if missing := _missing(file.schema_arrow.names, schema):
         raise ValueError(missing)
     yield from file.iter_batches()

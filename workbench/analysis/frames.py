@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.shapes import DAY, MOMENT, Columns
-from workbench.domain.money import ZMW, Money, major_text
+from workbench.domain.money import ZMW, major_text
 
 ARROW: Final[Mapping[str, pa.DataType]] = {
     "string": pa.string(),
@@ -110,28 +110,17 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-_OWN_DECIMALS: Final = "own_decimals"
-
-
-def of_sandbox(rows: pd.DataFrame) -> pd.DataFrame:
-    """A table of the sandbox's own: what is not kwacha in it counts as ISO 4217 has it, 1000 yen are 1000."""
-    if any(code != ZMW.code for code in rows["currency"].dropna().unique()):
-        # Statements are read with two decimals, whatever their currency.
-        rows.attrs[_OWN_DECIMALS] = True
-    return rows
-
-
 def money(rows: pd.DataFrame) -> pd.DataFrame:
     """The same table for reading: each `…_minor` becomes text in major units, without the ending.
 
-    15000 of ZMW is "150.00", 123450 "1,234.50". Figures to work with stay in the table that was given.
+    15000 of ZMW is "150.00", 123450 "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Figures to work with
+    stay in the table that was given.
     """
     shown = rows.copy()
-    text_of = (lambda minor, code: Money(minor, code).plain) if rows.attrs.get(_OWN_DECIMALS) else major_text
     currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)
     for name in [each for each in rows.columns if str(each).endswith("_minor")]:
         texts = [
-            None if pd.isna(amount) else text_of(int(amount), None if pd.isna(code) else str(code))
+            None if pd.isna(amount) else major_text(int(amount), None if pd.isna(code) else str(code))
             for amount, code in zip(rows[name], currencies, strict=True)
         ]
         shown[name] = pd.Series(texts, index=rows.index, dtype="string")

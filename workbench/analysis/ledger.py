@@ -14,7 +14,7 @@ import pyarrow as pa
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from workbench.analysis.frames import frame, of_sandbox, table, typed
+from workbench.analysis.frames import frame, table, typed
 from workbench.analysis.shapes import ACCOUNTS, ENTRIES, LEDGER_MOVEMENT, POSTINGS, TRIAL_BALANCE, Columns
 from workbench.control import SandboxControl
 from workbench.domain import wire
@@ -116,8 +116,8 @@ _OF_CHART = {
 }
 """Those that there are from the beginning, posted to or not; a merchant's own come with the merchant."""
 
-Instant = datetime | date
-"""An aware datetime, or a business day, which is its last millisecond in Lusaka."""
+Instant = datetime | date | str
+"""An aware datetime, or a business day, which is its last millisecond in Lusaka; or either as text of ISO 8601."""
 
 
 class Ledger:
@@ -154,8 +154,9 @@ class Ledger:
         """Each account's balance on the side where it stands; the two columns have one sum for each currency.
 
         Of what had occurred by `as_of`, and of that what was recorded by `known_at`: an aware datetime, itself
-        included, or a business day, to its end. An entry that settles last week's difference occurred then
-        and is known since today. Raises ValueError: a datetime without a zone. Raises TypeError: neither of both.
+        included, or a business day, to its end in Lusaka; either may be text, "2026-01-05". An entry that settles
+        last week's difference occurred then and is known since today.
+        Raises ValueError: a text that is neither, or a moment without a zone. Raises TypeError: anything else.
         """
         bounds = {"as_of": as_of, "known_at": known_at}
         query = {name: _moment(bound) for name, bound in bounds.items() if bound is not None}
@@ -172,7 +173,7 @@ class Ledger:
         it was recorded. No rows for an account of the chart that was never posted to.
         Raises LedgerRefused: there is no such account.
         """
-        return of_sandbox(typed(self.movements(account), LEDGER_MOVEMENT))
+        return typed(self.movements(account), LEDGER_MOVEMENT)
 
     def movements(self, *accounts: str) -> Iterator[pa.Table]:
         """The rows of `statement_of` for some accounts, page by page, as Arrow tables: for a file, or another engine.
@@ -232,11 +233,12 @@ def verified(control: SandboxControl) -> wire.LedgerVerified:
 
 
 def _whole(pages: Iterable[Iterable[msgspec.Struct]], columns: Columns) -> pd.DataFrame:
-    made = typed((table(map(asdict, page), columns) for page in pages), columns)
-    return of_sandbox(made) if "currency" in columns else made
+    return typed((table(map(asdict, page), columns) for page in pages), columns)
 
 
 def _moment(bound: Instant) -> str:
+    if isinstance(bound, str):
+        bound = _read(bound)
     if not isinstance(bound, date):
         raise TypeError(f"Give a day or a moment, such as date(2026, 1, 5), not {bound!r}.")
     if not isinstance(bound, datetime):
@@ -244,3 +246,12 @@ def _moment(bound: Instant) -> str:
     if bound.tzinfo is None:
         raise ValueError("A moment needs a time zone, such as datetime(2026, 1, 5, 6, tzinfo=UTC).")
     return rfc3339(milliseconds(bound))
+
+
+def _read(text: str) -> date:
+    """A day, or a moment, as a text of ISO 8601."""
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        with suppress(ValueError):
+            return read(text)
+    example = '"2026-01-05" or "2026-01-05T08:00:00+02:00"'
+    raise ValueError(f"{text[:40]!r} is neither a day nor a moment: write {example}.")

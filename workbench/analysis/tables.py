@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pandas as pd
 from msgspec import UnsetType
 
-from workbench.analysis.frames import of_sandbox, table, typed
+from workbench.analysis.frames import table, typed
 from workbench.analysis.shapes import CHARGES, DELIVERIES, EVENTS, PAYMENTS, PAYOUTS, REFUNDS, SUSPENSE, Columns
 from workbench.client import PaymentsClient
 from workbench.control import SandboxControl
@@ -92,8 +92,7 @@ def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) ->
     rest = iter(found)
     pages = iter(lambda: tuple(islice(rest, _PAGE)), ())
     # A list begins with the newest.
-    made = typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
-    return of_sandbox(made) if "currency" in columns else made
+    return typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
 
 
 def _payment(each: wire.PaymentIntent) -> Row:

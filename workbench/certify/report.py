@@ -5,14 +5,16 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
+from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
-from workbench.render import Column, Table, bundle, page, table
+from workbench.render import Column, Table, bundle, page, sentence, table
 from workbench.resources import write_whole
 from workbench.visible import visible
 
@@ -45,7 +47,7 @@ class Row(NamedTuple):
 
 _TOLD: Final = (
     ("sent", "Sent"), ("expected", "Expected"), ("came", "Came back"), ("why", "Why it matters"),
-    ("mend", "How to mend it"), ("notebook", "To read"),
+    ("mend", "How to fix it"), ("notebook", "To read"),
 )  # fmt: skip
 
 
@@ -115,7 +117,8 @@ class Report:
     def html(self) -> str:
         """The report as a page to read offline."""
         rows = [(row, {heading: visible(getattr(row, name)) for name, heading in _TOLD}) for row in self.rows]
-        body = _template().render(report=self, rows=rows, url=visible(self.url), lab=_LAB)
+        at = sentence(in_lusaka(milliseconds(datetime.fromisoformat(self.at))))
+        body = _template().render(report=self, rows=rows, url=visible(self.url), lab=_LAB, at=at)
         return page(f"Exam of a webhook endpoint: {self.score}", body)
 
     def write(self, path: Path) -> None:

@@ -3,9 +3,9 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +16,7 @@ import click
 
 from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options
 from workbench.commands.layouts import LAYOUTS_HELP, layouts_named
+from workbench.domain.money import ISO_4217, ZMW, decimals_of
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
 from workbench.visible import visible
@@ -25,11 +26,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--payments", type=int, required=True, help="The number of payments that customers try to make.")
-@click.option("--days", type=int, default=30, show_default=True, help="The number of days.")
+@click.option(
+    "--payments", type=int, metavar="N", required=True, help="The number of payments that customers try to make."
+)
+@click.option("--days", type=int, metavar="N", default=30, show_default=True, help="The number of days.")
 @click.option("--seed", metavar="TEXT", help="The same seed gives the same folder, byte for byte.")
 @click.option(
-    "--out", type=PATH, required=True, help="An empty or new folder for ledger.parquet, statements/ and answers.csv."
+    "--out",
+    type=PATH,
+    metavar="FOLDER",
+    required=True,
+    help="An empty or new folder for ledger.parquet, statements/ and answers.csv.",
 )
 @click.option(
     "--breaks",
@@ -67,10 +74,8 @@ Say = Callable[[str], None]
 _TABLE: Final = ".parquet"
 _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Files that have every break: the page lists the largest."""
-_TOLERANCES: Final = {
-    "amount": ("amount_minor", 100), "fee": ("fee_minor", 100), "days": ("days", 1), "minutes": ("minutes", 1),
-}  # fmt: skip
-"""Each with its field, and how many units of that one is."""
+_TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor", "days": "days", "minutes": "minutes"}
+"""Each with its field; amount and fee are given in major units."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -87,6 +92,14 @@ class _Reconcile(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read `--excel` as `--excel=any`: what follows it is a file, and no locale."""
         return super().parse_args(ctx, [f"{each}=any" if each == "--excel" else each for each in args])
+
+
+def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
+    """What `--as-of` names."""
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a day, such as 2026-01-31.") from None
 
 
 @click.command(cls=_Reconcile)
@@ -121,7 +134,11 @@ class _Reconcile(click.Command):
     "separators are written for that country. Without --excel, .csv holds each text as it came.",
 )
 @click.option(
-    "--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", show_default=True, help="The engine."
+    "--engine",
+    type=click.Choice(["duckdb", "spark"]),
+    default="duckdb",
+    show_default=True,
+    help="What does the work: duckdb on this machine, or spark.",
 )
 @click.option(
     "--layout",
@@ -143,8 +160,8 @@ class _Reconcile(click.Command):
     nargs=2,
     multiple=True,
     metavar="WHAT VALUE",
-    help="How much two rows with one key may differ: amount or fee in kwacha, or days; with two keys, minutes. May be "
-    "repeated.",
+    help="How much two rows with one key may differ: amount or fee, such as 0.50, or days; with two keys, minutes. May "
+    "be repeated.",
 )
 @click.option(
     "--pair-by",
@@ -170,10 +187,12 @@ class _Reconcile(click.Command):
 @click.option(
     "--as-of",
     metavar="DATE",
-    type=click.DateTime(["%Y-%m-%d"]),
+    callback=_day,
     help="The day of the reconciliation: a row of a later day does not move the closing date.",
 )
-@click.option("--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run left open.")
+@click.option(
+    "--carry-forward", "brought", metavar="FOLDER", type=FOLDER, help="What an earlier run saved with --carry-to."
+)
 @click.option("--skip-settled", is_flag=True, help="Skip the statements' lines that the earlier run matched.")
 @click.option("--carry-to", "kept", metavar="FOLDER", type=FOLDER, help="Save what is open for the next run.")
 @click.option(
@@ -183,7 +202,7 @@ class _Reconcile(click.Command):
     help="What people decided about breaks: decisions.csv, or the .csv or .xlsx of --out with verdict, owner and "
     "comment filled in.",
 )
-@click.option("--rules", metavar="FILE", type=FILE, help="Your rules in TOML: which charges are expected.")
+@click.option("--rules", metavar="FILE", type=FILE, help="Your rules, a .toml file: which charges are expected.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     given: tuple[str, ...],
     named: str | None,
@@ -196,7 +215,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     pair_by: str | None,
     phone_key: Path | None,
     cut_off: int,
-    as_of: datetime | None,
+    as_of: date | None,
     brought: Path | None,
     kept: Path | None,
     skip_settled: bool,  # noqa: FBT001  an option of the command line
@@ -224,7 +243,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 
-    tolerance = _tolerance(tolerances, pair_by)
+    # What is wrong in any currency is refused before files are read.
+    _tolerance(tolerances, pair_by, [max(ISO_4217, key=decimals_of)])
     ledger, statements = _sides(given, named)
     ours = () if is_address(ledger) else (Path(ledger),)
     outputs.check(outs, (*ours, *statements, *filter(None, (decisions, rules, phone_key))))
@@ -247,11 +267,11 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         result = run(
             books,
             read,
-            tolerance=tolerance,
+            tolerance=_tolerance(tolerances, pair_by, {getattr(each, "currency", ZMW.code) for each in read}),
             cut_off=cut_off,
             carry_forward=carried,
             skip_settled=skip_settled,
-            as_of=as_of and as_of.date(),
+            as_of=as_of,
             engine=engine,
             decisions=decisions,
             rules=rules,
@@ -349,41 +369,53 @@ def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None
         return read_ledger(place, query=query, layout=layout, phone_key=key)
 
 
-def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None = None) -> "Tolerance":
+def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies: Iterable[str]) -> "Tolerance":
     from workbench.analysis.reconcile import Tolerance
 
+    decimals = {*map(decimals_of, currencies)}
     values: dict[str, Any] = {} if pair_by is None else {"pair_by": [each.strip() for each in pair_by.split(",")]}
     for what, value in given:
         if what not in _TOLERANCES:
             raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
-        name, units = _TOLERANCES[what]
-        values[name] = _whole(value, units)
+        name = _TOLERANCES[what]
+        is_money = name.endswith("_minor")
+        if is_money and len(decimals) > 1:
+            text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."
+            raise click.BadParameter(text, param_hint="--tolerance")
+        values[name] = _whole(value, max(decimals) if is_money else 0)
     return Tolerance(**values)
 
 
-def _whole(text: str, units: int) -> int:
-    """A number, times `units`, as a whole one."""
+def _whole(text: str, decimals: int) -> int:
+    """A number of at most so many decimals, in units of the last of them."""
     with suppress(InvalidOperation):
-        number = Decimal(text) * units
+        number = Decimal(text).scaleb(decimals)
         if number.is_finite() and number >= 0 and number == number.to_integral_value():
             return int(number)
-    raise click.BadParameter(f"{text!r} is not such a number; half a kwacha is 0.50.", param_hint="--tolerance")
+    kind = f"an amount with at most {decimals} decimals, such as 0.50" if decimals else "a whole number from 0 up"
+    raise click.BadParameter(f"{text!r} is not {kind}.", param_hint="--tolerance")
+
+
+_CARRY_TO: Final = "Name the folder that --carry-to wrote in an earlier run."
 
 
 def _brought(folder: Path) -> "CarryForward":
     from workbench.analysis import files
     from workbench.analysis.reconcile.carry_forward import KEPT, CarryForward
 
+    if not folder.is_dir():
+        raise ReconcileRefused(f"There is no folder {folder} to carry forward from.", hint=_CARRY_TO)
     # A folder that an earlier version left has no decisions.
     there = {
         name: shape for name, shape in KEPT.items() if name != "decisions" or (folder / f"{name}{_TABLE}").exists()
     }
+    if lacking := [f"{name}{_TABLE}" for name in there if not (folder / f"{name}{_TABLE}").is_file()]:
+        raise ReconcileRefused(f"{folder} is not a carry-forward: it has no {', '.join(lacking)}.", hint=_CARRY_TO)
     try:
         tables: dict[str, Any] = {name: files.read(folder / f"{name}{_TABLE}", there[name]) for name in there}
         return CarryForward(**tables)
     except (OSError, ValueError) as error:
-        message = f"{folder} has nothing carried forward: {_reason(error)}"
-        raise ReconcileRefused(message, hint="A run with --carry-to leaves it.") from None
+        raise ReconcileRefused(f"{folder} is not a carry-forward: {_reason(error)}", hint=_CARRY_TO) from None
 
 
 def _keep(carried: "CarryForward", folder: Path) -> None:

@@ -28,8 +28,7 @@ from workbench.visible import visible
     "--checkout",
     metavar="LINE",
     help="A command that makes your shop create one payment for the customer whose number is in "
-    "PAYMENTS_CUSTOMER_PHONE (its provider is mtn), such as: curl -sf --data-urlencode "
-    '"phone=$PAYMENTS_CUSTOMER_PHONE" localhost:8000/checkout',
+    "PAYMENTS_CUSTOMER_PHONE (its provider is mtn), such as: python checkout.py",
 )
 @click.option(
     "--orders",

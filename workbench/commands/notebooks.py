@@ -26,6 +26,7 @@ _JOBS = min(2, os.cpu_count() or 1)
 @click.option(
     "--out",
     type=FOLDER,
+    metavar="FOLDER",
     default="executed",
     show_default=True,
     help="The folder for the executed notebooks, their pages and junit.xml.",

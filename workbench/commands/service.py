@@ -2,7 +2,6 @@
 
 import json
 import tempfile
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from workbench.commands import FILE, PATH, PORT
 from workbench.errors import InvalidRequest
+from workbench.toml_text import read_toml
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -131,10 +131,11 @@ def rows_in(path: Path) -> dict[str, Any]:
     from workbench.domain.gaps import REGISTER
 
     try:
-        rows = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise click.BadParameter(f"{path} cannot be read as TOML: {reason}.", param_hint="--gaps") from None
+        rows = read_toml(path.read_bytes())
+    except OSError as error:
+        raise click.BadParameter(f"{path} cannot be read: {error.strerror}.", param_hint="--gaps") from None
+    except ValueError as error:
+        raise click.BadParameter(f"{path} {error}.", param_hint="--gaps") from None
     known = {row.name for row in REGISTER}
     if tables := [name for name, value in rows.items() if isinstance(value, dict) and name not in known]:
         message = f"{path} has a table [{tables[0]}]; put rows at the top level, such as: prompt_timeout_s = 60"

@@ -76,6 +76,15 @@ def utc_text(at_ms: int) -> str:
     return f"{moment(at_ms):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def in_lusaka(at_ms: int) -> str:
+    """The moment in a sentence for people: `2026-01-05 08:00:05 in Lusaka`."""
+    return f"{lusaka_text(at_ms)} in Lusaka"
+
+
+IN_LUSAKA: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}) in Lusaka")
+"""A moment as `in_lusaka` writes it."""
+
+
 def clock_text(at_ms: int) -> str:
     """Wall-clock time in Lusaka for people: `08:00:05`."""
     return lusaka_text(at_ms)[11:]

@@ -68,44 +68,43 @@ class Money(msgspec.Struct, frozen=True, order=True):
     @property
     def major(self) -> Decimal:
         """The amount in major units, exact, with the currency's number of decimals."""
-        # Written, not divided: arithmetic on Decimals rounds to 28 digits.
-        return Decimal(f"{self.amount_minor}e-{ISO_4217[self.currency].decimals}")
+        return major(self.amount_minor, self.currency)
 
     @property
     def plain(self) -> str:
         """The amount without its currency, for reading: `1,250.00`."""
-        return f"{self.major:,}"
+        return major_text(self.amount_minor, self.currency)
 
     def __str__(self) -> str:
         """As a person writes it: `K1,250.00`, `USD 3.00`, `JPY 300`; a minus stands first."""
-        return _named(self.plain, self.currency)
+        return money_text(self.amount_minor, self.currency)
 
 
 def decimals_of(currency: str | None) -> int:
-    """The number of decimals of a currency as statements are read: two, also where ISO 4217 has others."""
-    return CURRENCIES.get(currency or "", ZMW).decimals
+    """The number of decimals of a currency; two for a code that is not in ISO 4217, and for none."""
+    return ISO_4217.get(currency or "", ZMW).decimals
+
+
+def major(amount_minor: int, currency: str | None = ZMW.code) -> Decimal:
+    """Minor units in major units, exact, with the currency's number of decimals."""
+    # Written, not divided: arithmetic on Decimals rounds to 28 digits.
+    return Decimal(f"{amount_minor}e-{decimals_of(currency)}")
 
 
 def major_text(amount_minor: int, currency: str | None = ZMW.code, *, signed: bool = False) -> str:
     """Minor units as text in major units: `1,234.50`, or `+1,234.50` where the sign is the point."""
     sign = "+" if signed and amount_minor > 0 else ""
-    return f"{sign}{Decimal(f'{amount_minor}e-{decimals_of(currency)}'):,}"
+    return f"{sign}{major(amount_minor, currency):,}"
 
 
-def money_text(amount_minor: int, currency: str) -> str:
-    """Money of the service in a sentence, with the decimals of its currency: `K1,234.50`, `USD 3.00`, `JPY 300`."""
-    return str(Money(amount_minor, currency))
-
-
-def statement_text(amount_minor: int | None, currency: str | None, *, signed: bool = False) -> str:
-    """The same of a statement, which is read with two decimals: `K1,234.50`, `JPY 300.00`, `nothing` for none.
+def money_text(amount_minor: int | None, currency: str | None, *, signed: bool = False) -> str:
+    """Money in a sentence, with its currency's decimals: `K1,234.50`, `USD 3.00`, `JPY 300`, `nothing` for none.
 
     `+K1,234.50` where the sign is the point.
     """
-    return "nothing" if amount_minor is None else _named(major_text(amount_minor, currency, signed=signed), currency)
-
-
-def _named(plain: str, currency: str | None) -> str:
+    if amount_minor is None:
+        return "nothing"
+    plain = major_text(amount_minor, currency, signed=signed)
     # The minus is that of every table: a spreadsheet reads what is copied into it, and every console shows it.
     digits = plain.lstrip("+-")
     before = "K" if currency == ZMW.code else f"{currency} " if currency else ""

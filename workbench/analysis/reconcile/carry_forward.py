@@ -19,7 +19,7 @@ from workbench.analysis.reconcile.inputs import OWN, SHARED, nothing, rows_of
 from workbench.analysis.reconcile.pairs import mapped
 from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
-from workbench.domain.money import statement_text
+from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
 from workbench.render import Column, Table, Tabular, table
@@ -33,7 +33,7 @@ _NEVER_WHOLE: Final = ""
 """Is carried for the hash of a number of which only a part was ever known."""
 _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
-GIVE_THE_KEY: Final = "Give one key in every run: --phone-key FILE, or phone_key=FILE."
+GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
 KEPT: Final[Mapping[str, Columns]] = {
     "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION,
 }  # fmt: skip
@@ -96,16 +96,15 @@ class CarryForward(Tabular):
         """What is lost on the way, in a sentence; empty where nothing is."""
         if not self.unkeyed:
             return ""
-        rows = "open row is" if self.unkeyed == 1 else "open rows are"
-        text = f"{self.unkeyed:,} {rows} carried forward without a hash of the customer's number, because no key was"
-        return f"{text} given: a later run does not pair by it. {GIVE_THE_KEY}"
+        rows = "row" if self.unkeyed == 1 else "rows"
+        return f"The next run cannot compare the customers' numbers of {self.unkeyed:,} open {rows}. {GIVE_THE_KEY}"
 
     def _table(self) -> Table:
         counted = self.rows.groupby(["account", "side"], observed=True).size().to_dict()
         rows = []
         for line in self.closed.to_dict("records"):
             left = [f"{counted.get((line['account'], side), 0):,}" for side in SIDES]
-            balance = statement_text(line["statement_minor"], line["currency"])
+            balance = money_text(line["statement_minor"], line["currency"])
             rows.append((line["account"], f"{line['closing_date']}", *left, balance))
         open_rows = f"{len(self.rows):,} open row{'' if len(self.rows) == 1 else 's'}"
         return table(f"Carried forward: {open_rows}. {self.note}".rstrip(". "), _COLUMNS, rows)

@@ -18,7 +18,7 @@ from workbench.analysis.frames import python_rows
 from workbench.analysis.reconcile.decisions import WITHDRAWN, Row, decisions_in, ids_of, write_decisions
 from workbench.analysis.report.captions import key_text
 from workbench.analysis.shapes import DECIDED
-from workbench.domain.money import statement_text
+from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused, WorkbenchError
 from workbench.render import Column, Table, bundle, table, with_widget
 from workbench.visible import visible
@@ -115,7 +115,7 @@ class DecisionTable:
         names = ("id", "settlement", "account", "key", "variance_minor", "currency")
         for name, to_do, account, key, minor, currency in python_rows(self._breaks.head(_AT_ONCE), *names):
             said = decided.get(name, {}).get("verdict") or ""
-            rows.append((name, to_do, account, key_text(key), statement_text(minor, currency), said))
+            rows.append((name, to_do, account, key_text(key), money_text(minor, currency), said))
         many = len(self._breaks)
         first = f", the first {_AT_ONCE}" if many > _AT_ONCE else ""
         return table(f"{many:,} break{'' if many == 1 else 's'} to decide about{first}", _HEADINGS, rows)
@@ -142,7 +142,7 @@ class _Form:
         self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
         self._parts = dict(_parts(breaks))
         self._called = {
-            name: f"{name} {key_text(key)}, {statement_text(minor, currency)}"
+            name: f"{name} {key_text(key)}, {money_text(minor, currency)}"
             for name, key, minor, currency in python_rows(breaks, "id", "key", "variance_minor", "currency")
         }
         self._controls: dict[str, Any] = {}

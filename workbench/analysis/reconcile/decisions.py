@@ -5,7 +5,6 @@ A decision never changes what a break amounts to, nor the proof; it says who tak
 
 import hashlib
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,7 +28,9 @@ from workbench.analysis.shapes import BREAK, DECIDED, DECISION, DIRECTIONS
 from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
 from workbench.domain.masking import mask
+from workbench.domain.moments import LUSAKA, in_lusaka, milliseconds
 from workbench.errors import ReconcileRefused, StatementRefused
+from workbench.toml_text import read_toml, wrong_kind
 
 Row = dict[str, str | None]
 """A row of DECIDED; an empty cell is None."""
@@ -41,7 +42,7 @@ APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
 _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
 _MAY_LACK: Final = ("partner", "when")
 """What a table of breaks need not have."""
-_CALLED: Final = {heading(name): name for name in BREAK} | {"id": "break"}
+_CALLED: Final = {heading(name).casefold(): name for name in BREAK} | {"id": "break"}
 """Heading of an output → the column, which is accepted by its own name too."""
 _MOST: Final = 20
 """So many problems of a file are told at once."""
@@ -95,16 +96,16 @@ class Rule:
         least, most = self.amount_minor or (0, 0)
         for holds, otherwise in (
             (self.name.strip(), "it has no name"),
-            (any(conditions), "it fits every break; name an account, a narrative, an amount, a direction or a code"),
+            (any(conditions), "it fits every break: name an account, a narrative, an amount, a direction or a code"),
             (
                 self.kind or self.expected or self.tolerated,
-                "it has neither a kind, nor is anything expected or tolerated",
+                "give it a kind, or say that it is expected or tolerated",
             ),
             (not (self.expected and self.tolerated), "it is expected or tolerated, not both"),
-            (0 <= least <= most, "amount_minor is the least and the most, from 0 up: [100, 5000]"),
+            (0 <= least <= most, "amount_minor is a least and a most amount from 0 up, such as [100, 5000]"),
             (self.direction in {"", *DIRECTIONS}, f"direction is {' or '.join(DIRECTIONS)}"),
             (self.code in {"", *CODES}, f"there is no code {self.code!r}; there are {', '.join(CODES)}"),
-            *((_compiles(each), f"{each!r} is no regular expression") for each in (self.narrative, self.words)),
+            *((_compiles(each), f"{each!r} is not a regular expression") for each in (self.narrative, self.words)),
         ):
             if not holds:
                 raise ReconcileRefused(f"The rule {self.name!r} cannot be used: {otherwise}.")
@@ -141,6 +142,9 @@ def _compiles(pattern: str) -> bool:
     return True
 
 
+_A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule]]."
+
+
 def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input]:
     """The rules in a TOML file, each a table `[[rule]]` with the names of `Rule` as keys, in their order.
 
@@ -148,13 +152,13 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input]:
     """
     path, content = _content(given, "rules")
     try:
-        declared = tomllib.loads(content.decode("utf-8-sig"))
+        declared = read_toml(content)
     except ValueError as error:
-        raise ReconcileRefused(f"The rules in {path.name} cannot be read: {error}.") from None
+        raise ReconcileRefused(f"{path.name} {error}.", hint=_A_RULE) from None
     tables = declared.pop("rule", [])
     if declared or not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
-        other = f"it has {', '.join(declared)}" if declared else "`rule` is no table of several"
-        raise ReconcileRefused(f"The rules in {path.name} cannot be read: {other}.", hint="Each begins with [[rule]].")
+        other = f"has {', '.join(declared)}, which is no rule" if declared else "has a `rule` that is not a [[rule]]"
+        raise ReconcileRefused(f"{path.name} {other}.", hint=_A_RULE)
     rules = tuple(_rule(number, each, path.name) for number, each in enumerate(tables, start=1))
     if twice := [name for name, times in Counter(each.name for each in rules).items() if times > 1]:
         raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
@@ -170,7 +174,7 @@ def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
         try:
             declared[name] = msgspec.convert(value, kinds[name])
         except msgspec.ValidationError as error:
-            raise ReconcileRefused(f"In rule {number} in {file}, {name}: {error}.") from None
+            raise ReconcileRefused(f"In rule {number} of {file}, {name} {wrong_kind(error)}.") from None
     return Rule(**declared)
 
 
@@ -221,7 +225,7 @@ def decisions_in(given: Path | str | pd.DataFrame) -> tuple[list[Row], Input]:
 
 def _content(given: object, what: str) -> tuple[Path, bytes]:
     if not isinstance(given, str | Path):
-        raise ReconcileRefused(f"The {what} are a {type(given).__name__}, which is not a path.")
+        raise ReconcileRefused(f"Give the path of the {what}, not a {type(given).__name__}.")
     path = Path(given)
     try:
         return path, path.read_bytes()
@@ -260,7 +264,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
     times, may_have = Counter(columns), columns if is_of_breaks else list(DECIDED)
     may_lack = _MAY_LACK if is_of_breaks else ()
     wrong = {
-        "a column {}, which no decisions have": [each for each in columns if each not in may_have],
+        "the unknown column {}": [each for each in columns if each not in may_have],
         "no column {}": [each for each in _REQUIRED if each not in (*columns, *may_lack)],
         "{} twice": [each for each in DECIDED if times[each] > 1],
     }
@@ -279,7 +283,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
             if verdict in {"", EXPECTED, TOLERATED}:
                 continue
         elif extra := [text_of(each) for each in cells[len(columns) :] if text_of(each).strip()]:
-            problems.append(f"in {place} there is a cell more than there are columns: {extra[0]!r}")
+            problems.append(f"in {place} there are more cells than columns: {extra[0]!r}")
         row: Row = {each: _plain(each, texts.get(each, "")) or None for each in DECIDED}
         row |= {each: (row[each] or "").lower() or None for each in ("break", "partner")}
         place += f" ({row['break']})" if unit == "row" else ""  # a table of the notebook shows no numbers
@@ -306,13 +310,13 @@ def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
     odd = [each for each in ids if not _ID.fullmatch(each)]
     is_match = row["verdict"] == "match"
     found = {
-        f"{(odd or [''])[0]!r} is no id of a break: those are `b` and eleven letters or digits": bool(odd),
+        f"{(odd or [''])[0]!r} is not the id of a break: ids are `b` and eleven letters or digits": bool(odd),
         f"the verdict is {row['verdict'] or 'missing'}; there are {', '.join(known)}": row["verdict"] not in known,
-        "a match names no partner; of a break that has both rows say accept": is_match and len(ids) == 1,
+        "a match needs a partner; for a break that has both rows, say accept": is_match and len(ids) == 1,
         "only a match has a partner": not is_match and len(ids) > 1,
         "a break is its own partner": len(ids) > len(set(ids)),
         **{f"`{called.get(name, name)}` is empty": not row[name] for name in ("who", "when", "why")},
-        f"{when!r} is no moment, such as 2026-01-31 or 2026-01-31T08:00:00Z": when and not any(_orders(when)),
+        f"{when!r} is not a day or a moment: write 2026-01-31 or 2026-01-31T08:00Z": when and not any(_orders(when)),
     }
     return [text for text, holds in found.items() if holds]
 
@@ -458,7 +462,8 @@ def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame
     states = Counter(decisions["state"])
     parts = [f"Decided by {listed(said)}" if said else "No break has been decided"]
     if states[APPLIED]:
-        parts.append(f"last on {max(decisions.loc[decisions['state'] == APPLIED, 'when'], key=_instant)}")
+        last = max(decisions.loc[decisions["state"] == APPLIED, "when"], key=_instant)
+        parts.append(f"last on {in_lusaka(milliseconds(_instant(last))) if 'T' in last else last}")
     parts += [f"{states[STALE]:,} stale"] if states[STALE] else []
     parts += _apart(breaks, decisions)
     files_ = [f"{name} {sha[:12]}" for name, sha in python_rows(inputs, "name", "sha256") if sha]
@@ -491,7 +496,7 @@ def closing_words(breaks: pd.DataFrame) -> str:
 
 def _instant(when: str) -> datetime:
     at = datetime.fromisoformat(when)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    return at if at.tzinfo else at.replace(tzinfo=LUSAKA)
 
 
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:

@@ -51,16 +51,16 @@ class Side(NamedTuple):
 
 THE_LEDGER: Final = Side(
     "The ledger",
-    "`bench.ledger` has them, and so have `bench.ledger.statement_of(account)` and a `ledger.parquet`. A ledger of "
-    "your own is read with read_ledger() first, to which four are enough; ledger_columns() shows all.",
-    "A ledger of your own is read with read_ledger() first.",
+    "`bench.ledger`, `bench.ledger.statement_of(account)` and a `ledger.parquet` have them. Read a ledger of "
+    "your own with read_ledger() first, which needs only four columns; ledger_columns() shows all.",
+    "Read a ledger of your own with read_ledger() first.",
     "`bench.ledger`, what read_ledger() gives, ",
 )
 THE_STATEMENT: Final = Side(
     "The statement",
-    "An operator's file is read with read_statement(); the columns are declared in workbench.analysis.shapes as "
+    "Read an operator's file with read_statement(); the columns are declared in workbench.analysis.shapes as "
     "STATEMENT_ROW.",
-    "A statement as an operator exports it is read with read_statement() first.",
+    "Read a statement that an operator exported with read_statement() first.",
     "what read_statement() gives, ",
 )
 
@@ -108,7 +108,7 @@ class Source:
         known = {name: kind for name, kind in shape.items() if schema[name] != nw.Unknown}
         wrong = {name: schema[name] for name, kind in known.items() if not _FITS[kind][1](schema[name])}
         if wrong:
-            text = "; ".join(f"{name} is {kind}, where {_FITS[shape[name]][0]} belongs" for name, kind in wrong.items())
+            text = "; ".join(f"{name} is {kind} instead of {_FITS[shape[name]][0]}" for name, kind in wrong.items())
             is_money = any(name.endswith("_minor") for name in wrong)
             raise ReconcileRefused(
                 f"{self.side.called} has columns of another type: {text}.",
@@ -134,8 +134,8 @@ class Source:
         try:
             return dict(nw.from_native(pq.read_schema(self.given[0]).empty_table()).collect_schema())
         except (pa.ArrowException, OSError) as problem:
-            why = "cannot be read" if isinstance(problem, PermissionError) else "is no Parquet file"
-            raise ReconcileRefused(f"{self.given[0].name} {why}: {problem}.", hint=self.side.file_from) from problem
+            why = "may not be read by you" if isinstance(problem, PermissionError) else "is not a Parquet file"
+            raise ReconcileRefused(f"{self.given[0].name} {why}.", hint=self.side.file_from) from problem
 
     def has_text(self, name: str) -> bool:
         """Whether there is a column of this name that holds text."""
@@ -344,7 +344,7 @@ def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> N
     twice = [each.name for each in reported if hashes[each.sha256] > 1] or [name for name, n in names.items() if n > 1]
     if twice:
         raise ReconcileRefused(
-            f"The same statement is given twice: {' and '.join(twice)}.",
+            f"The same statement was given twice: {' and '.join(twice)}.",
             hint="Leave one of them out; two different files need two names.",
             names=twice,
         )

@@ -79,10 +79,9 @@ def _phones(carried: CarryForward, key: PhoneKey, unsure: int) -> Iterator[str]:
     hashes: list[str] = carried.rows["phone_hash"].dropna().tolist()
     other = sum(bool(each) and not each.startswith(key.id + OF) for each in hashes)
     if other:
-        rows = "row brought forward has" if other == 1 else "rows brought forward have"
-        text = f"{other:,} {rows} the customer's number hashed under another key than this run's"
-        yield f"{text}, so nothing is paired by it. {GIVE_THE_KEY}"
+        rows = "row" if other == 1 else "rows"
+        text = f"The customers' numbers of {other:,} {rows} brought forward cannot be compared: another key was used"
+        yield f"{text} then. {GIVE_THE_KEY}"
     elif unsure:
         rows = f"{unsure:,} open row{'s' if unsure > 1 else ''}"
-        text = f"{rows} may match by the masked number, but are not paired: one of the two was"
-        yield f"{text} carried forward without a hash of the number, or read under another key. {GIVE_THE_KEY}"
+        yield f"{rows} may match by the customer's number, but the numbers cannot be compared. {GIVE_THE_KEY}"

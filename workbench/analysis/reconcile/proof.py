@@ -20,7 +20,7 @@ from workbench.analysis.reconcile.inputs import nothing
 from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, PREFIX, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.analysis.statements.statement import Statement
-from workbench.domain.money import statement_text
+from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
 
 _KEYS = {"account": nw.String, "source": nw.String, "currency": nw.String, "day": nw.Int64}
@@ -99,7 +99,7 @@ class Book(NamedTuple):
         rows = self.sum("rows")
         if self.file is None or not self.sum("balances") or 2 * self.file.followed >= rows - 1:
             return ""
-        return f"the running balance of {self.source} was followed in {self.file.followed} of {rows} rows"
+        return f"the running balance of {self.source} was compared in {self.file.followed} of {rows} rows"
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
         currencies = sorted(_currencies(mine))
         if not currencies and not book.currencies:
             raise ReconcileRefused(
-                f"Neither the ledger nor {book.source} says in which currency {book.account} is.", account=book.account
+                f"Neither the ledger nor {book.source} names the currency of {book.account}.", account=book.account
             )
         if not mine and not book.sum("value"):
             # Nothing that moved on either side is no contradiction: a month in which nobody paid by this operator.
@@ -257,7 +257,7 @@ def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:
         if not mine:
             in_ledger = sorted({line["account"] for line in ledger} - {None})
             raise ReconcileRefused(
-                f"The ledger has no row of {book.account}, of which {book.source} is a statement.",
+                f"The ledger has no row of {book.account}, the account of {book.source}.",
                 hint=f"It has {', '.join(in_ledger)}. If the statement is of one of these, name it: --account, or "
                 "account='…' to read_statement or in its layout."
                 if in_ledger
@@ -338,7 +338,7 @@ def _differences(found: pa.Table) -> Sequence[str | None]:
 
 
 def _apart(amount: int, fee: int, days: int, currency: str) -> str:
-    parts = [f"{name} {statement_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
+    parts = [f"{name} {money_text(off, currency)}" for name, off in (("amount", amount), ("fee", fee)) if off]
     return "; ".join([*parts, *([f"{days} day{'s' if abs(days) > 1 else ''}"] if days else [])])
 
 
@@ -454,13 +454,11 @@ def _note(
     """`text` is what there is to say first."""
     if jumps:
         name, jump = jumps[0]
-        expected, found = (
-            statement_text(int(jump[f"{each}_minor"]), line["currency"]) for each in ("expected", "found")
-        )
+        expected, found = (money_text(int(jump[f"{each}_minor"]), line["currency"]) for each in ("expected", "found"))
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
-        where = f"the running balance of {name} does not follow in line {jump['line']}{more}"
+        where = f"the running balance of {name} does not agree in line {jump['line']}{more}"
         text.append(f"{where}: {expected} expected, {found} found")
-    opening, gap = (statement_text(line[name], line["currency"]) for name in ("opening_minor", "gap_minor"))
+    opening, gap = (money_text(line[name], line["currency"]) for name in ("opening_minor", "gap_minor"))
     if line["opening_minor"]:
         text.append(f"the opening balances differ by {opening}")
     if line["gap_minor"]:

@@ -118,7 +118,7 @@ class Bounds:
         if day is None or first <= day <= min(last, self.as_of):
             return None
         if day > self.as_of:
-            return f"it is dated {day_of(day)}, after {day_of(self.as_of)}, the day as of which the books are compared"
+            return f"it is dated {day_of(day)}, after {day_of(self.as_of)}, the day of the reconciliation"
         return f"it is dated {day_of(day)}, {'before the first' if day < first else 'after the last'} day of its file"
 
 

@@ -16,7 +16,7 @@ from workbench.analysis.breaks import DUPLICATE, INVALID
 from workbench.analysis.frames import day_number, frame, python_rows
 from workbench.analysis.reconcile.rules import LEDGER, SIDES, STATEMENT
 from workbench.analysis.shapes import SUGGESTION
-from workbench.domain.money import statement_text
+from workbench.domain.money import money_text
 
 NEAR_REFERENCE, SUM, NOT_SEARCHED = "near_reference", "sum", "not_searched"
 WITHIN_DAYS: Final = 3
@@ -112,7 +112,7 @@ def _near_references(opened: Sequence[_Open]) -> tuple[list[Proposal], str]:
         for ours, theirs, slip in pairs
         if count[ours.name] == count[theirs.name] == 1
     ]
-    why = f"Of {left_out:,} rows the references were not compared: more than {_ALIKE_AT_MOST:,} have one amount."
+    why = f"The references of {left_out:,} rows were not compared: more than {_ALIKE_AT_MOST:,} have the same amount."
     return made, why if left_out else ""
 
 
@@ -150,7 +150,7 @@ def _slip(one: str, other: str) -> str:
         return "differ in one character"
     first, last = apart[0], apart[-1] + 1
     swapped = last - first == len("ab") and one[first:last] == other[first:last][::-1]
-    return "differ in two neighbours that changed places" if swapped else ""
+    return "differ in two neighbouring characters that changed places" if swapped else ""
 
 
 def _days_apart(one: _Open, other: _Open) -> str:
@@ -192,14 +192,14 @@ def _sums(opened: Sequence[_Open]) -> tuple[list[Proposal], str]:
             left_out += 1
             continue
         if len(fitting) == 1:
-            moved, name = statement_text(each.moved, each.currency), each.key or each.name
+            moved, name = money_text(each.moved, each.currency), each.key or each.name
             rows = [part.key or part.name for part in fitting[0][:_NAMED]] + ["…"][: len(fitting[0]) > _NAMED]
             why = f"{name} moves {moved}, the sum of {len(fitting[0])} rows of the other side ({', '.join(rows)})"
             found.append((SUM, (each, *fitting[0]), f"{why}, and of no other {how} within {WITHIN_DAYS} days."))
     for both in days.values():
         found += _days_that_agree(both)
     many = f"{left_out:,} row{'s' if left_out > 1 else ''}"
-    why = f"For {many} no sum was searched: at most {_TARGETS_AT_MOST:,} are, the greatest first."
+    why = f"No sum was searched for {many}: only the {_TARGETS_AT_MOST:,} largest are."
     return found, why if left_out else ""
 
 
@@ -253,6 +253,6 @@ def _days_that_agree(both: Mapping[str, _Days]) -> Iterator[Proposal]:
     for day, near in ours.items():
         if len(near) == 1 and theirs[near[0]] == [day]:
             left, right = both[LEDGER][day].rows, both[STATEMENT][near[0]].rows
-            moved = statement_text(sums[LEDGER][day], left[0].currency)
+            moved = money_text(sums[LEDGER][day], left[0].currency)
             why = f"The {len(left)} open rows of a day of the ledger and {len(right)} of one of the statement each move"
             yield SUM, (*left, *right), f"{why} {moved}, and no other day within {WITHIN_DAYS} days does."

@@ -13,7 +13,7 @@ from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import EXACT, NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
-from workbench.domain.money import major_text, statement_text
+from workbench.domain.money import ZMW, major_text, money_text
 from workbench.render import Column, Table, percent, table
 from workbench.visible import visible
 
@@ -24,13 +24,13 @@ _UNUSABLE = BREAK_CODES[INVALID].reason.partition("{")[0]
 _CLOSINGS = ("ledger_minor", "statement_minor")
 HEADINGS: Final[Mapping[str, str]] = {
     "business_date": "business date",
-    "occurred_at": "occurred at (UTC)",
     "age_days": "age in days",
     "sha256": "SHA-256",
     "since_date": "carried since",
     "description": "narrative",
     "words": "the file's own words",
     "who": "owner",
+    "when": "when (UTC)",
     "why": "comment",
     "statement": "statement file",
     "ledger_amount_minor": "ledger gross",
@@ -116,7 +116,8 @@ def _proof_in_short(result: Reconciled) -> str:
         notes = python_rows(result.proof, "account", "note")
         noted = [account for account, note in notes if note and note.endswith(WORKED_OUT)]
         only = f", for {', '.join(noted)} against a closing balance worked out from the rows" if noted else ""
-        return f"The proof holds to the last ngwee{only}."
+        currencies = {code for (code,) in python_rows(result.proof, "currency")}
+        return f"The proof holds to the last {ZMW.minor_unit if currencies <= {ZMW.code} else 'minor unit'}{only}."
     failing = [account for account, holds in python_rows(result.proof, "account", "holds") if not holds]
     return f"The proof does not hold for {', '.join(failing)}."
 
@@ -136,13 +137,13 @@ _PARTS: Final = (
 
 def _proof(row: Mapping[str, Any]) -> str:
     currency = row["currency"]
-    ledger, statement = (statement_text(row[side], currency) for side in ("ledger_minor", "statement_minor"))
+    ledger, statement = (money_text(row[side], currency) for side in ("ledger_minor", "statement_minor"))
     text = f"{row['account']}: the ledger closes at {ledger}, the statement at {statement}."
-    parts = [f"{what} ({major_text(row[name], currency, signed=True)})" for name, what in _PARTS if row[name]]
+    parts = [f"{what} ({money_text(row[name], currency, signed=True)})" for name, what in _PARTS if row[name]]
     explained = totals.listed(parts)
-    difference = major_text(row["difference_minor"], currency, signed=True)
+    difference = money_text(row["difference_minor"], currency, signed=True)
     if row["unexplained_minor"]:
-        rest = major_text(row["unexplained_minor"], currency, signed=True)
+        rest = money_text(row["unexplained_minor"], currency, signed=True)
         text += f" The difference is {difference}: {f'{explained}, and' if parts else ''} {rest} that nothing explains"
     elif row["difference_minor"] or parts:
         text += f" The difference of {difference} is made up of {explained}"

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from workbench.analysis.report import totals
 from workbench.analysis.report.captions import counted
 from workbench.analysis.report.totals import Account, Net, Reconciled
-from workbench.domain.money import decimals_of, major_text, statement_text
+from workbench.domain.money import decimals_of, major_text, money_text
 from workbench.render import Picture, percent, picture
 
 _BLUE, _ORANGE, _GREY = "#0072b2", "#e69f00", "#bbbbbb"
@@ -66,7 +66,7 @@ def match_rate(accounts: Sequence[Account]) -> Figure:
         axes.barh(place, share, height=0.6, color=_BLUE)
         if share < _WHOLE:
             axes.barh(place, _WHOLE - share, left=share, height=0.6, color="white", edgecolor=_ORANGE, hatch="////")
-        total = statement_text(each.value_minor, each.currency)
+        total = money_text(each.value_minor, each.currency)
         label = f"{percent(each.matched_minor, each.value_minor)} of {total}"
         axes.annotate(
             label, (0, place), xytext=(6, 0), textcoords="offset points", va="center", color="black", fontsize=9,

@@ -4,7 +4,6 @@ import csv
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +17,7 @@ from workbench.analysis.report.page import write_page
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS, begins_as_formula, write_workbook
 from workbench.analysis.shapes import BREAK, SUGGESTION, Columns
-from workbench.domain.money import decimals_of
+from workbench.domain.money import major
 from workbench.errors import ReportRefused
 
 _NUMBER: Final = re.compile(r"[+-][0-9][0-9•., ]*")
@@ -89,7 +88,7 @@ def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale
         if value is None:
             return ""
         if name.endswith("_minor"):
-            return f"{Decimal(f'{value}e-{decimals_of(code)}'):f}".replace(".", locale.decimal)
+            return f"{major(value, code):f}".replace(".", locale.decimal)
         if isinstance(value, date):
             return value.strftime(locale.day)
         return f"'{value}" if _NOT_KEPT.fullmatch(str(value)) and isinstance(value, str) else _quoted(str(value))

@@ -1,7 +1,6 @@
 """A reconciliation as a person reads it, in a notebook and at a terminal: verdict, proof, what to do, how to go on."""
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any, Final
 
 from workbench.analysis.breaks import TIMING
@@ -11,8 +10,8 @@ from workbench.analysis.report.captions import counted
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import EXACT
 from workbench.domain.masking import shortened
-from workbench.domain.money import major_text, statement_text
-from workbench.render import Column, Table, percent, table
+from workbench.domain.money import major_text, money_text
+from workbench.render import Column, Table, percent, sentence, table
 from workbench.visible import visible
 
 _EXAMPLES: Final = 3
@@ -35,10 +34,7 @@ def text(result: Reconciled) -> str:
 
 def html(result: Reconciled) -> str:
     """As HTML without script or style sheet, as much as a notebook's cleaning leaves of one."""
-    return "".join(
-        f"<p>{escape(visible(each, lines=True)).replace(chr(10), '<br>')}</p>" if isinstance(each, str) else each.html()
-        for each in _blocks(result)
-    )
+    return "".join(f"<p>{sentence(each)}</p>" if isinstance(each, str) else each.html() for each in _blocks(result))
 
 
 def _blocks(given: Reconciled) -> list[str | Table]:
@@ -64,7 +60,7 @@ def _accounts(result: Reconciled) -> Table:
     for account, currency, *minors, holds, note in python_rows(result.proof, "account", "currency", *_PROOF):
         mine = of_account.get(account)
         rows, value = ((mine.matched_rows, mine.all_rows), (mine.matched_minor, mine.value_minor)) if mine else _NONE
-        amounts = (statement_text(minor, currency) for minor in minors)
+        amounts = (money_text(minor, currency) for minor in minors)
         proven = "holds" if holds else "does not hold"
         made.append((
             account, captions.bar(*rows), percent(*rows), percent(*value), f"{breaks.get(account, 0):,}", *amounts,
@@ -92,7 +88,7 @@ def _largest(result: Reconciled, code: totals.Code) -> Table:
         if name != "currency" and (name == "key" or any(row[name] is not None for row in rows))
     ]  # fmt: skip
     headings = [Column(captions.heading(name), numeric=name.endswith("_minor")) for name in names]
-    net = statement_text(code.net_minor, code.currency, signed=True)
+    net = money_text(code.net_minor, code.currency, signed=True)
     facts = [counted(code.breaks, "break"), f"{net} net"]
     facts += [f"the oldest {counted(code.oldest_days, 'day')} old"] if code.oldest_days else []
     facts += [f"the largest {len(rows)} of them"] if code.breaks > len(rows) else []

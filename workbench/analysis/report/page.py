@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -22,7 +23,7 @@ from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
-from workbench.render import Picture
+from workbench.render import Picture, sentence
 from workbench.visible import visible
 
 MAX_LISTED: Final = 50
@@ -165,6 +166,14 @@ def _short(text: str | None) -> str:
     return shortened(text or "", _MAX_LENGTH, counts_mark=False)
 
 
+def _sentence(text: str) -> str:
+    """A sentence as HTML, in which no line ends behind the sign of an amount, or within an option."""
+    return _SIGNED.sub(r'<span class="whole">\g<0></span>', sentence(text))
+
+
+_SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
+
+
 def _data_url(picture: Picture) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture.png).decode()}"
 
@@ -195,5 +204,5 @@ def _template() -> Any:  # noqa: ANN401  loaded when it is first used
         loader=DictLoader({"page.html": text}), autoescape=True, finalize=_shown, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters["data_url"] = _data_url
+    environment.filters |= {"data_url": _data_url, "sentence": _sentence}
     return environment.get_template("page.html")

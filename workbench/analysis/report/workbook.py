@@ -15,12 +15,12 @@ from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from workbench.analysis.breaks import has_key
-from workbench.analysis.files import written_whole
+from workbench.analysis.files import NUMBER_FORMATS, written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.captions import HEADINGS, PROOF_HEADINGS, heading
 from workbench.analysis.report.totals import Reconciled
-from workbench.domain.money import decimals_of
+from workbench.domain.money import decimals_of, major
 from workbench.errors import ReportRefused
 
 COVER, BREAKS, SUGGESTIONS, PROPOSALS = "cover", "breaks", "suggestions", "proposals"
@@ -80,9 +80,8 @@ class Cells:
         self._hostile = look("@", quote_prefix=True)
         self._muted = look("@", text_wrap=True, italic=True, font_color="#595959")
         self._number = look("0")
-        self._amounts = {places: look("#,##0" + ("." + "0" * places if places else "")) for places in range(4)}
+        self._amounts = [look(each) for each in NUMBER_FORMATS]
         self._date = look("yyyy-mm-dd", align="left")
-        self._time = look("yyyy-mm-dd hh:mm:ss.000", align="left")
 
     def writer(self, name: str, kind: Any) -> Write:  # noqa: ANN401  pandas has types of many classes
         """How the values of a column of this name and type are written."""
@@ -92,16 +91,16 @@ class Cells:
             return self._yes_or_no
         if pd.api.types.is_integer_dtype(kind):
             return self._whole
-        if str(kind).startswith(("date32", "datetime64")):
+        if str(kind).startswith("date32"):
             return self._dated
         if name == "key":
             return self._key
         return self._long if name in _WRAPPED else self._text
 
     def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
-        places = decimals_of(currency)
         # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
-        sheet.write_number(row, column, _held(Decimal(f"{value}e-{places}"), value), self._amounts[places])
+        look = self._amounts[decimals_of(currency)]
+        sheet.write_number(row, column, _held(major(value, currency), value), look)
         return f"{value:,}."
 
     def _whole(self, sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
@@ -113,12 +112,10 @@ class Cells:
         return str(value)
 
     def _dated(self, sheet: Worksheet, row: int, column: int, value: date, currency: object) -> str:
-        moment = value if isinstance(value, datetime) else None
-        if (moment.date() if moment else value) < _FIRST_DAY:
+        if value < _FIRST_DAY:
             return self._text(sheet, row, column, value.isoformat(), currency)
-        shown, look = (moment.replace(tzinfo=None), self._time) if moment else (value, self._date)
-        sheet.write_datetime(row, column, shown, look)
-        return value.isoformat()[:23]
+        sheet.write_datetime(row, column, value, self._date)
+        return value.isoformat()
 
     def _text(self, sheet: Worksheet, row: int, column: int, value: object, _: object, *, is_long: bool = False) -> str:
         text, plain = cut(str(value)), self._wrapped if is_long else self._plain

@@ -74,7 +74,7 @@ def shown(total: int) -> Iterator[Callable[[], None]]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("payments", total=total)
+        task = progress.add_task("Simulating payments", total=total)
         yield lambda: after(500, lambda done: progress.update(task, completed=done))
 
 

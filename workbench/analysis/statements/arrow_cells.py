@@ -49,7 +49,7 @@ def _slice(name: str, column: pa.ChunkedArray, start: int, to: _To) -> list[Cell
         values = column.slice(start, _ROWS_AT_ONCE).to_pylist()
         return values if to is _same and None not in values else ["" if each is None else to(each) for each in values]
     except (ValueError, OverflowError):
-        text = f"has a moment that no calendar has, from row {start + 1} on."
+        text = f"has a date that does not exist, from row {start + 1} on."
         raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.") from None
 
 
@@ -89,7 +89,7 @@ def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool
     called, of = field.name, pa.types
     numeric = _AS_NUMERIC.format(called)
     if of.is_floating(kind):
-        hint = f"Write {numeric}." if is_money else "Give it as text: a float keeps no digits."
+        hint = f"Write {numeric}." if is_money else "Give it as text: a float does not keep every digit."
         return f"has floats in {called}, and no float holds money or a key.", hint
     if is_money and (field.metadata or {}).get(b"POSTGRESQL:type") == b"money":
         return f"has the type money in {called}, whose unit the server sets.", f"Write CAST({called} AS NUMERIC)."
@@ -99,7 +99,7 @@ def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool
     tests = (of.is_string, of.is_large_string, of.is_string_view, of.is_integer, of.is_boolean, of.is_decimal,
              of.is_timestamp, of.is_date, of.is_time)  # fmt: skip
     if not isinstance(kind, pa.UuidType) and not any(test(kind) for test in tests):
-        return f"has {kind} in {called}, which is no text, number or moment.", ""
+        return f"has the type {kind} in {called}; only text, numbers and moments can be read.", ""
     return None
 
 

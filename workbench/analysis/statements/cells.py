@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple, TypeVar
 
 from workbench.domain.masking import shortened
+from workbench.domain.money import ZMW, decimals_of
 from workbench.errors import StatementRefused
 
 Cell = str | Decimal | datetime
@@ -15,10 +16,12 @@ Cell = str | Decimal | datetime
 Value = TypeVar("Value")
 From = TypeVar("From")
 MAX_DIGITS: Final = 13
-"""Amounts and balances have at most so many digits before the point: sums stay far within 64 bits."""
+"""Amounts and balances have at most so many digits before the point, fewer where a currency has more than two
+decimals: sums stay far within 64 bits."""
 _EXACT_DIGITS: Final = 15
 """A spreadsheet's number holds so many digits exactly."""
-_DECIMALS: Final = 2
+_USUAL_DECIMALS: Final = 2
+"""Software writes so many in any currency: `15,000.00` of UGX, which has none, is 15,000."""
 _SHOWN: Final = 40
 LONGEST_KEY: Final = 32_767
 """As many as a cell of a workbook holds; a key goes through every step, and many of more fill the memory."""
@@ -110,16 +113,19 @@ _NOTHING: Final = frozenset("-\u2013\u2014")
 
 
 class Amounts:
-    """Reads and writes amounts in minor units, the way a layout declares."""
+    """Reads and writes amounts of a currency in minor units, the way a layout declares."""
 
-    def __init__(self, decimal: str, thousands: str) -> None:
+    def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code) -> None:
         self._decimal = decimal
+        self._currency = currency
+        self._decimals = decimals_of(currency)
+        self._most_digits = MAX_DIGITS - max(0, self._decimals - _USUAL_DECIMALS)
         self.names_currencies = False
         """Whether any amount ever named a currency: only then must they be compared with the rows'."""
         # A space is written as several characters; they mean the same.
         separator = "[ \u00a0\u2009\u202f]" if thousands == " " else re.escape(thousands)
         whole = rf"[0-9]+|[0-9]{{1,3}}(?:{separator}[0-9]{{3}})+" if thousands else "[0-9]+"
-        self._regex = re.compile(rf"([+-]?)({whole})(?:{re.escape(decimal)}([0-9]{{1,2}}))?")
+        self._regex = re.compile(rf"([+-]?)({whole})(?:{re.escape(decimal)}([0-9]+))?")
 
     def read(self, cell: Cell) -> int | Wrong | None:
         """Whole minor units, exactly, below zero for DR; None for an empty cell, words for what is no amount."""
@@ -129,7 +135,7 @@ class Amounts:
     def styled(self, cell: Cell) -> Amount | Wrong | None:
         """The same, with how it is written."""
         if isinstance(cell, Decimal):
-            minor = _whole(cell)
+            minor = self._whole(cell)
             return minor if isinstance(minor, Wrong) else Amount(abs(minor), "minus" if minor < 0 else "plain")
         text = cell.strip() if isinstance(cell, str) else str(cell)
         if not text or text in _NOTHING:
@@ -142,9 +148,16 @@ class Amounts:
         sign, whole, part = found.groups()
         if not whole.isdecimal():
             whole = "".join(filter(str.isdecimal, whole))
-        if len(whole.lstrip("0")) > MAX_DIGITS:
-            return Wrong(f"{shown(text)} has more than {MAX_DIGITS} digits before the point")
-        return Amount(int(whole + (part or "").ljust(_DECIMALS, "0")), style or ("minus" if sign == "-" else "plain"))
+        if len(whole.lstrip("0")) > self._most_digits:
+            return Wrong(f"{shown(text)} has more than {self._most_digits} digits before the point")
+        part = part or ""
+        # Three digits behind a mark may be thousands: they are decimals only where the currency has three.
+        if len(part) > max(self._decimals, _USUAL_DECIMALS) or part[self._decimals :].strip("0"):
+            return self._too_fine(text)
+        return Amount(
+            int(whole + part[: self._decimals].ljust(self._decimals, "0")),
+            style or ("minus" if sign == "-" else "plain"),
+        )
 
     def _undressed(self, text: str) -> tuple[str, str]:
         """The digits of a text, and its style; empty where a word is neither a currency nor CR or DR, or too many."""
@@ -166,35 +179,44 @@ class Amounts:
         shape = "".join("0" if kind == "digits" else part.upper() for kind, part in parts if part.upper() not in named)
         return digits[0], _STYLES.get(shape, "")
 
-    def write(self, minor: int) -> str:
+    def write(self, amount: Decimal) -> str:
         """`1234.50`, with the layout's point and no separators of thousands."""
-        whole, part = divmod(abs(minor), 10**_DECIMALS)
-        return f"{'-' if minor < 0 else ''}{whole}{self._decimal}{part:0{_DECIMALS}}"
+        return f"{amount:f}".replace(".", self._decimal)
+
+    def _whole(self, number: Decimal) -> int | Wrong:
+        """A workbook's number in minor units."""
+        if number and number.adjusted() >= self._most_digits:
+            return Wrong(f"{number} has more than {self._most_digits} digits before the point")
+        # Exact: the shortest text of a workbook's number has 17 digits at most.
+        minor = number.scaleb(self._decimals)
+        return int(minor) if minor == minor.to_integral_value() else self._too_fine(str(number))
+
+    def _too_fine(self, text: str) -> Wrong:
+        return Wrong(f"{shown(text)} has more decimals than {self._currency}, which has {self._decimals or 'none'}")
 
     def _why_not(self, text: str, digits: str, style: str) -> Wrong:
         if not _LIKE_AN_AMOUNT.fullmatch(digits or text):
             return Wrong(f"{shown(text)} is not an amount")
         if digits and not style:
-            return Wrong(f"{shown(text)} does not say once on which side of zero it is")
-        _, point, part = (digits or text).rpartition(self._decimal)
-        if point and part.isdigit() and len(part) > _DECIMALS:
-            return Wrong(f"{shown(text)} is finer than 0.01")
+            return Wrong(f"{shown(text)} has no clear sign")
         return Wrong(f"{shown(text)} is not written as the layout declares: decimals after {self._decimal!r}")
 
 
 class MinorAmounts(Amounts):
-    """Reads amounts that are written in minor units: whole numbers."""
+    """Reads amounts that are written in minor units: whole numbers, whatever the currency."""
+
+    def __init__(self, decimal: str, thousands: str, currency: str = ZMW.code) -> None:
+        super().__init__(decimal, thousands, currency)
+        self._decimals = 0
 
     def styled(self, cell: Cell) -> Amount | Wrong | None:
         """Whole minor units, and how they are written; None for an empty cell, words for what is none."""
         found = super().styled(cell)
-        if not isinstance(found, Amount):
-            return found
-        minor, rest = divmod(found.minor, 10**_DECIMALS)
         has_point = isinstance(cell, str) and self._decimal in cell
-        if rest or has_point:
-            return Wrong(f"{shown(cell)} is no whole number of minor units")
-        return found._replace(minor=minor)
+        return self._too_fine(text_of(cell)) if has_point and isinstance(found, Amount) else found
+
+    def _too_fine(self, text: str) -> Wrong:
+        return Wrong(f"{shown(text)} is not a whole number of minor units")
 
 
 def currencies_named(cell: Cell) -> tuple[str, ...]:
@@ -202,17 +224,6 @@ def currencies_named(cell: Cell) -> tuple[str, ...]:
     words = [found["word"].upper() for found in _PART.finditer(cell) if found["word"]] if type(cell) is str else []
     named = [_SYMBOLS.get(word, (word,)) for word in words if word not in ("CR", "DR")]
     return named[0] if named else ()
-
-
-def _whole(number: Decimal) -> int | Wrong:
-    """A workbook's number in minor units."""
-    if number and number.adjusted() >= MAX_DIGITS:
-        return Wrong(f"{number} has more than {MAX_DIGITS} digits before the point")
-    # Exact: the shortest text of a workbook's number has 17 digits at most.
-    minor = number.scaleb(_DECIMALS)
-    if minor != minor.to_integral_value():
-        return Wrong(f"{number} is finer than 0.01")
-    return int(minor)
 
 
 def key_of(cell: Cell) -> str | Wrong | None:
@@ -226,4 +237,4 @@ def key_of(cell: Cell) -> str | Wrong | None:
         is_cut = _TURNED_INTO_A_NUMBER.fullmatch(text) is not None
     if len(text) > LONGEST_KEY:
         return Wrong(f"{shown(text)} has more than {LONGEST_KEY:,} characters")
-    return Wrong(f"{shown(text)} is a number whose digits a spreadsheet has not kept") if is_cut else text or None
+    return Wrong(f"{shown(text)} has lost digits: a spreadsheet made a number of it") if is_cut else text or None

@@ -4,6 +4,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from html import escape
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +25,7 @@ def read_as(path: Path, layout: Layout, **options: Any) -> Statement:  # noqa: A
     return read_statement(path, layout=told, **options)
 
 
-_NOT_TOLD: Final = "(not told)"
+_NOT_TOLD: Final = "(unknown)"
 _SHOWN: Final = 10
 _REASONS: Final = 5
 
@@ -59,9 +60,12 @@ class Check:
         return table(caption, columns, [[row[place] for place in told] for row in rows])
 
     def __str__(self) -> str:
-        reasons = [f"line {line} and in all {count}: {why}" for line, count, why in self.reasons().rows]
+        reasons = [
+            f"{why} ({f'line {line}' if count == '1' else f'{count} rows, the first in line {line}'})"
+            for line, count, why in self.reasons().rows
+        ]
         listed = [
-            ("Unreadable, the commonest reasons, each with its first line:", reasons),
+            ("Rows that cannot be read, by the most frequent reason:", reasons),
             ("To decide:", self.doubts),
         ]
         parts = [*map(str, _pages(self._table()))]
@@ -80,8 +84,8 @@ class Check:
                 counts[why] += 1
                 first.setdefault(why, str(line))
         rows = [(first[why], f"{count:,}", why) for why, count in counts.most_common(_REASONS)]
-        columns = [Column("first line", numeric=True), Column("rows", numeric=True), Column("why")]
-        return table("Unreadable, the commonest reasons", columns, rows)
+        columns = [Column("first line", numeric=True), Column("rows", numeric=True), Column("reason")]
+        return table("Rows that cannot be read, by the most frequent reason", columns, rows)
 
     def html(self) -> str:
         """The same as HTML."""
@@ -96,7 +100,7 @@ class Check:
 _SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")
 _AMOUNTS_SHOWN: Final = ("amount", "fee", "balance")
 _LONGEST: Final = 40
-_NOTHING: Final = ("", "0.00")
+_NOTHING: Final = ("", *(format(Decimal(f"0e-{decimals}"), "f") for decimals in range(5)))
 _WIDTH: Final = 80
 _GAP: Final = 2
 
@@ -144,7 +148,7 @@ def summary(statement: Statement) -> list[str]:
     """How many rows there are, of which days, how many cannot be used, and whether the balance follows."""
     bad = int(statement.rows["problem"].notna().sum())
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
-    account = "" if statement.account != _NOT_TOLD else "; the account is not told"
+    account = "" if statement.account != _NOT_TOLD else "; the account is unknown"
     return [
         f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}.",
         f"Running balance: {statement.follows}.",

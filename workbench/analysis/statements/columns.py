@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Amount, Amounts, Cell, text_of
+from workbench.analysis.statements.cells import Amount, Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.draft import Cut
 from workbench.analysis.statements.layouts import AMOUNTS, heading_key
@@ -191,7 +191,7 @@ class Sample:
         """The columns that can be read as amounts, by the separators that read most of them."""
         likely = [h for h in self.headings if h not in self.days and self.share(_is_numeric, h) >= NEARLY_ALL]
         tried = []
-        for by in map(Amounts, *zip(*SEPARATORS, strict=True)):
+        for by in map(self.file.amounts, *zip(*SEPARATORS, strict=True)):
             read = {each: [by.styled(cell) for cell in self.cells[each]] for each in likely}
             tried.append({name: cells for name, cells in read.items() if _are_amounts(cells)})
         best = max(tried, key=lambda read: sum(isinstance(each, Amount) for cells in read.values() for each in cells))
@@ -397,7 +397,7 @@ def _one_of_two(sample: Sample, made: Placed) -> None:
         is_known = "debit" in found or "credit" in found
         found |= {"debit": debit, "credit": credit}
         if not (is_known or (money[debit].values < 0).any()):
-            text = f"each row fills one of {debit!r} and {credit!r}; which of them goes out, nothing proves"
+            text = f"each row fills {debit!r} or {credit!r}; nothing proves which of them goes out"
             made.doubts.append(("columns.debit", text))
 
 
@@ -451,7 +451,7 @@ def _proven(sample: Sample, made: Placed) -> Placed:
     if not is_known:
         made.proofs["columns.balance"] = _in_words(sample, best)
     if _is_turned(sample, best):
-        text = "the balance falls where this is above zero, which no layout says: turn its signs round in the file"
+        text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
         made.doubts.append(("columns.amount", text))
     orders = {each.newest_first for each in tried if each.columns == best.columns and each.weight == best.weight}
     if "direction" in best.columns:

@@ -83,12 +83,12 @@ def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
             # The csv module tells two reasons apart by their words alone.
             if "field limit" in str(wrong):
                 why = f"a cell has more than {csv.field_size_limit():,} characters"
-                hint = "Shorten it; or is a quote not closed, so that all that follows is one cell?"
+                hint = "Shorten it, or close the quote that was left open before it."
             else:
                 why = str(wrong)
                 hint = "A quote that is not closed, or followed by other text, makes it unclear where the row ends."
             raise refused(
-                path.name, f"cannot be cut into cells at line {begins}: {why}.", hint=hint, line=begins
+                path.name, f"cannot be split into cells at line {begins}: {why}.", hint=hint, line=begins
             ) from wrong
         except UnicodeError as wrong:
             raise _wrong_encoding(path, encoding, begins) from wrong
@@ -140,7 +140,7 @@ def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
         if head.lstrip().lower().startswith(mark):
             raise refused(path.name, f"is {what}, whatever its name says.", hint=hint)
     if head.startswith(_UTF_32) or (b"\0" in head and not head.startswith(tuple(_MARKS))):
-        text = "is not text in UTF-8, or in UTF-16 with its byte order mark, and no .xlsx."
+        text = "is not text in UTF-8 or UTF-16 (with a byte order mark), and not an .xlsx workbook."
         raise refused(path.name, text, hint=f"{EXPORT_AGAIN[:-1]}, as .csv in UTF-8 or as .xlsx.")
     sure = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None) or _utf_8(path)
     return [
@@ -182,7 +182,7 @@ def _sheets(path: Path) -> Iterator[CellRows]:
             if cells > MOST_CELLS:
                 raise refused(
                     path.name,
-                    f"is too large for a grid: its sheets together have {cells:,} cells with the empty ones, "
+                    f"is too large: its sheets have {cells:,} cells, empty ones included, "
                     f"and at most {MOST_CELLS:,} are read.",
                     hint="Keep the sheet with the rows, or save it as .csv.",
                 )
@@ -190,7 +190,7 @@ def _sheets(path: Path) -> Iterator[CellRows]:
                 f"sheet {sheet.name!r}", "xlsx", None, partial(_sheet_lines, sheet, failed.get(sheet.name, {}))
             )
     except _DAMAGES as wrong:
-        text = f"is no workbook that can be opened: it is cut short or damaged ({wrong})."
+        text = "cannot be opened as a workbook: it is damaged or incomplete."
         raise refused(path.name, text, hint=EXPORT_AGAIN) from wrong
 
 
@@ -235,13 +235,20 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
     the caller), or a period that ends before it begins.
     """
     labels = {field: heading_key(label) for field, label in layout.preamble.items()}
-    readers = _readers(layout)
     made: dict[str, tuple[int, Any]] = {}
     named: set[str] = set()
-    said = ((line, field, *pair) for line, cells in above for pair in pairs_of(cells) for field in labels)
+    said = [
+        (line, field, label, value)
+        for line, cells in above
+        for label, value in pairs_of(cells)
+        for field in labels
+        if labels[field] == heading_key(label) and value != ""
+    ]
+    # The currency first: the balances are read by its decimals, and may stand above it.
+    told = next((code for _, field, _, value in said if field == "currency" and (code := _code(value))), None)
+    of_file = currency or told or layout.currency
+    readers = _readers(layout, of_file)
     for line, field, label, value in said:
-        if labels[field] != heading_key(label) or value == "":
-            continue
         read = readers[field](value)
         if read is None or isinstance(read, Wrong):
             why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {layout.preamble_date}')}"
@@ -250,11 +257,10 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
         if made.setdefault(field, (line, read))[1] != read:
             raise refused(name, f"has two values for {label}, the other in line {line}.", line=line)
     declared = Preamble(*(made.get(field, (0, None))[1] for field in PREAMBLE_FIELDS))
-    of_file = currency or declared.currency or layout.currency
     if named and of_file not in named:
         raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
     if declared.first and declared.last and declared.first > declared.last:
-        text = f"says that its period ends on {declared.last}, before it begins on {declared.first}."
+        text = f"has a period that ends on {declared.last}, before it begins on {declared.first}."
         raise refused(name, text, hint=f"Days are read as {layout.preamble_date}.")
     return declared, made.get("closing", (0, None))[0]
 
@@ -269,8 +275,13 @@ def pairs_of(cells: list[Cell]) -> Iterator[tuple[str, Cell]]:
         yield text_of(heading).strip().removesuffix(":"), cell
 
 
-def _readers(layout: Layout) -> dict[str, Callable[[Cell], Any]]:
-    days, amounts = DateFormat(layout.preamble_date), Amounts(layout.decimal, layout.thousands)
+def _code(cell: Cell) -> str | None:
+    found = _CODE.match(text_of(cell).strip())
+    return found[0].upper() if found else None
+
+
+def _readers(layout: Layout, currency: str) -> dict[str, Callable[[Cell], Any]]:
+    days, amounts = DateFormat(layout.preamble_date), Amounts(layout.decimal, layout.thousands, currency)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
 
     def day(place: int, cell: Cell) -> date | None:
@@ -283,7 +294,7 @@ def _readers(layout: Layout) -> dict[str, Callable[[Cell], Any]]:
 
     return {
         "account": lambda cell: text_of(cell).strip(),
-        "currency": lambda cell: (found := _CODE.match(text_of(cell).strip())) and found[0].upper(),
+        "currency": _code,
         "first": partial(day, 0),
         "last": partial(day, -1),
         **dict.fromkeys(("opening", "closing"), amounts.read),

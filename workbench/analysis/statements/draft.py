@@ -9,12 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from workbench.analysis.statements.cells import Cell, refused, text_of
+from workbench.analysis.statements.cells import Amounts, Cell, refused, text_of
 from workbench.analysis.statements.checking import Check, read_as
-from workbench.analysis.statements.dialect import CellRows, Line
+from workbench.analysis.statements.dialect import CellRows, Line, pairs_of
 from workbench.analysis.statements.layouts import FIELDS, SUFFIX, Layout, layout_from
 from workbench.analysis.statements.statement import Statement
+from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, plain
 from workbench.domain.masking import mask
+from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.phones import mask_column
 from workbench.errors import StatementRefused
 from workbench.render import bundle, preformatted, with_widget
@@ -40,6 +42,13 @@ _TABLES: Final = ("columns", *WORDS, "preamble")
 """In this order a person reads a layout; it is TOML's too: tables come last."""
 
 
+_OF_A_HEADING: Final = re.compile(r"\w\W+([A-Z]{3})\W*$")
+_OF_AN_AMOUNT: Final = re.compile(r"(?=.*[0-9])[-+(]?(?:[0-9., ']+ )?([A-Z]{3})(?: [0-9., ']+)?\)?")
+_A_CODE: Final = re.compile("([A-Za-z]{3})")
+_IN_A_COLUMN, _ABOVE = ({*words["currency"].split(", ")} for words in (HEADINGS, LABELS))
+"""The headings and the labels beside which a currency's code stands."""
+
+
 class Cut(NamedTuple):
     """A file, cut into cells, with the line that is like a header."""
 
@@ -62,6 +71,30 @@ class Cut(NamedTuple):
     def texts(self, heading: str) -> list[tuple[int, str]]:
         """The line and the text of each cell that is not blank."""
         return [(line, text) for line, cell in self.column(heading) if (text := text_of(cell).strip())]
+
+    @property
+    def currency(self) -> tuple[str, str] | None:
+        """The one currency that headings, a column or a line above them name, and where; None without one."""
+        told = [(found[1], f"heading {each!r}") for each in self.headings if (found := _OF_A_HEADING.search(each))]
+        told += [
+            (found[1], f"line {line} {text!r}")
+            for each in self.headings
+            for line, text in self.texts(each)
+            if (found := (_A_CODE if plain(each) in _IN_A_COLUMN else _OF_AN_AMOUNT).fullmatch(text))
+        ]
+        told += [
+            (text_of(value).strip(), f"line {line} {text_of(value)!r}")
+            for line, cells in self.above
+            for label, value in pairs_of(cells)
+            if plain(label) in _ABOVE
+        ]
+        named = {code.upper(): where for code, where in reversed(told) if code.upper() in ISO_4217}
+        return next(iter(named.items())) if len(named) == 1 else None
+
+    def amounts(self, decimal: str, thousands: str) -> Amounts:
+        """What reads the amounts, in the currency that is named."""
+        code, _ = self.currency or (ZMW.code, "")
+        return Amounts(decimal, thousands, code)
 
 
 class Draft:
@@ -154,7 +187,7 @@ class Draft:
     @property
     def layout(self) -> Layout:
         """What the draft declares. Raises StatementRefused: it cannot be used yet, and why."""
-        return layout_from(self.toml, self.file.path.stem, self.file.path.name)
+        return layout_from(self.toml.encode(), self.file.path.stem, self.file.path.name)
 
     @property
     def toml(self) -> str:
@@ -220,7 +253,7 @@ class Draft:
             with target.open("w" if replace else "x", encoding="utf-8", newline="\n") as handle:
                 handle.write(self.toml)
         except FileExistsError:
-            raise refused(str(path), "is there already.", hint="Give another name, or replace it.") from None
+            raise refused(str(path), "already exists.", hint="Give another name, or replace it.") from None
         except OSError as wrong:
             raise refused(str(path), f"cannot be written: {wrong.strerror}.") from None
 

@@ -248,7 +248,7 @@ def _amounts(draft: Draft) -> None:
     texts = [each for name in ("amount", "debit", "credit", "fee", "balance") for each in draft.texts(name)]
 
     def unread(pair: tuple[str, str]) -> list[str]:
-        read = Amounts(*pair).read
+        read = draft.file.amounts(*pair).read
         return [f"line {line} {text!r}" for line, text in texts if isinstance(read(text), Wrong)]
 
     chosen = min(SEPARATORS, key=lambda pair: len(unread(pair)))
@@ -262,7 +262,9 @@ def _amounts(draft: Draft) -> None:
     if len({each for each, *_ in named}) == len(named[:1] and named[0][0]) == 1:
         (code,), line, text = named[0]
         draft.found("currency", code, f"line {line} {text!r}")
-    amounts = Amounts(*chosen)
+    elif draft.file.currency and draft.file.currency[1].startswith("heading"):
+        draft.found("currency", *draft.file.currency)
+    amounts = draft.file.amounts(*chosen)
     ways = _styles(amounts, draft.texts("debit") or draft.texts("fee"))
     for way, count in ways.most_common(1):
         if way in DEBITS[1:]:
@@ -431,7 +433,7 @@ def _preamble(draft: Draft) -> None:
     labels: dict[str, str] = {}
     numbers: list[str] = []
     days: list[tuple[int, str]] = []
-    amounts = Amounts(draft.declared.get("decimal", "."), draft.declared.get("thousands", ""))
+    amounts = draft.file.amounts(draft.declared.get("decimal", "."), draft.declared.get("thousands", ""))
     for line, label, value in ((line, *pair) for line, cells in draft.file.above for pair in pairs_of(cells)):
         text = text_of(value).strip()
         name = "account" if _ACCOUNT.fullmatch(text) else known.get(plain(label), "")
@@ -489,7 +491,7 @@ def _result(draft: Draft) -> None:
     draft.above += summary(statement)
     with suppress(StatementRefused):
         known = recognised(draft.file.path, LAYOUTS.values(), named=False).layout.name
-        draft.above.append(f"The shipped layout {known} fits it too: it is recognised without one of your own.")
+        draft.above.append(f"The shipped layout {known} fits it too: you need none of your own.")
 
 
 _STEPS: Final = (_cutting, _columns, _dates, _amounts, _parties, _words, _lines, _keys, _preamble, _result)

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -40,18 +41,11 @@ _CODE: Final = re.compile("[A-Z]{3}")
 def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Any]:
     """Name → reader, each remembering what it has read; only a party may hold an error of a spreadsheet.
 
-    `amounts` is what reads them for several of the others.
+    `money` gives by currency the readers of amounts, see `_readers_of_money`.
     """
-    amounts = (MinorAmounts if layout.is_minor else Amounts)(layout.decimal, layout.thousands)
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
     values: dict[str, Callable[[Cell], Any]] = {
-        "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
-        "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
-        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
-        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
-        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
-        "balance": amounts.read,
         "side": _words({"CR": "in", "DR": "out", **layout.directions}),
         "status": _words(layout.statuses),
         "direction": _words(layout.directions),
@@ -66,17 +60,32 @@ def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Any]:
         number = within[1] if within else text
         return masked_number(number), key.hash_of(number)
 
-    def sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
-        return lambda cell: error_in(cell) or read(cell)
-
     return {
-        **{name: Memo(sound(read)) for name, read in values.items()},
+        **{name: Memo(_sound(read)) for name, read in values.items()},
         "phone": Memo(phone),
         "currencies": Memo(currencies_named),
         "words": Memo(lambda cells: ", ".join(filter(None, (text_of(cell).strip() for cell in cells))) or None),
-        "amounts": amounts,
+        "money": Memo(partial(_readers_of_money, layout)),
         "own": Memo(lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip()))),
     }
+
+
+def _readers_of_money(layout: Layout, currency: str) -> dict[str, Any]:
+    """Name → reader of amounts in this currency; `amounts` is what reads them for the others."""
+    amounts = (MinorAmounts if layout.is_minor else Amounts)(layout.decimal, layout.thousands, currency)
+    values: dict[str, Callable[[Cell], Any]] = {
+        "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
+        "signed": _checked(amounts, lambda minor: minor == 0, "zero"),
+        "fee": _half(amounts, ("plain", layout.debits, "DR"), ()),
+        "debit": _half(amounts, (layout.debits, "DR"), ("minus", "parentheses", "CR")),
+        "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
+        "balance": amounts.read,
+    }
+    return {"amounts": amounts, **{name: Memo(_sound(read)) for name, read in values.items()}}
+
+
+def _sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
+    return lambda cell: error_in(cell) or read(cell)
 
 
 def _checked(
@@ -104,7 +113,7 @@ def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str
             return found.minor
         if found.style in reversed_:
             return -found.minor
-        return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not below zero, as the layout has it'}")
+        return Wrong(f"{shown(cell)} is {'negative' if found.signed < 0 else 'not negative, as the layout requires'}")
 
     return read
 
@@ -141,7 +150,7 @@ _PIECE_ROWS: Final = 20_000
 class Fields:
     """Some rows, cut into the columns of a layout, and what was found to be wrong with them."""
 
-    def __init__(self, found: Found, readers: Mapping[str, Any], rows: Sequence[list[Cell]]) -> None:
+    def __init__(self, found: Found, readers: Mapping[str, Any], rows: Sequence[list[Cell]], currency: str) -> None:
         self.headings = found.layout.columns
         self.readers = readers
         self.count = len(rows)
@@ -154,7 +163,11 @@ class Fields:
             if len(row) < width or (len(row) > width and any(cell != "" for cell in row[width:])):
                 self.blame(place, f"the row has {len(row)} cells and the header {width}")
             elif row == found.header:
-                self.blame(place, "the header stands here again")
+                self.blame(place, "the header is repeated here")
+        self.currencies: list[str | None] = self.read("currency", absent=currency)
+        # Where a row's own cannot be read, it is read as the file's.
+        self._money = [readers["money"][each or currency] for each in self.currencies]
+        self._moneys = [readers["money"][each] for each in {each or currency for each in self.currencies}]
 
     def blame(self, place: int, words: str, *, field: str = "") -> None:
         """Say what is wrong with a row, or with its cell of a field, by the heading of the column."""
@@ -167,9 +180,14 @@ class Fields:
         """
         if field not in self.cells:
             return [absent] * self.count
-        reader = self.readers[by or field]
-        values = list(map(reader.__getitem__, self.cells[field]))
-        return self.sorted_out(field, values) if reader.refused else values
+        name, cells = by or field, self.cells[field]
+        of_money = name in ("signed", *AMOUNTS)
+        readers = [each[name] for each in self._moneys] if of_money else [self.readers[name]]
+        if len(readers) > 1:
+            values = [each[name][cell] for each, cell in zip(self._money, cells, strict=True)]
+        else:
+            values = list(map(readers[0].__getitem__, cells))
+        return self.sorted_out(field, values) if any(each.refused for each in readers) else values
 
     def each(self, *fields: str) -> Iterator[tuple[Cell, ...]]:
         """For each row its cells of these fields, empty where the file has no such column."""
@@ -204,15 +222,15 @@ class Fields:
         pairs = zip(balances, self.sorted_out("side", sides), strict=True)
         return [balance if goes == "in" else goes and -abs(balance) for balance, goes in pairs]
 
-    def compare_currencies(self, currencies: Sequence[str | None]) -> None:
+    def compare_currencies(self) -> None:
         """Blame each amount that names another currency than its row's."""
-        if not self.readers["amounts"].names_currencies:
+        if not any(each["amounts"].names_currencies for each in self._moneys):
             return
         named = self.readers["currencies"]
         for field in self.cells.keys() & AMOUNTS:
-            for place, (cell, currency) in enumerate(zip(self.cells[field], currencies, strict=True)):
+            for place, (cell, currency) in enumerate(zip(self.cells[field], self.currencies, strict=True)):
                 if currency and named[cell] and currency not in named[cell]:
-                    self.blame(place, f"{shown(cell)} is not in {currency}, as the row is", field=field)
+                    self.blame(place, f"{shown(cell)} is not in {currency}, the row's currency", field=field)
 
     def openings(self, layout: Layout) -> list[bool]:
         """Which rows only tell a balance; one that has another amount as well is a movement.
@@ -222,12 +240,12 @@ class Fields:
         begins = tuple(heading_key(each) for each in layout.openings)
         if not begins:
             return [False] * self.count
-        amounts, balances = self.readers["amounts"], self.readers["balance"]
         found = []
-        for text, balance, *cells in self.each("description", "balance", "amount", "debit", "credit"):
-            told = balances[balance]
+        rows = self.each("description", "balance", "amount", "debit", "credit")
+        for money, (text, balance, *cells) in zip(self._money, rows, strict=True):
+            told = money["balance"][balance]
             either = {told, -told} if isinstance(told, int) else {None}
-            moved = {amounts.read(cell) for cell in cells} - {None, 0} - either
+            moved = {money["amounts"].read(cell) for cell in cells} - {None, 0} - either
             is_balance = not isinstance(told, Wrong) and ("balance" not in self.cells or not moved)
             found.append(heading_key(text_of(text)).startswith(begins) and is_balance)
         return found
@@ -251,7 +269,7 @@ def pieces_of(
     readers = readers_of(found.layout, currency, key)
     while piece := list(islice(lines, _PIECE_ROWS)):
         numbers, rows = zip(*piece, strict=True)
-        fields = Fields(found, readers, rows)
+        fields = Fields(found, readers, rows, currency)
         made: Made = {"line": numbers, **_found_in(fields, found.layout)}
         for place, why in dates.add(numbers, fields.cells["moment"], fields.cells.get("time")):
             fields.blame(place, why, field="moment")
@@ -262,12 +280,12 @@ def pieces_of(
             "fee_minor": fields.read("fee", absent=0),
             "balance_minor": fields.balances(),
             "status": fields.read("status", absent="completed"),
-            "currency": fields.read("currency", absent=currency),
+            "currency": fields.currencies,
             "batch": fields.names("batch"),
             "words": list(map(readers["words"].__getitem__, fields.each("type", "status"))),
         }
         made["type"] = _instead(made.pop("is_reversal", ()), "reversal", fields.read("type", absent="other"))
-        fields.compare_currencies(made["currency"])
+        fields.compare_currencies()
         made[IS_OPENING] = fields.openings(found.layout)
         if "balance" not in fields.cells:
             moved = zip(made[IS_OPENING], made["direction"], made["amount_minor"], strict=True)
@@ -335,10 +353,10 @@ def _by_columns(fields: Fields) -> Made:
     debits = fields.read("debit")
     told = {debit > 0 for debit in debits if debit}
     if told == {False} and "balance" not in fields.cells:
-        words = Wrong("is below zero, as every debit here is, and no balance tells which side is meant: see debits")
+        words = Wrong("is negative like every debit here, and no balance shows the side: set debits in the layout")
         debits = fields.sorted_out("debit", [words if debit else debit for debit in debits])
     pairs = zip(debits, fields.read("credit"), strict=True)
-    both = f"{fields.headings['debit']} and {fields.headings['credit']}"
+    both, neither = (word.join(fields.headings[name] for name in ("debit", "credit")) for word in (" and ", " nor "))
     for place, (debit, credit) in enumerate(pairs):
         if debit and credit:
             fields.blame(place, f"{both} are both filled")
@@ -348,7 +366,7 @@ def _by_columns(fields: Fields) -> Made:
             is_reversal[place] = (debit or credit) < 0
         elif debit == credit == 0:
             # A cell that cannot be read is None, and has been told of.
-            fields.blame(place, f"neither {both} has an amount above zero")
+            fields.blame(place, f"neither {neither} has an amount above zero")
     return {"direction": directions, "amount_minor": amounts, "is_reversal": is_reversal}
 
 
@@ -356,11 +374,12 @@ def _by_parties(fields: Fields) -> Made:
     """One of the two is the account's own party; the other is the customer."""
     own = fields.readers["own"]
     directions: list[Any] = [None] * fields.count
-    both = f"{fields.headings['from']} and {fields.headings['to']}"
+    both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
     for place, (sender, taker) in enumerate(zip(fields.cells["from"], fields.cells["to"], strict=True)):
         sends = own[sender]
         if sends == own[taker]:
-            fields.blame(place, f"of {both}, {'both are' if sends else 'neither is'} the account's own party")
+            which = f"both {both} are" if sends else f"neither {neither} is"
+            fields.blame(place, f"{which} the account's own party")
         else:
             directions[place] = "out" if sends else "in"
     return {"direction": directions, "amount_minor": fields.read("amount")}

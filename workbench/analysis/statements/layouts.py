@@ -1,6 +1,5 @@
 """A layout: how one operator or bank writes its statements, declared as a table; those that ship, and TOML files."""
 
-import tomllib
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -17,6 +16,7 @@ from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ZMW
 from workbench.errors import StatementRefused
+from workbench.toml_text import read_toml, wrong_kind
 
 FIELDS: Final = (
     "key", "moment", "time", "status", "type", "description", "amount", "debit", "credit", "direction", "fee",
@@ -78,7 +78,9 @@ class Layout:
     movement, and no row.
     dates: the formats in which `moment` may stand, in local time; one holds for a whole file. The first is written.
     account: the ledger account that the statement is of, unless the file or the caller says another.
-    currency: of the file, where neither a column nor the preamble says it.
+    currency: of the file, where neither a column nor the preamble says it. Amounts have as many decimals as their
+    currency has in ISO 4217: 150.00 of ZMW, 15,000 of UGX, 15.500 of KWD. Zeros beyond them, as in 15,000.00 of UGX,
+    are read; other digits are not.
     units: what amounts are in, `major` (150.00) or `minor` (15000). Where this is not said, they are minor units if
     the headings of all of them end in `_minor`.
     accounts: word in the column `account` → the ledger account; without any, the column has the accounts themselves.
@@ -145,7 +147,7 @@ class Layout:
         ):
             unknown = [each for each in found if each not in known]
             self._demand(not unknown, f"{what} {', '.join(unknown)} does not exist; there are {', '.join(known)}")
-        self._demand(not isinstance(self.dates, str), "dates are several: ('%d.%m.%Y',), with a comma")
+        self._demand(not isinstance(self.dates, str), "dates is a list of formats: ('%d.%m.%Y',), with a comma")
         self._demand(self.groups or not self.key_pattern, f"key_pattern has no group {', '.join(FOUND)}: (?P<key>…)")
         needed = {"moment", *_WAYS[self.direction_by]}
         needed |= {"description"} if self.groups else set()
@@ -153,17 +155,17 @@ class Layout:
         missing = sorted(needed - (self.columns.keys() - self.optional))
         self._demand(not missing, f"no column is declared for {', '.join(missing)}")
         self._demand(self.direction_by != "words" or self.directions, "no words are declared for the direction")
-        self._demand(self.direction_by != "parties" or self.own, "own is not declared, so no direction is told")
+        self._demand(self.direction_by != "parties" or self.own, "own is not declared, so the direction is unknown")
         self._demand("{phone}" in self.party, "party has no {phone}")
         twice = sorted(key for key, count in Counter(self.known_headings).items() if count > 1)
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
         self._demand(self.dates, "no date format is declared")
         self._demand(self.units in _UNITS, f"units are {' or '.join(_UNITS[1:])}, not {self.units!r}")
         mixed = self.units or len({*map(_is_minor, self._amounts)}) <= 1
-        self._demand(mixed, f"of {', '.join(self._amounts)} some end in _minor and some do not; say units")
+        self._demand(mixed, f"some of {', '.join(self._amounts)} end in _minor and some do not: set units")
         for pattern in (*self.dates, self.preamble_date):
             parted = DateFormat(pattern).is_parted or pattern == self.preamble_date
-            self._demand(parted or "time" not in self.columns, f"{pattern} is no day, a blank and a time in hours")
+            self._demand(parted or "time" not in self.columns, f"{pattern} is not a day, a space and a time with hours")
         self._demand(len(self.delimiter) == len(self.decimal) == 1, "delimiter and decimal are one character each")
         self._demand(len(self.thousands) <= 1, "thousands is one character, or none")
         self._demand(self.decimal != self.thousands, "decimal and thousands are the same character")
@@ -265,15 +267,17 @@ def layout_in(path: Path) -> Layout:
     Raises StatementRefused: the file cannot be read, has a key that a layout has not, or makes no layout.
     """
     try:
-        return layout_from(path.read_text("utf-8"), path.stem, path.name)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise StatementRefused(f"The layout in {path.name} cannot be read: {why}.", file=path.name) from error
+        return layout_from(path.read_bytes(), path.stem, path.name)
+    except OSError as error:
+        text = f"The layout {path.name} cannot be read: {error.strerror}."
+        raise StatementRefused(text, file=path.name) from error
+    except ValueError as error:
+        raise StatementRefused(f"The layout {path.name} {error}.", file=path.name) from error
 
 
-def layout_from(text: str, name: str, file: str) -> Layout:
-    """The layout that is this text; `file` is what messages call it. Raises ValueError: it is no TOML."""
-    declared = {"name": name, **tomllib.loads(text)}
+def layout_from(content: bytes, name: str, file: str) -> Layout:
+    """The layout that these bytes declare; `file` is what messages call it. Raises ValueError: they are no TOML."""
+    declared = {"name": name, **read_toml(content)}
     kinds = get_type_hints(Layout)
     lacking = [each for each in ("columns", "dates") if each not in declared]
     unknown = [each for each in declared if each not in kinds]
@@ -285,5 +289,5 @@ def layout_from(text: str, name: str, file: str) -> Layout:
         try:
             declared[key] = msgspec.convert(value, kinds[key])
         except msgspec.ValidationError as error:
-            raise StatementRefused(f"In the layout in {file}, {key}: {error}.", file=file) from None
+            raise StatementRefused(f"In the layout {file}, {key} {wrong_kind(error)}.", file=file) from None
     return Layout(**declared)

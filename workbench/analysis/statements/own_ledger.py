@@ -58,14 +58,14 @@ LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "s
 
 
 _COLUMNS: Final = (
-    ("account", "text", "needed, or account='…'", "operator:mtn:float", "what the statement is a statement of"),
+    ("account", "text", "needed, or account='…'", "operator:mtn:float", "the account that the statement is of"),
     ("key", "text", "needed", "7712345678", "the transaction's id that the statement has too"),
-    ("batch", "text", "none", "SW-20261031", "the key of the whole, of which the row is a part"),
+    ("batch", "text", "none", "SW-20261031", "the key of the batch that the row is part of"),
     ("occurred_at", "moment", "needed, or business_date", "2026-10-31T08:15:00+02:00", "in Lusaka if it has no zone"),
     ("business_date", "day", "the day of occurred_at in Lusaka", "2026-10-31", "the day in the books"),
     ("direction", "in or out", "the sign of the amount", "in", "from where the account stands"),
     ("amount_minor", "whole number", "needed, or amount in kwacha: 150.00", "15000", "gross, in ngwee"),
-    ("fee_minor", "whole number", "0; or fee in kwacha", "375", "what lowers the balance besides, in ngwee"),
+    ("fee_minor", "whole number", "0; or fee in kwacha", "375", "lowers the balance too, in ngwee"),
     ("currency", "text", "currency='…', or ZMW", "ZMW", "three letters"),
     ("status", "completed, failed or pending", "completed", "completed", "only what is completed moves money"),
     ("phone", "text", "none", "+26096••••567", "the customer's number, in any spelling"),
@@ -75,8 +75,8 @@ _COLUMNS: Final = (
     ("payment", "text", "none", "order-81", "your own name of the payment"),
     ("reverses", "text", "none", "JE-1040", "the entry that this one reverses"),
     ("state", "text", "none", "in_suspense", "in_suspense: late money that waits for a decision"),
-    ("balance_minor", "whole number", "from the nearest that is told; told nowhere, it begins as the statement does",
-     "115000", "after the row, in ngwee"),
+    ("balance_minor", "whole number", "from another row's; without any, from the statement's opening balance",
+     "115000", "the balance after the row, in ngwee"),
 )  # fmt: skip
 """A table whose columns are called so needs no layout."""
 
@@ -201,7 +201,7 @@ def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as
         name, sql = _sql(query)
         return _Taken(name, hashlib.sha256(sql.encode()).hexdigest(), fetched(source, sql, name))
     if query is not None:
-        raise StatementRefused("query= needs a database.", hint="Pass its address: postgresql://… or sqlite:///….")
+        raise StatementRefused("A query needs a database.", hint="Pass its address: postgresql://… or sqlite:///….")
     if isinstance(source, str | Path):
         path = Path(source)
         digest = digest_of(path)
@@ -276,7 +276,7 @@ def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
         name,
         "does not have the columns of a ledger, of which account, key, occurred_at and amount are needed; it has "
         f"{', '.join(each[:40] for each in shown_headings[:40]) or 'none'}.",
-        hint="These are the columns of a statement. The ledger comes first, and the statements after it."
+        hint="These are the columns of a statement: give the ledger first, then the statements."
         if is_statement
         else "Name its columns so, or declare them: layout='mine.toml'. ledger_columns() shows them all.",
         headings=tuple(shown_headings),
@@ -294,12 +294,13 @@ def _read(
 ) -> LedgerRows:
     """Every row of the ledger. Raises StatementRefused: any of them cannot be read."""
     name, layout = taken.name, found.layout
-    said, _ = declared_in(name, layout, found.above)
+    passed = currency and currency.strip().upper()
+    said, _ = declared_in(name, layout, found.above, passed)
     if "account" not in found.places:
         account = agreed(name, "account", account, said.account, layout.account)
     elif account:
         raise refused(name, f"names the account of each row, but {account!r} was passed too.")
-    whole_currency = agreed(name, "currency", currency and currency.strip().upper(), said.currency, layout.currency)
+    whole_currency = agreed(name, "currency", passed, said.currency, layout.currency)
     more, same = _More(found), {"statement": name, "account": account or ""}
 
     def through(lines: Iterator[Line]) -> Iterator[Line]:
@@ -389,9 +390,9 @@ class _More:
 
 def _integer(cell: Cell) -> int | Wrong:
     text = text_of(cell).strip()
-    return (
-        int(text) if _INTEGER.fullmatch(text) else Wrong(f"{shown(cell)} is no whole number" if text else "is missing")
-    )
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return Wrong(f"{shown(cell)} is not a whole number" if text else "is missing")
 
 
 _MOST_SAID: Final = 20

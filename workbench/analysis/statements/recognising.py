@@ -13,7 +13,7 @@ from workbench.errors import StatementRefused
 
 HEADER_WITHIN: Final = 50
 """The header is looked for in so many lines."""
-_OF_A_LEDGER: Final = "These are the columns of a ledger: it comes first, and the statements after it."
+_OF_A_LEDGER: Final = "These are the columns of a ledger: give the ledger first, then the statements."
 _LEDGERS_OWN: Final = {"account", "key", "occurred_at"}
 
 
@@ -182,7 +182,7 @@ def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> 
         headings = _texts(cells)
     return refused(
         path.name,
-        f"has none of the layouts known ({', '.join(layout.name for layout in layouts)}). "
+        f"fits none of the known layouts ({', '.join(layout.name for layout in layouts)}). "
         f"The headings found in line {line}: {', '.join(text[:40] for text in headings[:40])}."
         + (f" {_why_not(near, headings, delimiter)}" if likeness else ""),
         hint=_OF_A_LEDGER
@@ -210,7 +210,7 @@ def _why_not(layout: Layout, headings: Sequence[str], delimiter: str | None) -> 
     lacking = layout.lacking({*map(heading_key, headings)})
     extra = [heading[:40] for heading in headings if heading_key(heading) not in layout.known_headings]
     parts = [f"lacks {', '.join(lacking)}"] if lacking else []
-    parts += [f"has besides {', '.join(extra)}"] if extra else []
+    parts += [f"also has {', '.join(extra)}"] if extra else []
     if delimiter and delimiter != layout.delimiter:
         whose = f"LAYOUTS[{layout.name!r}]" if LAYOUTS.get(layout.name) is layout else layout.name
         parts.append(
@@ -218,4 +218,4 @@ def _why_not(layout: Layout, headings: Sequence[str], delimiter: str | None) -> 
             f"pass layout=dataclasses.replace({whose}, delimiter={delimiter!r}), "
             "and if its decimals stand after a comma, decimal=','"
         )
-    return f"For {layout.name} it {' and '.join(parts)}."
+    return f"Compared with {layout.name}, it {' and '.join(parts)}."

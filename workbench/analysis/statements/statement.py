@@ -24,7 +24,7 @@ from workbench.analysis.statements.fields import IS_OPENING, PIECE, pieces_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
-from workbench.domain.money import statement_text
+from workbench.domain.money import money_text
 from workbench.errors import StatementRefused
 from workbench.render import Table, Tabular, pairs
 
@@ -75,15 +75,16 @@ class Statement(Tabular):
         """Whether the running balance does, in words."""
         if self.findings.empty:
             if self.rows["balance_minor"].isna().all():
-                return "not told"
-            whole = self.followed == len(self.rows)
-            return "follows, row by row" if whole else f"followed in {self.followed:,} of {len(self.rows):,} rows"
+                return "not given"
+            rows = len(self.rows)
+            whole = self.followed == rows
+            return "agrees in every row" if whole else f"agrees where compared, in {self.followed:,} of {rows:,} rows"
         lines = [str(line) for line in self.findings["line"].head(_SHOWN_FINDINGS)]
         more = ", …" if len(self.findings) > _SHOWN_FINDINGS else ""
-        return f"does not follow in {len(self.findings):,} of its lines: {', '.join(lines)}{more}"
+        return f"does not agree in {len(self.findings):,} lines: {', '.join(lines)}{more}"
 
     def _money(self, minor: int | None) -> str:
-        return "not told" if minor is None else statement_text(minor, self.currency)
+        return "not given" if minor is None else money_text(minor, self.currency)
 
 
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
@@ -183,7 +184,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     rows, local, is_opening = read_rows(found, formats, whole_currency, key, same)
     currencies = sorted(rows["currency"].dropna().unique())
     if (currency or said.currency) and currencies and whole_currency not in currencies:
-        text = f"is said to be in {whole_currency}, and its rows are in {' and '.join(currencies)}."
+        text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
     check = partial(checked, rows, said, closing_line)
     is_turned = newest_first(local[local != ABSENT], check)
@@ -222,7 +223,7 @@ def tried_layouts(
     own = [each if isinstance(each, Layout) else layout_in(Path(each)) for each in _given(layouts)]
     twice = [name for name, count in Counter(each.name for each in own).items() if count > 1]
     if twice:
-        text = f"Two layouts are given with the name {', '.join(twice)}: rename one."
+        text = f"Two layouts are named {', '.join(twice)}: rename one."
         raise StatementRefused(text, layouts=tuple(twice))
     known = {**LAYOUTS, **{each.name: each for each in own}}
     if layout is None:
@@ -246,11 +247,11 @@ def _given(layouts: str | Path | Iterable[Layout | str | Path]) -> Iterable[Layo
 def agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:
     """What the caller says, the file declares or the layout supposes, in this order."""
     if passed and declared and passed != declared:
-        text = f"declares the {what} {declared!r}, and {passed!r} was passed."
+        text = f"declares the {what} {declared!r}, but {passed!r} was passed."
         raise refused(name, text, passed=passed, found=declared)
     value = passed or declared or otherwise
     if value is None:
-        raise refused(name, f"does not say which {what} it is of.", hint=f"Pass {what}='…'.")
+        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.")
     return value
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from workbench.analysis.statements.layouts import heading_key
+from workbench.domain.money import ISO_4217
 
 HEADINGS: Final[Mapping[str, str]] = {
     "key": "transaction id, transaction ref, transaction reference, receipt no, receipt number, id, txn id, trans id, "
@@ -52,7 +53,7 @@ HEADING_PARTS: Final = {
 }  # fmt: skip
 """Field → a part of a heading that nothing else explains."""
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
-_CODE: Final = re.compile(r" (?:zmw|kwacha|k|eur|usd|zar|kes|tzs|mzn|aoa|mwk)$")
+_CODE: Final = re.compile(rf" (?:kwacha|k|{'|'.join(ISO_4217).lower()})$")
 
 DIRECTION_WORDS: Final = {
     "in": "cr, credit, c, in, deposit, received, incoming, +",

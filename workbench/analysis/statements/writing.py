@@ -14,14 +14,16 @@ from typing import IO, Any, Final
 
 import xlsxwriter
 
+from workbench.analysis.files import NUMBER_FORMATS
 from workbench.analysis.statements.cells import Amounts
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Preamble
+from workbench.domain.money import major
 from workbench.errors import StatementRefused
 
 Row = Mapping[str, Any]
-Written = str | int
-"""A text, or an amount in minor units."""
+Written = str | Decimal
+"""A text, or an amount in major units with its currency's decimals."""
 _OWN_NAME: Final = "merchant"
 _ANY_NAME: Final = "CUSTOMER"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
@@ -67,7 +69,8 @@ def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[s
 
     def cells(row: Row) -> dict[str, Written]:
         has = {name: value for name, value in row.items() if not absent(value)}
-        amount, fee, balance = (int(has[name]) if name in has else "" for name in _AMOUNTS)
+        code = has.get("currency", layout.currency)
+        amount, fee, balance = (major(int(has[name]), code) if name in has else "" for name in _AMOUNTS)
         # As operators write them: no plus, and stars where a number is masked.
         number = has["phone"].lstrip("+").replace("•", "*") if "phone" in has else ""
         party = number and layout.party.replace("*", _ANY_NAME).format(phone=number)
@@ -80,9 +83,9 @@ def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[s
             "phone": party,
             "from": {"in": party, "out": own}.get(goes, ""),
             "to": {"in": own, "out": party}.get(goes, ""),
-            "amount": -amount if is_less and isinstance(amount, int) else amount,
+            "amount": _negated(amount) if is_less else amount,
             **_halves(layout, has, amount, amounts),
-            "side": "" if balance == "" else "CR" if int(balance) >= 0 else "DR",
+            "side": "" if isinstance(balance, str) else "DR" if balance < 0 else "CR",
             "fee": fee,
             "balance": balance,
         }
@@ -90,16 +93,22 @@ def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[s
     return cells
 
 
+def _negated(amount: Written) -> Written:
+    """The other side of zero, digit by digit; nothing stays nothing."""
+    return amount.copy_negate() if isinstance(amount, Decimal) and amount else amount
+
+
 def _halves(layout: Layout, has: Row, amount: Written, amounts: Amounts) -> dict[str, Written]:
     """Debit and credit. Without a column of types, a reversal stands below zero in the other one."""
     goes = has.get("direction", "")
-    if not isinstance(amount, int) or not goes:
+    if isinstance(amount, str) or not goes:
         return {"debit": "", "credit": ""}
-    styles: dict[str, Written] = {"plain": amount, "minus": -amount, "parentheses": f"({amounts.write(amount)})"}
+    below = _negated(amount)
+    styles: dict[str, Written] = {"plain": amount, "minus": below, "parentheses": f"({amounts.write(amount)})"}
     if has.get("type") != "reversal" or "type" in layout.columns:
         return {"debit": styles[layout.debits], "credit": ""} if goes == "out" else {"debit": "", "credit": amount}
     other = styles["parentheses" if layout.debits == "minus" else "minus"]
-    return {"debit": other, "credit": ""} if goes == "in" else {"debit": "", "credit": -amount}
+    return {"debit": other, "credit": ""} if goes == "in" else {"debit": "", "credit": below}
 
 
 Sink = Callable[[Sequence[Written]], int]
@@ -124,16 +133,17 @@ def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
     return line
 
 
-def _xlsx_sink(sheet: Any, money: Any) -> Sink:  # noqa: ANN401  xlsxwriter's worksheet and format
-    """Texts as texts, whatever they begin with, and amounts as numbers."""
-    numbers = itertools.count()
+def _xlsx_sink(book: Any) -> Sink:  # noqa: ANN401  xlsxwriter's workbook
+    """Texts as texts, whatever they begin with, and amounts as numbers with all their decimals."""
+    sheet, numbers = book.add_worksheet("Statement"), itertools.count()
+    looks = [book.add_format({"num_format": each}) for each in NUMBER_FORMATS]
 
     def line(cells: Sequence[Written]) -> int:
         number = next(numbers)
         for place, cell in enumerate(cells):
             if not isinstance(cell, str):
                 # A Decimal is written digit by digit; no float is made of it.
-                sheet.write_number(number, place, Decimal(cell).scaleb(-2), money)
+                sheet.write_number(number, place, cell, looks[-int(cell.as_tuple().exponent)])
             elif len(cell) > _LONGEST_CELL:
                 text = f"A cell of a workbook holds {_LONGEST_CELL} characters; this text has {len(cell)}."
                 raise StatementRefused(text, length=len(cell))
@@ -165,7 +175,10 @@ class StatementWriter:
         self._fields = list(layout.columns)
         self._cells_of = _cells_of(layout, date_format)
         day = DateFormat(layout.preamble_date)
-        declared = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
+        declared: dict[str, Any] = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
+        for name in ("opening", "closing"):
+            if declared[name] is not None:
+                declared[name] = major(declared[name], preamble.currency or layout.currency)
         for label in dict.fromkeys(layout.preamble.values()):
             values = [declared[name] for name, other in layout.preamble.items() if other == label]
             told = [day.write(value) if isinstance(value, date) else value for value in values if value is not None]
@@ -206,8 +219,7 @@ def statement_writer(
         return
     with xlsxwriter.Workbook(path, _OPTIONS) as book:
         book.set_properties({"created": _CREATED})
-        sheet = book.add_worksheet("Statement")
-        yield made(_xlsx_sink(sheet, book.add_format({"num_format": "#,##0.00"})))
+        yield made(_xlsx_sink(book))
 
 
 def write_statement(

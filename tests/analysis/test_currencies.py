@@ -1,0 +1,124 @@
+"""Amounts have the decimals of their currency: read, written, drafted, reconciled and reported."""
+
+from contextlib import chdir
+from decimal import Decimal
+from pathlib import Path
+
+import openpyxl
+import pytest
+from click.testing import CliRunner
+
+from workbench.analysis.frames import money
+from workbench.analysis.statements import Layout, draft_layout, read_ledger, read_statement
+from workbench.cli import app
+from workbench.errors import StatementRefused
+
+LAYOUT = """\
+account = "operator:mtn:float"
+currency = "UGX"
+dates = ["%Y-%m-%d"]
+thousands = ","
+
+[columns]
+key = "Reference"
+moment = "Date"
+amount = "Amount"
+balance = "Balance"
+
+[preamble]
+opening = "Opening"
+"""
+ROWS = 'Opening,"100,000"\nReference,Date,Amount,Balance\n7001,2026-10-01,"15,000","115,000"\n'
+SHILLINGS = f"{ROWS}7002,2026-10-02,-500.00,114500\n"
+LEDGER = (
+    "account,key,occurred_at,amount,currency,balance\n"
+    "operator:mtn:float,7001,2026-10-01,15000,UGX,115000\noperator:mtn:float,7002,2026-10-02,-600,UGX,114400\n"
+)
+DINARS = "Reference,Date,Amount (KWD),Balance (KWD)\n1,2026-10-13,15.500,115.500\n2,2026-10-14,-6.125,109.375\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in {"uganda.toml": LAYOUT, "mtn.csv": SHILLINGS, "ledger.csv": LEDGER, "kwd.csv": DINARS}.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+def test_a_currency_without_decimals_is_read_in_whole_units_with_zeros_behind_the_point_or_without(folder: Path):
+    read = read_statement(folder / "mtn.csv", layout=folder / "uganda.toml")
+    assert (read.opening_minor, read.closing_minor) == (100_000, 114_500)
+    assert read.rows["amount_minor"].tolist() == [15_000, 500]
+    assert read.findings.empty
+    assert "UGX 114,500" in repr(read)
+
+
+@pytest.mark.parametrize("text", ["99.50", "99.5", "15.000", "0.01"])
+def test_more_decimals_than_the_currency_has_are_refused_by_name(folder: Path, text: str):
+    (folder / "mtn.csv").write_text(f"{ROWS}7002,2026-10-02,{text},115100\n", "utf-8")
+    read = read_statement(folder / "mtn.csv", layout=folder / "uganda.toml")
+    assert read.rows["problem"].tolist()[1] == f"Amount '{text}' has more decimals than UGX, which has none"
+    (folder / "ledger.csv").write_text(LEDGER.replace("15000", text), "utf-8")
+    with pytest.raises(StatementRefused, match="has more decimals than UGX, which has none"):
+        read_ledger(folder / "ledger.csv")
+    (folder / "mtn.csv").write_text(f'Opening,"{text}"\n{ROWS.partition(chr(10))[2]}', "utf-8")
+    with pytest.raises(StatementRefused, match=r"line 1: Opening '.*' has more decimals than UGX"):
+        read_statement(folder / "mtn.csv", layout=folder / "uganda.toml")
+
+
+def test_each_row_is_read_by_its_own_currency_and_that_above_the_header_holds_for_balances_above_it(tmp_path: Path):
+    columns = {"key": "Id", "moment": "Date", "amount": "Amount", "currency": "Currency"}
+    layout = Layout(name="own", columns=columns, dates=("%Y-%m-%d",), account="bank:settlement",
+                    preamble={"opening": "Opening", "currency": "In"})  # fmt: skip
+    path = tmp_path / "all.csv"
+    rows = (("ZMW", "1.50"), ("UGX", "150"), ("KWD", "1.500"), ("XXX", "1.50"), ("zmw", "1.505"), ("KWD", "0.0005"))
+    lines = [f"{number},2026-10-01,{amount},{code}" for number, (code, amount) in enumerate(rows)]
+    path.write_text("\n".join(["Opening,20.000", "In,KWD", "Id,Date,Amount,Currency", *lines]), "utf-8")
+    read = read_statement(path, layout=layout)
+    assert read.opening_minor == 20_000
+    assert read.rows["amount_minor"].tolist()[:4] == [150, 150, 1_500, 150]
+    assert read.rows["problem"].tolist()[4:] == [
+        "Amount '1.505' has more decimals than ZMW, which has 2",
+        "Amount '0.0005' has more decimals than KWD, which has 3",
+    ]  # fmt: skip
+    assert money(read.rows)["amount"].tolist()[:4] == ["1.50", "150", "1.500", "1.50"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DINARS,
+        DINARS.replace(" (KWD)", "").replace("15.5", "KWD 15.5").replace("-6.1", "KWD -6.1"),
+        "Currency:,KWD\n" + DINARS.replace(" (KWD)", ""),
+        DINARS.replace(" (KWD)", "").replace("\n", ",KWD\n").replace("Balance,KWD", "Balance,Currency"),
+    ],
+    ids=["heading", "amounts", "above", "column"],
+)
+def test_a_draft_takes_three_digits_for_thousands_only_where_the_named_currency_has_fewer(folder: Path, text: str):
+    (folder / "kwd.csv").write_text(text, "utf-8")
+    draft = draft_layout(folder / "kwd.csv")
+    read = draft.statement()
+    assert (read.rows["amount_minor"].tolist(), read.closing_minor) == ([15_500, 6_125], 109_375)
+    assert set(read.rows["currency"]) == {"KWD"}
+    (folder / "kwd.csv").write_text(text.replace("KWD", "ZMW"), "utf-8")
+    assert draft_layout(folder / "kwd.csv").statement().rows["amount_minor"].tolist() == [1_550_000, 612_500]
+
+
+def test_every_report_writes_amounts_with_the_currencys_decimals(folder: Path):
+    command = ["reconcile", "ledger.csv", "mtn.csv", "--layout", "uganda.toml"]
+    with chdir(folder):
+        outs = ["--out", "page.html", "--out", "book.xlsx", "--out", "breaks.csv", "--excel=en-UG"]
+        done = CliRunner(catch_exceptions=False).invoke(app, [*command, *outs])
+        assert "The proof holds to the last minor unit." in done.output
+        assert "-600 ≠ -500 UGX" in done.output
+        tolerated = CliRunner(catch_exceptions=False).invoke(app, [*command, "--tolerance", "amount", "100"])
+        assert tolerated.exit_code == 0, tolerated.output
+        finer = CliRunner(catch_exceptions=False).invoke(app, [*command, "--tolerance", "amount", "99.5"])
+        assert "'99.5' is not a whole number from 0 up" in finer.output
+    assert "UGX 600 gross in the ledger and UGX 500 gross on the statement: UGX 100 apart" in (
+        (folder / "page.html").read_text("utf-8")
+    )
+    assert ",-600,500,0,-500,-100,UGX," in (folder / "breaks.csv").read_text("utf-8-sig")
+    sheet = openpyxl.load_workbook(folder / "book.xlsx")["breaks"]
+    places = {cell.value: cell.column for cell in sheet[1]}
+    cell = sheet.cell(2, places["ledger net"])
+    assert (Decimal(str(cell.value)), cell.number_format) == (Decimal(-600), "#,##0")

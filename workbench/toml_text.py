@@ -1,0 +1,38 @@
+"""TOML that a person wrote: read, or refused with the line at which it is wrong."""
+
+import re
+import tomllib
+from typing import Any, Final
+
+_PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+def read_toml(content: bytes) -> dict[str, Any]:
+    """What a file of TOML declares, with the mark of UTF-8 or without it.
+
+    Raises ValueError: it is none, in words that follow the file's name.
+    """
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ValueError("is not text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        found = _PLACE.search(str(error))
+        line = found[1] if found else None
+        raise ValueError(f"is not TOML: look at {f'line {line}' if line else 'its end'}") from None
+
+
+_KINDS: Final = {
+    "int": "a whole number", "float": "a number with a point", "str": "a text", "bool": "true or false",
+    "array": "a list", "object": "a table", "null": "nothing",
+}  # fmt: skip
+_MISMATCH: Final = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+
+
+def wrong_kind(error: Exception) -> str:
+    """What a value should be and is, from msgspec's words: `takes a list, not a text`."""
+    found = _MISMATCH.match(str(error))
+    if not found:
+        return str(error)
+    wanted, given = (" or ".join(_KINDS.get(each, each) for each in text.split(" | ")) for text in found.groups())
+    return f"takes {wanted}, not {given}"
