@@ -162,7 +162,7 @@ class TestAPayment:
         lab.run("ask(); ask()")
         expect(phone.left).to_contain_text("5:00 left, 3 tries left, 1 more behind. The clock is stopped")
         phone.press("1", "2", "Send")
-        expect(phone.says).to_contain_text("A PIN is 4 digits")
+        expect(phone.says).to_have_text("A PIN has 4 digits; you typed 2.")
         lab.type_pin(phone.root, "9999")
         expect(phone.words).to_contain_text("Wrong PIN. Tries left: 2")
         home = phone.root.locator(".wb-home")
