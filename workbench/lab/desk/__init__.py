@@ -70,7 +70,8 @@ def ledger(rows: Rows, accounts: Sequence[wire.LedgerAccount]) -> tuple[Item, ..
     ]
     if not postings:
         return (Note(_NOTHING),)
-    return (_proof(postings), Beside(tuple(_grid(each, balances) for each in t_accounts(postings))))
+    entries = tuple(dict.fromkeys(str(each["entry"]) for each in postings))
+    return (_proof(postings), Beside(tuple(_grid(each, entries, balances) for each in t_accounts(postings))))
 
 
 def _proof(postings: Sequence[Mapping[str, Any]]) -> Note:
@@ -97,10 +98,11 @@ def _total(text: str, balance_minor: int, currency: str) -> Row:
     return Row(text, (text, *((shown, "") if balance_minor >= 0 else ("", shown))))
 
 
-def _grid(account: TAccount, balances: Mapping[tuple[str, str], int]) -> Grid:
+def _grid(account: TAccount, entries: Sequence[str], balances: Mapping[tuple[str, str], int]) -> Grid:
     rows = []
-    for place, (debit, credit) in enumerate(zip_longest(account.debits, account.credits)):
-        rows.append(Row(f"{place}", ((debit or credit).entry, *map(_side, (debit, credit)))))
+    for entry in entries:
+        sides = ([each for each in side if each.entry == entry] for side in (account.debits, account.credits))
+        rows += [Row(f"{entry} {place}", (entry, *map(_side, both))) for place, both in enumerate(zip_longest(*sides))]
     rows.append(_total("balance", account.balance_minor, account.currency))
     in_all = balances.get((account.account, account.currency), account.balance_minor)
     if in_all != account.balance_minor:
@@ -170,7 +172,7 @@ class Desk(Board):
 
     def __init__(self, session: Session) -> None:
         self._gathered = gathered = Gathered(session)
-        self._known = ("", "", False)
+        self._known: tuple[wire.Payment | None, bool] = (None, False)
         request = RequestSection(session, gathered)
         handset = HandsetSection(session, gathered, request)
         sections = (
@@ -203,7 +205,8 @@ class Desk(Board):
         """Read, and report what has become of the payment that is looked at."""
         self._gathered.read()
         payment = self._gathered.payment
-        now = (payment.id, payment.status, bool(verified_in(self._gathered.rows, self._gathered.arrivals)))
-        before, self._known = self._known, now
-        if before != now and before[0] == payment.id and (message := news(payment, is_verified=now[2])):
+        is_verified = bool(verified_in(self._gathered.rows, self._gathered.arrivals))
+        before, self._known = self._known, (payment, is_verified)
+        is_same = before[0] and payment and before[0].id == payment.id
+        if payment and is_same and before != self._known and (message := news(payment, is_verified=is_verified)):
             self.say(message)
