@@ -90,7 +90,7 @@ class TestAPayment:
         expect(phone.words).to_have_text("(no message)")
         intent = phone.asked()
         expect(phone.root.locator(".wb-ring")).to_be_visible()
-        expect(phone.says).to_have_text("A prompt waits for an answer.")
+        expect(phone.says).to_have_text("A prompt waits. Type 1234 and press Send.")
         lab.shot(phone.root, "phone-ringing")
         lab.snapshot(phone.root, "phone-ringing")
         phone.press("1", "2", "5", "Backspace", "3", "4")
@@ -170,7 +170,7 @@ class TestAPayment:
         lab.shot(phone.root, "phone-longest")
         lab.type_pin(phone.root)
         expect(phone.left).not_to_contain_text("behind")
-        expect(phone.says).to_have_text("New message from MTN MoMo. A prompt waits for an answer.")
+        expect(phone.says).to_have_text("New message from MTN MoMo. A prompt waits. Type 1234 and press Send.")
         # What was typed for a payment that ended is not sent for the next.
         phone.press("1", "2")
         lab.run("bench.clock.advance(61)")

@@ -14,10 +14,25 @@ from workbench.domain.wire.trace_rows import entry_of
 from workbench.errors import WorkbenchError
 from workbench.lab.board import Board
 from workbench.lab.desk.gathered import DeskSection, Gathered, Rows, news
-from workbench.lab.desk.progress_section import PaymentSection, ProgressSection, WebhooksSection, verified_in
+from workbench.lab.desk.progress_section import PaymentSection, ProgressSection, WebhooksSection, asks, verified_in
 from workbench.lab.desk.request_section import RequestSection, ResponseSection
 from workbench.lab.sections import Message
-from workbench.lab.views import ALWAYS, BAD, GOOD, WARN, Beside, Code, Fold, Grid, Item, Note, Row, Slot, headings
+from workbench.lab.views import (
+    ALWAYS,
+    BAD,
+    GOOD,
+    PLAIN,
+    WARN,
+    Beside,
+    Code,
+    Fold,
+    Grid,
+    Item,
+    Note,
+    Row,
+    Slot,
+    headings,
+)
 from workbench.session import Session
 from workbench.snippets import snippet
 
@@ -114,6 +129,7 @@ def _grid(account: TAccount, entries: Sequence[str], balances: Mapping[tuple[str
 
 _KEYS = (("The PIN", "input", {"text": SANDBOX_PIN}), ("Cancel", "cancel", None), ("Ignore", "ignore", None))
 """What a person presses, and the call that is the same."""
+_FIRST = f"Send a request, enter {SANDBOX_PIN} on the phone, then see the webhooks and the ledger."
 _UNKNOWN = (
     "The number of this payment is masked, and nobody has typed it here: open its handset with bench.phone(number)."
 )
@@ -122,7 +138,7 @@ _UNKNOWN = (
 class HandsetSection(DeskSection):
     """The phone of the payment chosen; before that has one, the phone of the number in the form."""
 
-    id, title = "handset", "Customer's phone"
+    id, title, tab = "handset", "Customer's phone", 42
 
     def __init__(self, session: Session, gathered: Gathered, request: RequestSection) -> None:
         super().__init__(session, gathered)
@@ -133,6 +149,9 @@ class HandsetSection(DeskSection):
         """The number of the phone that is shown; empty where nobody here has typed it."""
         payment = self._gathered.payment
         return self._gathered.number if payment and payment.phone else self._request.values["phone"]
+
+    def _badge(self) -> str:
+        return "1" if asks(self._gathered.rows) else ""
 
     def _items(self) -> tuple[Item, ...]:
         number = self.number
@@ -193,6 +212,7 @@ class Desk(Board):
             read=self._look,
             slot=lambda number: session.phone(number).widget,
         )
+        self.say(Message(_FIRST, PLAIN))
 
     def do(self, section: str, name: str, on: str = "", **values: str) -> Message | None:
         """Press a button: what a click does, for a script. An error of the service is a message, not raised."""

@@ -56,9 +56,8 @@ def timeline(rows: Rows) -> views.Grid:
 
 def steps(rows: Rows, state: str, failure: str, verified: TraceRow | None) -> views.Steps:
     """How far a payment has come; `verified` is the webhook about its success that was found genuine, if one was."""
-    prompted = _last(rows, lambda row: row["kind"] == "screen" and row["result"] == "prompt")
-    screen = _last(rows, lambda row: row["kind"] == "screen")
-    answered = screen if screen and not str(screen["what"]).endswith(_ASKS) else None
+    prompted = _last(rows, lambda row: _is_screen(row) and row["result"] == "prompt")
+    answered = None if asks(rows) else _last(rows, _is_screen)
     secured = _last(rows, lambda row: row["kind"] == "entry" and row["result"] == "funds_secured")
     reached = {
         "created": rows[0] if rows else None,
@@ -79,6 +78,16 @@ def steps(rows: Rows, state: str, failure: str, verified: TraceRow | None) -> vi
         for text, row in reached.items()
     )
     return views.Steps("How far it is", tuple(way))
+
+
+def asks(rows: Rows) -> bool:
+    """Whether the phone shows a prompt that awaits its PIN."""
+    screen = _last(rows, _is_screen)
+    return screen is not None and str(screen["what"]).endswith(_ASKS)
+
+
+def _is_screen(row: TraceRow) -> bool:
+    return bool(row["kind"] == "screen")
 
 
 def _done(text: str, row: TraceRow) -> views.Step:
@@ -169,7 +178,7 @@ def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, w
         _row(each, came.get(webhook_of(each[0]).event, []), deliveries.get(name))
         for name, each in _deliveries(rows).items()
     )
-    columns = views.headings("time", "event", "sent", "signature", "handled")
+    columns = views.headings("event", "time", "sent", "signature", "handled")
     return views.Grid("Webhooks of this payment", columns, shown, "None was sent yet.")
 
 
@@ -205,8 +214,8 @@ def _row(rows: Rows, arrivals: Sequence[Arrival], delivery: wire.Delivery | None
     attempts = f"{counted(len(rows), 'attempt')}, {_result(last)}"
     if delivery is not None and delivery.next_attempt_at:
         attempts += f", next at {clock_text(delivery.next_attempt_at * 1000)}"
-    cells = (_time(first), str(first["what"]), attempts, *_verdicts(arrivals))
-    more, hovers = _more(rows, arrivals), (utc_of(first["at"]),)
+    cells = (str(first["what"]), _time(first), attempts, *_verdicts(arrivals))
+    more, hovers = _more(rows, arrivals), ("", utc_of(first["at"]))
     return views.Row(webhook_of(first).delivery, cells, more=more, more_label="Message", hovers=hovers)
 
 
@@ -265,7 +274,7 @@ class PaymentSection(DeskSection):
         yield steps(gathered.rows, state, failure, verified_in(gathered.rows, gathered.arrivals))
         choices = [_choice(each, gathered.total - place) for place, each in enumerate(gathered.payments)]
         # The newest stands for whichever is the latest; before there is one, the place is kept.
-        _, latest = choices[0] if choices else ("", "None yet")
+        _, latest = choices[0] if choices else ("", "No payment yet")
         options = ((LATEST, latest), *choices[1:])
         field = views.Field("payment", "Payment looked at", gathered.chosen, "select", options)
         yield views.Form("choice", "Which payment", (field,), follow=True)
