@@ -1,5 +1,6 @@
 """`workbench lab` as somebody uses it: one command, and JupyterLab is there as it was promised."""
 
+import json
 import re
 import signal
 import subprocess
@@ -13,9 +14,11 @@ import httpx
 import nbformat
 import psutil
 import pytest
+from jupyterlab_server.workspaces_handler import WorkspacesManager
 from PIL import Image
 from playwright.sync_api import expect
 
+from workbench.lab.server import layout
 from workbench.resources import course, notebooks
 
 if TYPE_CHECKING:
@@ -231,6 +234,27 @@ def test_a_picture_has_its_description_and_the_colours_of_the_theme(
     picture.scroll_into_view_if_needed()
     with Image.open(BytesIO(picture.screenshot())) as shot:
         assert shot.convert("RGB").getpixel((8, 30)) == paper
+
+
+def test_beside_another_notebook_it_says_whose_phone_it_is_and_leads_there(page: "Page", opened: Opened):
+    own, other = (each.name for each in notebooks()[:2])
+    view, phone = page.locator(".jp-LinkedOutputView"), page.locator(".jp-LinkedOutputView .wb-phone:visible")
+    # In a layout of its own, as it is at first.
+    first = {**layout(opened.folder / own), "metadata": {"id": "whose"}}
+    WorkspacesManager(str(opened.folder / ".workbench" / "workspaces")).save("whose", json.dumps(first))
+    here = opened.url.replace("/lab/tree/", "/lab/workspaces/whose/tree/")
+    go(page, here)
+    expect(phone).to_have_count(1, timeout=READY_MS)
+    go(page, here.replace(own, other))
+    expect(view).to_contain_text(f"This is the phone of {own}.", timeout=READY_MS)
+    expect(view.get_by_text("to switch it on")).to_be_hidden()
+    expect(phone).to_have_count(0)
+    page.get_by_role("button", name=f"Go to {own}").click()
+    expect(phone).to_have_count(1)
+    expect(view.get_by_text("This is the phone of")).to_be_hidden()
+    # The phone itself in front: its notebook is still beside it.
+    page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone").click()
+    expect(phone).to_have_count(1)
 
 
 def test_ctrl_c_ends_it_and_its_kernels(opened: Opened):

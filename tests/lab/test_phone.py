@@ -128,8 +128,13 @@ class TestWhatIsPressed:
         for what in ("pin", "cancel", "ignore"):
             assert browser.press(what, pin=RIGHT) == "No prompt waits for an answer on this handset."
         ask(bench)
-        for text in ("", "12", "12345", "abcd", "١٢٣٤"):
-            assert browser.pin(text).startswith("A PIN is 4 digits")
+        for text, typed in (
+            ("", "none"),
+            ("1", "1"),
+            ("12345", "5"),
+            *((each, "4 characters, not all of them digits") for each in ("abcd", "١٢٣٤")),
+        ):
+            assert browser.pin(text) == f"A PIN has 4 digits; you typed {typed}."
         for what in ("", "shutdown", "None", "__class__"):
             assert browser.press(what) == "This handset has changed: run its cell again."
         assert (browser.view["waiting"], browser.view["tries_left"]) == (True, 3)

@@ -99,15 +99,19 @@ class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
     ended_seq: int | None = None
 
 
+PIN_INVALID: Final = "pin_invalid"
+
+
 def check_pin(text: str, length: int) -> None:
-    """Raises InvalidRequest unless `text` could be a PIN; such an input costs no try."""
-    if not (text.isascii() and text.isdigit() and len(text) == length):
-        raise InvalidRequest(
-            f"A PIN is {length} digits; the text has {len(text)} characters"
-            f"{'' if text.isdigit() else ', not all of them digits'}.",
-            code="pin_invalid",
-            param="text",
-        )
+    """Raises InvalidRequest unless `text` could be a PIN; such an input costs no try.
+
+    The customer reads the message on the phone, which never repeats what was typed.
+    """
+    is_digits = text.isascii() and text.isdigit()
+    if is_digits and len(text) == length:
+        return
+    typed = f"{len(text)}" if is_digits else f"{len(text)} characters, not all of them digits" if text else "none"
+    raise InvalidRequest(f"A PIN has {length} digits; you typed {typed}.", code=PIN_INVALID, param="text")
 
 
 def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:

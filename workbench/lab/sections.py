@@ -18,6 +18,11 @@ Values: TypeAlias = Mapping[str, str]
 _PAY: Final = "pay = bench.client\n"
 _ACTING: Final = "pay = bench.acting\n"
 _VERSION: Final = "/v1/"
+STATES: Final = {
+    "new": "○ not confirmed", "waiting": "◷ waiting", "succeeded": "✓ succeeded", "part_refunded": "↩ refunded in part",
+    "refunded": "↩ refunded", "failed": "✗ failed", "canceled": "⊘ canceled",
+}  # fmt: skip
+"""What a payment has come to: a sign and words."""
 SIZE = 25
 NEWEST, NEWER, OLDER = "newest", "newer", "older"
 _CURSOR_GONE = "cursor_unknown"

@@ -15,20 +15,15 @@ from workbench.domain.wire.trace_rows import CALL, ENTRY, call_of, entry_of
 from workbench.lab import views
 from workbench.lab.dashboard.found import OF_TIME, FoundSection
 from workbench.lab.dashboard.webhooks_tab import Replays, attempted
-from workbench.lab.sections import Message, SessionSection, Values, utc, when
+from workbench.lab.sections import STATES, Message, SessionSection, Values, utc, when
 from workbench.lab.trace_board import trace_board
 from workbench.render import Widget, indented
 from workbench.trace import Trace, rows_of
 from workbench.trace.diagram import SequenceDiagram, short
 
 NAMES: Final = {each.id: each.name for each in EVERY_OPERATOR.values()}
-_STATUSES: Final = {
-    "new": "○ not confirmed", "waiting": "◷ waiting", "succeeded": "✓ succeeded", "part_refunded": "↩ refunded in part",
-    "refunded": "↩ refunded", "failed": "✗ failed", "canceled": "⊘ canceled",
-}  # fmt: skip
-"""What a payment has come to: a sign and words."""
 _ANY: Final = ("", "any")
-_STATUS_CHOICES: Final = (_ANY, *((state, text[2:]) for state, text in _STATUSES.items()))
+_STATUS_CHOICES: Final = (_ANY, *((state, text[2:]) for state, text in STATES.items()))
 _OPERATORS: Final = (_ANY, *NAMES.items())
 _AMOUNTS: Final = {"min_minor": "K from", "max_minor": "K to"}
 _NO_AMOUNT: Final = "An amount, such as 87.35."
@@ -223,7 +218,7 @@ def _row(payment: wire.Payment) -> views.Row:
 
 def _status(payment: wire.Payment) -> str:
     why = f": {payment.failure_code}" if payment.state == "failed" and payment.failure_code else ""
-    return f"{_STATUSES[payment.state]}{why}"
+    return f"{STATES[payment.state]}{why}"
 
 
 def _customer(payment: wire.Payment) -> str:

@@ -14,10 +14,25 @@ from workbench.domain.wire.trace_rows import entry_of
 from workbench.errors import WorkbenchError
 from workbench.lab.board import Board
 from workbench.lab.desk.gathered import DeskSection, Gathered, Rows, news
-from workbench.lab.desk.progress_section import PaymentSection, ProgressSection, WebhooksSection, verified_in
+from workbench.lab.desk.progress_section import PaymentSection, ProgressSection, WebhooksSection, asks, verified_in
 from workbench.lab.desk.request_section import RequestSection, ResponseSection
 from workbench.lab.sections import Message
-from workbench.lab.views import ALWAYS, BAD, GOOD, WARN, Beside, Code, Fold, Grid, Item, Note, Row, Slot, headings
+from workbench.lab.views import (
+    ALWAYS,
+    BAD,
+    GOOD,
+    PLAIN,
+    WARN,
+    Beside,
+    Code,
+    Fold,
+    Grid,
+    Item,
+    Note,
+    Row,
+    Slot,
+    headings,
+)
 from workbench.session import Session
 from workbench.snippets import snippet
 
@@ -70,7 +85,8 @@ def ledger(rows: Rows, accounts: Sequence[wire.LedgerAccount]) -> tuple[Item, ..
     ]
     if not postings:
         return (Note(_NOTHING),)
-    return (_proof(postings), Beside(tuple(_grid(each, balances) for each in t_accounts(postings))))
+    entries = tuple(dict.fromkeys(str(each["entry"]) for each in postings))
+    return (_proof(postings), Beside(tuple(_grid(each, entries, balances) for each in t_accounts(postings))))
 
 
 def _proof(postings: Sequence[Mapping[str, Any]]) -> Note:
@@ -97,10 +113,11 @@ def _total(text: str, balance_minor: int, currency: str) -> Row:
     return Row(text, (text, *((shown, "") if balance_minor >= 0 else ("", shown))))
 
 
-def _grid(account: TAccount, balances: Mapping[tuple[str, str], int]) -> Grid:
+def _grid(account: TAccount, entries: Sequence[str], balances: Mapping[tuple[str, str], int]) -> Grid:
     rows = []
-    for place, (debit, credit) in enumerate(zip_longest(account.debits, account.credits)):
-        rows.append(Row(f"{place}", ((debit or credit).entry, *map(_side, (debit, credit)))))
+    for entry in entries:
+        sides = ([each for each in side if each.entry == entry] for side in (account.debits, account.credits))
+        rows += [Row(f"{entry} {place}", (entry, *map(_side, both))) for place, both in enumerate(zip_longest(*sides))]
     rows.append(_total("balance", account.balance_minor, account.currency))
     in_all = balances.get((account.account, account.currency), account.balance_minor)
     if in_all != account.balance_minor:
@@ -112,6 +129,7 @@ def _grid(account: TAccount, balances: Mapping[tuple[str, str], int]) -> Grid:
 
 _KEYS = (("The PIN", "input", {"text": SANDBOX_PIN}), ("Cancel", "cancel", None), ("Ignore", "ignore", None))
 """What a person presses, and the call that is the same."""
+_FIRST = f"Send a request, enter {SANDBOX_PIN} on the phone, then see the webhooks and the ledger."
 _UNKNOWN = (
     "The number of this payment is masked, and nobody has typed it here: open its handset with bench.phone(number)."
 )
@@ -120,7 +138,7 @@ _UNKNOWN = (
 class HandsetSection(DeskSection):
     """The phone of the payment chosen; before that has one, the phone of the number in the form."""
 
-    id, title = "handset", "Customer's phone"
+    id, title, tab = "handset", "Customer's phone", 42
 
     def __init__(self, session: Session, gathered: Gathered, request: RequestSection) -> None:
         super().__init__(session, gathered)
@@ -131,6 +149,9 @@ class HandsetSection(DeskSection):
         """The number of the phone that is shown; empty where nobody here has typed it."""
         payment = self._gathered.payment
         return self._gathered.number if payment and payment.phone else self._request.values["phone"]
+
+    def _badge(self) -> str:
+        return "1" if asks(self._gathered.rows) else ""
 
     def _items(self) -> tuple[Item, ...]:
         number = self.number
@@ -170,7 +191,7 @@ class Desk(Board):
 
     def __init__(self, session: Session) -> None:
         self._gathered = gathered = Gathered(session)
-        self._known = ("", "", False)
+        self._known: tuple[wire.Payment | None, bool] = (None, False)
         request = RequestSection(session, gathered)
         handset = HandsetSection(session, gathered, request)
         sections = (
@@ -191,6 +212,7 @@ class Desk(Board):
             read=self._look,
             slot=lambda number: session.phone(number).widget,
         )
+        self.say(Message(_FIRST, PLAIN))
 
     def do(self, section: str, name: str, on: str = "", **values: str) -> Message | None:
         """Press a button: what a click does, for a script. An error of the service is a message, not raised."""
@@ -203,7 +225,8 @@ class Desk(Board):
         """Read, and report what has become of the payment that is looked at."""
         self._gathered.read()
         payment = self._gathered.payment
-        now = (payment.id, payment.status, bool(verified_in(self._gathered.rows, self._gathered.arrivals)))
-        before, self._known = self._known, now
-        if before != now and before[0] == payment.id and (message := news(payment, is_verified=now[2])):
+        is_verified = bool(verified_in(self._gathered.rows, self._gathered.arrivals))
+        before, self._known = self._known, (payment, is_verified)
+        is_same = before[0] and payment and before[0].id == payment.id
+        if payment and is_same and before != self._known and (message := news(payment, is_verified=is_verified)):
             self.say(message)

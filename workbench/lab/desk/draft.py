@@ -50,9 +50,9 @@ def amount_problem(values: Mapping[str, str], unit_minor: int) -> str:
     if not text:
         return "Fill in an amount, such as 150.00."
     if _WITH_COMMA.fullmatch(text):
-        return f"Write the ngwee after a point: {text.replace(',', '.')}."
+        return f"Write a point: {text.replace(',', '.')}."
     if not _AMOUNT.fullmatch(text):
-        return f"{shown} is no amount: write digits, and a point before the ngwee, as in 150.00."
+        return f"{shown} is no amount. Write 150.00, say."
     if values["operation"] == CHARGE and not isinstance(amount_of(values, unit_minor), int):
         unit = "kwacha" if unit_minor > 1 else "ngwee"
         return f"A charge takes whole {unit}, and {shown} is not."

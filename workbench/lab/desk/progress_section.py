@@ -2,21 +2,31 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from workbench.domain import wire
-from workbench.domain.ids import short_id
+from workbench.domain import ussd, wire
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import clock_text
 from workbench.domain.signatures import GITHUB_HEADER, SIGNATURE_HEADER, STRIPE_HEADER
 from workbench.domain.wire.trace_rows import call_of, screen_of, webhook_of
 from workbench.lab import views
-from workbench.lab.desk.gathered import LATEST, DeskSection, Rows, TraceRow, object_in, pretty, short_path
-from workbench.lab.sections import Message, Values
+from workbench.lab.desk.gathered import (
+    LATEST,
+    DeskSection,
+    Rows,
+    TraceRow,
+    money_of,
+    object_in,
+    pretty,
+    short_path,
+    why,
+)
+from workbench.lab.sections import STATES, Message, Values, counted
 from workbench.receiver import Arrival
 from workbench.snippets import snippet
 from workbench.trace.diagram import clock_of, utc_of
 
-_AT_REST = {"requires_payment_method", "succeeded", "failed", "expired", "canceled", "refunded"}
-"""Statuses in which nothing happens until somebody asks for it."""
+_NOT_PAID = {"failed", "canceled"}
+_ASKS = ussd.SCREEN_TEXTS[ussd.ENTER_PIN].rpartition("}")[2]
+"""How a screen ends on which a PIN is awaited, the first or another one."""
 _DONE: Mapping[str, str] = {
     "payment_intents": "intent created",
     "confirm": "intent confirmed",
@@ -44,11 +54,11 @@ def timeline(rows: Rows) -> views.Grid:
     return views.Grid(caption, columns, tuple(shown), "Nothing yet: send a request.")
 
 
-def steps(rows: Rows, status: str, failure: str, verified: TraceRow | None) -> views.Steps:
+def steps(rows: Rows, state: str, failure: str, verified: TraceRow | None) -> views.Steps:
     """How far a payment has come; `verified` is the webhook about its success that was found genuine, if one was."""
-    prompted = _first(rows, lambda row: row["kind"] == "screen" and row["result"] == "prompt")
-    answered = _first(rows, lambda row: row["kind"] == "screen" and row["result"] != "prompt")
-    secured = _first(rows, lambda row: row["kind"] == "entry" and row["result"] == "funds_secured")
+    prompted = _last(rows, lambda row: _is_screen(row) and row["result"] == "prompt")
+    answered = None if asks(rows) else _last(rows, _is_screen)
+    secured = _last(rows, lambda row: row["kind"] == "entry" and row["result"] == "funds_secured")
     reached = {
         "created": rows[0] if rows else None,
         "prompt": prompted,
@@ -56,14 +66,13 @@ def steps(rows: Rows, status: str, failure: str, verified: TraceRow | None) -> v
         "paid": secured,
         "webhook": verified if secured else None,
     }
-    if failure and not secured:
+    if state in _NOT_PAID:
         # Who cancels has answered, and typed no PIN.
         names = {"created": "created", "prompt": "prompt", "PIN": "answered"}
         done = [_done(text, row) for name, text in names.items() if (row := reached[name])]
-        return views.Steps("How far it is", (*done, views.Step("not paid", views.FAILED, failure.replace("_", " "))))
+        return views.Steps("How far it is", (*done, views.Step("not paid", views.FAILED, failure)))
     # What comes after the first step that is not reached yet lies ahead, as it does of a payment at rest.
-    is_moving = rows and status not in _AT_REST
-    next_text = next((text for text, row in reached.items() if not row), "") if is_moving else ""
+    next_text = next((text for text, row in reached.items() if not row), "") if state == "waiting" else ""
     way = (
         _done(text, row) if row else views.Step(text, views.NOW if text == next_text else views.AHEAD)
         for text, row in reached.items()
@@ -71,13 +80,24 @@ def steps(rows: Rows, status: str, failure: str, verified: TraceRow | None) -> v
     return views.Steps("How far it is", tuple(way))
 
 
+def asks(rows: Rows) -> bool:
+    """Whether the phone shows a prompt that awaits its PIN."""
+    screen = _last(rows, _is_screen)
+    return screen is not None and str(screen["what"]).endswith(_ASKS)
+
+
+def _is_screen(row: TraceRow) -> bool:
+    return bool(row["kind"] == "screen")
+
+
 def _done(text: str, row: TraceRow) -> views.Step:
     note = f"verified {_time(row)}" if row["kind"] == "webhook" else _time(row)
     return views.Step(text, views.DONE, note, utc_of(row["at"]))
 
 
-def _first(rows: Rows, holds: Callable[[TraceRow], bool]) -> TraceRow | None:
-    return next((row for row in rows if holds(row)), None)
+def _last(rows: Rows, holds: Callable[[TraceRow], bool]) -> TraceRow | None:
+    """Of an intent that was confirmed again, what became of the latest attempt."""
+    return next((row for row in reversed(rows) if holds(row)), None)
 
 
 def _time(row: TraceRow) -> str:
@@ -158,7 +178,7 @@ def webhooks(rows: Rows, arrivals: Sequence[Arrival], deliveries: Mapping[str, w
         _row(each, came.get(webhook_of(each[0]).event, []), deliveries.get(name))
         for name, each in _deliveries(rows).items()
     )
-    columns = views.headings("time", "event", "attempts", "signature", "handled")
+    columns = views.headings("event", "time", "sent", "signature", "handled")
     return views.Grid("Webhooks of this payment", columns, shown, "None was sent yet.")
 
 
@@ -191,11 +211,11 @@ def _by_event(arrivals: Sequence[Arrival]) -> dict[str, list[Arrival]]:
 
 def _row(rows: Rows, arrivals: Sequence[Arrival], delivery: wire.Delivery | None) -> views.Row:
     first, last = rows[0], rows[-1]
-    attempts = f"{len(rows)}, {_result(last)}"
+    attempts = f"{counted(len(rows), 'attempt')}, {_result(last)}"
     if delivery is not None and delivery.next_attempt_at:
         attempts += f", next at {clock_text(delivery.next_attempt_at * 1000)}"
-    cells = (_time(first), str(first["what"]), attempts, *_verdicts(arrivals))
-    more, hovers = _more(rows, arrivals), (utc_of(first["at"]),)
+    cells = (str(first["what"]), _time(first), attempts, *_verdicts(arrivals))
+    more, hovers = _more(rows, arrivals), ("", utc_of(first["at"]))
     return views.Row(webhook_of(first).delivery, cells, more=more, more_label="Message", hovers=hovers)
 
 
@@ -250,27 +270,27 @@ class PaymentSection(DeskSection):
 
     def _items(self) -> Iterator[views.Item]:
         gathered, payment = self._gathered, self._gathered.payment
-        yield steps(gathered.rows, payment.status, payment.failure, verified_in(gathered.rows, gathered.arrivals))
-        if gathered.payments:
-            yield self._choice()
+        state, failure = (payment.state, why(payment)) if payment else ("", "")
+        yield steps(gathered.rows, state, failure, verified_in(gathered.rows, gathered.arrivals))
+        choices = [_choice(each, gathered.total - place) for place, each in enumerate(gathered.payments)]
+        # The newest stands for whichever is the latest; before there is one, the place is kept.
+        _, latest = choices[0] if choices else ("", "No payment yet")
+        options = ((LATEST, latest), *choices[1:])
+        field = views.Field("payment", "Payment looked at", gathered.chosen, "select", options)
+        yield views.Form("choice", "Which payment", (field,), follow=True)
 
     def _on_follow(self, _on: str, values: Values) -> None:
-        chosen = values.get("payment", LATEST)
-        self._gathered.chosen = chosen if chosen in {each.id for each in self._gathered.payments} else LATEST
-        self._gathered.read()
-
-    def _choice(self) -> views.Form:
-        options = [
-            (each.id, f"{each.money or 'an amount'} at {clock_of(each.at)[11:]}, {short_id(each.id)}")
-            for each in self._gathered.payments
-        ]
-        latest = (LATEST, f"the latest: {options[0][1]}")
-        field = views.Field("payment", "Payment looked at", self._gathered.chosen, "select", (latest, *options))
-        return views.Form("choice", "Which payment", (field,), follow=True)
+        self._gathered.choose(values.get("payment", LATEST))
 
 
+def _choice(payment: wire.Payment, number: int) -> tuple[str, str]:
+    """A payment by its number, the newest the highest: `3: K150.00 Monstera, 08:00:00, succeeded`."""
+    what = f"{money_of(payment)} {shortened(payment.description or '', _CHOICE_DESCRIBED)}".strip()
+    return payment.id, f"{number}: {what}, {clock_text(payment.created * 1000)}, {STATES[payment.state][2:]}"
+
+
+_CHOICE_DESCRIBED = 16
 _SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
-_SIGNS: Mapping[str, str] = {"succeeded": "✓ ", "canceled": "✗ ", "expired": "✗ "}
 
 
 class ProgressSection(DeskSection):
@@ -279,16 +299,14 @@ class ProgressSection(DeskSection):
     id, title, tab = "progress", "Progress", views.ALWAYS
 
     def _items(self) -> Iterator[views.Item]:
-        payment = self._gathered.payment
-        sign = "✗ " if payment.failure else _SIGNS.get(payment.status, "")
-        facts = {
-            "Payment": payment.id,
-            "Amount": payment.money,
-            "Status": f"{sign}{payment.status.replace('_', ' ')}" if payment.status else "",
-            "Failed for": payment.failure.replace("_", " "),
-            "Number": payment.phone,
-        }
-        if payment.id:
+        if payment := self._gathered.payment:
+            facts = {
+                "Payment": payment.id,
+                "Amount": money_of(payment),
+                "Status": STATES[payment.state],
+                "Failed for": why(payment),
+                "Number": payment.phone,
+            }
             yield views.Facts(tuple((name, value) for name, value in facts.items() if value), ("Status",))
         yield timeline(self._gathered.rows)
         yield views.Actions("Clock", tuple(views.Action("wait", label, span) for span, label in _SPANS))

@@ -11,13 +11,24 @@ import httpx
 from workbench.calls import error_from
 from workbench.domain.masking import mask
 from workbench.domain.phones import mask_phone
+from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.trace_rows import call_of
 from workbench.errors import ApiError, PaymentDeclined, ServiceUnreachable, WorkbenchError
 from workbench.lab.desk import draft
 from workbench.lab.desk.draft import CHARGE, INTENT, MADE_ID, DraftRequest
-from workbench.lab.desk.gathered import DeskSection, Gathered, Rows, TraceRow, news, object_in, pretty, short_path
+from workbench.lab.desk.gathered import (
+    DeskSection,
+    Gathered,
+    Rows,
+    TraceRow,
+    money_of,
+    news,
+    object_in,
+    pretty,
+    short_path,
+)
 from workbench.lab.desk.progress_section import verified_in
-from workbench.lab.sections import BoardSection, Message, Values
+from workbench.lab.sections import STATES, BoardSection, Message, Values
 from workbench.lab.views import ALWAYS, BAD, GOOD, WARN, Action, Code, Facts, Field, Fold, Form, Item, Note
 from workbench.session import Session
 
@@ -100,6 +111,7 @@ _KEY = "idempotency_key"
 _MAX_KEY = 255
 _FOLLOWS = "Follows the form. What you write here is sent as it stands."
 _WRITTEN = "Written by hand: sent as it stands. Typing in the form replaces it."
+_NO_PROMPT = "no phone shows a prompt yet. Let time pass to see what comes of it."
 _FORM, _JSON = "form", "json"
 
 
@@ -308,17 +320,15 @@ class RequestSection(DeskSection):
         gathered, payment = self._gathered, self._gathered.payment
         if was_replayed(self.calls):
             return Message("The service returned its earlier response: nothing was done a second time.")
-        if not payment.id:
+        if payment is None:
             return Message("Sent.")
-        if payment.status in ("requires_action", "pending"):
+        if payment.state == "waiting":
             number = mask_phone(gathered.numbers.get(payment.id, ""))
-            if any(row["kind"] == "screen" for row in gathered.rows):
-                then = "its handset shows the prompt. Type the PIN there; it is 1234."
-            else:
-                then = "no handset shows a prompt yet. Let time pass to see what comes of it."
-            return Message(f"{payment.money} asked of {number}: {then}")
+            has_prompt = any(row["kind"] == "screen" for row in gathered.rows)
+            then = f"the phone shows the prompt. Enter {SANDBOX_PIN}." if has_prompt else _NO_PROMPT
+            return Message(f"{money_of(payment)} asked of {number}: {then}")
         ended = news(payment, is_verified=bool(verified_in(gathered.rows, gathered.arrivals)))
-        return ended or Message(f"{payment.money}: {payment.status.replace('_', ' ') or 'sent'}.")
+        return ended or Message(f"{money_of(payment)}: {STATES[payment.state][2:]}.")
 
     def _renew(self, key: str) -> None:
         """Another key for the next payment, once this one has come to something."""

@@ -179,6 +179,9 @@ class Board extends Forms {
     const sign = SIGNS[tone] ? h("span", { class: "wb-sign", "aria-hidden": "true" }, SIGNS[tone], " ") : "";
     this.status.className = `wb-status wb-${tone}`;
     this.status.replaceChildren(sign, text);
+    // One that is longer than its place is scrolled, by the keyboard too.
+    if (this.status.scrollHeight > this.status.clientHeight + 1) this.status.tabIndex = 0;
+    else this.status.removeAttribute("tabindex");
   }
 
   reveal({ label, secret }) {

@@ -6,7 +6,7 @@ const RING_MS = 6000;
 const SURE_MS = 5000;
 const MOST_DIGITS = 12;
 const NO_ANSWER =
-  "No answer from the kernel. If it is busy, this is done when it is free; if it was restarted, run the cells again.";
+  "No answer from the kernel. While it is busy, wait; if it was restarted, run the cells again.";
 const IS_OFF = "Run the first cells to switch it on. A running cell must finish first.";
 const LETTERS = { 2: "abc", 3: "def", 4: "ghi", 5: "jkl", 6: "mno", 7: "pqrs", 8: "tuv", 9: "wxyz" };
 const RECEIVER =
@@ -118,8 +118,8 @@ class Handset {
       h("div", { class: "wb-calls" }, this.green, this.bell, this.red), this.keys);
     // Off, until a kernel has answered.
     this.body.inert = true;
-    this.root = h("section", { class: "wb wb-phone wb-off" }, this.body, this.says,
-      h("p", { class: "wb-help" }, "Type digits; Enter sends, Escape twice cancels. Every PIN is 1234."));
+    const help = h("p", { class: "wb-help" }, "Type digits; Enter sends, Escape twice cancels. Every PIN is 1234.");
+    this.root = h("section", { class: "wb wb-phone wb-off" }, this.body, h("div", { class: "wb-foot" }, this.says, help));
     this.root.addEventListener("keydown", (event) => this.keydown(event));
     // What is pressed here is not meant for the notebook around it.
     for (const kind of ["keyup", "keypress"]) this.root.addEventListener(kind, (event) => event.stopPropagation());
@@ -169,7 +169,7 @@ class Handset {
     if (!this.inbox) this.unread += came.length;
     // The screen tells of the newest itself, unless something else is on it.
     const words = came.length && (view.waiting || this.inbox) ? [`New message from ${came.at(-1).from}.`] : [];
-    if (prompt) words.push("A prompt waits for an answer.");
+    if (prompt) words.push("A prompt waits. Type 1234 and press Send.");
     return { prompt, words: words.join(" ") };
   }
 

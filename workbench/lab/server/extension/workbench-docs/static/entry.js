@@ -15,6 +15,11 @@
     .jp-RenderedSVG img { max-width: 100%; height: auto; }
     .workbench-handset:has(.jp-OutputArea .wb-phone) .workbench-off { display: none; }
     .workbench-handset:has(.workbench-off > *):not(:has(.jp-OutputArea .wb-phone)) .jp-OutputArea { display: none; }
+    .workbench-handset.workbench-away > :not(.workbench-whose) { display: none; }
+    .workbench-handset:not(.workbench-away) > .workbench-whose { display: none; }
+    .workbench-whose { max-width: 22em; margin: 24px auto; padding-inline: 12px; color: var(--jp-ui-font-color1);
+      font: var(--jp-content-font-size1) / 1.5 var(--jp-ui-font-family); }
+    .workbench-whose button { min-height: 44px; }
     body[data-jp-theme-light="true"] .jp-RenderedSVG img { color-scheme: light; }
     body[data-jp-theme-light="false"] .jp-RenderedSVG img { color-scheme: dark; }`;
   const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><path class="jp-icon3"
@@ -74,6 +79,34 @@
       view.disposed.connect(close);
     }
 
+    // Beside another notebook it is nobody's phone: whose it is, stands in its place. In a tab over its own notebook,
+    // which then is not to be seen, it stays.
+    function followNotebooks(shell, view, notebook) {
+      const go = document.createElement("button");
+      go.className = "jp-mod-styled";
+      go.onclick = () => shell.activateById(notebook.id);
+      const whose = Object.assign(document.createElement("div"), { className: "workbench-whose" });
+      const line = document.createElement("p");
+      whose.append(line, go);
+      view.node.append(whose);
+      let front = notebook;
+      const look = () => {
+        const current = shell.currentWidget;
+        if (current?.context && current.content?.widgets) front = current;
+        const name = notebook.title.label;
+        line.textContent = `This is the phone of ${name}. Another notebook shows its phone below the cell that uses it.`;
+        go.textContent = `Go to ${name}`;
+        view.toggleClass("workbench-away", front !== notebook && !front.isDisposed && !notebook.isVisible);
+      };
+      look();
+      shell.layoutModified.connect(look);
+      shell.currentChanged.connect(look);
+      view.disposed.connect(() => {
+        shell.layoutModified.disconnect(look);
+        shell.currentChanged.disconnect(look);
+      });
+    }
+
     // Made before the notebook knew its kernel, as after a reload of the page, a copy of the cell's output waits for its
     // widgets for good: it is made again once they are known.
     async function copyAgain(view, { content, sessionContext }) {
@@ -98,6 +131,7 @@
         // Only the server of `workbench lab` has the handset's two files.
         if (coreutils.PageConfig.getOption("workbenchHandset")) showSwitchedOff(view);
         copyAgain(view, notebook);
+        followNotebooks(shell, view, notebook);
         const isNarrow = window.matchMedia("(max-width: 640px)").matches;
         if (isNarrow) shell.add(panel, "main", { mode: "tab-after", ref: notebook.id, activate: false });
       }
