@@ -194,10 +194,10 @@ REFUSED: list[tuple[str, str, str, dict[str, str]]] = [
     ("keys", "roll", "key_none", {}),
     ("keys", "create", "new", {"kind": "golden"}),
     ("events", "replay_event", "evt_none", {}),
-    ("events", "search", "filter", {"since": "yesterday"}),
+    ("events", "search", "filter", {"created_since": "yesterday"}),
     ("events", "search", "filter", {"type": "charge.sold"}),
     ("deliveries", "replay", "del_none", {}),
-    ("deliveries", "show", "filter", {"status": "lost"}),
+    ("deliveries", "search", "filter", {"status": "lost"}),
     *(("clock", "move", "span", {"count": count, "unit": unit})
       for count, unit in (("-1", "days"), ("many", "days"), ("NaN", "days"), ("1", "years"), ("99999", "days"))),
     *(("operators", "start", "outage", {"provider": provider, "minutes": minutes})
@@ -214,7 +214,7 @@ def test_what_cannot_be_done_is_said(page: Browser):
 
 def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
     first = pay(bench, "+260961234567")
-    bench.clock.advance(hours=2)
+    bench.clock.advance(days=1)
     second = pay(bench, "+260964738451")  # digits that stand in no moment of this world
     page.show("events")
     assert "found" in page.press("events", "search", "filter", search=first)["text"]
@@ -223,15 +223,14 @@ def test_events_are_filtered_and_searched(bench: Workbench, page: Browser):
     assert set(page.cells("events", 2)) == {f"{second[:9]}…"}
     page.press("events", "search", "filter", search="4738451", type="charge.*")
     assert page.cells("events", 1) == ["charge.succeeded"]
-    assert 'search="4738451"' in page.code
     lusaka = bench.clock.now.astimezone(LUSAKA)
-    page.press("events", "search", "filter", since=lusaka.strftime("%Y-%m-%d %H:%M"))
+    page.press("events", "search", "filter", created_since=lusaka.strftime("%Y-%m-%d"))
     shown = " ".join(page.cells("events", 2))
     assert (first[:9] in shown, second[:9] in shown) == (False, True)
-    # A moment that the service does not take is said beside its field; the rest of the filter holds.
-    for since in ("2026-13", "9999-12-31", "0001-01-01", "2101-01-01"):
-        said = page.press("events", "search", "filter", since=since, search=second)
-        assert (said["tone"], said["text"][:18]) == ("bad", "A moment in Lusaka")
+    # A day that there is not is said beside its field; the rest of the filter holds.
+    for day in ("2026-13", "9999-12-31", "0202-01-05", "2101-01-01"):
+        said = page.press("events", "search", "filter", created_since=day, search=second)
+        assert (said["tone"], said["text"][:5]) == ("bad", "A day")
         assert said["text"] == page.section("events")["items"][0]["fields"][2]["error"]
         assert page.rows("events")
     page.press("events", "clear")
@@ -288,8 +287,8 @@ def test_dead_letters_are_told_of_and_sent_again(bench: Workbench, page: Browser
     bench.clock.advance(days=4)
     page.show("deliveries")
     page.press("deliveries", "follow", "filter", status=DEAD_LETTER)
-    mine = [row for row in page.rows("deliveries") if row["cells"][1].endswith(DEAF.removeprefix("http://"))]
-    assert [row["cells"][2] for row in mine] == ["✗ dead letter, 10 attempts"] * 3
+    mine = [row for row in page.rows("deliveries") if row["cells"][3] == DEAF.removeprefix("http://")]
+    assert [row["cells"][2::2] for row in mine] == [["✗ dead letter", "10 attempts"]] * 3
     assert [each["do"] for each in mine[0]["actions"]] == ["replay"]
     page.press("deliveries", "follow", "filter", status="delivered")
     assert page.rows("deliveries")
@@ -301,8 +300,8 @@ def test_dead_letters_are_told_of_and_sent_again(bench: Workbench, page: Browser
     assert "refused" in grid["rows"][0]["cells"][4]
     assert "dead letter" in last["text"]
     assert page.press("deliveries", "replay", mine[0]["id"])["tone"] == "warn"
-    page.press("deliveries", "show", "filter", status="pending")
-    assert any("next in" in row["cells"][2] for row in page.rows("deliveries"))
+    assert "found" in page.press("deliveries", "search", "filter", status="pending")["text"]
+    assert any("next in" in row["cells"][4] for row in page.rows("deliveries"))
     bench.client.webhook_endpoints.update(endpoint, url=bench.receiver_url)
     page.press("deliveries", "replay_all")
     assert re.fullmatch(r"\d+ dead letters sent again\.", page.said["text"])  # others' too, where it is shared
@@ -349,7 +348,8 @@ def test_an_outage_begins_and_ends(bench: Workbench, page: Browser):
 
 def test_money_that_came_late_is_settled(bench: Workbench, page: Browser):
     def late() -> list[dict[str, Any]]:
-        return next(each for each in page.show("suspense")["items"] if each["kind"] == "grid")["rows"]
+        page.show("suspense")
+        return page.grid("suspense").get("rows", [])
 
     def waits() -> str:
         return str(dict(page.section("menu")["items"][0]["choices"])["suspense"])
@@ -362,16 +362,18 @@ def test_money_that_came_late_is_settled(bench: Workbench, page: Browser):
     for place, (how, status) in enumerate((("credit", "✓ credited"), ("return", "↩ returned"))):
         row = late()[place]
         assert waits() == f"Suspense ({2 - place})"
-        assert (row["cells"][1:3], row["cells"][5]) == (["K87.35", "+26096••••010"], "◷ waiting")
-        pressed = next(each for each in row["actions"] if how in each["on"])
+        assert row["cells"][1:4] == ["K87.35", "◷ waiting", "+26096••••010"]
+        page.press("suspense", "unfold", row["id"])
+        pressed = next(each for each in page.within("suspense", "actions")[0]["actions"] if how in each["on"])
         assert pressed["confirm"]
         said = page.press("suspense", "settle", pressed["on"])
         assert f'bench.operator.settle("{row["id"]}", "{how}")' in page.code
         assert said["text"] == f"K87.35 was {status[2:]}."
-        assert (late()[place]["cells"][5], len(late()[place]["actions"])) == (status, 1)
+        assert (late()[place]["cells"][2], page.drawer("suspense")["status"]) == (status, status)
+        (leads,) = page.within("suspense", "actions")[0]["actions"]
     assert (len(late()), waits()) == (before + 2, "Suspense")
-    page.press("suspense", "go", late()[0]["actions"][0]["on"])
-    assert page.drawer("payments")["id"] == late()[0]["cells"][4]
+    page.press("suspense", "go", leads["on"])
+    assert page.drawer("payments")["id"] == late()[1]["cells"][0]
 
 
 def test_payments_are_found_filtered_counted_and_turned():
@@ -470,14 +472,16 @@ def test_the_drawer_of_a_payment_holds_all_there_is_of_it(bench: Workbench, page
     drawer = page.drawer("payments")
     assert (drawer["id"], drawer["title"], drawer["status"]) == (intent, "K150.00", "✓ succeeded")
     (timeline,) = page.within("payments", "grid")
-    said = " ".join(each["cells"][1] for each in timeline["rows"])
+    said = " ".join(each["cells"][0] for each in timeline["rows"])
     for sign in ("→ POST /v1/payment_intents", "☎ MTN MoMo", "≡ K150.00 received", "✉ charge.succeeded"):
         assert sign in said
-    assert all(each["hovers"][0].endswith("UTC") for each in timeline["rows"])
+    assert all(each["hovers"][2].endswith("UTC") for each in timeline["rows"])
     page.press("payments", "tab", "ledger")
-    (ledger,) = page.within("payments", "grid")
-    sides = [[Decimal(row["cells"][place][1:] or 0) for row in ledger["rows"]] for place in (2, 3)]
-    assert sum(sides[0]) == sum(sides[1]) >= Decimal("150.00")
+    entries = page.within("payments", "grid")
+    assert entries[0]["caption"].startswith("K150.00 received through mtn, 20")
+    for entry in entries:
+        debits, credits_ = (sum(Decimal(row["cells"][side][1:] or 0) for row in entry["rows"]) for side in (1, 2))
+        assert debits == credits_ > 0
     page.press("payments", "tab", "webhooks")
     (sent,) = page.within("payments", "grid")
     ours = [row for row in sent["rows"] if bench.receiver_url.partition("://")[2] in row["cells"][0]]

@@ -21,7 +21,7 @@ class Pieces {
     this.view = {};
     this.filled = new WeakMap(); // node → the pieces in it: their data, as text too, and their nodes
     this.open = new Map(); // path of what unfolds in a table → whether it is open
-    this.closers = []; // what ends the widgets in their places
+    this.hosted = new Map(); // the place of another widget → what ends it there
   }
 
   // The pieces of a node. One whose data are the same is left alone; one of the same kind is brought up to date
@@ -307,18 +307,23 @@ class Pieces {
 
   async host(node, id, otherwise) {
     let view = null;
-    let isOver = false;
-    this.closers.push(() => {
-      isOver = true;
-      view?.remove();
-    });
+    this.hosted.set(node, () => view?.remove());
     try {
       const manager = this.model.widget_manager;
       view = await manager.create_view(await manager.get_model(id), {});
-      if (isOver) view.remove();
-      else node.replaceChildren(view.el);
+      if (this.hosted.has(node)) node.replaceChildren(view.el);
+      else view.remove();
     } catch {
       otherwise();
+    }
+  }
+
+  // Ends the widgets whose places are gone: else each that was ever looked at would be drawn on and on.
+  dismiss(isGone) {
+    for (const [node, ends] of this.hosted) {
+      if (!isGone(node)) continue;
+      this.hosted.delete(node);
+      ends();
     }
   }
 }
