@@ -134,7 +134,7 @@ def test_a_key_is_made_rolled_and_revoked(bench: Workbench, page: Browser):
     page.press("keys", "roll", made["id"])
     rolled = page.sent[-1]["reveal"]["secret"]
     assert bench.client_with(rolled).api_keys.list().data
-    assert page.row("keys", lambda row: row["id"] == made["id"])["cells"][3] == "rolled"
+    assert page.row("keys", lambda row: row["id"] == made["id"])["cells"][3] == "↻ rolled"
     newest = page.row("keys", lambda row: row["cells"][0].endswith(rolled[-4:]))
     page.press("keys", "revoke", newest["id"])
     assert "ended" in page.said["text"]
@@ -149,7 +149,7 @@ def test_the_key_of_the_bench_is_taken_over_when_it_is_rolled(kind: str):
         page, looking = Browser(bench.dashboard()), bench.looking()
         page.show("keys")
         own = page.row("keys", lambda row: row["cells"][1] == kind)
-        assert "this bench" in own["cells"][3]
+        assert "this bench" in own["cells"][4]
         assert "roll it instead" in own["actions"][1]["off"]
         before = str(bench.secret_key), str(bench.publishable_key)
         assert page.press("keys", "revoke", own["id"])["tone"] == "bad"
@@ -159,7 +159,7 @@ def test_the_key_of_the_bench_is_taken_over_when_it_is_rolled(kind: str):
         assert set(after) - set(before) == {page.sent[-1]["reveal"]["secret"]}
         pay(bench)
         assert looking.events.list().data
-        assert "this bench" in page.rows("keys")[0]["cells"][3]
+        assert "this bench" in page.rows("keys")[0]["cells"][4]
 
 
 def test_an_endpoint_is_added_paused_changed_and_deleted(bench: Workbench, page: Browser):
@@ -168,15 +168,15 @@ def test_an_endpoint_is_added_paused_changed_and_deleted(bench: Workbench, page:
     secret = page.sent[-1]["reveal"]["secret"]
     assert secret.startswith("whsec_")
     row = page.rows("endpoints")[0]
-    assert row["cells"] == [DEAF, "charge.*, refund.failed", "enabled", "whsec_••••"]
+    assert row["cells"] == [DEAF, "charge.*, refund.failed", "✓ enabled", "whsec_••••"]
     page.press("endpoints", "pause", row["id"])
-    assert page.cells("endpoints", 2)[0] == "paused"
+    assert page.cells("endpoints", 2)[0] == "⏸ paused"
     assert bench.client.webhook_endpoints.retrieve(row["id"]).status == "disabled"
     assert "status=" in page.code
     page.press("endpoints", "enable", row["id"])
     page.press("endpoints", "save", row["id"], url=f"{DEAF}/2", events="*")
-    assert page.rows("endpoints")[0]["cells"][:3] == [f"{DEAF}/2", "*", "enabled"]
-    for faults, status in (("yes", "enabled, duplicate"), ("", "enabled")):
+    assert page.rows("endpoints")[0]["cells"][:3] == [f"{DEAF}/2", "*", "✓ enabled"]
+    for faults, status in (("yes", "✓ enabled, duplicate"), ("", "✓ enabled")):
         page.press("endpoints", "misbehave", row["id"], duplicate=faults, out_of_order="")
         assert page.cells("endpoints", 2)[0] == status
     page.press("endpoints", "roll", row["id"])

@@ -225,8 +225,9 @@ class FoundSection(FilteredSection, Generic[T]):
         writer = csv.writer(text)
         writer.writerow(self.columns)
         count = 0
-        for count, row in enumerate(self._every(), start=1):
+        for row in self._every():
             writer.writerow(map(_plain, self.columns, self._line(row)))
+            count += 1
         return Message(f"{counted(count, self.noun)} in {name}.", download=Download(name, text.getvalue()))
 
     def _every(self) -> Iterator[T]:

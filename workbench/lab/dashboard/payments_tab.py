@@ -7,7 +7,6 @@ from typing import Any, Final
 from workbench.domain import wire
 from workbench.domain.ledger import DEBIT, WAITING
 from workbench.domain.masking import mask
-from workbench.domain.moments import milliseconds_in
 from workbench.domain.money import ISO_4217, ZMW, Money, money_text
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import EVERY_OPERATOR
@@ -17,11 +16,11 @@ from workbench.lab import views
 from workbench.lab.board import Board
 from workbench.lab.dashboard.found import OF_TIME, FoundSection, Opens, timed
 from workbench.lab.dashboard.webhooks_tab import Replays, attempted
-from workbench.lab.sections import Message, Values, counted, utc, when
+from workbench.lab.sections import Message, Values, counted, when
 from workbench.lab.trace_board import payment_board
 from workbench.render import Widget, indented
 from workbench.trace import rows_of
-from workbench.trace.diagram import SequenceDiagram, short
+from workbench.trace.diagram import SequenceDiagram, short, step_of
 
 NAMES: Final = {each.id: each.name for each in EVERY_OPERATOR.values()}
 _STATUSES: Final = {
@@ -116,27 +115,28 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
 
     def _timeline(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
         rows = []
-        for row in details.trace:
-            at_s = milliseconds_in(row.at, param="at") // 1000
-            name = call_of(_as_dict(row)).response.headers.get("Request-Id", "") if row.kind == CALL else ""
+        for row in rows_of(details.trace):
+            step = step_of(row)
+            name = call_of(row).response.headers.get("Request-Id", "") if step.kind == CALL else ""
             leads = (views.Action("go", "Request", f"requests {name}"),) if name else ()
             # The day is said where it is another than that of the payment.
-            at = when(at_s).removeprefix(when(details.payment.created)[:_DAY]).strip()
-            said = f"{_SIGNS.get(row.kind, '')} {short(row.what, _WIDEST)}"
-            rows.append(views.Row(str(row.seq), (said, row.result, at), leads, hovers=("", "", utc(at_s))))
+            at = step.at.removeprefix(when(details.payment.created)[:_DAY]).strip()
+            said = f"{_SIGNS[step.kind]} {short(row['what'], _WIDEST)}"
+            result = f"{'✗ ' * step.is_bad}{row['result']}"
+            rows.append(views.Row(str(row["seq"]), (said, result, at), leads, hovers=("", "", step.utc)))
         columns = views.headings("What", "Result", "Lusaka")
         yield views.Grid(f"{len(rows)} steps, oldest first", columns, tuple(rows))
 
     def _ledger(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
         columns = views.headings("Account", "Debit", "Credit", numeric=("Debit", "Credit"))
-        for row in (each for each in details.trace if each.kind == ENTRY):
+        entries = [row for row in rows_of(details.trace) if row["kind"] == ENTRY]
+        for row in entries:
             rows = []
-            for place, (side, account, minor, currency) in enumerate(entry_of(_as_dict(row)).postings):
+            for place, (side, account, minor, currency) in enumerate(entry_of(row).postings):
                 amount = money_text(minor, currency)
                 rows.append(views.Row(f"{place}", (account, *((amount, "") if side == DEBIT else ("", amount)))))
-            at = when(milliseconds_in(row.at, param="at") // 1000)
-            yield views.Grid(f"{row.what}, {at}", columns, tuple(rows))
-        if not any(each.kind == ENTRY for each in details.trace):
+            yield views.Grid(f"{row['what']}, {step_of(row).at}", columns, tuple(rows))
+        if not entries:
             yield views.Note("No money has moved.")
 
     def _webhooks(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
@@ -281,7 +281,3 @@ def _minor(text: str) -> str:
     if not minor.is_finite() or minor != int(minor) or not 0 <= minor < _LARGEST_MINOR:
         raise ValueError(_NO_AMOUNT)
     return str(int(minor))
-
-
-def _as_dict(row: wire.TraceRow) -> dict[str, object]:
-    return {"detail": row.detail}

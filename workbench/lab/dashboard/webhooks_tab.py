@@ -222,7 +222,7 @@ class DeliveriesSection(ListedSection[wire.Delivery], Replays):
 
 
 _ENDPOINTS: Final = "/v1/webhook_endpoints"
-_STATUS_TEXTS: Final = {ENABLED: "enabled", DISABLED: "paused"}
+_STATUS_TEXTS: Final = {ENABLED: "✓ enabled", DISABLED: "⏸ paused"}
 _HINT: Final = "* for all, or types and families, separated by commas: charge.*, refund.failed"
 _FAULT_LABELS: Final = {"duplicate": "Deliver everything twice", "out_of_order": "Deliver out of order"}
 _HAND_OVER: Final = "bench.receiver.secrets.append({}.secret)"
@@ -247,7 +247,7 @@ class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
     def _items(self) -> Iterator[views.Item]:
         faults = {each.id: each.faults for each in self._session.untraced.delivery_faults()}
         rows = tuple(self._row(each, faults.get(each.id, [])) for each in self._rows())
-        columns = views.headings("URL", "Events", "Status", "Signing secret")
+        columns = views.headings("URL", "Events", "Status", "Signing secret", pills=("Status",))
         yield views.Grid("Endpoints", columns, rows, "None: events go nowhere.")
         yield from (*self._buttons("Endpoints"), _NEW)
 

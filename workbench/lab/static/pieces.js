@@ -65,7 +65,7 @@ class Pieces {
 
   draw_facts(facts) {
     const shown = ([name, value]) => (facts.pills?.includes(name) ? pill(value) : value);
-    return h("dl", { class: "wb-facts" }, facts.pairs.map((pair) => [h("dt", {}, pair[0]), h("dd", {}, shown(pair))]));
+    return h("dl", { class: "wb-facts" }, facts.pairs.map((pair) => h("div", {}, h("dt", {}, pair[0]), h("dd", {}, shown(pair)))));
   }
 
   draw_grid(grid, part, path) {
@@ -90,7 +90,7 @@ class Pieces {
       const heading = grid.headings[place];
       const named = place ? { role: "cell" } : { role: "rowheader", scope: "row" };
       const more = { "data-label": heading?.text, class: heading?.numeric ? "wb-number" : null, title: row.hovers?.[place] || null };
-      const shown = heading?.pill && text ? pill(text) : text;
+      const shown = heading?.pill && text ? pill(text) : breakable(text);
       return h(place ? "td" : "th", { ...named, ...more }, !place && grid.opens ? this.opener(row, grid, part, path, shown) : shown);
     });
     const beneath = row.more?.length ? h("tr", { class: "wb-more", role: "row" }) : null;
@@ -107,7 +107,7 @@ class Pieces {
 
   // The button that a row is: it lies over the whole row.
   opener(row, grid, part, path, shown) {
-    const action = { do: grid.opens, on: row.id, label: shown, expanded: row.id === grid.opened ? "yes" : "no" };
+    const action = { do: grid.opens, on: row.id, label: row.cells[0], expanded: row.id === grid.opened ? "yes" : "no" };
     const node = this.button(action, part, path);
     node.className = "wb-open";
     node.dataset.row = row.id;
@@ -156,7 +156,13 @@ class Pieces {
       if (id === menu.chosen) node.setAttribute("aria-current", "page");
       return h("li", {}, node);
     });
-    return h("nav", { class: "wb-menu", "aria-label": menu.label }, h("ul", { class: "wb-tablist" }, choices));
+    const list = h("ul", { class: "wb-tablist" }, choices);
+    // Where it is narrow the choices stand in one row that scrolls.
+    requestAnimationFrame(() => {
+      const current = list.querySelector("[aria-current]");
+      if (current && list.scrollWidth > list.clientWidth) list.scrollLeft = current.offsetLeft - list.offsetLeft - 40;
+    });
+    return h("nav", { class: "wb-menu", "aria-label": menu.label }, list);
   }
 
   draw_split(split, part, path) {
@@ -188,7 +194,7 @@ class Pieces {
 
   drawer(drawer, part, path) {
     const id = `${this.prefix}-drawer-${part}`;
-    const title = h("h5", { id, tabindex: "-1" }, drawer.title);
+    const title = h("h5", { id, tabindex: "-1" }, breakable(drawer.title));
     const copy = h("button", { type: "button", class: "wb-button", "data-key": `${path}/copy`, "aria-label": `Copy ${drawer.id}` }, "Copy");
     copy.addEventListener("click", async () => {
       await copied(drawer.id);

@@ -117,7 +117,9 @@ class Sequences extends Pieces {
     const middle = (left + right) / 2;
     const percent = (part) => `${(part * 100).toFixed(2)}%`;
     // A text may be longer than its arrow, and never leaves the diagram.
-    const label = h("span", { class: "wb-says", style: `left: ${percent(middle)}; max-width: ${percent(2 * Math.min(middle, 1 - middle))}` }, isBad ? "✗ " : "", text);
+    const half = `${0.29 * (text.length + 2)}em`;
+    const place = `clamp(min(50%, ${half}), ${percent(middle)}, max(50%, 100% - ${half}))`;
+    const label = h("span", { class: "wb-says", style: `left: ${place}` }, isBad ? "✗ " : "", breakable(text));
     const line = h("span", { class: `wb-line ${to > from ? "wb-right" : "wb-left"}`, style: `left: ${percent(left)}; width: ${percent(right - left)}` });
     return h("span", { class: `wb-way${isBad ? " wb-wrong" : ""}` }, label, line, " ");
   }
