@@ -141,7 +141,7 @@ class Forms extends Sequences {
         "aria-label": about ? `${action.label}: ${about}` : null,
         "aria-expanded": action.expanded ? String(action.expanded === "yes") : null,
       },
-      breakable(action.label ?? ""),
+      action.label,
     );
     if (this.busy.has(key)) node.setAttribute("aria-busy", "true");
     const press = () => this.press({ part, do: action.do, on: action.on ?? "" }, values, key);

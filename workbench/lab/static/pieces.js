@@ -90,7 +90,7 @@ class Pieces {
       const heading = grid.headings[place];
       const named = place ? { role: "cell" } : { role: "rowheader", scope: "row" };
       const more = { "data-label": heading?.text, class: heading?.numeric ? "wb-number" : null, title: row.hovers?.[place] || null };
-      const shown = heading?.pill && text ? pill(text) : breakable(text);
+      const shown = heading?.pill && text ? pill(text) : grid.opens ? text : breakable(text);
       return h(place ? "td" : "th", { ...named, ...more }, !place && grid.opens ? this.opener(row, grid, part, path, shown) : shown);
     });
     const beneath = row.more?.length ? h("tr", { class: "wb-more", role: "row" }) : null;
@@ -107,8 +107,9 @@ class Pieces {
 
   // The button that a row is: it lies over the whole row.
   opener(row, grid, part, path, shown) {
-    const action = { do: grid.opens, on: row.id, label: row.cells[0], expanded: row.id === grid.opened ? "yes" : "no" };
+    const action = { do: grid.opens, on: row.id, label: "", expanded: row.id === grid.opened ? "yes" : "no" };
     const node = this.button(action, part, path);
+    node.append(...breakable(shown));
     node.className = "wb-open";
     node.dataset.row = row.id;
     return node;
