@@ -19,6 +19,8 @@ _NEXT: Final = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
 """A link to another notebook, whose page stands beside this one."""
 _IMAGE: Final = re.compile(r'(<img\b[^>]*? src=)"(?!\w+:)([^"]+)"')
 _HEADING: Final = re.compile(r'<h([1-3]) id="([^"]+)">(.+?)<a class="anchor-link"', re.DOTALL)
+_DRAWN: Final = frozenset("svg title desc style rect circle line polyline polygon text".split())
+_ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^>]+>")
 
 
@@ -41,7 +43,7 @@ def write_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None
         extra_loaders=[PackageLoader("workbench")],
         template_file="notebook.html.j2",
         preprocessors=[_with_folds],
-        filters={"headings": headings},
+        filters={"headings": headings, "only_drawn": _only_drawn},
     )
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
     # A heading without words, as the corner of a DataFrame has it, is none.
@@ -56,6 +58,11 @@ def _embedded(folder: Path, source: str) -> str:
     if not kind.startswith("image/") or not file.is_file():
         return source
     return f"data:{kind};base64,{b64encode(file.read_bytes()).decode()}"
+
+
+def _only_drawn(svg: str) -> bool:
+    """Whether a picture is one of the workbench's: it holds shapes and text for both schemes, and nothing that acts."""
+    return 'class="wb-drawn"' in svg and {*re.findall(r"<(\w+)", svg)} <= _DRAWN and not _ACTS.search(svg)
 
 
 def headings(html: str) -> list[Heading]:
