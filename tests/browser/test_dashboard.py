@@ -92,7 +92,8 @@ def test_what_is_pressed_keeps_the_focus_and_what_cannot_be_undone_asks_first(la
     board.get_by_role("button", name="Yes, replay all dead letters").click()
     said(board, "3 dead letters sent again.")
     go(board, "Events")
-    keys, search, since = lab.page.keyboard, board.get_by_label(re.compile("^Id, reference")), board.get_by_label("From")
+    keys, since = lab.page.keyboard, board.get_by_label("From")
+    search = board.get_by_label(re.compile("^Id, reference"))
     details = board.locator(".wb-open")
     lab.reach(search)
     keys.type("1222")
@@ -167,6 +168,26 @@ def test_a_payment_is_opened_refunded_and_followed_to_its_request(lab: "Lab", bo
     go(board, "Events")
     go(board, "Payments")
     expect(board.get_by_label("Operator")).to_have_value("mtn")
+
+
+def test_the_trace_in_a_drawer_is_that_payments_and_is_drawn_for_as_long_as_it_is_looked_at(
+    lab: "Lab", board: "Locator"
+):
+    rows, drawer = board.locator(".wb-opens .wb-open"), board.get_by_role("complementary").first
+    diagram = board.get_by_role("group", name="Sequence diagram")
+    rows.last.click()
+    for _ in range(3):
+        drawer.get_by_role("button", name="Trace", exact=True).click()
+        expect(diagram).to_contain_text("/confirm")
+        drawer.get_by_role("button", name="JSON", exact=True).click()
+        expect(diagram).to_have_count(0)
+    assert lab.run("len(bench.watchers._callbacks)") == "1"
+    drawer.get_by_role("button", name="Trace", exact=True).click()
+    diagram.get_by_role("button", name="/confirm").click()
+    payment = rows.last.get_attribute("data-row")
+    lab.run(f"pay.refunds.create(payment_intent={payment!r}, amount=Decimal('1.00'))")
+    expect(diagram).to_contain_text("POST /v1/refunds")
+    expect(diagram.get_by_role("button", name="/confirm")).to_have_attribute("aria-expanded", "true")
 
 
 def test_axe_finds_nothing_a_screen_reader_is_told_all_and_it_is_whole_where_it_is_narrow(lab: "Lab", board: "Locator"):

@@ -1,6 +1,7 @@
 """The merchant dashboard, pressed as a browser presses it: what it does, says and shows, through both doors."""
 
 import csv
+import io
 import json
 import re
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from workbench.domain.moments import LUSAKA
 from workbench.domain.webhooks import DEAD_LETTER
 from workbench.errors import ApiError, NotFound
 from workbench.lab.board import Board
-from workbench.lab.dashboard import Dashboard
+from workbench.lab.dashboard import Dashboard, found
 from workbench.lab.dashboard.settings_tab import ClockSection
 from workbench.lab.sections import SIZE
 
@@ -442,6 +443,64 @@ def test_payments_are_found_filtered_counted_and_turned():
         assert (page.show("payments") and page.rows("payments")) == []
 
 
+def test_days_and_amounts_are_exact_at_their_bounds_and_the_file_goes_over_pages(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(found, "_MOST_AT_ONCE", 7)
+    with Workbench(seed=7) as bench:
+        page = Browser(bench.dashboard())
+        # 08:00 in Lusaka, then the last moment of that day and the first of the next, several at each.
+        made: list[list[str]] = []
+        for wait_s in (0, 16 * 3600 - 1, 1):
+            bench.clock.advance(wait_s)
+            made.append([bench.client.payment_intents.create(amount=Decimal("87.35")).id for _ in range(10)])
+        odd = [bench.client.payment_intents.create(amount=Decimal(each)).id for each in ("87.34", "87.36")]
+
+        def listed(**values: str) -> list[str]:
+            page.press("payments", "follow", "filter", **values)
+            page.press("payments", "csv")
+            rows = [row["id"] for row in csv.DictReader(page.sent[-1]["download"]["text"].splitlines())]
+            assert rows == list(dict.fromkeys(rows)), "none twice"
+            assert len(rows) == page.total("payments")
+            assert rows[:SIZE] == [each["id"] for each in page.rows("payments")]
+            return rows
+
+        first_day, second_day = [*made[0], *made[1]], [*made[2], *odd]
+        assert listed(since="2026-01-05", until="2026-01-05") == first_day[::-1]
+        assert listed(since="2026-01-06", until="2026-01-06") == second_day[::-1]
+        assert listed(since="2026-01-05") == [*first_day, *second_day][::-1]
+        page.press("payments", "follow", "filter", since="2026-01-06", until="2026-01-05")
+        assert (page.total("payments"), page.grid("payments")["empty"]) == (0, "Nothing matches the filter.")
+        assert listed(min_minor="87.35", max_minor="87.35") == [*first_day, *made[2]][::-1]
+        assert listed(min_minor="87.36") == [odd[1]]
+        assert listed(max_minor="87.34") == [odd[0]]
+
+
+def test_a_payment_of_two_attempts_and_one_without_any_are_told_whole(bench: Workbench, page: Browser):
+    bare = bench.client.payment_intents.create(amount=Decimal("2.00"), description="<b>&</b>\n=1+1")
+    twice = bench.client.payment_intents.create(amount=Decimal("45.00"))
+    for phone in ("+260961234561", "+260961234562"):
+        bench.client.payment_intents.confirm(twice.id, phone=phone, provider="mtn")
+        handset = bench.phone(phone)
+        handset.cancel() if phone.endswith("1") else handset.enter_pin("1234")
+    page.press("payments", "follow", "filter", search=twice.id)
+    (row,) = page.rows("payments")
+    assert (row["cells"][1:3], row["cells"][4]) == (["K45.00", "✓ succeeded"], "+26096••••562 MTN MoMo")
+    page.press("payments", "unfold", twice.id)
+    said = [(each["cells"][0], each["cells"][1]) for each in page.within("payments", "grid")[0]["rows"]]
+    assert sum(what.endswith("/confirm") for what, _ in said) == 2
+    assert sum("Canceled" in what for what, _ in said) == 1
+    page.press("payments", "tab", "ledger")
+    assert [each["caption"][:28] for each in page.within("payments", "grid")] == ["K45.00 received through mtn,"]
+    page.press("payments", "follow", "filter", search=bare.id)
+    assert page.rows("payments")[0]["cells"][2:5] == ["○ not confirmed", "<b>&</b>␊=1+1", ""]
+    page.press("payments", "csv")
+    (line,) = csv.DictReader(io.StringIO(page.sent[-1]["download"]["text"], newline=""))
+    assert (line["description"], line["phone"], line["charge"]) == ("<b>&</b>\n=1+1", "", "")
+    page.press("payments", "unfold", bare.id)
+    page.press("payments", "tab", "ledger")
+    assert page.within("payments", "note")[0]["text"] == "No money has moved."
+    assert page.within("payments", "fold") == [], "there is nothing to refund"
+
+
 def test_another_merchants_payments_are_not_there(bench: Workbench):
     payment = pay(bench)
     key = {"Authorization": f"Bearer {bench.secret_key}"}
@@ -461,6 +520,7 @@ def test_a_formula_that_somebody_typed_is_none_in_the_file(bench: Workbench, pag
     assert row["description"] == f"'{typed}"
     page.press("payments", "follow", "filter", search="no such payment")
     assert page.press("payments", "csv")["text"].startswith("0 payments")
+    assert page.sent[-1]["download"]["text"].startswith("id,created_lusaka,amount,"), "columns, and no rows"
 
 
 def test_the_drawer_of_a_payment_holds_all_there_is_of_it(bench: Workbench, page: Browser):
