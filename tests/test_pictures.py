@@ -15,6 +15,7 @@ from workbench.domain.moments import span
 from workbench.domain.money import Money
 from workbench.domain.signatures import SCHEMES
 from workbench.pictures import Pictures
+from workbench.pictures.flow import MOST_ENTRIES
 from workbench.svg import Drawing
 
 NUMBER = "+260961234567"
@@ -187,6 +188,13 @@ def test_every_posting_of_a_payment_is_in_its_ledger_and_the_sides_are_equal(sho
     debits, credits_ = (part.split("K")[1] for part in sums.split(" = "))
     assert debits == credits_ == Money(sum(each.amount_minor for each in of_payment) // 2).plain
     assert sums in text
+
+
+def test_over_each_time_in_lusaka_stands_the_moment_in_utc(shop: Shop):
+    entries = [each for page in shop.bench.untraced.entries() for each in page]
+    hovers = [each.findtext(f"{SVG}title") for each in drawn(shop.bench.pictures.money_flow()).iter(f"{SVG}text")]
+    moments = [each.occurred_at[:19].replace("T", " ") for each in entries[-MOST_ENTRIES:]]
+    assert [each for each in hovers if each] == [f"{each} UTC" for each in moments]
 
 
 def test_every_posting_of_the_ledger_is_in_the_flow_of_money(shop: Shop):

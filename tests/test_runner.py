@@ -44,10 +44,11 @@ ASSERTS = {
 }
 HOLDS = "assert 1 + 1 == 2\nassert 'a' in 'abc'\nassert [1]\nprint([each for each in dir() if 'assert' in each])"
 SETUP = "from decimal import Decimal\nfrom workbench import Workbench, exercises\nbench = Workbench(seed=7)"
+ACTS = '<svg xmlns="http://www.w3.org/2000/svg" class="wb-drawn"><script>acts()</script></svg>'
 RAW = [
     f"{SETUP}\n%load_ext workbench",
     "%%http -o answer\nGET /v1/balance\nAuthorization: Bearer $bench.secret_key",
-    "assert answer.status_code == 200\nbench.trace.sequence",
+    f"from IPython.display import SVG\nassert answer.status_code == 200\ndisplay(SVG({ACTS!r}))\nbench.trace.sequence",
     "%%http\nPSOT /v1/balance",
     "print('went on')",
 ]
@@ -210,8 +211,12 @@ def test_a_page_asks_no_other_host_and_has_a_language_a_title_its_words_folds_an
     assert ELSEWHERE.findall(page + mixed.page("failing")) == []
     assert re.search(r'<html[^>]* lang="en"', page)
     assert all(each in page for each in ("<title>shop</title>", "<h1", "20.00", "<summary>Parameters</summary>"))
-    diagram = re.search(r'<img[^>]* src="data:image/svg\+xml;base64,[^>]*>', mixed.page("raw"))
-    assert 'alt="Who told whom what' in diagram[0]
+    # In the page itself: over a time in Lusaka it shows the moment in UTC. One that holds more than shapes is an image.
+    page = mixed.page("raw")
+    diagram = re.search(r'<div class="svg"><svg [^>]*aria-label="Who told whom what.*?</svg>', page, re.DOTALL)
+    assert re.search(r">\d\d:\d\d:\d\d<title>[-\d]+ [:\d]+ UTC</title>", diagram[0])
+    assert re.search(r'<img[^>]* src="data:image/svg\+xml;base64,[^>]*>', page)
+    assert "<script>acts" not in page
 
 
 def test_each_parameter_becomes_the_type_that_the_notebook_declares_and_another_runs_without(mixed: Run):

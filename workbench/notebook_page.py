@@ -23,6 +23,8 @@ _ALIGNED: Final = re.compile(r"\S {2,}[^\s#]|\t|[\u2500-\u257f]")
 """In a line of text that stands in columns: gaps, but before a comment, or lines that are drawn."""
 _LONG: Final = re.compile(r"<td\b([^>]*>(?=[^<]*[^<\s]{20}))")
 _HEADING: Final = re.compile(r'<h([1-3]) id="([^"]+)">(.+?)<a class="anchor-link"', re.DOTALL)
+_DRAWN: Final = frozenset(["svg", "title", "desc", "style", "rect", "circle", "line", "polyline", "polygon", "text"])
+_ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^>]+>")
 
 
@@ -45,7 +47,7 @@ def write_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None
         extra_loaders=[PackageLoader("workbench")],
         template_file="notebook.html.j2",
         preprocessors=[_with_folds],
-        filters={"headings": headings, "unwrapped": unwrapped},
+        filters={"headings": headings, "only_drawn": _only_drawn, "unwrapped": unwrapped},
     )
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
     # A heading without words, as the corner of a DataFrame has it, is none.
@@ -60,6 +62,11 @@ def _embedded(folder: Path, source: str) -> str:
     if not kind.startswith("image/") or not file.is_file():
         return source
     return f"data:{kind};base64,{b64encode(file.read_bytes()).decode()}"
+
+
+def _only_drawn(svg: str) -> bool:
+    """Whether a picture is one of the workbench's: it holds shapes and text for both schemes, and nothing that acts."""
+    return 'class="wb-drawn"' in svg and {*re.findall(r"<(\w+)", svg)} <= _DRAWN and not _ACTS.search(svg)
 
 
 def headings(html: str) -> list[Heading]:

@@ -115,6 +115,12 @@ def text(x: float, y: float, words: str, fill: str, **more: object) -> str:
     return tag("text", words, x=x, y=y, fill=fill, **{**usual, **more})
 
 
+def hovered(element: str, words: str) -> str:
+    """An element with these words to be shown over it."""
+    inside, end, name = element.rpartition("</")
+    return f"{inside}{tag('title', words)}{end}{name}"
+
+
 def centred(x: float, y: float, words: str, **more: object) -> str:
     """A line of text around a point."""
     return text(x, y, words, INK, text_anchor="middle", **{"font_weight": 600, **more})

@@ -139,6 +139,7 @@ FLAWS = f"""(root) => {{
     && box(each).width && (box(each).width < {LEAST_PX} || box(each).height < {LEAST_PX} - 0.5));
   const cut = all.filter((each) => !each.matches('input, select, textarea')
     && !['auto', 'scroll'].includes(getComputedStyle(each).overflowX)
+    && getComputedStyle(each).textOverflow !== 'ellipsis'  // whole in what it opens
     && each.clientWidth > 2 && each.scrollWidth > each.clientWidth + 1);
   return [...small.map((each) => `small: ${{each.outerHTML.slice(0, 120)}}`),
     ...cut.map((each) => `cut off: ${{each.tagName}} ${{each.className}}`)];

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 WORK = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
 MOST_WORK_S, TIMES = 0.1, 5
 """Of the browser's processor time, which another program's load hardly changes; the best of some times."""
+AT_END = "(node) => node.scrollTop + node.clientHeight > node.scrollHeight - 2"
 SOON_MS = 1000  # what happens elsewhere is seen without being asked for
 PAID = "first, second = sell(), sell(amount='20.00')"
 CHARGE = (
@@ -76,8 +77,7 @@ def test_the_diagram_is_looked_into_paused_and_saved(lab: "Lab"):
     board.get_by_role("button", name="Pause").wait_for()
     lab.run("sell(amount='40.00')")
     expect(arrows(board).filter(has_text="K40.00").last).to_be_visible(timeout=SOON_MS * 3)
-    at_end = "(node) => node.scrollTop + node.clientHeight > node.scrollHeight - 2"
-    lab.page.wait_for_function(at_end, arg=diagram.element_handle())
+    lab.page.wait_for_function(AT_END, arg=diagram.element_handle())
 
     saved: dict[str, bytes] = {}
     for form in ("SVG", "PNG"):
@@ -99,6 +99,41 @@ def test_the_diagram_is_looked_into_paused_and_saved(lab: "Lab"):
             lab.command("application:set-mode", mode="single-document")
         assert board.evaluate("(board) => board.scrollWidth <= board.clientWidth + 1")
         lab.shot(board, f"trace-diagram-{width}")
+
+
+def test_a_trace_is_read_from_its_start_and_says_below_how_much_is_new(lab: "Lab"):
+    lab.page.set_viewport_size({"width": 1400, "height": 900})
+    board = lab.show(lab.shop, PAID, "bench.trace").locator(".wb-board")
+    diagram = board.get_by_role("group", name="Sequence diagram")
+    top = "(node) => node.scrollTop"
+    expect(diagram).to_contain_text("K20.00")
+    lab.page.wait_for_timeout(SOON_MS)
+    assert diagram.evaluate("(node) => node.scrollHeight > node.clientHeight + 200")
+    assert diagram.evaluate(top) == 0
+
+    # Who reads stays there, is told, and may go on to the end.
+    lab.run("sell(amount='50.00')")
+    news = diagram.get_by_role("button", name="new, show")
+    expect(news).to_have_text("10 new, show", timeout=SOON_MS * 3)
+    assert diagram.evaluate(top) == 0
+    lab.shot(board, "trace-news")
+    assert lab.axe(board) == []
+    news.focus()
+    lab.page.keyboard.press("Enter")
+    lab.page.wait_for_function(AT_END, arg=diagram.element_handle())
+    expect(news).to_be_hidden()
+    expect(diagram).to_be_focused()
+    lab.run("sell(amount='60.00')")
+    expect(diagram).to_contain_text("K60.00")
+    lab.page.wait_for_function(AT_END, arg=diagram.element_handle())
+    expect(news).to_be_hidden()
+
+    # Other rows are a trace of their own.
+    for value in (lab.run("first").strip("'"), ""):
+        board.get_by_label("Payment").select_option(value)
+        expect(diagram.get_by_text("K60.00").first).to_be_attached(attached=not value)
+        lab.page.wait_for_timeout(SOON_MS)
+        assert diagram.evaluate(top) == 0
 
 
 def test_a_handset_and_a_trace_on_one_page_leave_each_other_as_they_are(lab: "Lab"):

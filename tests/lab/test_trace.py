@@ -17,7 +17,7 @@ from workbench.calls import Latencies
 from workbench.errors import InvalidRequest
 from workbench.lab import trace_board as trace_part
 from workbench.lab.board import Board
-from workbench.lab.trace_board import trace_board
+from workbench.lab.trace_board import payment_board, trace_board
 from workbench.render import is_live
 from workbench.trace import KINDS, Exchange, Trace, TraceContext
 from workbench.trace.diagram import LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram
@@ -113,6 +113,14 @@ class TestTheDiagram:
         assert root[3].get("fill", "").startswith("#"), "a background of its own, on a dark page too"
         assert [each for each in ("href", "url(", "<script", "@import", "<image") if each in svg] == []
         assert svg.count("http") == svg.count('xmlns="http://www.w3.org/2000/svg"')
+
+    def test_over_each_time_in_lusaka_stands_the_moment_in_utc(self, shop: Shop):
+        sequence = shop.bench.trace.sequence
+        texts = [(each.text, each.findtext(f"{SVG}title")) for each in drawn(sequence.svg).iter(f"{SVG}text")]
+        hovers = {text: hover for text, hover in texts if hover}
+        assert hovers == {each.at[11:]: each.utc for each in sequence.steps if each.at[11:] in hovers}
+        assert {each.at[11:] for each in sequence.steps} == {*hovers}
+        assert hovers["08:00:00"].endswith(" 06:00:00 UTC")
 
     def test_a_key_that_stands_in_a_text_of_the_merchant_is_masked_in_every_row(self):
         with Workbench(seed=7) as bench:
@@ -435,6 +443,37 @@ class TestTheDiagramToTouch:
         board.do("trace", "pause")
         bench.reset()
         assert "Pause" in buttons(board), "there is nothing left to hold"
+
+    def test_a_diagram_of_other_rows_is_looked_at_from_its_start_and_one_that_grows_is_not(self, bench: Workbench):
+        payments = [paid(bench, "1.00") for _ in range(2)]
+        board = board_of(bench, form="diagram")
+
+        def looks() -> int:
+            return int(piece(board)["items"][0].get("looks", 0))
+
+        before = looks()
+        for name in ("pause", "newest", "fold"):
+            board.do("trace", name)
+            paid(bench)
+            assert looks() == before
+        for values in ({"payment": payments[0]}, {"payment": payments[0], "of_kind": "webhook"}, {}):
+            board.do("trace", "follow", **values)
+            assert looks() > before
+            before = looks()
+
+    def test_what_cannot_grow_cannot_be_paused_and_a_choice_of_one_is_none(self, bench: Workbench):
+        payment = paid(bench)
+        picked = board_of(bench, bench.trace.for_(payment)[:], "diagram")
+        assert buttons(picked) == ["SVG", "PNG", "Mermaid"]
+        picked.do("trace", "show", "table")
+        assert items(picked, "actions") == []
+        board = payment_board(payment, bench)
+        assert [each["name"] for each in items(board, "form")[0]["fields"]] == ["of_kind"]
+        assert "Pause" in buttons(board)
+        bench.client.refunds.create(payment_intent=payment, amount=Decimal("1.00"))
+        paid(bench, "2.00")
+        assert [*bands(board)] == [payment]
+        assert bands(board)[payment][-1] == str(bench.trace.for_(payment)[-1]["seq"])
 
     def test_an_arrow_opens_what_its_row_of_the_table_unfolds(self, bench: Workbench):
         paid(bench)

@@ -45,7 +45,12 @@ def utc(at_s: float | None) -> str:
 
 def counted(count: int, one: str) -> str:
     """`1 event`, `2 events`."""
-    return f"{count} {one if count == 1 else f'{one}s'}"
+    return f"{count:,} {one if count == 1 else plural(one)}"
+
+
+def plural(one: str) -> str:
+    """`events`, `deliveries`."""
+    return f"{one[:-1]}ies" if one.endswith("ry") else f"{one}s"
 
 
 def turns(label: str, *, has_newer: bool, has_older: bool) -> tuple[Item, ...]:

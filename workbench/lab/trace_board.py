@@ -9,18 +9,18 @@ from workbench.domain.money import Money
 from workbench.domain.wire.trace_rows import entry_of, screen_of, webhook_of
 from workbench.lab import views
 from workbench.lab.board import Board
-from workbench.lab.sections import BoardSection, Download, Message, Values, counted
+from workbench.lab.sections import BoardSection, Download, Message, Values, counted, plural
 from workbench.render import indented
 from workbench.session import Session
 from workbench.trace import KINDS, Exchange, Trace, TraceReader, rows_of
-from workbench.trace.diagram import LANES, TIME, SequenceDiagram, short, step_of, utc_of
+from workbench.trace.diagram import LANES, TIME, SequenceDiagram, short, step_of
 from workbench.trace.inspector import message
 
 PAGE: Final = 50
 MOST_PAYMENTS: Final = 200
 """A list of more is none that anybody looks through."""
 _ALL: Final = ""
-_KINDS: Final = ((_ALL, "all"), *((kind, f"{kind}s" if kind != "entry" else "entries") for kind in KINDS))
+_KINDS: Final = ((_ALL, "all"), *((kind, plural(kind)) for kind in KINDS))
 _COLUMNS: Final = views.headings("seq", TIME, "kind", "what", "result", numeric=("seq",))
 MOST_STEPS: Final = 500
 """Of a diagram."""
@@ -90,6 +90,8 @@ class TraceSection(BoardSection):
         """How many of the rows that were chosen come before the end of the page; None for the latest page."""
         self._known = 0
         """How many there were when the page was held."""
+        self._looks = 0
+        """How often other rows were chosen: a diagram of others is looked at from its start."""
         self._folded: dict[str, bool] = {}
         """The payments that somebody folded up, or unfolded."""
         self.grow(trace)
@@ -107,14 +109,15 @@ class TraceSection(BoardSection):
         held = self._end is not None
         news = f"{len(chosen) - self._known:,} new, show" if len(chosen) > self._known else "Follow again"
         follow = views.Action("newest", news, primary=True) if held else views.Action("pause", "Pause")
+        following = (follow,) if self._trace.whole is not None or held else ()
         if self._form == DIAGRAM and len(shown):
             bands = self._bands(shown)
             fold = views.Action("fold", "Fold all" if any(each.arrows for each in bands) else "Unfold all")
             save = tuple(views.Action("save", each, each) for each in _SAVED)
-            yield views.Actions("The trace", (follow, *((fold,) if len(bands) > 1 else ()), *save))
-            yield views.Split((views.Sequence(_SAYS, LANES, bands, held),), self._drawer(shown))
+            yield views.Actions("The trace", (*following, *((fold,) if len(bands) > 1 else ()), *save))
+            yield views.Split((views.Sequence(_SAYS, LANES, bands, held, self._looks),), self._drawer(shown))
         else:
-            yield views.Actions("The trace", (follow,))
+            yield from (views.Actions("The trace", following),) if following else ()
             yield views.Grid("Trace, in order, secrets masked", _COLUMNS, tuple(self._rows(shown)))
         if len(chosen) > self._size:
             newer = views.Action("turn", "Newer", "newer", off="These are the newest." if last >= len(chosen) else "")
@@ -129,6 +132,7 @@ class TraceSection(BoardSection):
         self._payment = values.get("payment", _ALL) if values.get("payment") in self._payments else _ALL
         self._kind = values.get("of_kind", _ALL) if values.get("of_kind") in KINDS else _ALL
         self._end = None
+        self._looks += 1
 
     def _on_show(self, on: str, _values: Values) -> None:
         self._form = on if on in dict(_FORMS) else DIAGRAM
@@ -143,6 +147,7 @@ class TraceSection(BoardSection):
 
     def _on_turn(self, on: str, _values: Values) -> None:
         self._open = ""
+        self._looks += 1
         chosen = self._chosen()
         last = self._last(chosen)
         end = last + self._size if on != "older" else last - self._size if last > self._size else last
@@ -194,10 +199,9 @@ class TraceSection(BoardSection):
     def _choice(self) -> views.Form:
         listed = tuple(dict.fromkeys((*self._payments[:MOST_PAYMENTS], *filter(None, [self._payment]))))
         payments = ((_ALL, "all of this trace"), *((each, each) for each in listed))
-        fields = (
-            views.Field("payment", "Payment", self._payment, "select", payments),
-            views.Field("of_kind", "Kind", self._kind, "select", _KINDS),
-        )
+        payment = views.Field("payment", "Payment", self._payment, "select", payments)
+        kind = views.Field("of_kind", "Kind", self._kind, "select", _KINDS)
+        fields = (payment, kind) if self._payment or len(self._payments) > 1 else (kind,)
         return views.Form("choice", "Which rows", fields, follow=True, row=True)
 
     def _bands(self, shown: Trace) -> tuple[views.Band, ...]:
@@ -219,8 +223,9 @@ class TraceSection(BoardSection):
         step, place = step_of(row), str(row["seq"])
         ends = LANES.index(step.source), LANES.index(step.target)
         opened = place == self._open
-        utc = utc_of(row["at"])
-        return views.Arrow(place, step.at[11:], utc, step.kind, *ends, step.label, step.response, step.is_bad, opened)
+        return views.Arrow(
+            place, step.at[11:], step.utc, step.kind, *ends, step.label, step.response, step.is_bad, opened
+        )
 
     def _drawer(self, shown: Trace) -> views.Drawer | None:
         place = next((place for place, row in enumerate(shown) if str(row["seq"]) == self._open), None)
@@ -229,7 +234,7 @@ class TraceSection(BoardSection):
         row = shown[place]
         step = step_of(row)
         status = f"{'✗' if step.is_bad else '✓'} {step.response or step.kind}"
-        times = (TIME, step.at), ("time (UTC)", utc_of(row["at"])[:19])
+        times = (TIME, step.at), ("time (UTC)", step.utc[:19])
         items = (views.Facts(times), *_beneath(shown[place : place + 1]))
         identifier = row["payment"] or f"seq {self._open}"
         return views.Drawer(identifier, step.label, status, items, views.Action("close", "Close"), row=self._open)
@@ -238,7 +243,7 @@ class TraceSection(BoardSection):
         for place, texts in enumerate(shown.as_dicts()):
             identifier = str(shown[place]["seq"])
             beneath = _beneath(shown[place : place + 1]) if identifier == self._open else ()
-            look, utc = self._unfolds("Look", identifier), utc_of(shown[place]["at"])
+            look, utc = self._unfolds("Look", identifier), step_of(shown[place]).utc
             yield views.Row(identifier, tuple(texts.values()), (look,), beneath=beneath, hovers=("", utc))
 
 
@@ -265,3 +270,13 @@ def trace_board(trace: Trace, session: Session) -> Board:
             section.grow(trace.among(reader.rows))
 
     return Board("Trace", (section,), session.watch, name="trace", read=read)
+
+
+def payment_board(payment: str, session: Session) -> Board:
+    """A board of all that happened to one payment. Only its rows are read, however long the whole trace is."""
+
+    def read() -> Trace:
+        return Trace(rows_of(session.untraced.payment(payment).trace), session.trace_context)
+
+    section = TraceSection(read())
+    return Board("Trace", (section,), session.watch, name="trace", read=lambda: section.grow(read()))

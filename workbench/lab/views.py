@@ -168,13 +168,14 @@ class Band(_View, frozen=True):
 class Sequence(_View, frozen=True):
     """A sequence diagram of bands, whose arrows are buttons: each asks the section to `open` its id.
 
-    One that is not `held` moves on with what happens.
+    One that is not `held` moves on with what happens. Of other rows, told by another `looks`, the start is shown.
     """
 
     label: str
     lanes: tuple[str, ...]
     bands: tuple[Band, ...]
     held: bool = False
+    looks: int = 0
 
 
 class Fold(_View, frozen=True):

@@ -10,7 +10,7 @@ from workbench import svg
 from workbench.domain import ledger
 from workbench.domain.ledger import DEBIT, KIND_BY_CODE
 from workbench.domain.masking import shortened
-from workbench.domain.moments import LUSAKA
+from workbench.domain.moments import lusaka_text, milliseconds, utc_text
 from workbench.domain.money import Money, money_text
 from workbench.domain.wire.control import LedgerEntry, LedgerPosting
 from workbench.svg import Drawing
@@ -56,6 +56,7 @@ class _Booked(NamedTuple):
 
     title: str
     at: str
+    utc: str
     flows: list[_Flow]
     claims: list[str]
 
@@ -83,10 +84,10 @@ def money_flow(entries: Sequence[LedgerEntry], postings: Iterable[LedgerPosting]
 
 
 def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
-    at = datetime.fromisoformat(entry.occurred_at).astimezone(LUSAKA)
+    at_ms = milliseconds(datetime.fromisoformat(entry.occurred_at))
     return _Booked(
-        f"#{entry.number} {svg.shown_as(entry.description)}", f"{at:%Y-%m-%d %H:%M}", list(_flows(postings)),
-        [_claim(each) for each in postings if each.code not in _PLACES],
+        f"#{entry.number} {svg.shown_as(entry.description)}", lusaka_text(at_ms), utc_text(at_ms),
+        list(_flows(postings)), [_claim(each) for each in postings if each.code not in _PLACES],
     )  # fmt: skip
 
 
@@ -140,7 +141,8 @@ def _entry(entry: _Booked, y: int, places: Mapping[_Lane, int]) -> Iterator[str]
     """Its name and moment, an arrow for each flow, and the other accounts below."""
     yield svg.line(svg.EDGE, y + 6, svg.WIDTH - svg.EDGE, y + 6, svg.RULE)
     yield svg.text(svg.EDGE, y + 26, shortened(entry.title, 80), svg.INK, font_weight=600)
-    yield svg.text(svg.WIDTH - svg.EDGE, y + 26, entry.at, svg.FAINT, text_anchor="end")
+    at = svg.text(svg.WIDTH - svg.EDGE, y + 26, entry.at, svg.FAINT, text_anchor="end")
+    yield svg.hovered(at, entry.utc)
     y += 36
     bottom = y + 28 * len(entry.flows)
     yield from (svg.line(x, y, x, bottom, svg.RULE) for x in places.values() if entry.flows)

@@ -66,6 +66,8 @@ class Step(NamedTuple):
     response: str = ""
     is_bad: bool = False
     """Refused, failed or without a response."""
+    utc: str = ""
+    """The moment in UTC, to be shown over it."""
 
 
 def _call(row: dict[str, Any]) -> Step:
@@ -105,7 +107,7 @@ def _step(
     row: dict[str, Any], source: str, target: str, label: str, response: str = "", *, is_bad: bool = False
 ) -> Step:
     label, response = (short(visible(" ".join(each.split())), LONGEST) for each in (label, response))
-    return Step(clock_of(row["at"]), row["kind"], source, target, label, response, is_bad)
+    return Step(clock_of(row["at"]), row["kind"], source, target, label, response, is_bad, utc_of(row["at"]))
 
 
 _TITLE: Final = "Who told whom what"
@@ -178,7 +180,7 @@ def _arrows(steps: Sequence[Step], lanes: Mapping[str, int], width: int) -> tupl
         y += _STEP + _LINE * (len(label) - 1)
         if step.at[11:] != time:
             time = step.at[11:]
-            parts.append(svg.text(16, y + 4, time, svg.FAINT))
+            parts.append(svg.hovered(svg.text(16, y + 4, time, svg.FAINT), step.utc))
         parts += _arrow(step, y, lanes, label)
         if step.response:
             y += _RESPONSE + _LINE * (len(response) - 1)

@@ -1,13 +1,18 @@
-"""What the dashboard's long lists share: a filter, pages with their place in the whole, and a drawer beside them."""
+"""What the dashboard's lists share: a filter, pages with their place in the whole, and a drawer beside them."""
 
 import csv
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from io import StringIO
+from types import MappingProxyType
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
+from msgspec.structs import replace
+
+from workbench.client import Identified
 from workbench.domain import wire
+from workbench.domain.moments import RFC3339
 from workbench.errors import InvalidRequest, NotFound
 from workbench.lab import views
 from workbench.lab.sections import (
@@ -17,21 +22,28 @@ from workbench.lab.sections import (
     SIZE,
     Download,
     Message,
+    PagedSection,
     SessionSection,
     Values,
     counted,
+    plural,
     turns,
+    utc,
+    when,
 )
 from workbench.session import Session
 
 T = TypeVar("T", wire.Payment, wire.LoggedRequest)
+L = TypeVar("L", bound=Identified)
 Filter: TypeAlias = tuple[str, str, str, tuple[tuple[str, str], ...]]
 OF_TIME: Final[tuple[Filter, ...]] = (("since", "From", "date", ()), ("until", "To", "date", ()))
 _MIDNIGHT: Final = "T00:00:00+02:00"
 _NO_DAY: Final = "A day, such as 2026-01-05."
 _MAX_SEARCH: Final = 100
 _MOST_AT_ONCE: Final = 1000
-_RISKY: Final = ("=", "+", "-", "@", "\t", "\r")
+_CUT: Final = 3
+"""The place of the column that is cut where there is little room: `dashboard.css` does."""
+_RISKY: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 """What a spreadsheet takes for the beginning of a formula."""
 
 
@@ -51,21 +63,118 @@ class Opens(SessionSection):
         """All there is of one row. Raises NotFound: there is none of this id."""
 
 
-class FoundSection(Opens, Generic[T]):
-    """A list that the store searches, filters, counts and cuts into pages; one row of it opened in a drawer.
+class FilteredSection(Opens):
+    """A list that is filtered by what is typed. That stays while another part of the dashboard is looked at."""
 
-    What is typed into its filter stays while another part of the dashboard is looked at.
-    """
-
-    filters: ClassVar[tuple[Filter, ...]]
-    """Each a parameter of the list, its label, how it is typed in, and what it may be chosen from."""
     noun: ClassVar[str]
-    empty: ClassVar[str] = "Nothing yet."
+    _filter: Values = MappingProxyType({})
+    """As it was typed."""
+
+    @property
+    @abstractmethod
+    def filters(self) -> tuple[Filter, ...]:
+        """Each a parameter of the list, its label, how it is typed in, and what it may be chosen from."""
+
+    @abstractmethod
+    def _list(self, query: Mapping[str, str]) -> Iterator[views.Item]:
+        """A page of the list, and what turns it."""
+
+    @abstractmethod
+    def _found(self, query: Mapping[str, str]) -> str:
+        """How many rows there are."""
+
+    def _items(self) -> Iterator[views.Item]:
+        query, errors = self._query()
+        typed = self._filter
+        fields = tuple(
+            views.Field(name, label, typed.get(name, ""), kind, choices, error=errors.get(name, ""))
+            for name, label, kind, choices in self.filters
+        )
+        yield views.Form("filter", f"Which {plural(self.noun)}", fields, self._ways(), follow=True, row=True)
+        try:
+            yield self._split(*self._list(query))
+        except InvalidRequest as refused:
+            # The filter can still be changed.
+            yield views.Note(str(refused), views.BAD)
+
+    def _opened(self, grid: views.Grid, query: Mapping[str, str]) -> views.Grid:
+        """The rows, each a button that opens it."""
+        empty = "Nothing matches the filter." if query else "Nothing yet."
+        return replace(grid, empty=empty, cards=True, opens="unfold", opened=self._open)
+
+    def _ways(self) -> tuple[views.Action, ...]:
+        return (views.Action("clear", "Clear", off="" if any(self._filter.values()) else "Nothing is filtered."),)
+
+    def _asked(self, name: str, kind: str, text: str) -> str:
+        """What was typed into a field as the list takes it. Raises ValueError: what is wrong."""
+        if kind == "date":
+            return day(text, days_on=int(name == "until"))
+        return text[:_MAX_SEARCH] if kind == "search" else text
+
+    def _query(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The parameters of the list, and what is wrong with which field."""
+        query, errors = dict[str, str](), dict[str, str]()
+        for name, _label, kind, _choices in self.filters:
+            try:
+                if text := self._filter.get(name, "").strip():
+                    query[name] = self._asked(name, kind, text)
+            except ValueError as error:
+                errors[name] = str(error)
+        return query, errors
+
+    def _on_follow(self, _on: str, values: Values) -> None:
+        if values != self._filter:
+            self._filter = dict(values)
+            self._on_turn(NEWEST, {})
+
+    def _on_search(self, on: str, values: Values) -> Message:
+        """For a script: what a person's typing does, and how much was found."""
+        self._on_follow(on, values)
+        query, errors = self._query()
+        if errors:
+            return Message(next(iter(errors.values())), views.BAD)
+        return Message(f"{self._found(query)} found.")
+
+    def _on_clear(self, on: str, _values: Values) -> Message:
+        self._on_follow(on, {})
+        return Message(f"All {plural(self.noun)} are shown.")
+
+    @abstractmethod
+    def _on_turn(self, on: str, values: Values) -> None:
+        """Turn to another page."""
+
+    def find(self, identifier: str) -> None:
+        """Look for one row, and open it."""
+        self._on_follow("", {"search": identifier})
+        self._open = identifier
+
+
+class ListedSection(PagedSection[L], FilteredSection, Generic[L]):
+    """A list of the interface's, which tells neither how long it is nor where a page stands in it."""
+
+    @abstractmethod
+    def _grid(self, caption: str, rows: Iterable[L]) -> views.Grid:
+        """The rows."""
+
+    def _list(self, query: Mapping[str, str]) -> Iterator[views.Item]:
+        label = plural(self.noun).capitalize()
+        caption = f"{label}{', as filtered' if query else ''}, newest first"
+        yield self._opened(self._grid(caption, self._rows(**query)), query)
+        yield from self._buttons(label)
+
+    def _found(self, query: Mapping[str, str]) -> str:
+        found = counted(len(self._rows(**query)), self.noun)
+        return f"{found}, and there are more," if self._has_more else found
+
+
+class FoundSection(FilteredSection, Generic[T]):
+    """A list that the store searches, filters, counts and cuts into pages; one row of it opened in a drawer."""
+
+    columns: ClassVar[tuple[str, ...]]
+    """Of the file."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._filter: Values = {}
-        """As it was typed."""
         self._older: list[int] = []
         """The place of the last row of each page before this one."""
         self._tab = ""
@@ -75,35 +184,13 @@ class FoundSection(Opens, Generic[T]):
     def _read(self, query: Mapping[str, str]) -> wire.Found[T]:
         """A page of the list."""
 
-    def _fields(self, errors: Mapping[str, str]) -> tuple[views.Field, ...]:
-        typed = self._filter
-        return tuple(
-            views.Field(name, label, typed.get(name, ""), kind, choices, error=errors.get(name, ""))
-            for name, label, kind, choices in self.filters
-        )
-
-    def _asked(self, name: str, text: str) -> str:
-        """What was typed into a field as the store takes it. Raises ValueError: what is wrong."""
-        if name in {"since", "until"}:
-            return day(text, days_on=int(name == "until"))
-        return searched(text) if name == "search" else text
-
     @abstractmethod
     def _grid(self, caption: str, rows: Iterable[T]) -> views.Grid:
         """The rows."""
 
     @abstractmethod
-    def _line(self, row: T) -> dict[str, object]:
-        """A row of the file, by its columns."""
-
-    def _items(self) -> Iterator[views.Item]:
-        query, errors = self._query()
-        yield views.Form("filter", f"Which {self.noun}s", self._fields(errors), self._ways(), follow=True, row=True)
-        try:
-            yield self._split(*self._list(query))
-        except InvalidRequest as refused:
-            # The filter can still be changed.
-            yield views.Note(str(refused), views.BAD)
+    def _line(self, row: T) -> tuple[object, ...]:
+        """A row of the file."""
 
     def _list(self, query: Mapping[str, str]) -> Iterator[views.Item]:
         older = {"older_than": str(self._older[-1])} if self._older else {}
@@ -114,39 +201,15 @@ class FoundSection(Opens, Generic[T]):
             self._page = page = self._read({**query, "limit": str(SIZE)})
         last = _last(page)
         place = f"{page.first}\N{EN DASH}{last} of {page.total:,}" if page.data else "0"
-        yield self._grid(f"{place} {self.noun}s{', as filtered' if query else ''}", page.data)
-        yield from turns(f"Pages of {self.noun}s", has_newer=bool(self._older), has_older=last < page.total)
+        grid = self._grid(f"{place} {plural(self.noun)}{', as filtered' if query else ''}", page.data)
+        yield self._opened(grid, query)
+        yield from turns(f"Pages of {plural(self.noun)}", has_newer=bool(self._older), has_older=last < page.total)
 
     def _ways(self) -> tuple[views.Action, ...]:
-        clear = views.Action("clear", "Clear", off="" if any(self._filter.values()) else "Nothing is filtered.")
-        return clear, views.Action("csv", "CSV")
+        return (*super()._ways(), views.Action("csv", "CSV"))
 
-    def _query(self) -> tuple[dict[str, str], dict[str, str]]:
-        """The parameters of the list, and what is wrong with which field."""
-        query, errors = dict[str, str](), dict[str, str]()
-        for name, text in self._filter.items():
-            try:
-                if text.strip():
-                    query[name] = self._asked(name, text.strip())
-            except ValueError as error:
-                errors[name] = str(error)
-        return query, errors
-
-    def _on_follow(self, _on: str, values: Values) -> None:
-        if values != self._filter:
-            self._filter, self._older = dict(values), []
-
-    def _on_search(self, on: str, values: Values) -> Message:
-        """For a script: what a person's typing does, and how much was found."""
-        self._on_follow(on, values)
-        query, errors = self._query()
-        if errors:
-            return Message(next(iter(errors.values())), views.BAD)
-        return Message(f"{counted(self._read({**query, 'limit': '1'}).total, self.noun)} found.")
-
-    def _on_clear(self, on: str, _values: Values) -> Message:
-        self._on_follow(on, {})
-        return Message(f"All {self.noun}s are shown.")
+    def _found(self, query: Mapping[str, str]) -> str:
+        return counted(self._read({**query, "limit": "1"}).total, self.noun)
 
     def _on_turn(self, on: str, _values: Values) -> None:
         if on == OLDER and self._page.data and _last(self._page) < self._page.total:
@@ -158,25 +221,22 @@ class FoundSection(Opens, Generic[T]):
         self._tab = on
 
     def _on_csv(self, _on: str, _values: Values) -> Message:
-        rows = [self._line(row) for row in self._every()]
-        text = StringIO()
-        writer = csv.DictWriter(text, rows[0] if rows else ())
-        writer.writeheader()
-        writer.writerows({name: _plain(name, value) for name, value in row.items()} for row in rows)
-        name = f"{self.id}.csv"
-        return Message(f"{counted(len(rows), self.noun)} in {name}.", download=Download(name, text.getvalue()))
+        text, name = StringIO(), f"{self.id}.csv"
+        writer = csv.writer(text)
+        writer.writerow(self.columns)
+        count = 0
+        for row in self._every():
+            writer.writerow(map(_plain, self.columns, self._line(row)))
+            count += 1
+        return Message(f"{counted(count, self.noun)} in {name}.", download=Download(name, text.getvalue()))
 
     def _every(self) -> Iterator[T]:
         """Every row that the filter lets through, newest first."""
-        query, _ = self._query()
-        older: dict[str, str] = {}
-        while rows := self._read({**query, **older, "limit": str(_MOST_AT_ONCE)}).data:
-            yield from rows
-            older = {"older_than": str(rows[-1].seq)}
-
-    def find(self, identifier: str) -> None:
-        """Look for one row, and open it."""
-        self._filter, self._older, self._open = {"search": identifier}, [], identifier
+        query = {**self._query()[0], "limit": str(_MOST_AT_ONCE)}
+        page = self._read(query)
+        while page.data:
+            yield from page.data
+            page = self._read({**query, "older_than": str(page.data[-1].seq)})
 
 
 def _last(page: wire.Found[T]) -> int:
@@ -184,17 +244,22 @@ def _last(page: wire.Found[T]) -> int:
     return page.first + len(page.data) - 1
 
 
-def searched(text: str) -> str:
-    """What is looked for, as long as the store takes."""
-    return text[:_MAX_SEARCH]
+def timed(identifier: str, cells: tuple[str, ...], at_s: int) -> views.Row:
+    """A row that ends with its moment in Lusaka. What the cell that is cut first says is shown over it."""
+    over = (text if place == _CUT else "" for place, text in enumerate(cells))
+    return views.Row(identifier, (*cells, when(at_s)), hovers=(*over, utc(at_s)))
 
 
 def day(text: str, *, days_on: int = 0) -> str:
     """The midnight in Lusaka with which a day begins, or one so many days later. Raises ValueError: no day."""
     try:
-        return f"{(date.fromisoformat(text) + timedelta(days=days_on)).isoformat()}{_MIDNIGHT}"
+        midnight = f"{(date.fromisoformat(text) + timedelta(days=days_on)).isoformat()}{_MIDNIGHT}"
     except (ValueError, OverflowError):
-        raise ValueError(_NO_DAY) from None
+        midnight = ""
+    # Also while a year is being typed, digit by digit.
+    if not RFC3339.fullmatch(midnight):
+        raise ValueError(_NO_DAY)
+    return midnight
 
 
 def _plain(column: str, value: object) -> object:

@@ -7,19 +7,20 @@ from typing import Any, Final
 from workbench.domain import wire
 from workbench.domain.ledger import DEBIT, WAITING
 from workbench.domain.masking import mask
-from workbench.domain.moments import milliseconds_in
 from workbench.domain.money import ISO_4217, ZMW, Money, money_text
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import EVERY_OPERATOR
 from workbench.domain.wire.trace_rows import CALL, ENTRY, call_of, entry_of
+from workbench.errors import NotFound
 from workbench.lab import views
-from workbench.lab.dashboard.found import OF_TIME, FoundSection
+from workbench.lab.board import Board
+from workbench.lab.dashboard.found import OF_TIME, FoundSection, Opens, timed
 from workbench.lab.dashboard.webhooks_tab import Replays, attempted
-from workbench.lab.sections import STATES, Message, SessionSection, Values, utc, when
-from workbench.lab.trace_board import trace_board
+from workbench.lab.sections import STATES, Message, Values, counted, when
+from workbench.lab.trace_board import payment_board
 from workbench.render import Widget, indented
-from workbench.trace import Trace, rows_of
-from workbench.trace.diagram import SequenceDiagram, short
+from workbench.trace import rows_of
+from workbench.trace.diagram import SequenceDiagram, short, step_of
 
 NAMES: Final = {each.id: each.name for each in EVERY_OPERATOR.values()}
 _ANY: Final = ("", "any")
@@ -41,6 +42,10 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
 
     id, title, wide = "payments", "Payments", True
     noun = "payment"
+    columns = (
+        "id", "created_lusaka", "amount", "refunded", "currency", "status", "description", "phone", "operator",
+        "charge", "failure_code",
+    )  # fmt: skip
     filters = (
         ("search", "Id, description, last digits of the number", "search", ()),
         ("status", "Status", "select", _STATUS_CHOICES),
@@ -48,6 +53,9 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         *OF_TIME,
         *((name, label, "number", ()) for name, label in _AMOUNTS.items()),
     )
+
+    _traced: tuple[str, Board] | None = None
+    """The payment whose trace was looked through last, and the board of it."""
 
     def _items(self) -> Iterator[views.Item]:
         balance = self._looking.balance.retrieve()
@@ -59,19 +67,18 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
     def _read(self, query: Mapping[str, str]) -> wire.Found[wire.Payment]:
         return self._session.untraced.payments(**query)
 
-    def _asked(self, name: str, text: str) -> str:
-        return _minor(text) if name in _AMOUNTS else super()._asked(name, text)
+    def _asked(self, name: str, kind: str, text: str) -> str:
+        return _minor(text) if name in _AMOUNTS else super()._asked(name, kind, text)
 
     def _grid(self, caption: str, rows: Iterable[wire.Payment]) -> views.Grid:
-        return views.Grid(caption, _COLUMNS, tuple(map(_row, rows)), cards=True, opens="unfold", opened=self._open)
+        return views.Grid(caption, _COLUMNS, tuple(map(_row, rows)))
 
-    def _line(self, row: wire.Payment) -> dict[str, object]:
+    def _line(self, row: wire.Payment) -> tuple[object, ...]:
         sums = (Money(each, row.currency).major for each in (row.amount_minor, row.refunded_minor))
-        return {
-            "id": row.id, "created_lusaka": when(row.created), **dict(zip(("amount", "refunded"), sums, strict=True)),
-            "currency": row.currency, "status": row.state, "description": row.description, "phone": row.phone,
-            "operator": row.provider, "charge": row.charge, "failure_code": row.failure_code,
-        }  # fmt: skip
+        return (
+            row.id, when(row.created), *sums, row.currency, row.state, row.description, row.phone, row.provider,
+            row.charge, row.failure_code,
+        )  # fmt: skip
 
     def _drawer(self, opened: str) -> views.Drawer:
         details = self._session.untraced.payment(opened)
@@ -103,28 +110,29 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
 
     def _timeline(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
         rows = []
-        for row in details.trace:
-            at_s = milliseconds_in(row.at, param="at") // 1000
-            name = call_of(_as_dict(row)).response.headers.get("Request-Id", "") if row.kind == CALL else ""
+        for row in rows_of(details.trace):
+            step = step_of(row)
+            name = call_of(row).response.headers.get("Request-Id", "") if step.kind == CALL else ""
             leads = (views.Action("go", "Request", f"requests {name}"),) if name else ()
             # The day is said where it is another than that of the payment.
-            at = when(at_s).removeprefix(when(details.payment.created)[:_DAY]).strip()
-            said = f"{_SIGNS.get(row.kind, '')} {short(row.what, _WIDEST)}"
-            rows.append(views.Row(str(row.seq), (at, said, row.result), leads, hovers=(utc(at_s),)))
-        columns = views.headings("Lusaka", "What", "Result")
+            at = step.at.removeprefix(when(details.payment.created)[:_DAY]).strip()
+            said = f"{_SIGNS[step.kind]} {short(row['what'], _WIDEST)}"
+            result = f"{'✗ ' * step.is_bad}{row['result']}"
+            rows.append(views.Row(str(row["seq"]), (said, result, at), leads, hovers=("", "", step.utc)))
+        columns = views.headings("What", "Result", "Lusaka")
         yield views.Grid(f"{len(rows)} steps, oldest first", columns, tuple(rows))
 
     def _ledger(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
-        rows = []
-        for row in details.trace:
-            if row.kind == ENTRY:
-                for place, (side, account, minor, currency) in enumerate(entry_of(_as_dict(row)).postings):
-                    amount = money_text(minor, currency)
-                    sides = (amount, "") if side == DEBIT else ("", amount)
-                    said = "" if place else row.what
-                    rows.append(views.Row(f"{row.seq} {place}", (said, account, *sides)))
-        columns = views.headings("Entry", "Account", "Debit", "Credit", numeric=("Debit", "Credit"))
-        yield views.Grid("Ledger lines", columns, tuple(rows), "No money has moved.")
+        columns = views.headings("Account", "Debit", "Credit", numeric=("Debit", "Credit"))
+        entries = [row for row in rows_of(details.trace) if row["kind"] == ENTRY]
+        for row in entries:
+            rows = []
+            for place, (side, account, minor, currency) in enumerate(entry_of(row).postings):
+                amount = money_text(minor, currency)
+                rows.append(views.Row(f"{place}", (account, *((amount, "") if side == DEBIT else ("", amount)))))
+            yield views.Grid(f"{row['what']}, {step_of(row).at}", columns, tuple(rows))
+        if not entries:
+            yield views.Note("No money has moved.")
 
     def _webhooks(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
         sent = {each.event for each in details.deliveries}
@@ -137,7 +145,7 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         payment = details.payment.id
         group = self._looking.payment_intents if payment.startswith("pi_") else self._looking.charges
         text = mask(indented(wire.to_json(group.retrieve(payment)).decode()))
-        yield views.Code(f"{payment} as JSON, numbers and secrets masked", text)
+        yield views.Code("JSON, masked", text)
 
     def _trace(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
         code = views.Code("The same in Python", f'bench.trace.for_("{details.payment.id}")')
@@ -146,10 +154,10 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         yield code
 
     def trace_of(self, payment: str) -> Widget:
-        """The trace of a payment, to look through."""
-        rows = rows_of(self._session.untraced.payment(payment).trace)
-        # Of rows picked by their places: read for this payment alone, however long the whole trace is.
-        return trace_board(Trace(rows, self._session.trace_context)[:], self._session).widget
+        """The trace of a payment, to look through; the same one for as long as no other is looked at."""
+        if self._traced is None or self._traced[0] != payment:
+            self._traced = payment, payment_board(payment, self._session)
+        return self._traced[1].widget
 
     def _on_refund(self, on: str, values: Values) -> Message:
         payment = self._session.untraced.payment(on).payment
@@ -166,7 +174,7 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         return Message(text, code=self._code("POST", "/v1/refunds", body))
 
 
-class SuspenseSection(SessionSection):
+class SuspenseSection(Opens):
     """Money that came after its attempt had failed, newest first: credited to the merchant, or returned."""
 
     id, title, wide = "suspense", "Suspense", True
@@ -175,8 +183,28 @@ class SuspenseSection(SessionSection):
         yield views.Note(
             "Money that came after its payment had failed. Credit or return it here, as the provider does."
         )
-        late = reversed(self._session.untraced.suspense())
-        yield views.Grid("Late money, newest first", _LATE, tuple(map(_late_row, late)), "None came late.", cards=True)
+        late = tuple(map(_late_row, reversed(self._session.untraced.suspense())))
+        caption = f"{counted(len(late), 'late sum')}, newest first"
+        yield self._split(
+            views.Grid(caption, _LATE, late, "None came late.", cards=True, opens="unfold", opened=self._open)
+        )
+
+    def _drawer(self, opened: str) -> views.Drawer:
+        late = next((each for each in self._session.untraced.suspense() if each.id == opened), None)
+        if late is None:
+            raise NotFound(f"There is no late sum {opened!r}.", code="suspense_not_found", param="id")
+        paid = _paid(late)
+        facts = [("Customer", late.phone), ("Operator's reference", late.operator_reference), ("Payment", paid)]
+        facts += [("Came (Lusaka)", when(late.since))]
+        facts += [("Settled (Lusaka)", when(late.settled_at))] if late.settled_at else []
+        ways = [views.Action("settle", label, f"{how} {opened}", confirm=ask) for how, (label, ask) in _WAYS.items()]
+        leads = views.Action("go", "Payment", f"payments {paid}")
+        items = (
+            views.Facts(tuple(facts)),
+            views.Actions("This sum", (leads, *(ways if late.settled_by is None else ()))),
+        )
+        title, close = _major(late.amount, late.currency), views.Action("unfold", "Close", opened)
+        return views.Drawer(opened, title, _late_status(late), items, close)
 
     def waits(self) -> int:
         """How many sums wait."""
@@ -195,25 +223,27 @@ _WAYS: Final = {
 }
 _LATE_STATUSES: Final = {WAITING: "◷ waiting", "credited": "✓ credited", "returned": "↩ returned"}
 _LATE: Final = views.headings(
-    "Came (Lusaka)", "Amount", "Customer", "Operator's reference", "Payment", "Status",
+    "Payment", "Amount", "Status", "Customer", "Operator's reference", "Came (Lusaka)",
     numeric=("Amount",), pills=("Status",),
 )  # fmt: skip
 
 
 def _late_row(late: wire.Suspense) -> views.Row:
-    paid = late.payment_intent or late.charge
-    status = _LATE_STATUSES.get(late.status, late.status)
-    cells = (when(late.since), _major(late.amount, late.currency), late.phone, late.operator_reference, paid, status)
-    ways = [views.Action("go", "Payment", f"payments {paid}")]
-    if late.settled_by is None:
-        ways += [views.Action("settle", label, f"{how} {late.id}", confirm=ask) for how, (label, ask) in _WAYS.items()]
-    return views.Row(late.id, cells, tuple(ways), hovers=(utc(late.since),))
+    amount, status = _major(late.amount, late.currency), _late_status(late)
+    return timed(late.id, (_paid(late), amount, status, late.phone, late.operator_reference), late.since)
+
+
+def _late_status(late: wire.Suspense) -> str:
+    return _LATE_STATUSES.get(late.status, late.status)
+
+
+def _paid(late: wire.Suspense) -> str:
+    return late.payment_intent or late.charge
 
 
 def _row(payment: wire.Payment) -> views.Row:
-    made = when(payment.created)
-    cells = (payment.id, _money(payment), _status(payment), payment.description or "", _customer(payment), made)
-    return views.Row(payment.id, cells, hovers=("",) * (len(cells) - 1) + (utc(payment.created),))
+    cells = (payment.id, _money(payment), _status(payment), payment.description or "", _customer(payment))
+    return timed(payment.id, cells, payment.created)
 
 
 def _status(payment: wire.Payment) -> str:
@@ -246,7 +276,3 @@ def _minor(text: str) -> str:
     if not minor.is_finite() or minor != int(minor) or not 0 <= minor < _LARGEST_MINOR:
         raise ValueError(_NO_AMOUNT)
     return str(int(minor))
-
-
-def _as_dict(row: wire.TraceRow) -> dict[str, object]:
-    return {"detail": row.detail}

@@ -8,8 +8,8 @@ import httpx
 from workbench.domain import wire
 from workbench.domain.moments import milliseconds_in
 from workbench.lab import views
-from workbench.lab.dashboard.found import OF_TIME, FoundSection
-from workbench.lab.sections import Message, Values, utc, when
+from workbench.lab.dashboard.found import OF_TIME, FoundSection, timed
+from workbench.lab.sections import Message, Values, when
 from workbench.render import is_live
 from workbench.trace import Exchange
 from workbench.trace.diagram import short
@@ -33,8 +33,9 @@ class RequestsSection(FoundSection[wire.LoggedRequest]):
 
     id, title, wide = "requests", "Developers: requests", True
     noun = "request"
+    columns = ("id", "time_lusaka", "method", "path", "status", "took", "key", "idempotency_key", "payment")
     filters = (
-        ("search", "Request-Id, path, payment, idempotency key", "search", ()),
+        ("search", "Request-Id, path, payment or key", "search", ()),
         ("method", "Method", "select", _METHODS),
         ("status", "Status", "select", _CLASSES),
         *OF_TIME,
@@ -44,22 +45,16 @@ class RequestsSection(FoundSection[wire.LoggedRequest]):
         return self._session.untraced.requests(**query)
 
     def _grid(self, caption: str, rows: Iterable[wire.LoggedRequest]) -> views.Grid:
-        shown = tuple(map(self._row, rows))
-        return views.Grid(caption, _COLUMNS, shown, cards=True, opens="unfold", opened=self._open)
+        return views.Grid(caption, _COLUMNS, tuple(map(self._row, rows)))
 
     def _row(self, request: wire.LoggedRequest) -> views.Row:
-        at_s = milliseconds_in(request.at, param="at") // 1000
-        named = short(f"{request.method} {request.path}")
-        key = request.idempotency_key or ""
-        cells = (named, _status(request.status), self._took(request.id), request.key, key, when(at_s))
-        return views.Row(request.id, cells, hovers=("",) * (len(cells) - 1) + (utc(at_s),))
+        named, status = short(f"{request.method} {request.path}"), _status(request.status)
+        cells = (named, status, self._took(request.id), request.key, request.idempotency_key or "")
+        return timed(request.id, cells, milliseconds_in(request.at, param="at") // 1000)
 
-    def _line(self, row: wire.LoggedRequest) -> dict[str, object]:
-        at_s = milliseconds_in(row.at, param="at") // 1000
-        return {
-            "id": row.id, "time_lusaka": when(at_s), "method": row.method, "path": row.path, "status": row.status,
-            "took": self._took(row.id), "key": row.key, "idempotency_key": row.idempotency_key, "payment": row.payment,
-        }  # fmt: skip
+    def _line(self, row: wire.LoggedRequest) -> tuple[object, ...]:
+        made, took = when(milliseconds_in(row.at, param="at") // 1000), self._took(row.id)
+        return row.id, made, row.method, row.path, row.status, took, row.key, row.idempotency_key, row.payment
 
     def _took(self, request_id: str) -> str:
         # As in the trace: two headless runs show the same.

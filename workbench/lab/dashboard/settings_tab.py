@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import UnsetType
 
 from workbench.domain import wire
-from workbench.domain.ids import ACTIVE, KEY_PREFIXES
+from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.masking import mask
 from workbench.domain.moments import moment, span
 from workbench.domain.phones import EVERY_OPERATOR
@@ -19,6 +19,8 @@ _KEPT: Final = "This bench calls with this key, which would be its end: roll it 
 _KIND: Final = views.Field("kind", "Kind", "secret", "select", tuple((each, each) for each in KEY_PREFIXES))
 _CREATE: Final = views.Action("create", "Create key", primary=True)
 _NEW: Final = views.Form("new", "A new key", (_KIND,), (_CREATE,), row=True)
+_COLUMNS: Final = views.headings("Key", "Kind", "Made (Lusaka)", "Status", "Note", pills=("Status",))
+_SIGNS: Final = {ACTIVE: "✓", ROLLED: "↻", REVOKED: "⊘"}
 _KEYS_NOTE: Final = views.Note(
     "A key is shown once, when it is made. Only test keys are here: the sandbox refuses live ones."
 )
@@ -32,7 +34,7 @@ class KeysSection(PagedSection[wire.ApiKey]):
 
     def _items(self) -> Iterator[views.Item]:
         rows = tuple(self._row(each) for each in self._rows())
-        yield views.Grid("Keys", views.headings("Key", "Kind", "Made (Lusaka)", "Status"), rows)
+        yield views.Grid("Keys", _COLUMNS, rows)
         yield from (*self._buttons("Keys"), _NEW, _KEYS_NOTE)
 
     def _on_create(self, _on: str, values: Values) -> Message:
@@ -62,11 +64,10 @@ class KeysSection(PagedSection[wire.ApiKey]):
 
     def _row(self, key: wire.ApiKey) -> views.Row:
         is_own = self._is_own(key)
-        status = f"{key.status}, this bench calls with it" if is_own else key.status
         until_s = 0 if isinstance(key.works_until, UnsetType) else key.works_until
         works_on = bool(until_s) and until_s > self._now_s()
-        status += f", works until {when(until_s)}" if works_on else ""
-        cells = (key.masked, key.kind, when(key.created), status)
+        note = "this bench's own" if is_own else f"works until {when(until_s)}" if works_on else ""
+        cells = (key.masked, key.kind, when(key.created), f"{_SIGNS[key.status]} {key.status}", note)
         goes_on, kept = (" This bench goes over to the new one.", _KEPT) if is_own else ("", "")
         old = "works for a day more" if self._overlap() else "ends at once"
         roll = views.Action("roll", "Roll", key.id, confirm=f"The old key {old}.{goes_on} Roll it?")
@@ -115,7 +116,7 @@ class ClockSection(SessionSection):
         facts = (
             ("Lusaka", when(now.now_ms // 1000)),
             ("UTC", moment(now.now_ms).strftime("%Y-%m-%d %H:%M:%S")),
-            ("Runs", _BY_ITSELF if is_running else "only when you move it"),
+            ("Runs", _BY_ITSELF if is_running else "when you move it"),
         )
         yield views.Beside((views.Facts(facts), move, views.Fold("other", "Another span", (_OTHER,))))
 
@@ -143,7 +144,7 @@ class ClockSection(SessionSection):
 
 _NAMES: Final = {each.id: each.name for each in EVERY_OPERATOR.values()}
 _MINUTE_S: Final = 60
-_MINUTES: Final = views.Field("minutes", "For how many minutes", "10", "number")
+_MINUTES: Final = views.Field("minutes", "Minutes", "10", "number")
 _START: Final = views.Action("start", "Start outage", primary=True)
 _OUTAGE_NOTE: Final = views.Note("While an operator is down, payments by its wallets fail with operator_unavailable.")
 

@@ -1,13 +1,16 @@
 """The dashboard's events, their deliveries with each attempt, and the endpoints."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import Final
+
+from msgspec.structs import replace
 
 from workbench.domain import wire
 from workbench.domain.ids import short_id
 from workbench.domain.masking import Secret, mask, shortened
-from workbench.domain.moments import LUSAKA, RFC3339, milliseconds, rfc3339, span
+from workbench.domain.moments import span
 from workbench.domain.webhooks import (
     DEAD_LETTER,
     DELIVERED,
@@ -18,10 +21,9 @@ from workbench.domain.webhooks import (
     types_and_families,
     types_of,
 )
-from workbench.errors import InvalidRequest
 from workbench.lab import views
-from workbench.lab.dashboard.found import Opens
-from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, counted, utc, when
+from workbench.lab.dashboard.found import Filter, ListedSection, timed
+from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, counted, when
 from workbench.render import indented
 
 _MAX_RESPONSE: Final = 300
@@ -35,7 +37,8 @@ def attempted(deliveries: Iterable[wire.Delivery], now_s: int) -> Iterator[views
         event = views.Actions("This delivery", (views.Action("go", "Event", f"events {each.event}"),))
         more = (*_attempts(each, now_s), event)
         again = views.Action("replay", "Replay", each.id)
-        yield views.Row(each.id, _cells(each, now_s)[1:], (again,), more=more, more_label="Attempts")
+        cells = (f"{each.event_type} to {_place(each)}", _status(each))
+        yield views.Row(each.id, cells, (again,), more=more, more_label="Attempts")
 
 
 class Replays(SessionSection):
@@ -48,14 +51,20 @@ class Replays(SessionSection):
         return Message(text, tone, self._code("POST", f"{_DELIVERIES}/{on}/replay"))
 
 
-def _cells(delivery: wire.Delivery, now_s: int) -> tuple[str, ...]:
-    status = [_DELIVERY_TEXTS.get(delivery.status, delivery.status)]
-    if delivery.status != DELIVERED or len(delivery.attempts) > 1:
-        status.append(counted(len(delivery.attempts), "attempt"))
-    if delivery.next_attempt_at is not None:
-        status.append(f"next in {span(delivery.next_attempt_at - now_s)}")
-    place = delivery.url.partition("://")[2] or delivery.url
-    return (short_id(delivery.id), f"{delivery.event_type} to {place}", ", ".join(status))
+def _status(delivery: wire.Delivery) -> str:
+    return _DELIVERY_TEXTS.get(delivery.status, delivery.status)
+
+
+def _place(delivery: wire.Delivery) -> str:
+    return delivery.url.partition("://")[2] or delivery.url
+
+
+def _tried(delivery: wire.Delivery, now_s: int) -> str:
+    """How often it was sent, and when it will be."""
+    tried = counted(len(delivery.attempts), "attempt")
+    if delivery.next_attempt_at is None:
+        return tried
+    return f"{tried}, next in {span(delivery.next_attempt_at - now_s)}"
 
 
 def _attempts(delivery: wire.Delivery, now_s: int) -> tuple[views.Item, ...]:
@@ -85,56 +94,28 @@ def _next(delivery: wire.Delivery, now_s: int) -> views.Note:
 
 
 _EVENTS_PATH: Final = "/v1/events"
-_NO_MOMENT: Final = "A moment in Lusaka, such as 2026-01-05 or 2026-01-05 08:30."
-_MAX_SEARCH: Final = 100
 
 
-class EventsSection(Opens, Replays, PagedSection[wire.Event]):
+class EventsSection(ListedSection[wire.Event], Replays):
     """A page of events, newest first, as they are filtered; one of them opened."""
 
     id, title, wide = "events", "Developers: events", True
     group = "events"
-    _filter: Values = dict.fromkeys(("search", "type", "since"), "")
-    """As it was typed."""
-    _named: Sequence[str] = ()
+    noun = "event"
 
-    def _items(self) -> Iterator[views.Item]:
-        query, error = self._query()
-        yield self._form(error)
+    @cached_property
+    def filters(self) -> tuple[Filter, ...]:
+        """The types and families are those that this sandbox has."""
+        _all, *named = types_and_families(types_of(self._session.untraced.in_force()["event_types"]))
+        return (
+            ("search", "Id, reference, last digits of the number", "search", ()),
+            ("type", "Type", "select", (("", "all types"), *((each, each) for each in named))),
+            ("created_since", "From", "date", ()),
+        )
+
+    def _grid(self, caption: str, rows: Iterable[wire.Event]) -> views.Grid:
         columns = views.headings("Event", "Type", "Payment", "Time (Lusaka)")
-        caption = f"Events{', as filtered' if query else ''}, newest first"
-        try:
-            rows = tuple(self._row(each) for each in self._rows(**query))
-            empty = "None found." if query else "None yet."
-            grid = views.Grid(caption, columns, rows, empty, cards=True, opens="unfold", opened=self._open)
-            yield self._split(grid, *self._buttons("Events"))
-        except InvalidRequest as refused:
-            # The filter can still be changed.
-            yield views.Note(str(refused), views.BAD)
-
-    def _on_search(self, on: str, values: Values) -> Message:
-        self._on_follow(on, values)
-        query, error = self._query()
-        if error:
-            return Message(error, views.BAD)
-        found = len(self._rows(**query))
-        more = ", and there are more" if self._has_more else ""
-        return Message(f"{counted(found, 'event')} found{more}.", code=self._code("GET", _EVENTS_PATH, query=query))
-
-    def _on_follow(self, _on: str, values: Values) -> None:
-        event_filter = {name: values.get(name, "") for name in self._filter}
-        if event_filter != self._filter:
-            self._filter = event_filter
-            self._after = []
-
-    def find(self, identifier: str) -> None:
-        """Look for one event, and unfold it."""
-        self._on_follow("", {"search": identifier})
-        self._open = identifier
-
-    def _on_clear(self, on: str, _values: Values) -> Message:
-        self._on_follow(on, {})
-        return Message("All events are shown.", code=self._code("GET", _EVENTS_PATH))
+        return views.Grid(caption, columns, tuple(map(_row, rows)))
 
     def _on_replay_event(self, on: str, _values: Values) -> Message:
         sent = self._pay.events.replay(on)
@@ -142,37 +123,6 @@ class EventsSection(Opens, Replays, PagedSection[wire.Event]):
         if not sent.data:
             return Message("No endpoint that is enabled wants it.", views.WARN, code)
         return Message(f"Sent again to {counted(len(sent.data), 'endpoint')}.", code=code)
-
-    def _query(self) -> tuple[dict[str, str], str]:
-        """The parameters of the list, and what is wrong with the filter."""
-        try:
-            since, error = _in_lusaka(self._filter["since"].strip()), ""
-        except (ValueError, OverflowError):
-            since, error = "", _NO_MOMENT
-        search = self._filter["search"].strip()[:_MAX_SEARCH]
-        parameters = {"type": self._filter["type"], "created_since": since, "search": search}
-        return {name: value for name, value in parameters.items() if value}, error
-
-    def _types(self) -> tuple[tuple[str, str], ...]:
-        """What the events can be filtered by: families and types, as this sandbox has them."""
-        if not self._named:
-            _all, *self._named = types_and_families(types_of(self._session.untraced.in_force()["event_types"]))
-        return ("", "all types"), *((each, each) for each in self._named)
-
-    def _form(self, error: str) -> views.Form:
-        search, kind, since = self._filter.values()
-        fields = (
-            views.Field("search", "Search", search, "search", hint="An id, a reference, a number's last digits"),
-            views.Field("type", "Type", kind, "select", self._types()),
-            views.Field("since", "Since (Lusaka)", since, hint="Such as 2026-01-05 08:30", error=error),
-        )
-        buttons = (views.Action("search", "Search", primary=True), views.Action("clear", "Clear"))
-        return views.Form("filter", "Which events", fields, buttons, follow=True, row=True)
-
-    def _row(self, event: wire.Event) -> views.Row:
-        at_s = datetime.fromisoformat(event.timestamp).timestamp()
-        cells = (short_id(event.id), event.type, short_id(_payment(event)), when(at_s))
-        return views.Row(event.id, cells, hovers=("", "", "", utc(at_s)))
 
     def _drawer(self, opened: str) -> views.Drawer:
         event = self._looking.events.retrieve(opened)
@@ -195,15 +145,9 @@ class EventsSection(Opens, Replays, PagedSection[wire.Event]):
         return views.Drawer(event.id, event.type, status, items, views.Action("unfold", "Close", event.id))
 
 
-def _in_lusaka(text: str) -> str:
-    """A moment in Lusaka, or in the zone that it names, as the service takes it; ValueError or OverflowError: none."""
-    if not text:
-        return ""
-    at = datetime.fromisoformat(text)
-    taken = rfc3339(milliseconds(at if at.tzinfo else at.replace(tzinfo=LUSAKA)))
-    if not RFC3339.fullmatch(taken):
-        raise ValueError(_NO_MOMENT)
-    return taken
+def _row(event: wire.Event) -> views.Row:
+    at_s = int(datetime.fromisoformat(event.timestamp).timestamp())
+    return timed(event.id, (short_id(event.id), event.type, short_id(_payment(event))), at_s)
 
 
 def _payment(event: wire.Event) -> str:
@@ -212,52 +156,41 @@ def _payment(event: wire.Event) -> str:
     return str(about.get("payment_intent") or about.get("charge") or about.get("id", "-"))
 
 
-_FILTERS: Final = {"": "all", PENDING: "on their way", DELIVERED: "delivered", DEAD_LETTER: "dead letters"}
 _DELIVERIES: Final = "/v1/deliveries"
+_COLUMNS: Final = views.headings(
+    "Delivery", "Event", "Status", "Sent to", "Attempts", "Created (Lusaka)", pills=("Status",)
+)
+_STATUSES: Final = (("", "any"), *((each, text[2:]) for each, text in _DELIVERY_TEXTS.items()))
 _OUTCOMES: Final = {
     DELIVERED: ("Sent again, and delivered.", views.GOOD),
     PENDING: ("Sent again, and not taken: it is tried again later.", views.WARN),
 }
 """What came of sending a delivery again, as far as that is known, by its status."""
-
-
-_NO_DEAD_LETTERS: Final = (views.Note("There are no dead letters."),)
 _ALL_AGAIN: Final = "Every dead letter whose endpoint is enabled is sent again. Replay all?"
-_DEAD_LETTERS: Final = (
-    views.Note("There are dead letters: events that were given up.", views.WARN),
-    views.Actions("Dead letters", (views.Action("replay_all", "Replay all dead letters", confirm=_ALL_AGAIN),)),
+_DEAD_LETTERS: Final = views.Beside(
+    (
+        views.Note("There are dead letters: events that were given up.", views.WARN),
+        views.Actions("Dead letters", (views.Action("replay_all", "Replay all dead letters", confirm=_ALL_AGAIN),)),
+    )
 )
 
 
-class DeliveriesSection(Opens, Replays, PagedSection[wire.Delivery]):
+class DeliveriesSection(ListedSection[wire.Delivery], Replays):
     """The deliveries, newest first, of one status or of all; one of them opened."""
 
     id, title, wide = "deliveries", "Developers: deliveries", True
     group = "deliveries"
-    _status = ""
+    noun = "delivery"
+    filters = (("status", "Status", "select", _STATUSES),)
 
-    def _items(self) -> Iterator[views.Item]:
+    def _list(self, query: Mapping[str, str]) -> Iterator[views.Item]:
+        if self._looking.deliveries.list(status=DEAD_LETTER, limit=1).data:
+            yield _DEAD_LETTERS
+        yield from super()._list(query)
+
+    def _grid(self, caption: str, rows: Iterable[wire.Delivery]) -> views.Grid:
         now_s = self._now_s()
-        rows = [self._row(each, now_s) for each in self._rows(status=self._status or None)]
-        dead = self._looking.deliveries.list(status=DEAD_LETTER, limit=1).data
-        yield from (self._form(), *(_DEAD_LETTERS if dead else _NO_DEAD_LETTERS))
-        columns = views.headings("Delivery", "Event, and where to", "Status", pills=("Status",))
-        caption = f"Deliveries: {_FILTERS[self._status]}"
-        grid = views.Grid(caption, columns, tuple(rows), "None.", cards=True, opens="unfold", opened=self._open)
-        yield self._split(grid, *self._buttons("Deliveries"))
-
-    def _on_show(self, on: str, values: Values) -> Message:
-        if values.get("status", on) not in _FILTERS:
-            return Message("No delivery has this status.", views.BAD)
-        self._on_follow(on, values)
-        query = {"status": self._status} if self._status else {}
-        return Message(f"Shown: {_FILTERS[self._status]}.", code=self._code("GET", _DELIVERIES, query=query))
-
-    def _on_follow(self, on: str, values: Values) -> None:
-        status = values.get("status", on)
-        if status in _FILTERS:
-            self._status = status
-            self._after = []
+        return views.Grid(caption, _COLUMNS, tuple(self._row(each, now_s) for each in rows))
 
     def _on_replay_all(self, _on: str, _values: Values) -> Message:
         sent = self._pay.deliveries.replay_dead_letters()
@@ -266,14 +199,11 @@ class DeliveriesSection(Opens, Replays, PagedSection[wire.Delivery]):
             return Message("No dead letter has an endpoint that is enabled: enable it first.", views.WARN, code)
         return Message(f"{counted(len(sent.data), 'dead letter')} sent again.", code=code)
 
-    def _form(self) -> views.Form:
-        status = views.Field("status", "Status", self._status, "select", tuple(_FILTERS.items()))
-        show = views.Action("show", "Show", primary=True)
-        return views.Form("filter", "Which deliveries", (status,), (show,), follow=True, row=True)
-
     def _row(self, delivery: wire.Delivery, now_s: int) -> views.Row:
+        cells = (short_id(delivery.id), delivery.event_type, _status(delivery), _place(delivery))
+        made = timed(delivery.id, (*cells, _tried(delivery, now_s)), delivery.created)
         again = (views.Action("replay", "Replay", delivery.id),) if delivery.status != DELIVERED else ()
-        return views.Row(delivery.id, _cells(delivery, now_s), again)
+        return replace(made, actions=again)
 
     def _drawer(self, opened: str) -> views.Drawer:
         delivery = self._looking.deliveries.retrieve(opened)
@@ -286,12 +216,13 @@ class DeliveriesSection(Opens, Replays, PagedSection[wire.Delivery]):
             views.Actions("This delivery", links),
             *_attempts(delivery, self._now_s()),
         )
-        status = _DELIVERY_TEXTS.get(delivery.status, delivery.status)
-        return views.Drawer(opened, delivery.event_type, status, items, views.Action("unfold", "Close", opened))
+        return views.Drawer(
+            opened, delivery.event_type, _status(delivery), items, views.Action("unfold", "Close", opened)
+        )
 
 
 _ENDPOINTS: Final = "/v1/webhook_endpoints"
-_STATUS_TEXTS: Final = {ENABLED: "enabled", DISABLED: "paused"}
+_STATUS_TEXTS: Final = {ENABLED: "✓ enabled", DISABLED: "⏸ paused"}
 _HINT: Final = "* for all, or types and families, separated by commas: charge.*, refund.failed"
 _FAULT_LABELS: Final = {"duplicate": "Deliver everything twice", "out_of_order": "Deliver out of order"}
 _HAND_OVER: Final = "bench.receiver.secrets.append({}.secret)"
@@ -316,7 +247,7 @@ class EndpointsSection(PagedSection[wire.WebhookEndpoint]):
     def _items(self) -> Iterator[views.Item]:
         faults = {each.id: each.faults for each in self._session.untraced.delivery_faults()}
         rows = tuple(self._row(each, faults.get(each.id, [])) for each in self._rows())
-        columns = views.headings("URL", "Events", "Status", "Signing secret")
+        columns = views.headings("URL", "Events", "Status", "Signing secret", pills=("Status",))
         yield views.Grid("Endpoints", columns, rows, "None: events go nowhere.")
         yield from (*self._buttons("Endpoints"), _NEW)
 

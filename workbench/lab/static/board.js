@@ -55,7 +55,7 @@ class Board extends Forms {
     }
     for (const [name, heard] of this.listeners) this.model.off(name, heard);
     for (const { timer } of this.waiting.values()) clearTimeout(timer);
-    for (const closes of this.closers) closes();
+    this.dismiss(() => true);
     this.sizes.disconnect();
   }
 
@@ -74,6 +74,7 @@ class Board extends Forms {
     // What has been opened is looked at next; where nobody is at this board, the focus stays where it is.
     if (focus) this.opening?.focus();
     this.opening = null;
+    this.dismiss((node) => !this.root.contains(node));
   }
 
   place(sections) {

@@ -19,6 +19,11 @@ function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+// Long names break where their words do, if they may break at all, and are copied as they are.
+function breakable(text) {
+  return text.split(/(?<=\/|[a-z]{4}[_.:])(?=\w)/).flatMap((each, place) => (place ? [h("wbr"), each] : [each]));
+}
+
 function copied(text) {
   if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
   const area = h("textarea", { class: "wb-unseen" });

@@ -21,7 +21,7 @@ class Pieces {
     this.view = {};
     this.filled = new WeakMap(); // node → the pieces in it: their data, as text too, and their nodes
     this.open = new Map(); // path of what unfolds in a table → whether it is open
-    this.closers = []; // what ends the widgets in their places
+    this.hosted = new Map(); // the place of another widget → what ends it there
   }
 
   // The pieces of a node. One whose data are the same is left alone; one of the same kind is brought up to date
@@ -65,7 +65,7 @@ class Pieces {
 
   draw_facts(facts) {
     const shown = ([name, value]) => (facts.pills?.includes(name) ? pill(value) : value);
-    return h("dl", { class: "wb-facts" }, facts.pairs.map((pair) => [h("dt", {}, pair[0]), h("dd", {}, shown(pair))]));
+    return h("dl", { class: "wb-facts" }, facts.pairs.map((pair) => h("div", {}, h("dt", {}, pair[0]), h("dd", {}, shown(pair)))));
   }
 
   draw_grid(grid, part, path) {
@@ -90,7 +90,7 @@ class Pieces {
       const heading = grid.headings[place];
       const named = place ? { role: "cell" } : { role: "rowheader", scope: "row" };
       const more = { "data-label": heading?.text, class: heading?.numeric ? "wb-number" : null, title: row.hovers?.[place] || null };
-      const shown = heading?.pill && text ? pill(text) : text;
+      const shown = heading?.pill && text ? pill(text) : grid.opens ? text : breakable(text);
       return h(place ? "td" : "th", { ...named, ...more }, !place && grid.opens ? this.opener(row, grid, part, path, shown) : shown);
     });
     const beneath = row.more?.length ? h("tr", { class: "wb-more", role: "row" }) : null;
@@ -107,8 +107,9 @@ class Pieces {
 
   // The button that a row is: it lies over the whole row.
   opener(row, grid, part, path, shown) {
-    const action = { do: grid.opens, on: row.id, label: shown, expanded: row.id === grid.opened ? "yes" : "no" };
+    const action = { do: grid.opens, on: row.id, label: "", expanded: row.id === grid.opened ? "yes" : "no" };
     const node = this.button(action, part, path);
+    node.append(...breakable(shown));
     node.className = "wb-open";
     node.dataset.row = row.id;
     return node;
@@ -156,7 +157,13 @@ class Pieces {
       if (id === menu.chosen) node.setAttribute("aria-current", "page");
       return h("li", {}, node);
     });
-    return h("nav", { class: "wb-menu", "aria-label": menu.label }, h("ul", { class: "wb-tablist" }, choices));
+    const list = h("ul", { class: "wb-tablist" }, choices);
+    // Where it is narrow the choices stand in one row that scrolls.
+    requestAnimationFrame(() => {
+      const current = list.querySelector("[aria-current]");
+      if (current && list.scrollWidth > list.clientWidth) list.scrollLeft = current.offsetLeft - list.offsetLeft - 40;
+    });
+    return h("nav", { class: "wb-menu", "aria-label": menu.label }, list);
   }
 
   draw_split(split, part, path) {
@@ -188,7 +195,7 @@ class Pieces {
 
   drawer(drawer, part, path) {
     const id = `${this.prefix}-drawer-${part}`;
-    const title = h("h5", { id, tabindex: "-1" }, drawer.title);
+    const title = h("h5", { id, tabindex: "-1" }, breakable(drawer.title));
     const copy = h("button", { type: "button", class: "wb-button", "data-key": `${path}/copy`, "aria-label": `Copy ${drawer.id}` }, "Copy");
     copy.addEventListener("click", async () => {
       await copied(drawer.id);
@@ -307,18 +314,23 @@ class Pieces {
 
   async host(node, id, otherwise) {
     let view = null;
-    let isOver = false;
-    this.closers.push(() => {
-      isOver = true;
-      view?.remove();
-    });
+    this.hosted.set(node, () => view?.remove());
     try {
       const manager = this.model.widget_manager;
       view = await manager.create_view(await manager.get_model(id), {});
-      if (isOver) view.remove();
-      else node.replaceChildren(view.el);
+      if (this.hosted.has(node)) node.replaceChildren(view.el);
+      else view.remove();
     } catch {
       otherwise();
+    }
+  }
+
+  // Ends the widgets whose places are gone: else each that was ever looked at would be drawn on and on.
+  dismiss(isGone) {
+    for (const [node, ends] of this.hosted) {
+      if (!isGone(node)) continue;
+      this.hosted.delete(node);
+      ends();
     }
   }
 }

@@ -1,26 +1,64 @@
-// A sequence diagram of bands. The names of its lanes stay on top, its arrows are buttons, and it follows while its end
-// is in sight. What has not changed keeps its node, so that a long one is not drawn anew for a step more.
+// A sequence diagram of bands, seen from its start. The names of its lanes stay on top, its arrows are buttons, and it
+// follows while its end is in sight; else it says how much is new. What has not changed keeps its node, so that a long
+// one is not drawn anew for a step more.
 
 class Sequences extends Pieces {
   draw_sequence(sequence, part, path) {
     const names = sequence.lanes.map((each) => h("span", {}, h("span", {}, each)));
     const head = h("div", { class: "wb-lanes", "aria-hidden": "true" }, names);
     const bands = h("div", { class: "wb-bands" });
-    const node = h("div", { class: "wb-sequence", role: "group", tabindex: "0", "aria-label": sequence.label, "data-key": `${path}/scroll`, "data-scroll": path }, head, bands);
+    const news = h("button", { type: "button", class: "wb-button wb-primary wb-news", hidden: true });
+    const node = h("div", { class: "wb-sequence", role: "group", tabindex: "0", "aria-label": sequence.label, "data-key": `${path}/scroll`, "data-scroll": `${path}/${sequence.looks}` }, head, bands, news);
     node.addEventListener("keydown", (event) => this.stepped(event, node));
-    this.keep_sequence({ node }, sequence, part, path);
-    this.toEnd(node);
+    node.addEventListener("scroll", () => this.isAtEnd(node) && this.seen(node));
+    news.addEventListener("click", () => {
+      node.focus({ preventScroll: true });
+      this.toEnd(node);
+    });
+    this.bands(node, sequence, part, path);
+    this.seen(node);
     return node;
   }
 
   keep_sequence({ node, item: before }, sequence, part, path) {
-    const isAtEnd = (before?.held && !sequence.held) || node.scrollTop + node.clientHeight > node.scrollHeight - 60;
-    this.match(node.lastChild, sequence.bands, (band, old) => this.band(band, old, sequence, part, path));
-    const opened = node.querySelector(".wb-opened");
-    if (opened && opened.dataset.id !== node.dataset.opened) requestAnimationFrame(() => this.within(node, opened));
-    else if (isAtEnd && !sequence.held && !node.contains(document.activeElement)) this.toEnd(node);
-    node.dataset.opened = opened?.dataset.id ?? "";
+    if (before.looks !== sequence.looks) return false;
+    const isRead = document.activeElement !== node && node.contains(document.activeElement);
+    const follows = !isRead && !sequence.held && (before.held || this.isAtEnd(node));
+    const opened = this.bands(node, sequence, part, path);
+    if (opened) requestAnimationFrame(() => this.within(node, opened));
+    else if (follows) this.toEnd(node);
+    if (follows || this.isAtEnd(node)) this.seen(node);
+    else this.tell(node);
     return true;
+  }
+
+  // The arrow that is opened now, and was not.
+  bands(node, sequence, part, path) {
+    this.match(node.children[1], sequence.bands, (band, old) => this.band(band, old, sequence, part, path));
+    const opened = node.querySelector(".wb-opened");
+    const isNew = opened && opened.dataset.id !== node.dataset.opened;
+    node.dataset.opened = opened?.dataset.id ?? "";
+    return isNew ? opened : null;
+  }
+
+  isAtEnd(node) {
+    return node.scrollTop + node.clientHeight > node.scrollHeight - 60;
+  }
+
+  steps(node) {
+    return [...node.querySelectorAll(".wb-arrow")].map((each) => Number(each.dataset.id));
+  }
+
+  seen(node) {
+    node.dataset.seen = Math.max(0, ...this.steps(node));
+    node.lastChild.hidden = true;
+  }
+
+  // How much has come since the end was in sight.
+  tell(node) {
+    const count = this.steps(node).filter((each) => each > node.dataset.seen).length;
+    write(node.lastChild, `${count} new, show`);
+    node.lastChild.hidden = !count;
   }
 
   // Steps have their height only once they are near: the end is found in a few frames.
@@ -79,7 +117,9 @@ class Sequences extends Pieces {
     const middle = (left + right) / 2;
     const percent = (part) => `${(part * 100).toFixed(2)}%`;
     // A text may be longer than its arrow, and never leaves the diagram.
-    const label = h("span", { class: "wb-says", style: `left: ${percent(middle)}; max-width: ${percent(2 * Math.min(middle, 1 - middle))}` }, isBad ? "✗ " : "", text);
+    const half = `${0.29 * (text.length + 2)}em`;
+    const place = `clamp(min(50%, ${half}), ${percent(middle)}, max(50%, 100% - ${half}))`;
+    const label = h("span", { class: "wb-says", style: `left: ${place}` }, isBad ? "✗ " : "", breakable(text));
     const line = h("span", { class: `wb-line ${to > from ? "wb-right" : "wb-left"}`, style: `left: ${percent(left)}; width: ${percent(right - left)}` });
     return h("span", { class: `wb-way${isBad ? " wb-wrong" : ""}` }, label, line, " ");
   }
