@@ -84,7 +84,7 @@ def _look_into(given: ast.FunctionDef, came: ast.FunctionDef, *, is_needed: bool
     if _does_something(given):
         raise Fault(f"{name} has no return with a value, so it returns None.", "None", "a value", f"def {name}")
     if _does_something(came):
-        raise Fault(f"{name} has no code any more.", at=f"def {name}")
+        raise Fault(f"{name} has no code any more.", "an empty function", "the repaired code", f"def {name}")
 
 
 def _does_something(function: ast.AST) -> bool:
@@ -107,6 +107,7 @@ class Watched:
         return tuple(code.co_names) if code else ()
 
     def __call__(self, *given: object) -> Any:  # noqa: ANN401  whatever a person returns
+        """Call it. Raises Fault where it changes a dict or a table that it was given."""
         name = getattr(self._function, "__name__", "the function")
         arguments = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
         self.call = _shown(name, arguments)
@@ -166,16 +167,19 @@ def bounded() -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
 
 
+def _is_of_others(filename: str) -> bool:
+    return filename.startswith(_OF_OTHERS) or _INSTALLED in filename
+
+
 def line_of(error: BaseException) -> str:
     """Where in a person's own code an error arose, to end a sentence with; empty where it did not pass through any."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if not each.filename.startswith(_OF_OTHERS) and _INSTALLED not in each.filename]
+    own = [each for each in frames if each.line and not _is_of_others(each.filename)]
     if not own:
         return ""
     first, last = own[-1].lineno, own[-1].end_lineno or own[-1].lineno
     lines = f"line {first}" if first == last else f"lines {first} to {last}"
-    code = f": {own[-1].line}" if own[-1].line else ""
-    return f", in {lines} of {own[-1].name}{code}"
+    return f", in {lines} of {own[-1].name}: {own[-1].line}"
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")

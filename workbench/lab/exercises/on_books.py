@@ -26,7 +26,7 @@ def _posted(bench: Bench, code: int, side: str) -> dict[int, int]:
 def _unpaid(bench: Bench, minor: int) -> Iterator[Verdict]:
     """Said where an intent of this amount is there, and nobody has paid it."""
     for each in bench.looking().payment_intents.each():
-        if each.amount * 100 == minor and each.status != "succeeded":
+        if each.amount == Decimal(minor) / 100 and each.status != "succeeded":
             yield not_yet(
                 f"The intent of {kwacha(minor)} is not paid: confirm it on a number that pays by itself, and wait.",
                 seen=each.status, expected="succeeded", at=".confirm(",
@@ -41,7 +41,10 @@ def _net_of_39(bench: Bench) -> Iterator[Verdict]:
     if any(minor == _NET and number not in given_back for number, minor in owed.items()):
         yield done("The customer paid K40.00, the service kept K1.00, and the merchant is owed K39.00.")
     if _NET in owed.values():
-        yield wrong("The merchant had K39.00, and the payment was refunded. Take another.", at="refund")
+        yield wrong(
+            "The merchant had K39.00, and the payment was refunded. Take another.",
+            seen="refunded", expected="a payment that is not", at="refund",
+        )  # fmt: skip
     near = [(minor, owed[number]) for number, minor in gross.items() if minor in _ABOUT]
     if near:
         paid, left = near[-1]
@@ -111,21 +114,20 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     given, charges = weekend_minor.__index__(), bench.tables.charges
     paid = charges["status"] == "succeeded"
     in_lusaka = charges["business_date"].map(lambda day: day.weekday())
+    if not (in_lusaka[paid] >= _SATURDAY).any():
+        yield not_yet("No payment of a weekend is in the tables. Run the notebook from its first cell.")
     in_utc = charges["created_at"].dt.day_of_week
     answers: dict[int, str] = {}
     for days, (rows, failed_too), (weekday, utc) in product(
         _DAYS, ((paid, ""), (paid | ~paid, _FAILED_TOO)), ((in_lusaka, ""), (in_utc, _IN_UTC))
     ):
         chosen = charges[rows & weekday.isin(_DAYS[days])]
-        of_money = {"": 1, "These are kwacha, and the tables count ngwee.": 100}
-        slip = " ".join(filter(None, (days, failed_too, utc)))
-        for unit, by in of_money.items():
-            answers.setdefault(int(chosen["amount_minor"].sum()) // by, f"{slip} {unit}".strip())
-        answers.setdefault(int((chosen["amount_minor"] - chosen["refunded_minor"]).sum()),
-                           f"{slip} Refunds are taken off, and the question is what customers paid.".strip())  # fmt: skip
+        slip, total = " ".join(filter(None, (days, failed_too, utc))), int(chosen["amount_minor"].sum())
+        answers.setdefault(total, slip)
+        answers.setdefault(total // 100, f"{slip} These are kwacha, and the tables count ngwee.".strip())
+        refunded = int(chosen["refunded_minor"].sum())
+        answers.setdefault(total - refunded, f"{slip} Refunds are taken off, and customers paid them before.".strip())
         answers.setdefault(len(chosen), f"{slip} This is how many payments there are, not how much they are.".strip())
-    if not (in_lusaka[paid] >= _SATURDAY).any():
-        yield not_yet("No payment of a weekend is in the tables. Run the notebook from its first cell.")
     if answers.get(given) == "":
         count = int((paid & (in_lusaka >= _SATURDAY)).sum())
         yield done(f"{kwacha(given)} on Saturdays and Sundays, from {count} payments.")
@@ -150,7 +152,10 @@ def _largest_break(result: Reconciled, largest: Any) -> Iterator[Verdict]:  # no
     breaks = result.breaks
     # As text: what is not known is not equal to itself.
     if not (breaks.map(str) == largest[breaks.columns].map(str)).all(axis=1).any():
-        yield wrong("This is no row of result.breaks: hand over one of them as it is.", at="largest =")
+        yield wrong(
+            "This is no row of result.breaks: hand over one of them as it is.",
+            seen="changed values", expected="a row as it is", at="largest =",
+        )  # fmt: skip
     sizes = breaks.loc[breaks["account"] == _MTN_FLOAT, "variance_minor"].abs()
     size = abs(int(largest["variance_minor"]))
     if larger := int((sizes > size).sum()):
@@ -187,8 +192,9 @@ def _one_account(result: Reconciled, one: Reconciled) -> Iterator[Verdict]:
     )
     if found != whole:
         yield wrong(
-            f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.", at="COPY"
-        )
+            f"It finds {expected} breaks, as many as the whole, and not the same breaks. Copy every row.",
+            seen="other codes or variances", expected="those of the whole", at="COPY",
+        )  # fmt: skip
     yield done(f"{expected} breaks, as many as the whole has for {_MTN_FLOAT}.")
 
 
@@ -206,7 +212,7 @@ def _in_debt(bench: Bench) -> Iterator[Verdict]:
     debts = debts[debts["account"].str.startswith(_DEBTS)]
     # The newest last.
     for lily in reversed(tried):
-        price, back = lily.amount, sum((each.amount for each in refunds[lily.id]), Decimal())
+        price, back = Decimal(str(lily.amount)), sum((each.amount for each in refunds[lily.id]), Decimal())
         owed = Decimal(int(debts.loc[debts["payment"] == lily.id, "amount_minor"].sum())) / 100
         if (owed, back) == (price, price):
             yield done(f"The merchant owes K{price:,.2f} for this Lily. The next clearing takes it first.")

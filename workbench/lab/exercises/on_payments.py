@@ -27,7 +27,6 @@ from workbench.lab.exercises.shape import (
 )
 
 if TYPE_CHECKING:
-    from workbench.client import PaymentsClient
     from workbench.domain.wire import Charge, PaymentIntent
     from workbench.domain.wire.trace_rows import TracedCall
     from workbench.receiver import Arrival
@@ -171,8 +170,8 @@ def _of_basil(intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[
     if "wrong_pin" not in codes and "wrong_pin" in codes_met:
         yield wrong(
             "One intent has failed with wrong_pin, and another intent was paid. One intent should see both.",
-            at=".create(",
-        )
+            seen="two intents", expected="one intent, confirmed twice", at=".create(",
+        )  # fmt: skip
     if "wrong_pin" not in codes:
         yield wrong(
             "No attempt at the Basil has failed with wrong_pin: enter a wrong PIN three times, one after another.",
@@ -220,12 +219,12 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
     if since[-1].request.headers.get(_KEY) != asked[answered[0]].request.headers.get(_KEY):
         yield wrong(
             "The second request had a key of its own: had it gone through, the customer would have paid twice.",
-            at="idempotency_key",
-        )
+            seen="two keys", expected="one key", at="idempotency_key",
+        )  # fmt: skip
     yield wrong(
-        f"The second request was refused with {since[-1].response.status}: under the first one's key it must "
-        "equal the first one in every field."
-    )
+        "The second request was refused: under the first one's key it must equal the first one in every field.",
+        seen=str(since[-1].response.status), expected="200", at=".create(",
+    )  # fmt: skip
 
 
 _DOWN, _OUTAGE_S = "operator_unavailable", 300
@@ -242,17 +241,25 @@ def _of_sage(
         yield not_yet("The intent for the Sage is there, and not confirmed.")
     failed = [each for each in attempts if each.failure_code == _DOWN]
     if not failed and _DOWN in codes_met and intent.status == "succeeded":
-        yield wrong("One intent has met the outage, and another intent was paid. One intent should see both.")
+        yield wrong(
+            "One intent has met the outage, and another intent was paid. One intent should see both.",
+            seen="two intents", expected="one intent, confirmed twice", at=".create(",
+        )  # fmt: skip
     if not failed:
-        yield wrong("The operator was not down when you tried: begin the outage first, and take a new intent.")
+        yield wrong(
+            "The operator was not down when you tried: begin the outage first, and take a new intent.",
+            seen=", ".join(each.failure_code or each.status for each in attempts), expected=f"{_DOWN}, succeeded",
+            at="attempt(",
+        )  # fmt: skip
     # A script and a test number fail one customer with the same code, while the operator is up.
     outages = [each for each in bench.operator.outages if each.provider == failed[0].provider]
     met = [each for each in outages if each.covers(failed[0].created)]
     if not met:
         yield wrong(
             "This attempt failed and the operator was not down: a script or a test number fails one customer alone. "
-            "With bench.operator.outage, begin the outage first, and take a new intent."
-        )
+            "With bench.operator.outage, begin the outage first, and take a new intent.",
+            seen="no outage", expected=f"an outage of {_OUTAGE_S} seconds", at="phone=",
+        )  # fmt: skip
     if met[0].seconds != _OUTAGE_S:
         yield wrong(
             "The outage has another length.",
@@ -267,8 +274,9 @@ def _of_sage(
         yield not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
     if met[0].covers(attempts[-1].created):
         yield wrong(
-            "It was paid while the outage should have lasted: let time pass instead of ending it.", at="outage("
-        )
+            "It was paid while the outage should have lasted: let time pass instead of ending it.",
+            seen="paid during the outage", expected="paid after it", at="outage(",
+        )  # fmt: skip
     yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
 
 
@@ -343,8 +351,8 @@ def _charge_surely(bench: Bench, charge_surely: "Callable[..., object]") -> Iter
             yield wrong(
                 "The first order is paid, and the second of the same customer is not: the key is the same for every "
                 "order. Make it from the order's reference.",
-                at="key",
-            )
+                seen="1 payment", expected="2 payments", at="key",
+            )  # fmt: skip
         yield from _of_one_order(another)
         times = len(_Tried(sandbox, charge_surely, "SURE-2").paid)
         if times > 1:
@@ -357,8 +365,8 @@ def _charge_surely(bench: Bench, charge_surely: "Callable[..., object]") -> Iter
             yield wrong(
                 f"On a line that stays dead, the function has asked {_PATIENCE} times, and goes on. After a few rounds "
                 "it should give up.",
-                at="while",
-            )
+                seen=f"{_PATIENCE} requests", expected="a few", at="while",
+            )  # fmt: skip
     yield done(f"{_LOST} responses were lost, the customer has paid once, and the shop knows it.")
 
 
@@ -371,8 +379,9 @@ def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
         )  # fmt: skip
     if isinstance(tried.error, _AsksForEver):
         yield wrong(
-            f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.", at="while"
-        )
+            f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.",
+            seen=f"{_PATIENCE} requests", expected="a few", at="while",
+        )  # fmt: skip
     if tried.error is not None:
         raise tried.error
     if not tried.paid:
@@ -432,11 +441,17 @@ def _of_arrival(arrival: "Arrival", issued: list[str]) -> Iterator[Verdict]:
         )  # fmt: skip
     if arrival.error is not None:
         why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
-        yield wrong(f"The signature holds, and a handler failed with {why}. Take a type without a handler.")
+        yield wrong(
+            f"The signature holds, and a handler failed with {why}. Take a type without a handler.",
+            seen="failed", expected="accepted", at='"type"',
+        )  # fmt: skip
     try:
         verify(arrival.body, arrival.headers, issued, now_s=int(arrival.headers[TIMESTAMP_HEADER]))
     except SignatureRefused:
-        yield wrong("It is signed with a secret of your own. Sign it with the endpoint's: receiver.secrets[0].")
+        yield wrong(
+            "It is signed with a secret of your own. Sign it with the endpoint's.",
+            seen="another secret", expected="receiver.secrets[0]", at="secret",
+        )  # fmt: skip
     yield done("The receiver accepted it. Anybody who holds the secret can sign, so keep it safe.")
 
 
@@ -464,8 +479,9 @@ def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
         yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
     if has_arrived[0]:
         yield wrong(
-            "The shop was told of the Rose while its database was up. Sell another while it is down.", at="sell("
-        )
+            "The shop was told of the Rose while its database was up. Sell another while it is down.",
+            seen="the first attempt arrived", expected=f"{_MAX_ATTEMPTS} failed attempts", at="sell(",
+        )  # fmt: skip
     if failed < _MAX_ATTEMPTS and True in has_arrived:
         yield wrong(
             "An attempt has reached the shop, before it was a dead letter. Keep the database down.",
@@ -505,7 +521,10 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if last.failure_code != _REFUSED:
         yield wrong("The customer did not refuse.", seen=last.failure_code or "paid", expected=_REFUSED, at="phone(")
     if mint["status"] == "open":
-        yield wrong("This is the order as it was before the customer refused. Read it again.", at="mint =")
+        yield wrong(
+            "This is the order as it was before the customer refused. Read it again.",
+            seen="open", expected=f"open: {_REFUSED}", at="mint =",
+        )  # fmt: skip
     if _REFUSED not in mint["status"]:
         yield wrong("The customer has refused.", seen=mint["status"], expected=f"open: {_REFUSED}", at="mint =")
     yield done("Refused on the phone, told by webhook, and the order is open with its reason.")
@@ -574,8 +593,9 @@ def _nothing_guessed(answer: Any) -> Iterator[Verdict]:  # noqa: ANN401  whateve
         return
     if not answer.knows_a_run:
         yield wrong(
-            "Pass the trace too: without it, the list does not know on which rows the run relied.", at="checklist("
-        )
+            "Pass the trace too: without it, the list does not know on which rows the run relied.",
+            seen="no trace", expected="checklist(…, exam, trace)", at="checklist(",
+        )  # fmt: skip
     if answer.guessed:
         yield wrong(
             f"{len(answer.guessed)} rows are still guessed, the first of them "
@@ -601,7 +621,7 @@ _HOLDERS = {
 def _who_has_it(answer: object) -> Iterator[Verdict]:
     given = str(answer).strip().lower()
     if given in _HOLDERS:
-        yield wrong(_HOLDERS[given], at="answer =")
+        yield wrong(_HOLDERS[given], seen=repr(answer), expected="who keeps the wallets", at="answer =")
     if given != "operator":
         yield wrong(
             "The answer is one word.",
@@ -664,7 +684,7 @@ def _failed_case(junit: Path, failed: object) -> Iterator[Verdict]:
     names = {str(each.get("name")): each.find("failure") is not None for each in cases}
     if not isinstance(failed, str):
         yield wrong(
-            "The answer should be the name of one case: each.get(\"name\") is a text.",
+            'The answer should be the name of one case: each.get("name") is a text.',
             seen=brief(failed), expected="a text", at="failed =",
         )  # fmt: skip
     if failed not in names:

@@ -245,30 +245,33 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
     except TypeError:
         names = ", ".join([f'"{exercise.name}"', *signature.parameters])
         return wrong(f"The check is written exercises.check({names}).")
+    return _unless_typed(exercise, handed, cell, _tried(exercise, handed))
+
+
+def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
+    """What the check yields, or what a person is told where it or their function stopped."""
     watched: Watched | None = None
     try:
-        solutions = functions_in(exercise.solution)
         for name, came in functions_in(exercise.cell).items():
-            look_at(came, solutions[name], handed[name])
+            look_at(came, functions_in(exercise.solution)[name], handed[name])
             handed[name] = watched = Watched(handed[name], exercise.may_change)
         with bounded():
-            verdict = next(exercise.check(**handed))
+            return next(exercise.check(**handed))
     except ServiceUnreachable:
         return not_yet("The sandbox does not respond; it may be closed. Run the notebook from its first cell.")
     except Fault as fault:
         return wrong(f"{fault.says}{line_of(fault)}", fault.seen, fault.expected, fault.at)
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever was handed over is a person's first try
-        return _of_error(error, watched, given)
-    return _unless_typed(exercise, handed, cell, verdict)
+        return _of_error(error, watched, [*handed.values()][-1])
 
 
-def _of_error(error: BaseException, watched: Watched | None, given: tuple[object, ...]) -> Verdict:
+def _of_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
     """What a person is told of an error: where their code stopped, or what the check could not use."""
     what, place = f"{type(error).__name__}: {str(error).removesuffix('.')}", line_of(error)
     if place:
         called = f"Called as {watched.call}, your" if watched and watched.call else "Your"
         return wrong(f"{called} code stopped with {what}{place}")
-    seen = watched.returned if watched else given[-1]
+    seen = watched.returned if watched else answer
     returned = "what your function returned" if watched else "what it was handed"
     return wrong(f"The check cannot use {returned} ({what}).", seen=brief(seen), expected="what the task asks for")
 
