@@ -27,6 +27,7 @@ BY_HAND: Final = "by hand"
 HOSTS, ROWS, EXAM, WATCH, CUSTOMERS = TOPICS = (
     "Hosts and keys", "What is still guessed", "The exam", "What to watch", "What is stored of customers",
 )  # fmt: skip
+_NOT_RELIED_ON: Final = "other rows are assumptions; the run did not rely on them"
 _COLUMNS: Final = ("state", "what", "why", "how to check")
 
 
@@ -127,6 +128,21 @@ class Checklist(tuple[Item, ...]):
     def open(self) -> list[Item]:
         """What the inputs say is not done."""
         return [each for each in self if each.state == OPEN]
+
+    @property
+    def guessed(self) -> list[Item]:
+        """The rows of the register that are open."""
+        return [each for each in self.open if each.topic == ROWS]
+
+    @property
+    def confirmed(self) -> list[Item]:
+        """The rows of the register that the provider has answered as the sandbox does it."""
+        return [each for each in self if (each.topic, each.state) == (ROWS, DONE)]
+
+    @property
+    def knows_a_run(self) -> bool:
+        """Whether a trace has told on which rows a run relied."""
+        return any(each.what.endswith(_NOT_RELIED_ON) for each in self)
 
     @property
     def summary(self) -> str:
@@ -246,7 +262,7 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
         else:
             rest += 1
     if used is not None:
-        yield (f"{rest} other rows are assumptions; the run did not rely on them",
+        yield (f"{rest} {_NOT_RELIED_ON}",
                "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
                "Record the trace of your whole test suite, not of one payment.")
 

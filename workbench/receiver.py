@@ -150,6 +150,11 @@ class Receiver:
 
         return register
 
+    def handlers(self, event_type: str) -> list[Handler]:
+        """What handles an event of this type: handlers of the type first, then of its family, then of everything."""
+        wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
+        return [handler for each in wanted for handled, handler in self._handlers if handled == each]
+
     def receive(self, body: bytes, headers: dict[str, str]) -> int:
         """Take one message; the HTTP status to answer."""
         return self._take(body, headers).status
@@ -232,10 +237,8 @@ class Receiver:
         if message_id in self._seen:
             return Arrival(200, "duplicate", message_id, body, headers)
         try:
-            # Handlers of the type itself first, then of its family, then of everything.
-            for wanted in (event.type, f"{event.type.partition('.')[0]}.*", "*"):
-                for handler in [each for event_type, each in self._handlers if event_type == wanted]:
-                    handler(event)
+            for handler in self.handlers(event.type):
+                handler(event)
         except Exception as error:  # noqa: BLE001  whatever the merchant's code raises, the service must try again
             _LOG.exception("the handler of %s failed", visible(event.type))
             return Arrival(500, "failed", f"{type(error).__name__}: {error}", body, headers, error)

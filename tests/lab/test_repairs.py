@@ -3,6 +3,8 @@
 import inspect
 import json
 import linecache
+import re
+import signal
 from decimal import Decimal
 from typing import Any
 
@@ -22,8 +24,18 @@ _PENDING_TOO = """balance.pending[0].amount + balance.available[0].amount
 """
 _AVAILABLE_ALONE = _PENDING_TOO.partition(" + ")[2]
 _DUMPED, _REST = "json.dumps(event).encode()", "headers, [secret], now_s=now_s"
+_PENDING, _WAITS = 'each.status == "pending"', 'each.status in ("requires_action", "processing")'
+_SUMMED, _SUCCEEDED = (
+    'refunds.groupby("charge")["amount_minor"].sum().reset_index()',
+    'refunds[refunds["status"] == "succeeded"]',
+)
+_NET = """def net_by_operator(charges, refunds):
+    paid = {}
+    return (paid["amount_minor"] - paid["refunded_minor"]).groupby(paid["provider"]).sum()
+"""
 _THEN = "int(headers['webhook-timestamp'])"
-# By the exercise's name: (what is replaced in the cell as it came, by what, a piece of what is told).
+# By the exercise's name: (what is replaced in the cell as it came, or nothing for all of it, by what, a piece of what
+# is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # start_here
     "only_when_paid": [
@@ -40,7 +52,16 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("amount=price_minor,", "amount=price_minor / 100,", "amount must be a Decimal"),
         ("amount=price_minor,", "amount=price_minor // 100,", "expected: K87.35 line 4: amount=price_minor // 100,"),
         ("amount=price_minor,", "amount=Decimal(price_minor) / 10,", "seen: K873.50"),
-        ("return pay", "pay", "should return the intent"),
+        ("return pay", "pay", "order has no return with a value, so it returns None. seen: None"),
+        ('price_minor,\n        description="Orchid",\n        metadata={"order": order_number}',
+         'Decimal(price_minor) / 100, description="Orchid", metadata={"order": "A-17"}',
+         "order A-18 has another metadata than before. seen: {'order': 'A-17'}"),
+        ('price_minor,\n        description="Orchid"', "Decimal(price_minor) / 100",
+         "another description than before. seen: None expected: 'Orchid'"),
+        ("amount=price_minor", "amount=Decimal('87.35')",
+         "seen: K87.35 expected: K0.05 line 4: amount=Decimal('87.35'),"),
+        ("amount=price_minor", "amount=Decimal(price_minor / 100)",
+         "Called as order(pay, 8735, 'A-17'), your code stopped"),
         ("metadata={", "extra={", "TypeError"),
     ],
     # keys
@@ -50,82 +71,188 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('keys["secret"],\n        "id": intent.id', 'keys["publishable"],\n        "id": intent.client_secret',
          "the app cannot confirm the intent: "),
         ('keys["secret"],', 'keys["publishable"], "amount": intent.amount,', "no others. seen: key, amount, id,"),
-        ("return {", "{", "should return a dict"),
+        ('return {\n        "key": keys["secret"],', 'return [keys["publishable"]] or {',
+         "should return a dict. seen: list"),
+        ('keys["secret"],', 'keys.pop("publishable"),',
+         "changes keys, which belongs to whoever calls it. Work on a copy. seen: 'publishable' is gone"),
     ],
     # confirm_with_ussd
     "unknown_is_not_failed": [
-        ('        return "failed"', '        return "paid"', "the money may still move. The function is wrong"),
+        ('        return "failed"', '        return "paid"',
+         (
+                 "still move. The function returns while the intent is processing, and is wrong about it. seen: "
+                 "'paid'"
+             )),
         ("timeout_s=60", "timeout_s=600", "seen: 'failed' expected: 'unknown' line 7: return"),
+        ('        return "failed"',
+         (
+                 '        if pay.payment_intents.retrieve(intent_id).status == "processing":\n'
+                 '            return "unknown"\n        return "failed"'
+             ), "The prompt is still open, and the customer may yet pay."),
         ('        return "failed"', "        return collect(pay, intent_id, phone, provider)", "StateConflict: "),
-        ('else "failed"', 'else "unknown"', "presses cancel. The function is wrong about it. seen: 'unknown'"),
-        ('return "paid" if', '"paid" if', "The customer approves. The function is wrong about it. seen: None"),
+        ('else "failed"', 'else "unknown"',
+         "presses cancel. The function returns while the intent is requires_payment_method"),
+        ('return "paid" if', '"paid" if', "The customer approves. The function returns while the intent is succeeded"),
     ],
     # read_the_ledger
     "split_to_the_ngwee": [
         ("round(gross_minor * 0.975)", "gross_minor - fee", "seen: K0.02 expected: K0.03 line 3: fee ="),
         ("max(1, round(gross_minor * 0.025))", "max(1, (gross_minor * 250 + 5000) // 10000)", "K0.98 + K0.03 = K1.01"),
         ("max(1, round(gross_minor * 0.025))", "(gross_minor * 250 + 5000) // 10000", "each was rounded on its own"),
-        ("return net, fee", "return net", "should return two integers"),
+        ("return net, fee", "return net", "should return two integers: the merchant's share and the fee. seen: 9750"),
+        ("",
+         (
+                 "def split(gross_minor):\n    fee = max(1, int(gross_minor * 0.025 + 0.5))\n"
+                 "    return gross_minor - fee, fee"
+             ), "A float has 15 digits, and money is counted in integers"),
+        ("",
+         (
+                 "def split(gross_minor):\n    fee = max(1, (gross_minor * 25 + 500) // 1000)\n"
+                 "    return fee, gross_minor - fee"
+             ), "The share comes first, and then the fee. seen: K2.50 expected: K97.50 line 3: return fee"),
+        ("", "def split(gross_minor):\n    print((gross_minor * 25 + 500) // 1000)",
+         "split prints its result and returns None. seen: print expected: return line 2: print("),
         ("round(gross_minor * 0.975)", "gross_minor * 0.975", "should return two integers"),
     ],
     # after_the_payment
     "payout_of_what_is_there": [
         ("pending[0].amount +", "pending[0].amount + 0 *", "seen: K48.75 expected: K97.50 line 4: amount = "),
         ("balance.pending[0].amount +", "Decimal(1000) +", "is more than the K97.50 that is available"),
-        (f"{_PENDING_TOO}    return pay", f"{_AVAILABLE_ALONE}    pay", "should return the payout of it"),
+        (f"{_PENDING_TOO}    return pay", f"{_AVAILABLE_ALONE}    pay", "should return the payout of it. seen: None"),
+        ("balance.pending[0].amount + balance.available[0].amount",
+         "max(balance.pending[0].amount, balance.available[0].amount)",
+         "K48.75 is more than the K0.00 that is available"),
         (_PENDING_TOO, _AVAILABLE_ALONE.replace("== 0", "< 0"), "is not more than zero"),
     ],
     # verify_webhooks
     "genuine_messages": [
         (_DUMPED, "json.dumps(event, separators=(',', ':')).encode()", "seen: body_reserialised expected: payment_int"),
         (_DUMPED, "body[:-1]", "line 4: verify(body[:-1]"),
-        (f"verify({_DUMPED}, {_REST})", "pass", "whose amount was changed gets through"),
+        (f"verify({_DUMPED}, {_REST})", "pass", "whose content was changed gets through"),
         (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}{_THEN}", "301 seconds old gets through"),
+        ("",
+         (
+                 "def type_of(body, headers, secret, now_s):\n"
+                 "    verify(body, headers, [secret], now_s=now_s)\n"
+                 '    return "payment_intent.created"'
+             ), "something else than its type. seen: payment_intent.created expected: payment_"),
+        ("",
+         (
+                 "def type_of(body, headers, secret, now_s):\n"
+                 "    verify(body, headers, bench.receiver.secrets, now_s=now_s)"
+             ), "type_of uses the notebook's bench"),
     ],
     # charge_in_one_call
     "shipped_unpaid": [
         ("charge is not None", 'charge.status != "failed"', "Nobody has answered the prompt yet"),
         ("charge is not None", 'charge.status == "paid"', "paid. seen: False expected: True line 9: return"),
-        ("charge is not None", "charge.status", "A customer has paid. seen: succeeded expected: True"),
+        ("charge is not None", "charge.status", "A customer has paid. seen: 'succeeded' expected: True"),
         ("return False", "return True", "The wallet holds too little"),
+        ("charge is not None", 'charge.status != "pending"',
+         "Where a service declines with 200, the charge is failed."),
+        ("", "def may_ship(pay, amount_minor, phone, order):\n    return phone.endswith('1') or pay.x",
+         "one charge, of this order and its amount. seen: no charge expected: ORDER-0: K150.00"),
+        ((
+                 'f"{order}-attempt-1"\n        )\n    except PaymentDeclined:\n'
+                 "        return False\n    return charge is not None"
+             ),
+         (
+                 '"attempt-1"\n        )\n    except PaymentDeclined:\n'
+                 '        return False\n    return charge.status == "succeeded"'
+             ),
+         "Called as may_ship(pay, 15001, phone, 'ORDER-1'), your code stopped with IdempotencyKeyReused"),
     ],
     # when_payments_fail
     "lets_go": [
         ('while outcome != "succeeded":', 'if outcome != "succeeded":', "seen: 2 attempts expected: 1"),
         ('outcome != "succeeded"', 'outcome in ("payer_busy", "operator_unavailable")', "seen: more than 5 attempts"),
         ('outcome != "succeeded"', 'outcome == "payer_busy"', "The operator was down"),
-        ('outcome != "succeeded"', 'outcome not in ("succeeded", "declined_by_customer")', "An expired prompt's money"),
-        ("return outcome", "return pause_s", "seen: 120 expected: succeeded"),
+        ('outcome != "succeeded"', 'outcome not in ("succeeded", "declined_by_customer")', "After insufficient_funds"),
+        ('outcome != "succeeded"', 'outcome not in ("succeeded", "limit_reached")',
+         "After insufficient_funds, it should"),
+        ("",
+         (
+                 "def collect(attempt, wait):\n    outcome = attempt()\n"
+                 '    tries = 1\n    while outcome == "payer_busy" or (outcome == "operator_unavailable" and tries '
+                 "< 5):\n        wait(60)\n        outcome = attempt()\n"
+                 "        tries += 1\n    return outcome"
+             ), "Every attempt ends with payer_busy. seen: more than 5 attempts"),
+        ("", 'def collect(attempt, wait):\n    return "succeeded" or attempt()', "The function makes no attempt."),
+        ("        outcome = attempt()\n", "", "seen: 6 calls of wait, 1 attempts expected: 0 calls line 6: wait("),
+        ("return outcome", "return pause_s", "seen: 120 expected: 'succeeded'"),
     ],
     # retries_dead_letters_and_replay
     "remembered": [
-        ("    handled.add(event.id)\n", "", "seen: 5 shipped expected: 2 shipped"),
-        ("handled.add(event.id)", "handled.add(event.type)", "seen: 5 shipped expected: 2 shipped"),
+        ("    handled.add(event.id)\n", "", "seen: an empty set expected: evt_"),
+        ("handled.add(event.id)", "handled.add(event.type)",
+         "handled does not hold its id. It is known by that alone. seen: p"),
+        ("",
+         (
+                 'def handle(event, handled, ship):\n    key = event.data.object["id"]\n'
+                 '    if key not in handled:\n        if event.type == "payment_intent.succeeded":\n'
+                 "            ship(key)\n            handled.add(key)"
+             ), "handled does not hold its id. It is known by that alone. seen: pi_"),
+        ("",
+         (
+                 "def handle(event, handled, ship):\n    if event.id not in handled:\n"
+                 '        ship(event.data.object["id"])\n'
+                 "        handled.add(event.id)"
+             ), "Only one type means: paid. seen: 10 shipped"),
+        ("",
+         (
+                 'def handle(event, handled, ship):\n    if event.type == "payment_intent.succeeded":\n'
+                 '        ship(event.data.object["id"])\n'
+                 "        handled.add(event.id)"
+             ), "seen: 5 shipped expected: 2 shipped line"),
+        ('ship(event.data.object["id"])', "ship(event.id)", "something else than the order's id. seen: evt_"),
         ("event.type ==", "event.id not in handled and event.type ==", "ship was not called for a paid order"),
-        ('ship(event.data.object["id"])', "try: ship(7)\n        except Exception: return", "line 8: except Exception"),
+        ('ship(event.data.object["id"])', 'try: ship(event.data.object["id"])\n        except Exception: return',
+         "line 8: except Exception"),
     ],
     # idempotency
     "looks_first": [
         ("-again", "-2", "seen: 2 payments expected: 1"),
         ('f"{key}-again"', "key", "stopped with ServiceFailed"),
         ('client.charges.create(**order, idempotency_key=f"{key}-again")', "None", "Now return the charge"),
-        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "next(client.charges.each())", "0 payments"),
+        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "next(client.charges.each())",
+         (
+                 "returns the charge of another order. An order's charge is known by its reference. seen: "
+                 "ORDER-server_error_after"
+             )),
+        ("    try:\n", "    order['metadata'] = {}\n    try:\n", "changes order, which belongs to whoever calls it."),
+        ("        return client.charges.create(**order, idempotency_key=f",
+         (
+                 "        for each in client.charges.each():\n"
+                 "            if each.reference == order['reference']:\n"
+                 "                return each\n            break\n"
+                 "        return client.charges.create(**order, idempotency_key=f"
+             ), "The customer had paid before, and was charged again. seen: 2 payments"),
     ],
     # your_own_backend
     "any_order": [
-        ('return "open"', "return status", "charge.late_success. seen: settle expected: paid line 5:"),
-        ('return "open"', 'return "failed"', "order: charge.failed. seen: failed expected: open"),
-        ('return "settle"', 'return "paid"', "order: charge.late_success. seen: paid expected: settle"),
-        ('return "refunded"', "return status", "seen: open expected: refunded"),
+        ('return "open"', "return status", "charge.late_success. seen: 'settle' expected: 'paid' line 5:"),
+        ('return "open"', 'return "failed"', "order: charge.failed. seen: 'failed' expected: 'open'"),
+        ('return "settle"', 'return "paid"', "order: charge.late_success. seen: 'paid' expected: 'settle'"),
+        ('return "refunded"', "return status", "seen: 'open' expected: 'refunded'"),
     ],
     # explore_a_month
     "net_by_operator": [
         ("refunds, left", "refunds.drop_duplicates(), left", "counts twice: the join makes two rows of it. seen: K150"),
-        ('how="left"', 'how="inner"', "airtel is missing"),
-        ("refunds, left", 'refunds.drop_duplicates("charge"), left', "of them went back. seen: K70.00"),
-        ('charges[charges["status"] == "succeeded"]', "charges", "seen: K47.00 expected: K40.00"),
-        ("refunds, left", 'refunds.groupby("charge")["amount_minor"].sum().reset_index(), left', "seen: float64"),
-        ("return both", "both", "should return a Series"),
+        ("refunds, left", 'refunds.drop_duplicates("charge"), left', "Of two refunds, one is taken off. seen: K70.00"),
+        ("refunds, left", f"{_SUMMED}, left", "A refund that failed is taken off. seen: K55.00 expected: K60.00"),
+        ("refunds, left", f"{_SUMMED.replace('refunds', _SUCCEEDED)}, left", "seen: float64 expected: int64 line 5:"),
+        ("return both", "both", "has no return with a value"),
+        ("both.groupby", "-both.groupby", "seen: -K150.00"),
+        ("", _NET.format("charges"), "A charge that failed counts too. seen: K67.00 expected: K60.00"),
+        ("", _NET.format('charges[charges["status"] == "succeeded"]').replace(".groupby", ".div(100).groupby"),
+         "These are kwacha. seen: K0.50"),
+        ("", 'def net_by_operator(charges, refunds):\n    return pd.Series({"mtn": 5000, "airtel": 6000})',
+         "K300.00 were paid; K90.00 and K60.00 of them went back. seen: K50.00 expected: K150.00"),
+        ("", 'def net_by_operator(charges, refunds):\n    return charges["amount_minor"].sum()',
+         "seen: int64 expected: Series"),
+        ("    paid = charges", "    charges['net'] = 0\n    paid = charges",
+         "changes charges, which belongs to whoever"),
+        ("both.groupby", 'both[both["amount_minor_back"].notna()].groupby', "A charge with two refunds counts twice"),
     ],
     # reconcile_a_statement
     "one_sided": [
@@ -134,6 +261,9 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('!= "both"', '== "both"', "Both sides have A-1. seen: ['A-1', 'A-2']"),
         ('both.loc[both["_merge"] != "both", "key"]', "{'A-3', 'A-4'}, reverse=True", "Give each key once, in order."),
         ("return sorted", "return len", "should return a list of keys. seen: int"),
+        ("", 'def one_sided(ledger, statement):\n    return ["A-3", "A-4"]',
+         "B-3 is on the statement alone, and is not reported"),
+        ('on="key", how="left"', 'how="outer"', "Both sides have A-2, with different amounts: join on the key alone"),
     ],
     # settle_and_decide
     "settle_all": [
@@ -141,17 +271,32 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("except LedgerRefused", "except StateConflict", "Your code stopped with LedgerRefused"),
         ("bench.settle(each)", "isinstance(each.proposal, str) and bench.settle(each)", "not the right ones. seen: []"),
         ("bench.settle(each)", "without.append(each.code)", "seen: 0 posted"),
+        ("",
+         (
+                 "def settle_all(bench, breaks):\n    for each in breaks.itertuples():\n"
+                 "        try:\n            bench.settle(each)\n"
+                 "        except LedgerRefused:\n            pass\n"
+                 '    return ["ambiguous", "timing"]'
+             ),
+         "not the right ones. seen: ['ambiguous', 'timing'] expected: ['ambiguous', 'invalid_row', 'timing']"),
     ],
     # when_the_data_outgrows_the_laptop
     "mean_of_parts": [
         ("sum(means) // len", "sum(means) / len", "A mean of ngwee is a whole number. seen: float"),
-        ("amounts.sum() // len(amounts)", "int(amounts.mean())", "counts a part of one row as much as a part of three"),
-        (".sum() // len(amounts)", ".sum()", "number of parts. Divide it by the number of rows. seen: K80.00"),
-        ("sum(means) // len(means)", "sorted(means)[len(means) // 2]", "seen: K100.00 expected: K40.00"),
+        ("amounts.sum() // len(amounts)", "int(amounts.mean())", "counts a part of one row as much as a part of four"),
+        (".sum() // len(amounts)", ".sum()", "number of parts. Divide it by the number of rows. seen: K93.33"),
+        ("sum(means) // len(means)", "sorted(means)[len(means) // 2]", "seen: K45.00 expected: K40.00"),
+        ("",
+         (
+                 "def mean_of_parts(parts):\n    return int(pd.concat([pd.read_parquet(each) for each in "
+                 "parts])['amount_minor'].mean())"
+             ), "all files are in memory at once. Keep a sum and a number of rows instead. seen: concat"),
+        ("sum(means) // len(means)", "4000 or parts", "seen: K40.00 expected: K120.00 line 7: return 4000"),
     ],
     # what_is_not_documented
     "either_way": [
-        ("asked.next_action.ussd_prompt.expires_at", "asked.created + 300", "with TypeError"),
+        ("asked.next_action.ussd_prompt.expires_at", "asked.created + 300",
+         "your code stopped, in line 4 of prompt_closes: return asked.created + 300"),
         ("asked.next_action.ussd_prompt.expires_at", "pay.payment_intents.retrieve(intent_id).created + 300",
          "'prompt_timeout_s': 180} the prompt closes at another moment"),
         ("asked.next_action.ussd_prompt.expires_at", "asked.status", "seen: requires_action expected: 17675931"),
@@ -160,18 +305,32 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # certify_your_endpoint
     "fresh_both_ways": [
-        ("<= 300", "<= 3600", "A message from an hour ago is accepted. seen: True expected: False line 5: return"),
-        ("now_s - int(timestamp)", "int(timestamp) - now_s", "A message from an hour ago is accepted"),
+        ("<= 300", "<= 3600", "A message from 301 s ago is accepted. seen: True expected: False line 5: return"),
+        ("now_s - int(timestamp)", "int(timestamp) - now_s", "A message from 301 s ago is accepted"),
         ("return now_s", "return 0 <= now_s", "A message from 299 s ahead is refused"),
-        ("if timestamp is None or not timestamp.isdecimal():\n        return False\n    return now_s - int(timestamp)",
-         "return abs(now_s - int(timestamp))", "with TypeError"),
+        ((
+                 "if timestamp is None or not timestamp.isdecimal():\n"
+                 "        return False\n    return now_s - int(timestamp)"
+             ), "return abs(now_s - int(timestamp))",
+         "Called as is_fresh(None, 1767592800), your code stopped with TypeError"),
+        ("now_s - int(timestamp) <= 300", "abs(now_s - int(timestamp)) < 300", "A message from 300 s ago is refused"),
+        ("now_s - int(timestamp) <= 300", "abs(now_s - int(timestamp)) <= 301", "A message from 301 s ago is accepted"),
     ],
     # going_live
     "alert_that_fires": [
-        ('each.status == "pending"', 'each.status != "succeeded"', "that nobody confirmed. seen: 3 payments"),
-        ('each.status == "pending"', 'each.status == "succeeded"', "names a payment that has succeeded"),
-        ('each.status == "pending" and now_s - each.created > 600', 'each.status == "processing"', "is a minute old"),
-        ('each.status == "pending"', 'each.status == "requires_action"', "does not name that payment. seen: []"),
+        (_PENDING, 'each.status != "succeeded"', "names a payment that has failed. seen: named expected: not named"),
+        (_PENDING, 'each.status == "succeeded"',
+         "does not name a payment that an operator has not decided for 11 minutes"),
+        (_PENDING, 'each.status == "processing"', "does not name a payment that is 11 minutes old, with a prompt"),
+        (_PENDING, 'each.status == "requires_action"', "seen: not named expected: named line 6: if each.status"),
+        (f"{_PENDING} and now_s - each.created > 600", _WAITS, "names a payment that is undecided for 9 minutes only"),
+        (f"{_PENDING} and now_s - each.created > 600", f"{_WAITS} and now_s - each.created > 1200",
+         "decided for 11 minutes"),
+        (f"{_PENDING} and now_s - each.created > 600", f"{_WAITS} and now_s - each.created > 10", "for 9 minutes only"),
+        ("", f"def stale(pay, now_s):\n    return [each.id for each in pay.payment_intents.list().data if {_WAITS}]",
+         "does not name a payment that an operator has not decided"),
+        ("", f"def stale(pay, now_s):\n    return [each for each in pay.payment_intents.each() if {_WAITS}] or pay",
+         "should return a list of ids. seen: "),
     ],
     # tokens_and_plants
     "second_day": [
@@ -179,7 +338,11 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('tokens["access"] = renewed.access_token', 'tokens["refresh"] = renewed.refresh_token', "day 2"),
         ('auth.refresh(tokens["refresh"])', 'auth.token(email="a@b.c", password="wrong")', "On day 2 the person has"),
         ("    try:\n", '    try:\n        raise AuthenticationFailed("")\n', "day 1 the token was refreshed although"),
-        ("    try:\n        return ", "    try:\n        ", "should return the intent"),
+        ("    try:\n        return ", "    try:\n        ", "should return the intent. seen: None"),
+        ('auth.refresh(tokens["refresh"])', 'auth.token(email="shop@example.com", password="x")',
+         "day 2 the function has signed in"),
+        ("        renewed", "        return bench.client.payment_intents.retrieve(intent_id)\n        renewed",
+         "On day 2 the intent was read with the secret key, not with the person's token. seen: Bearer sk_test_••••"),
     ],
     # your_own_notebooks
     "pages_kept": [
@@ -187,6 +350,11 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("if status != 0", "if status == 0", "passed: seen: run expected: run, keep_pages line 6: keep_pages()"),
         ("    if status != 0:\n        return status\n", "    status = 0\n", "seen: 0 expected: 1 line 6: return"),
         ("    return status\n\n", "    return run()\n\n", "all have passed: seen: run, keep_pages, run"),
+        ("    if status != 0:\n        return status\n    keep_pages()\n    return status",
+         "    keep_pages()\n    return status != 0", "in this night all have passed. seen: False expected: 0"),
+        ("    if status != 0:\n        return status\n    keep_pages()\n    return status",
+         "    keep_pages()\n    return min(status, 1)",
+         "in this night a notebook could not be run. seen: 1 expected: 2"),
     ],
 }  # fmt: skip
 
@@ -237,12 +405,56 @@ def test_a_wrong_attempt_is_told_its_fault(
     bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str, words: str
 ):
     cell = REPAIRS[name].cell
-    assert cell.count(old) == 1
-    told = told_of(REPAIRS[name], cell.replace(old, new), bench, capsys)
-    assert told.startswith("Not ")
+    check = cell[cell.index("exercises.check(") :]
+    assert not old or cell.count(old) == 1
+    told = told_of(REPAIRS[name], cell.replace(old, new) if old else f"{new}\n\n\n{check}", bench, capsys)
+    assert told.startswith("Not right yet: ")
     assert words in told
+    assert "expected: " in told or "your code stopped with" in told.lower()
+    assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
 
 
-def test_each_has_three_wrong_attempts():
+ASKS = "    return pay.payment_intents.retrieve(intent_id).status"
+OF_ANY_FUNCTION = [
+    (f"async def may_leave(pay, intent_id):\n{ASKS}", "Write def without async: a call of may_leave would not run it"),
+    ("def may_leave(pay, intent_id):\n    yield True", "may_leave has a yield, so a call of it runs nothing"),
+    (f"def may_leave(pay):\n{ASKS}",
+     "seen: may_leave(pay) expected: may_leave(pay, intent_id) line 1: def may_leave(pay)"),
+    ("def may_leave(pay, intent_id):\n    ...", "may_leave has no code any more. seen: an empty function"),
+    ("def may_leave(pay, intent_id):\n    print(True)",
+     "prints its result and returns None. seen: print expected: return"),
+    ("def may_leave(pay, intent_id):\n    pay.wait(intent_id)", "may_leave has no return with a value"),
+    (f"def may_leave(it, intent_id):\n{ASKS}", "uses the notebook's pay, and the check hands it another sandbox"),
+    ("may_leave = True", "may_leave is no function any more. seen: bool expected: a function line 1: may_leave = True"),
+    ("may_leave = lambda pay, intent_id: True",
+     "an intent that is requires_payment_method. seen: True expected: False"),
+    ("def may_leave(pay, intent_id):\n    return paid",
+     "code stopped with NameError: name 'paid' is not defined, in line 2"),
+    ("def may_leave(pay, intent_id):\n    return may_leave(pay, intent_id)", "stopped with RecursionError"),
+    ("import sys\ndef may_leave(pay, intent_id):\n    return sys.exit(3)",
+     "Your code stopped with SystemExit: 3, in line 3"),
+    (f"def may_leave(pay, intent_id):\n    while not pay.x_of(intent_id):\n        pass\n{ASKS}",
+     "no attribute 'x_of'"),
+    ((f"def may_leave(pay, intent_id):\n    while True:\n        try:\n            pay.charges.list()\n"
+     f"        except Exception:\n            pass\n{ASKS}"),
+     "Your code had not ended after 10 seconds: it loops without end"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "words"), OF_ANY_FUNCTION)
+def test_a_fault_of_any_function_is_told(
+    bench: Workbench, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, source: str, words: str
+):
+    if "while True" in source:
+        set_timer = signal.setitimer
+        monkeypatch.setattr(signal, "setitimer", lambda which, after, *more: set_timer(which, after and 0.2, *more))
+    check = 'exercises.check("only_when_paid", bench, may_leave)'
+    told = told_of(REPAIRS["only_when_paid"], f"{source}\n\n{check}", bench, capsys)
+    assert told.startswith("Not right yet: ")
+    assert words in told
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0, "it rings no more"
+
+
+def test_each_has_three_wrong_solutions():
     assert {name: len(rows) >= 3 for name, rows in ATTEMPTS.items()} == dict.fromkeys(REPAIRS, True)
     assert [name for name, each in REPAIRS.items() if "def " not in inspect.cleandoc(each.cell)] == []

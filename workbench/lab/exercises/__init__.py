@@ -8,6 +8,7 @@ from textwrap import fill
 
 from workbench.errors import ExerciseNotDone
 from workbench.lab.exercises import on_books, on_payments, repairs
+from workbench.lab.exercises.functions import brief
 from workbench.lab.exercises.predictions import compare, predict
 from workbench.lab.exercises.progress import Report, progress
 from workbench.lab.exercises.shape import WIDTH, Cell, Exercise, State, tell, verdict_on
@@ -42,8 +43,9 @@ def check(name: str, *given: object) -> None:
     verdict = verdict_on(exercise, given, cell)
     progress().note(exercise.name, verdict.state)
     tell(f"{verdict.state.value}: {verdict.says}")
-    if verdict.seen:
-        tell(f"  seen: {verdict.seen}", f"  expected: {verdict.expected}")
+    # Of a cell in which nothing was done yet there is nothing to see.
+    if verdict.seen and not (verdict.state is State.NOT_YET and cell.is_as_in(exercise.cell)):
+        tell(f"  seen: {brief(verdict.seen)}", f"  expected: {verdict.expected}")
     if line := cell.line_with(verdict.at):
         tell(f"  {line}")
     if verdict.state is not State.DONE:

@@ -11,10 +11,22 @@ from xml.etree import ElementTree as ET  # only ever a file that `workbench run`
 
 from workbench.domain.signatures import TIMESTAMP_HEADER, verify
 from workbench.errors import IdempotencyKeyReused, ServiceUnreachable, SignatureRefused
-from workbench.lab.exercises.shape import Bench, State, Verdict, done, kwacha, line_of, not_yet, wrong
+from workbench.lab.exercises.functions import brief, line_of
+from workbench.lab.exercises.shape import (
+    SOMEBODY,
+    Bench,
+    State,
+    Verdict,
+    calls_of,
+    done,
+    fresh,
+    kwacha,
+    not_yet,
+    number_of,
+    wrong,
+)
 
 if TYPE_CHECKING:
-    from workbench.client import PaymentsClient
     from workbench.domain.wire import Charge, PaymentIntent
     from workbench.domain.wire.trace_rows import TracedCall
     from workbench.receiver import Arrival
@@ -27,11 +39,19 @@ def _intents(bench: Bench, description: str) -> "list[PaymentIntent]":
     return found[::-1]
 
 
+def _none_yet(bench: Bench, description: str) -> Verdict:
+    """What is said where no intent has this description: the newest may have been meant."""
+    newest = next(iter(bench.looking().payment_intents.each()), None)
+    seen = f"the newest has {newest.description!r}" if newest else "no intent"
+    says = f"No intent with the description {description} is there."
+    return not_yet(says, seen=seen, expected=repr(description), at="description=")
+
+
 def _newest(bench: Bench, description: str) -> "Generator[Verdict, None, PaymentIntent]":
     """The latest of these intents, for a check that cannot go on without one."""
     found = _intents(bench, description)
     if not found:
-        yield not_yet(f"No intent with the description {description} is there.")
+        yield _none_yet(bench, description)
     return found[-1]
 
 
@@ -41,11 +61,11 @@ def _charges(bench: Bench, **fields: str) -> "list[Charge]":
     return [each for each in every if all(getattr(each, name) == value for name, value in fields.items())][::-1]
 
 
-def _best_of(tries: Iterable[Iterator[Verdict]], none_yet: str) -> Iterator[Verdict]:
+def _best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
     """Of several tries the one that is right, else the newest, which is the last."""
     verdicts = [next(each) for each in tries]
     yield from [each for each in verdicts if each.state is State.DONE] or verdicts[-1:]
-    yield not_yet(none_yet)
+    yield none_yet
 
 
 def _best_sale(
@@ -55,15 +75,12 @@ def _best_sale(
     found = [(each, _charges(bench, payment_intent=each.id)) for each in _intents(bench, description)]
     codes_met = {charge.failure_code for _, attempts in found for charge in attempts}
     tries = (judge(intent, attempts, codes_met) for intent, attempts in found)
-    yield from _best_of(tries, f"No intent with the description {description} is there.")
+    yield from _best_of(tries, _none_yet(bench, description))
 
 
 def _calls_to(bench: Bench, target: str) -> "list[TracedCall]":
-    """The calls of a method and path, such as `POST /v1/charges`, as they went over the wire."""
-    from workbench.domain.wire.trace_rows import CALL, call_of
-
-    calls = [call_of(row) for row in bench.trace if row["kind"] == CALL]
-    return [each for each in calls if each.target == target]
+    """The calls of a method and path, such as `POST /v1/charges`."""
+    return [each for each in calls_of(bench) if each.target == target]
 
 
 def _json_of(text: str) -> dict[str, Any]:
@@ -73,6 +90,11 @@ def _json_of(text: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return read if isinstance(read, dict) else {}
+
+
+def _reason(call: "TracedCall") -> str:
+    """Why the service refused a call, in its own words."""
+    return str(_json_of(call.response.body).get("message") or call.response.body)
 
 
 _FERN_PRICE = Decimal("35.50")
@@ -148,8 +170,8 @@ def _of_basil(intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[
     if "wrong_pin" not in codes and "wrong_pin" in codes_met:
         yield wrong(
             "One intent has failed with wrong_pin, and another intent was paid. One intent should see both.",
-            at=".create(",
-        )
+            seen="two intents", expected="one intent, confirmed twice", at=".create(",
+        )  # fmt: skip
     if "wrong_pin" not in codes:
         yield wrong(
             "No attempt at the Basil has failed with wrong_pin: enter a wrong PIN three times, one after another.",
@@ -197,12 +219,12 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
     if since[-1].request.headers.get(_KEY) != asked[answered[0]].request.headers.get(_KEY):
         yield wrong(
             "The second request had a key of its own: had it gone through, the customer would have paid twice.",
-            at="idempotency_key",
-        )
+            seen="two keys", expected="one key", at="idempotency_key",
+        )  # fmt: skip
     yield wrong(
-        f"The second request was refused with {since[-1].response.status}: under the first one's key it must "
-        "equal the first one in every field."
-    )
+        "The second request was refused: under the first one's key it must equal the first one in every field.",
+        seen=str(since[-1].response.status), expected="200", at=".create(",
+    )  # fmt: skip
 
 
 _DOWN, _OUTAGE_S = "operator_unavailable", 300
@@ -219,28 +241,42 @@ def _of_sage(
         yield not_yet("The intent for the Sage is there, and not confirmed.")
     failed = [each for each in attempts if each.failure_code == _DOWN]
     if not failed and _DOWN in codes_met and intent.status == "succeeded":
-        yield wrong("One intent has met the outage, and another intent was paid. One intent should see both.")
+        yield wrong(
+            "One intent has met the outage, and another intent was paid. One intent should see both.",
+            seen="two intents", expected="one intent, confirmed twice", at=".create(",
+        )  # fmt: skip
     if not failed:
-        yield wrong("The operator was not down when you tried: begin the outage first, and take a new intent.")
+        yield wrong(
+            "The operator was not down when you tried: begin the outage first, and take a new intent.",
+            seen=", ".join(each.failure_code or each.status for each in attempts), expected=f"{_DOWN}, succeeded",
+            at="attempt(",
+        )  # fmt: skip
     # A script and a test number fail one customer with the same code, while the operator is up.
     outages = [each for each in bench.operator.outages if each.provider == failed[0].provider]
     met = [each for each in outages if each.covers(failed[0].created)]
     if not met:
         yield wrong(
             "This attempt failed and the operator was not down: a script or a test number fails one customer alone. "
-            "With bench.operator.outage, begin the outage first, and take a new intent."
-        )
+            "With bench.operator.outage, begin the outage first, and take a new intent.",
+            seen="no outage", expected=f"an outage of {_OUTAGE_S} seconds", at="phone=",
+        )  # fmt: skip
     if met[0].seconds != _OUTAGE_S:
         yield wrong(
             "The outage has another length.",
             seen=f"{met[0].seconds} seconds", expected=f"{_OUTAGE_S} seconds", at="outage(",
         )  # fmt: skip
+    if intent.status != "succeeded" and len(failed) > 1:
+        yield not_yet(
+            "The last attempt has met the outage too. Let all of it pass before you confirm the same intent again.",
+            seen=f"{len(failed)} attempts failed with {_DOWN}", expected="1", at="advance(",
+        )  # fmt: skip
     if intent.status != "succeeded":
         yield not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
     if met[0].covers(attempts[-1].created):
         yield wrong(
-            "It was paid while the outage should have lasted: let time pass instead of ending it.", at="outage("
-        )
+            "It was paid while the outage should have lasted: let time pass instead of ending it.",
+            seen="paid during the outage", expected="paid after it", at="outage(",
+        )  # fmt: skip
     yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
 
 
@@ -252,7 +288,7 @@ def _from_the_app(bench: Bench) -> Iterator[Verdict]:
     went_through = [each for each in confirms if each.response.status == HTTPStatus.OK]
     if not went_through:
         yield wrong(
-            "The confirm was rejected; bench.trace.exchanges shows why.",
+            f"The confirm was rejected: {_reason(confirms[-1])}",
             seen=str(confirms[-1].response.status), expected="200", at=".confirm(",
         )  # fmt: skip
     held = [each.request.headers["Authorization"] for each in went_through]
@@ -268,7 +304,7 @@ def _from_the_app(bench: Bench) -> Iterator[Verdict]:
 
 
 _LOST, _PATIENCE = 2, 100
-_SURE_PHONE, _SURE_MINOR = "+260961234567", 2_500
+_SURE_MINOR = 2_500
 
 
 class _AsksForEver(BaseException):
@@ -278,7 +314,7 @@ class _AsksForEver(BaseException):
 class _Tried:
     """One order that a person's function has charged over a line whose first responses do not arrive."""
 
-    def __init__(self, bench: Bench, charge: "Callable[[PaymentsClient, dict[str, Any]], Any]", name: str) -> None:
+    def __init__(self, sandbox: Any, charge: "Callable[..., Any]", reference: str, lost: int = _LOST) -> None:  # noqa: ANN401  a Workbench, as of `fresh`
         import httpx
 
         from workbench.client import PaymentsClient
@@ -288,8 +324,8 @@ class _Tried:
             self.asked += 1
             if self.asked > _PATIENCE:
                 raise _AsksForEver
-            response = bench.http.send(request)
-            if self.asked <= _LOST:
+            response = sandbox.http.send(request)
+            if self.asked <= lost:
                 raise httpx.ReadTimeout("the connection was lost", request=request)
             return httpx.Response(response.status_code, headers=response.headers, content=response.content)
 
@@ -297,46 +333,55 @@ class _Tried:
         self.response: Any = None
         self.error: BaseException | None = None
         line = httpx.Client(transport=httpx.MockTransport(answered))
-        client = PaymentsClient(bench.base_url, str(bench.secret_key), http=line)
-        order = {"amount": _SURE_MINOR, "channel": "mtn", "phone": _SURE_PHONE, "reference": name}
+        client = PaymentsClient(sandbox.base_url, str(sandbox.secret_key), http=line)
+        order = {"amount": _SURE_MINOR, "channel": "mtn", "phone": SOMEBODY, "reference": reference}
         try:
             self.response = charge(client, order)
         except (ServiceUnreachable, IdempotencyKeyReused, _AsksForEver) as error:
             self.error = error
-        self.paid = [each for each in _charges(bench, reference=name) if each.status == "succeeded"]
+        self.paid = [each for each in _charges(sandbox, reference=reference) if each.status == "succeeded"]
 
 
-def _charge_surely(
-    bench: Bench, charge_surely: "Callable[[PaymentsClient, dict[str, Any]], object]"
-) -> Iterator[Verdict]:
-    """Two orders that are alike but for their reference, and the second of them once more."""
-    number = sum(str(each.reference).startswith("SURE-") for each in bench.looking().charges.each()) + 1
-    yield from _of_one_order(_Tried(bench, charge_surely, f"SURE-{number}"))
-    another = _Tried(bench, charge_surely, f"SURE-{number + 1}")
-    if not another.paid:
-        yield wrong(
-            "The first order is paid, and the second of the same customer is not: the key is the same for every "
-            "order. Make it from the order's reference."
-        )
-    yield from _of_one_order(another)
-    times = len(_Tried(bench, charge_surely, f"SURE-{number + 1}").paid)
-    if times > 1:
-        yield wrong(
-            f"Asked for the same order again, as after a restart, the customer has paid {times} times. Make the key "
-            "from the order's reference.",
-            seen=f"{times} payments", expected="1", at="key",
-        )  # fmt: skip
+def _charge_surely(bench: Bench, charge_surely: "Callable[..., object]") -> Iterator[Verdict]:
+    """Two orders that are alike but for their reference, the second of them once more, and one over a dead line."""
+    with fresh(bench) as sandbox:
+        yield from _of_one_order(_Tried(sandbox, charge_surely, "SURE-1"))
+        another = _Tried(sandbox, charge_surely, "SURE-2")
+        if not another.paid:
+            yield wrong(
+                "The first order is paid, and the second of the same customer is not: the key is the same for every "
+                "order. Make it from the order's reference.",
+                seen="1 payment", expected="2 payments", at="key",
+            )  # fmt: skip
+        yield from _of_one_order(another)
+        times = len(_Tried(sandbox, charge_surely, "SURE-2").paid)
+        if times > 1:
+            yield wrong(
+                f"Asked for the same order again, as after a restart, the customer has paid {times} times. Make the "
+                "key from the order's reference.",
+                seen=f"{times} payments", expected="1", at="key",
+            )  # fmt: skip
+        if isinstance(_Tried(sandbox, charge_surely, "SURE-3", lost=_PATIENCE + 1).error, _AsksForEver):
+            yield wrong(
+                f"On a line that stays dead, the function has asked {_PATIENCE} times, and goes on. After a few rounds "
+                "it should give up.",
+                seen=f"{_PATIENCE} requests", expected="a few", at="while",
+            )  # fmt: skip
     yield done(f"{_LOST} responses were lost, the customer has paid once, and the shop knows it.")
 
 
 def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
     """What is wrong with how one order was charged."""
     if isinstance(tried.error, ServiceUnreachable):
-        yield wrong("A response was lost and the function gave up. The customer has paid and the shop does not know.")
+        yield wrong(
+            "A response was lost and the function gave up. The customer has paid and the shop does not know.",
+            seen=f"asked {tried.asked} times", expected=f"more than {_LOST}", at="range(",
+        )  # fmt: skip
     if isinstance(tried.error, _AsksForEver):
         yield wrong(
-            f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.", at="while"
-        )
+            f"The function has asked {_PATIENCE} times, and goes on. After a few rounds it should give up.",
+            seen=f"{_PATIENCE} requests", expected="a few", at="while",
+        )  # fmt: skip
     if tried.error is not None:
         raise tried.error
     if not tried.paid:
@@ -352,13 +397,16 @@ def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
             seen=kwacha(int(tried.paid[0].amount)), expected=kwacha(_SURE_MINOR), at="create(",
         )  # fmt: skip
     if getattr(tried.response, "id", None) != tried.paid[0].id:
-        yield wrong("The customer has paid once, as it should be. Now return the charge, so that the shop knows it.")
-    if tried.asked <= _LOST:
-        yield wrong("The function has asked over another client than the one it was handed, whose responses get lost.")
+        yield wrong(
+            "The customer has paid once, as it should be. Now return the charge, so that the shop knows it.",
+            seen=type(tried.response).__name__, expected="the charge", at="create(",
+        )  # fmt: skip
 
 
 _OWN_ID, _TYPE = "evt_mine", "charge.failed"
 _REFUSALS = {
+    "header_missing": "it needs webhook-id, webhook-timestamp and webhook-signature, and one of them is missing",
+    "signature_mismatch": "the signature is not that of this id, this timestamp and this body",
     "timestamp_stale": "the timestamp is older than 300 seconds; bench.clock.now_ms is the present moment",
     "timestamp_in_future": "the timestamp is ahead of bench.clock; bench.clock.now_ms is the present moment",
     "timestamp_malformed": "the timestamp should be a whole number of seconds, not of milliseconds",
@@ -370,7 +418,9 @@ def _own_message(bench: Bench) -> Iterator[Verdict]:
     receiver = bench.receiver
     mine = [each for each in receiver.arrivals if each.headers.get("webhook-id") == _OWN_ID]
     tries = (_of_arrival(each, receiver.secrets[:1]) for each in mine)
-    yield from _best_of(tries, f"No message with the webhook-id {_OWN_ID} has reached the receiver.")
+    newest = receiver.arrivals[-1].headers.get("webhook-id", "none") if receiver.arrivals else "no message"
+    says = f"No message with the webhook-id {_OWN_ID} has reached the receiver."
+    yield from _best_of(tries, not_yet(says, seen=f"the newest has {newest}", expected=_OWN_ID, at="webhook-id"))
 
 
 def _of_arrival(arrival: "Arrival", issued: list[str]) -> Iterator[Verdict]:
@@ -391,11 +441,17 @@ def _of_arrival(arrival: "Arrival", issued: list[str]) -> Iterator[Verdict]:
         )  # fmt: skip
     if arrival.error is not None:
         why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
-        yield wrong(f"The signature holds, and a handler failed with {why}. Take a type without a handler.")
+        yield wrong(
+            f"The signature holds, and a handler failed with {why}. Take a type without a handler.",
+            seen="failed", expected="accepted", at='"type"',
+        )  # fmt: skip
     try:
         verify(arrival.body, arrival.headers, issued, now_s=int(arrival.headers[TIMESTAMP_HEADER]))
     except SignatureRefused:
-        yield wrong("It is signed with a secret of your own. Sign it with the endpoint's: receiver.secrets[0].")
+        yield wrong(
+            "It is signed with a secret of your own. Sign it with the endpoint's.",
+            seen="another secret", expected="receiver.secrets[0]", at="secret",
+        )  # fmt: skip
     yield done("The receiver accepted it. Anybody who holds the secret can sign, so keep it safe.")
 
 
@@ -404,7 +460,7 @@ _MAX_ATTEMPTS = 10
 
 
 def _lost_and_found(bench: Bench) -> Iterator[Verdict]:
-    yield from _best_of((_of_rose(bench, each) for each in _intents(bench, "Rose")), "No Rose has been sold.")
+    yield from _best_of((_of_rose(bench, each) for each in _intents(bench, "Rose")), not_yet("No Rose has been sold."))
 
 
 def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
@@ -423,8 +479,9 @@ def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
         yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
     if has_arrived[0]:
         yield wrong(
-            "The shop was told of the Rose while its database was up. Sell another while it is down.", at="sell("
-        )
+            "The shop was told of the Rose while its database was up. Sell another while it is down.",
+            seen="the first attempt arrived", expected=f"{_MAX_ATTEMPTS} failed attempts", at="sell(",
+        )  # fmt: skip
     if failed < _MAX_ATTEMPTS and True in has_arrived:
         yield wrong(
             "An attempt has reached the shop, before it was a dead letter. Keep the database down.",
@@ -449,7 +506,10 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
         or not isinstance(mint.get("status"), str)
         or mint.get("intent") not in [each.id for each in bench.looking().payment_intents.each()]
     ):
-        yield wrong("The answer should be the order as the shop answers with it: its intent, its status and the rest.")
+        yield wrong(
+            "The answer should be the order as the shop answers with it: its intent, its status and the rest.",
+            seen=brief(mint), expected="a dict with the order's intent and status", at="mint =",
+        )  # fmt: skip
     if mint.get("plant", "Mint") != "Mint":
         yield wrong("This is another order.", seen=str(mint["plant"]), expected="Mint", at="buy(")
     attempts = _charges(bench, payment_intent=mint["intent"])
@@ -461,7 +521,10 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     if last.failure_code != _REFUSED:
         yield wrong("The customer did not refuse.", seen=last.failure_code or "paid", expected=_REFUSED, at="phone(")
     if mint["status"] == "open":
-        yield wrong("This is the order as it was before the customer refused. Read it again.", at="mint =")
+        yield wrong(
+            "This is the order as it was before the customer refused. Read it again.",
+            seen="open", expected=f"open: {_REFUSED}", at="mint =",
+        )  # fmt: skip
     if _REFUSED not in mint["status"]:
         yield wrong("The customer has refused.", seen=mint["status"], expected=f"open: {_REFUSED}", at="mint =")
     yield done("Refused on the phone, told by webhook, and the order is open with its reason.")
@@ -473,6 +536,9 @@ def _relied_on_late(bench: Bench) -> Iterator[Verdict]:
     if any(each.startswith("late money") for each in used.get("late_success", ())):
         yield done("Money came after its prompt had expired, and late_success is among the rows to ask about.")
     codes = {each.failure_code for each in _charges(bench)}
+    # Of a number, the last three digits are not hidden.
+    if any(str(each.phone)[-3:] == number_of("late_success")[-3:] for each in _charges(bench) if each.failure_code):
+        yield not_yet("The prompt has expired, and its money is still on the way. Let more time pass.", at="advance(")
     if "prompt_timeout" in codes:
         numbers = ", ".join(sorted({str(each.phone) for each in _charges(bench) if each.failure_code}))
         yield wrong(
@@ -484,10 +550,13 @@ def _relied_on_late(bench: Bench) -> Iterator[Verdict]:
     yield not_yet("No payment relies on late_success yet: all money so far came in time.")
 
 
-def _passes_the_exam(report: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
+def _passes_the_exam(mended: Any, report: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
     rows = getattr(report, "rows", None)
     if not isinstance(rows, tuple) or not rows:
-        yield wrong("The answer should be the report of an exam, as examined(shop) gives it back.")
+        yield wrong(
+            "The answer should be the report of an exam, as examined(shop) gives it back.",
+            seen=type(report).__name__, expected="a report", at="report =",
+        )  # fmt: skip
         return
     verdicts = {each.title: each.verdict for each in rows}
     if failed := [title for title, verdict in verdicts.items() if verdict == "failed"]:
@@ -501,21 +570,43 @@ def _passes_the_exam(report: Any) -> Iterator[Verdict]:  # noqa: ANN401  whateve
             f"{len(left_out)} checks were not examined, such as: {left_out[0]}. Let the exam count the orders.",
             seen=f"{len(left_out)} not examined", expected="none", at="examined(",
         )  # fmt: skip
+    arrivals = getattr(getattr(mended, "receiver", None), "arrivals", None)
+    if not arrivals:
+        yield wrong(
+            "This report is of another shop: no message has reached mended.",
+            seen=type(mended).__name__ if arrivals is None else "0 messages", expected="an examined Shop", at="mended",
+        )  # fmt: skip
+    if not mended.receiver.handlers("plant.watered"):
+        yield wrong(
+            'All checks are passed by a shop that files nothing: its handler of "*" is gone.',
+            seen="no handler", expected='@mended.receiver.on("*")', at="mended =",
+        )  # fmt: skip
     yield done(f"All {len(rows)} checks are passed, orders included.")
 
 
 def _nothing_guessed(answer: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
-    if not hasattr(answer, "summary"):
-        yield wrong("The answer should be a list as checklist(…) gives it back.")
-    if rows := [each for each in answer.open if each.topic == "What is still guessed"]:
+    if not hasattr(answer, "guessed"):
         yield wrong(
-            f"{len(rows)} rows are still guessed, the first of them {rows[0].what.partition(':')[0]}.",
-            seen=f"{len(rows)} open", expected="none", at="checklist(",
+            "The answer should be a list as checklist(…) gives it back.",
+            seen=type(answer).__name__, expected="Checklist", at="answer =",
         )  # fmt: skip
-    if not any("did not rely on them" in each.what for each in answer):
+        return
+    if not answer.knows_a_run:
         yield wrong(
-            "Pass the trace too: without it, the list does not know on which rows the run relied.", at="checklist("
-        )
+            "Pass the trace too: without it, the list does not know on which rows the run relied.",
+            seen="no trace", expected="checklist(…, exam, trace)", at="checklist(",
+        )  # fmt: skip
+    if answer.guessed:
+        yield wrong(
+            f"{len(answer.guessed)} rows are still guessed, the first of them "
+            f"{answer.guessed[0].what.partition(':')[0]}.",
+            seen=f"{len(answer.guessed)} open", expected="none", at="checklist(",
+        )  # fmt: skip
+    if not answer.confirmed:
+        yield wrong(
+            "No row is confirmed: the trace is empty, or of a run that relied on none.",
+            seen="0 rows confirmed", expected="a row for each name in relied_on", at="checklist(",
+        )  # fmt: skip
     yield done("Nothing on which the run relied is a guess any more.")
 
 
@@ -530,13 +621,24 @@ _HOLDERS = {
 def _who_has_it(answer: object) -> Iterator[Verdict]:
     given = str(answer).strip().lower()
     if given in _HOLDERS:
-        yield wrong(_HOLDERS[given], at="answer =")
+        yield wrong(_HOLDERS[given], seen=repr(answer), expected="who keeps the wallets", at="answer =")
     if given != "operator":
-        yield wrong("The answer is one of these words: merchant, provider, operator, bank.")
+        yield wrong(
+            "The answer is one word.",
+            seen=repr(answer), expected="merchant, provider, operator or bank", at="answer =",
+        )  # fmt: skip
     yield done("The operator keeps both wallets: the customer's, which it left, and the provider's, where it is now.")
 
 
+_DIGITS = 3
+
+
 def _came_late(bench: Bench, digits: object) -> Iterator[Verdict]:
+    if not isinstance(digits, str) or len(digits) != _DIGITS or not digits.isdecimal():
+        yield wrong(
+            "The answer is a text of three digits, in quotation marks.",
+            seen=repr(digits), expected='a text such as "567"', at="digits =",
+        )  # fmt: skip
     late = [each for each in bench.operator.suspense() if str(each["phone"]).endswith(str(digits))]
     made = {str(each.phone)[-3:]: each for each in bench.looking().charges.each()}
     if str(digits) not in made:
@@ -558,11 +660,15 @@ def _plant_by_token(bench: Bench) -> Iterator[Verdict]:
     calls = _calls_to(bench, "POST /plants")
     asked = [each for each in calls if _json_of(each.request.body).get("name") == "Aloe"]
     if not asked:
-        yield not_yet("No plant with the name Aloe was sent.")
+        sent = [str(_json_of(each.request.body).get("name")) for each in calls]
+        yield not_yet(
+            "No plant with the name Aloe was sent.",
+            seen=", ".join(sent) or "no plant", expected="Aloe", at="name=",
+        )  # fmt: skip
     taken = [each for each in asked if each.response.status == HTTPStatus.OK]
     if not taken:
         yield wrong(
-            "The service refused the Aloe: bench.trace.exchanges[-1] says why.",
+            f"The service refused the Aloe: {_reason(asked[-1])}",
             seen=str(asked[-1].response.status), expected="200", at="Aloe",
         )  # fmt: skip
     if not any("at_" in each.request.headers["Authorization"] for each in taken):
@@ -576,13 +682,16 @@ def _plant_by_token(bench: Bench) -> Iterator[Verdict]:
 def _failed_case(junit: Path, failed: object) -> Iterator[Verdict]:
     cases = ET.fromstring(Path(junit).read_bytes()).iter("testcase")  # noqa: S314  written by a run of ours
     names = {str(each.get("name")): each.find("failure") is not None for each in cases}
-    if names.get(str(failed)):
-        yield done("A CI server shows this cell as the test that failed.")
-    if failed in names:
+    if not isinstance(failed, str):
+        yield wrong(
+            'The answer should be the name of one case: each.get("name") is a text.',
+            seen=brief(failed), expected="a text", at="failed =",
+        )  # fmt: skip
+    if failed not in names:
+        yield wrong("No test case has this name.", seen=str(failed), expected="; ".join(names), at="failed =")
+    if not names[str(failed)]:
         yield wrong(
             "This case has no element failure inside.",
-            seen=str(failed),
-            expected="the case that has one",
-            at="failed =",
-        )
-    yield wrong(f"No test case has this name. There are: {'; '.join(names)}.", seen=str(failed), at="failed =")
+            seen=str(failed), expected="the case that has one", at="failed =",
+        )  # fmt: skip
+    yield done("A CI server shows this cell as the test that failed.")

@@ -5,17 +5,15 @@ import inspect
 import json
 import linecache
 import re
-import sysconfig
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache, partial
-from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.errors import ServiceUnreachable
+from workbench.lab.exercises.functions import Fault, Watched, bounded, brief, functions_in, line_of, look_at
 from workbench.resources import course
 from workbench.visible import visible
 
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.client import PaymentsClient
     from workbench.control import Operator
     from workbench.domain.masking import Secret
+    from workbench.domain.wire.trace_rows import TracedCall
     from workbench.receiver import Receiver
     from workbench.register import GapRows
     from workbench.trace import Trace
@@ -66,10 +65,19 @@ not_yet, wrong, done = (partial(Verdict, state) for state in State)
 """Each with its sentence: what is missing; what was done, and why it is not what was asked; what was found."""
 
 
+_TYPES = {"Decimal", "int", "str"}
+"""Names around a literal that leave it one: `int(700)`."""
+
+
 class Cell(NamedTuple):
     """What a person wrote in the cell of a check; without lines where its code is not known."""
 
     lines: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, source: str) -> "Cell":
+        """The cell with this source."""
+        return cls(tuple(source.splitlines(keepends=True)))
 
     @classmethod
     def of_file(cls, name: str) -> "Cell":
@@ -87,11 +95,24 @@ class Cell(NamedTuple):
 
     def is_as_in(self, shipped: str) -> bool:
         """Whether it still does what the notebook as it came does; comments and blank lines do not count."""
+        return bool(self.lines) and ast.dump(self._tree()) == ast.dump(ast.parse(shipped))
+
+    def literal_of(self, name: str) -> str:
+        """What is assigned to a name last, where it is a text or a number that was typed; else empty."""
+        values = [
+            each.value
+            for each in self._tree().body
+            if isinstance(each, ast.Assign) and name in [getattr(target, "id", "") for target in each.targets]
+        ]
+        names = {each.id for value in values[-1:] for each in ast.walk(value) if isinstance(each, ast.Name)}
+        return ast.unparse(values[-1]) if values and names <= _TYPES else ""
+
+    def _tree(self) -> ast.Module:
         try:
-            return bool(self.lines) and ast.dump(ast.parse("".join(self.lines))) == ast.dump(ast.parse(shipped))
+            return ast.parse("".join(self.lines))
         except SyntaxError:
-            # A line of IPython's own: not what came.
-            return False
+            # A line of IPython's own.
+            return ast.Module([], [])
 
 
 class Exercise(NamedTuple):
@@ -109,6 +130,8 @@ class Exercise(NamedTuple):
 
     Its arguments' names are those that a person reads when it was called with others.
     """
+    may_change: Sequence[str] = ()
+    """The arguments of its function that belong to whoever calls it, and that it may change."""
     repair: bool = False
     """Whether its cell comes with broken code to mend: a function, which nothing calls until it was changed."""
 
@@ -173,11 +196,30 @@ def fresh(bench: Bench, **options: object) -> "Iterator[Any]":
         yield another
 
 
+def calls_of(bench: Any) -> "list[TracedCall]":  # noqa: ANN401  a Bench, or a Workbench as of `fresh`
+    """The calls of a bench's trace, as they went over the wire."""
+    from workbench.domain.wire.trace_rows import CALL, call_of
+
+    return [call_of(row) for row in bench.trace if row["kind"] == CALL]
+
+
 class Reconciled(Protocol):
     """What checks ask of a reconciliation, which the Lab does not know either."""
 
     breaks: "pd.DataFrame"
     proof: "pd.DataFrame"
+
+
+SOMEBODY = "+260961234567"
+"""A number whose handset waits for a person; a charge on it is paid at once."""
+
+
+def number_of(scenario: str) -> str:
+    """The test number that acts a scenario out by itself."""
+    # Here, as below, so that the exercises alone load little.
+    from workbench.domain.scenarios import SCENARIOS
+
+    return f"+26096{SCENARIOS[scenario].numbers[0].ending}"
 
 
 def kwacha(minor: int) -> str:
@@ -187,45 +229,60 @@ def kwacha(minor: int) -> str:
     return money_text(minor, ZMW.code)
 
 
-_OF_OTHERS = (
-    str(Path(__file__).parents[2]),
-    *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")),
-    "<frozen ",
-)
-"""Where code stands that no learner has written."""
-
-
-def line_of(error: BaseException) -> str:
-    """Where in a person's own code an error arose, to end a sentence with; empty where it did not pass through any."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if not each.filename.startswith(_OF_OTHERS)]
-    if not own:
-        return ""
-    first, last = own[-1].lineno, own[-1].end_lineno or own[-1].lineno
-    lines = f"line {first}" if first == last else f"lines {first} to {last}"
-    code = f": {own[-1].line}" if own[-1].line else ""
-    return f", in {lines} of {own[-1].name}{code}"
-
-
 def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Verdict:
     """What becomes of an answer; nothing that goes wrong in a check, or in a person's code, is raised."""
-    if any(each is None or each is ... for each in given):
+    if any(each is ... for each in given):
         return not_yet("Your answer is still open.")
+    if any(each is None for each in given):
+        return not_yet("Your answer is None. A call that prints, or that changes its object, returns nothing else.")
     if exercise.repair and cell.is_as_in(exercise.cell):
         return not_yet(
             "You have not changed the code yet. Find the mistake, change it and run the cell: the check then calls it."
         )
     signature = inspect.signature(exercise.check)
     try:
-        signature.bind(*given)
+        handed = signature.bind(*given).arguments
     except TypeError:
         names = ", ".join([f'"{exercise.name}"', *signature.parameters])
         return wrong(f"The check is written exercises.check({names}).")
+    return _unless_typed(exercise, handed, cell, _tried(exercise, handed))
+
+
+def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
+    """What the check yields, or what a person is told where it or their function stopped."""
+    watched: Watched | None = None
     try:
-        return next(exercise.check(*given))
+        for name, came in functions_in(exercise.cell).items():
+            look_at(came, functions_in(exercise.solution)[name], handed[name])
+            handed[name] = watched = Watched(handed[name], exercise.may_change)
+        with bounded():
+            return next(exercise.check(**handed))
     except ServiceUnreachable:
         return not_yet("The sandbox does not respond; it may be closed. Run the notebook from its first cell.")
-    except Exception as error:  # noqa: BLE001  whatever was handed over is a person's first try
-        place = line_of(error)
-        what = f"{type(error).__name__}: {str(error).removesuffix('.')}{place}"
-        return wrong(f"Your code stopped with {what}" if place else f"The check stopped with {what}")
+    except Fault as fault:
+        return wrong(f"{fault.says}{line_of(fault)}", fault.seen, fault.expected, fault.at)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever was handed over is a person's first try
+        return _of_error(error, watched, [*handed.values()][-1])
+
+
+def _of_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
+    """What a person is told of an error: where their code stopped, or what the check could not use."""
+    what, place = f"{type(error).__name__}: {str(error).removesuffix('.')}", line_of(error)
+    if place:
+        called = f"Called as {watched.call}, your" if watched and watched.call else "Your"
+        return wrong(f"{called} code stopped with {what}{place}")
+    seen = watched.returned if watched else answer
+    returned = "what your function returned" if watched else "what it was handed"
+    return wrong(f"The check cannot use {returned} ({what}).", seen=brief(seen), expected="what the task asks for")
+
+
+def _unless_typed(exercise: Exercise, handed: Mapping[str, object], cell: Cell, verdict: Verdict) -> Verdict:
+    """The verdict, unless the answer is right for this run alone: typed, where code should find it."""
+    for name in handed:
+        literal = cell.literal_of(name)
+        if literal and verdict.state is State.DONE and not Cell.of(exercise.solution).literal_of(name):
+            return wrong(
+                f"This is right, and it is typed: with another seed it would not be. Let code find {name}.",
+                seen=literal, expected="code", at=f"{name} =",
+            )  # fmt: skip
+    return verdict

@@ -1,0 +1,192 @@
+"""A person's function: what can be said of it before it is called, and how a check calls it."""
+
+import ast
+import inspect
+import re
+import signal
+import sysconfig
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+LIMIT_S = 10
+"""A check is done in a second; a function that loops without end, or sleeps, is stopped after this many."""
+_OF_THE_NOTEBOOK = ("bench", "pay")
+"""Names that a cell above has made, and that a function takes by mistake where it has an argument for the same."""
+_SHORT = 12
+"""Letters of a text that says something in a message: a status or a timestamp, and no number or id."""
+_OF_OTHERS = (str(Path(__file__).parents[2]), sysconfig.get_paths()["stdlib"], "<frozen ")
+_INSTALLED = "-packages"
+"""Where code stands that no learner has written: here, in Python, and in site-packages or dist-packages."""
+
+
+class Fault(BaseException):
+    """What is wrong with a function, found while it ran. No `except Exception` of a person's stops it."""
+
+    def __init__(self, says: str, seen: str = "", expected: str = "", at: str = "") -> None:
+        super().__init__(says)
+        self.says, self.seen, self.expected, self.at = says, seen, expected, at
+
+
+def functions_in(source: str) -> dict[str, ast.FunctionDef]:
+    """The functions that a cell defines, by their names."""
+    return {each.name: each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef)}
+
+
+def _returns_something(function: ast.AST) -> bool:
+    return any(isinstance(each, ast.Return) and each.value is not None for each in ast.walk(function))
+
+
+def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> None:
+    """Raise Fault for what no call is needed to see: the check calls it as it came, and may need what it returns."""
+    name, arguments = came.name, [each.arg for each in came.args.args]
+    if not callable(given):
+        raise Fault(f"{name} is no function any more.", type(given).__name__, "a function", f"{name} =")
+    try:
+        signature = inspect.signature(given)
+        signature.bind(*arguments)
+    except TypeError:
+        says = f"The check calls {name} with {len(arguments)} arguments: leave them as they were."
+        raise Fault(says, f"{name}{signature}", f"{name}({', '.join(arguments)})", f"def {name}") from None
+    except ValueError:
+        # Some of Python's own functions have no signature.
+        return
+    if inspect.iscoroutinefunction(given):
+        raise Fault(f"Write def without async: a call of {name} would not run it.", "async def", "def", "async def")
+    if inspect.isgeneratorfunction(given):
+        raise Fault(f"{name} has a yield, so a call of it runs nothing.", "yield", "return", "yield")
+    try:
+        tree = ast.parse(dedent(inspect.getsource(given))).body[0]
+    except (OSError, TypeError, SyntaxError):
+        return
+    if isinstance(tree, ast.FunctionDef):
+        _look_into(tree, came, is_needed=_returns_something(solution))
+
+
+def _look_into(given: ast.FunctionDef, came: ast.FunctionDef, *, is_needed: bool) -> None:
+    """Raise Fault for what its code alone shows; `is_needed` is what it returns."""
+    name, nodes = given.name, list(ast.walk(given))
+    names = [each.id for each in nodes if isinstance(each, ast.Name)]
+    own = [each.arg for each in nodes if isinstance(each, ast.arg)]
+    for each in _OF_THE_NOTEBOOK:
+        if each in names and each not in own:
+            says = f"{name} uses the notebook's {each}, and the check hands it another sandbox. Use its arguments."
+            raise Fault(says, each, " or ".join(own), f"{each}.")
+    if not is_needed or _returns_something(given):
+        return
+    if "print" in names:
+        raise Fault(f"{name} prints its result and returns None.", "print", "return", "print(")
+    if _does_something(given):
+        raise Fault(f"{name} has no return with a value, so it returns None.", "None", "a value", f"def {name}")
+    if _does_something(came):
+        raise Fault(f"{name} has no code any more.", "an empty function", "the repaired code", f"def {name}")
+
+
+def _does_something(function: ast.AST) -> bool:
+    return any(isinstance(each, ast.Call | ast.Raise) for each in ast.walk(function))
+
+
+class Watched:
+    """A person's function. It notes how it was called last, and what came back."""
+
+    def __init__(self, function: Callable[..., object], may_change: Sequence[str]) -> None:
+        self._function = function
+        self._may_change = may_change
+        self.call = ""
+        self.returned: object = None
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The names that its code uses, where it is known."""
+        code = getattr(self._function, "__code__", None)
+        return tuple(code.co_names) if code else ()
+
+    def __call__(self, *given: object) -> Any:  # noqa: ANN401  whatever a person returns
+        """Call it. Raises Fault where it changes a dict or a table that it was given."""
+        name = getattr(self._function, "__name__", "the function")
+        arguments = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
+        self.call = _shown(name, arguments)
+        before = {each: deepcopy(value) for each, value in arguments.items() if _has_parts(value)}
+        self.returned = self._function(*given)
+        for each, value in before.items():
+            if each not in self._may_change and not _same(value, arguments[each]):
+                raise Fault(
+                    f"{name} changes {each}, which belongs to whoever calls it. Work on a copy.",
+                    _difference(value, arguments[each]), f"{each} as it was", each,
+                )  # fmt: skip
+        return self.returned
+
+
+def _shown(name: str, arguments: Mapping[str, object]) -> str:
+    """A call for a sentence, where its arguments say something; empty where they do not."""
+    telling = {
+        each: repr(value)
+        for each, value in arguments.items()
+        if value is None or isinstance(value, int) or (isinstance(value, str) and len(value) <= _SHORT)
+    }
+    return f"{name}({', '.join(telling.get(each, each) for each in arguments)})" if telling else ""
+
+
+def _has_parts(value: object) -> bool:
+    """Whether it is a dict, or a table of pandas."""
+    return isinstance(value, dict) or (hasattr(value, "columns") and hasattr(value, "equals"))
+
+
+def _same(before: Any, now: Any) -> bool:  # noqa: ANN401  dicts and tables
+    return bool(before == now) if isinstance(before, dict) else bool(before.equals(now))
+
+
+def _difference(before: Any, now: Any) -> str:  # noqa: ANN401  dicts and tables
+    names, were = list(now), list(before)
+    more, fewer = [each for each in names if each not in were], [each for each in were if each not in names]
+    return f"{more[0]!r} is new" if more else f"{fewer[0]!r} is gone" if fewer else "another value"
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Stop what runs longer than LIMIT_S, and say where. Only in the main thread, and where the system has a timer."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise Fault(f"Your code had not ended after {LIMIT_S} seconds: it loops without end, waits too long, or sleeps")
+
+    handler = signal.signal(signal.SIGALRM, stop)
+    # Again each second: a bare `except:` inside the loop takes the first for an error of its own.
+    left, interval = signal.setitimer(signal.ITIMER_REAL, LIMIT_S, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left, interval)
+        signal.signal(signal.SIGALRM, handler)
+
+
+def _is_of_others(filename: str) -> bool:
+    return filename.startswith(_OF_OTHERS) or _INSTALLED in filename
+
+
+def line_of(error: BaseException) -> str:
+    """Where in a person's own code an error arose, to end a sentence with; empty where it did not pass through any."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if each.line and not _is_of_others(each.filename)]
+    if not own:
+        return ""
+    first, last = own[-1].lineno, own[-1].end_lineno or own[-1].lineno
+    lines = f"line {first}" if first == last else f"lines {first} to {last}"
+    return f", in {lines} of {own[-1].name}: {own[-1].line}"
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def brief(value: object) -> str:
+    """What was seen, for one line of a message."""
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(_ADDRESS.sub("", text).split())
+    return text if len(text) <= 160 else f"{text[:150]} …"  # noqa: PLR2004  two lines of a cell
