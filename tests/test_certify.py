@@ -27,13 +27,14 @@ import standardwebhooks
 from click.testing import CliRunner, Result
 
 from workbench import Receiver, Workbench
-from workbench.certify import Report, certify, checks, run, sending, shop
+from workbench.certify import Report, certify, checks, exam, run, sending, shop
 from workbench.cli import app
 from workbench.domain.signatures import SECRET_PREFIX, STANDARD, verify
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.errors import ExamRefused, SignatureRefused
 from workbench.receiver import Event
 from workbench.resources import course
+from workbench.sandbox.delivery import Reply
 
 LATER = pytest.mark.thorough
 SECRET = SECRET_PREFIX + base64.b64encode(bytes(range(32))).decode()
@@ -381,6 +382,14 @@ def test_what_a_shop_prints_is_given_once_without_colours_and_secrets():
         ):
             log.write(printed.encode())
             assert started.printed() == shown
+
+
+def test_the_copies_of_a_message_arrive_at_the_same_moment():
+    together, target = threading.Barrier(4, timeout=5), sending.Target("http://127.0.0.1:9/webhooks")
+    target.post = lambda *_: Reply(200 + together.wait())  # type: ignore[method-assign]  answers once all four are there
+    examined = exam.Exam(target, SECRET, STANDARD, payments=None)  # type: ignore[arg-type]  it makes none
+    examined.deliver([sending.Event.read(b'{"id": "evt_1", "type": "plant.watered"}')] * 4, at_once=True)
+    assert {each.reply.status_code for each in examined.exchanges} == {200, 201, 202, 203}
 
 
 def test_each_check_has_its_name_and_a_notebook_that_is_there():

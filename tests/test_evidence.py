@@ -278,7 +278,7 @@ def entry(method: str, url: str, status: int, asked: object, body: object, **hea
 
 
 def saved(file: Path, *entries: dict[str, Any]) -> Path:
-    file.write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
+    file.write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}), "utf-8-sig")  # as some proxies save it
     return file
 
 
