@@ -305,7 +305,7 @@ class TestOneScreen:
         is_still("Send a request, enter 1234 on the phone")
         desk.field(AMOUNT).fill("1,50")
         desk.send()
-        is_still("Nothing was sent. Write a point: 1.50.")
+        is_still("Nothing was sent. Write 1.50, with a point.")
         desk.field(AMOUNT).fill("150.00")
         desk.send()
         is_still("the phone shows the prompt")
