@@ -292,7 +292,7 @@ def _choice(payment: wire.Payment, number: int) -> tuple[str, str]:
 
 
 _CHOICE_DESCRIBED = 16
-_SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
+_SPANS = (("10", "Wait 10 seconds"), ("300", "Wait 5 minutes"))
 
 
 class ProgressSection(DeskSection):
