@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import READY
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
@@ -259,6 +261,21 @@ class TestTheNotebookAroundIt:
         lab.run("bench.close()")
         desk.send()
         expect(desk.root).to_contain_text("closed")
+
+    def test_opened_without_its_kernel_it_says_at_once_that_it_loads_and_then_how_it_is_seen(self, lab: "Lab"):
+        kept = lab.jupyter.settings / "@jupyter-widgets" / "jupyterlab-manager" / "plugin.jupyterlab-settings"
+        kept.parent.mkdir(parents=True)
+        kept.write_text('{"saveState": true}')
+        desk = opened(lab)
+        lab.save()
+        lab.page.goto("about:blank")
+        lab.jupyter.end_kernels()
+        lab.page.goto(f"{lab.jupyter.url}/lab/workspaces/{lab.name}/tree/{lab.path}")
+        desk.says("Loading …")
+        desk.says("Run the notebook's cells to see it.")
+        lab.page.evaluate(READY, lab.path)
+        lab.run_all()
+        shown(lab, 1).says("Send a request")
 
 
 class TestOneScreen:
