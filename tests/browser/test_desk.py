@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import READY
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
@@ -260,6 +262,21 @@ class TestTheNotebookAroundIt:
         desk.send()
         expect(desk.root).to_contain_text("closed")
 
+    def test_opened_without_its_kernel_it_says_at_once_that_it_loads_and_then_how_it_is_seen(self, lab: "Lab"):
+        kept = lab.jupyter.settings / "@jupyter-widgets" / "jupyterlab-manager" / "plugin.jupyterlab-settings"
+        kept.parent.mkdir(parents=True)
+        kept.write_text('{"saveState": true}')
+        desk = opened(lab)
+        lab.save()
+        lab.page.goto("about:blank")
+        lab.jupyter.end_kernels()
+        lab.page.goto(f"{lab.jupyter.url}/lab/workspaces/{lab.name}/tree/{lab.path}")
+        desk.says("Loading …")
+        desk.says("Run the notebook's cells to see it.")
+        lab.page.evaluate(READY, lab.path)
+        lab.run_all()
+        shown(lab, 1).says("Send a request")
+
 
 class TestOneScreen:
     def test_it_fits_in_every_state_and_tab_beside_the_file_browser_and_without(self, lab: "Lab"):
@@ -305,7 +322,7 @@ class TestOneScreen:
         is_still("Send a request, enter 1234 on the phone")
         desk.field(AMOUNT).fill("1,50")
         desk.send()
-        is_still("Nothing was sent. Write a point: 1.50.")
+        is_still("Nothing was sent. Write 1.50, with a point.")
         desk.field(AMOUNT).fill("150.00")
         desk.send()
         is_still("the phone shows the prompt")

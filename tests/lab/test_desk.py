@@ -212,7 +212,7 @@ class TestTheKey:
 
 WRONG = [
     ({"amount": "abc"}, "amount", "abc is no amount"),
-    ({"amount": "1,5"}, "amount", "Write a point: 1.5."),
+    ({"amount": "1,5"}, "amount", "Write 1.5, with a point."),
     ({"amount": "1e5"}, "amount", "1e5 is no amount"),
     ({"amount": "-5"}, "amount", "amount: -5 is not more than zero."),
     ({"amount": "1.005"}, "amount", "more decimals"),
@@ -339,6 +339,7 @@ class TestSeveralPayments:
             re.fullmatch(r"1 attempt, no answer, next at \d\d:\d\d:\d\d", row[2]) for row in cells(desk, "webhooks")
         )
         assert "refused" in text(desk, "webhooks")
+        assert section(desk, "webhooks").badge.endswith(" ✗")
 
     def test_many_payments_are_read_piece_by_piece(self, bench: Workbench, desk: Desk, monkeypatch: pytest.MonkeyPatch):
         for _ in range(10):

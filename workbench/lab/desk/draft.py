@@ -50,7 +50,7 @@ def amount_problem(values: Mapping[str, str], unit_minor: int) -> str:
     if not text:
         return "Fill in an amount, such as 150.00."
     if _WITH_COMMA.fullmatch(text):
-        return f"Write a point: {text.replace(',', '.')}."
+        return f"Write {text.replace(',', '.')}, with a point."
     if not _AMOUNT.fullmatch(text):
         return f"{shown} is no amount. Write 150.00, say."
     if values["operation"] == CHARGE and not isinstance(amount_of(values, unit_minor), int):

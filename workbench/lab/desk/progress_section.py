@@ -156,7 +156,9 @@ class WebhooksSection(DeskSection):
     id, title, tab = "webhooks", "Webhooks", views.ALWAYS
 
     def _badge(self) -> str:
-        return str(len(_deliveries(self._gathered.rows)) or "")
+        sent = _deliveries(self._gathered.rows).values()
+        failing = sum(not str(attempts[-1]["result"]).startswith("2") for attempts in sent)
+        return f"{failing} ✗" if failing else str(len(sent) or "")
 
     def _items(self) -> Iterator[views.Item]:
         if self._session.started is None:
@@ -290,7 +292,7 @@ def _choice(payment: wire.Payment, number: int) -> tuple[str, str]:
 
 
 _CHOICE_DESCRIBED = 16
-_SPANS = (("10", "Let 10 seconds pass"), ("300", "Let 5 minutes pass"))
+_SPANS = (("10", "Wait 10 seconds"), ("300", "Wait 5 minutes"))
 
 
 class ProgressSection(DeskSection):

@@ -3,6 +3,7 @@
 const PATIENCE_MS = 6000;
 const NO_ANSWER =
   "No answer yet. If a cell is running, this is done when it has ended; if the kernel was restarted, run the cells again.";
+const IS_OFF = "Run the notebook's cells to see it. A running cell must finish first.";
 
 class Board extends Forms {
   constructor(model, el) {
@@ -35,6 +36,7 @@ class Board extends Forms {
     this.title.textContent = model.get("title");
     this.sizes = new ResizeObserver(() => this.resized());
     this.sizes.observe(this.root);
+    this.announce("Loading …");
     this.send({ look: true });
   }
 
@@ -43,6 +45,7 @@ class Board extends Forms {
     if (reveal) this.reveal(reveal);
     if (download) saved(download.name, download.text);
     if (!view) return;
+    if (!this.view.sections) this.announce("");
     this.view = view;
     this.draw();
   }
@@ -147,7 +150,7 @@ class Board extends Forms {
     const id = (this.last = Math.max(this.last + 1, Date.now() * 1000));
     const late = () => {
       then();
-      this.announce(NO_ANSWER, "warn");
+      this.announce(this.view.sections ? NO_ANSWER : IS_OFF, "warn");
     };
     this.waiting.set(id, { then, timer: setTimeout(late, PATIENCE_MS) });
     try {
