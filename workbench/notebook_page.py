@@ -19,7 +19,7 @@ _NEXT: Final = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
 """A link to another notebook, whose page stands beside this one."""
 _IMAGE: Final = re.compile(r'(<img\b[^>]*? src=)"(?!\w+:)([^"]+)"')
 _HEADING: Final = re.compile(r'<h([1-3]) id="([^"]+)">(.+?)<a class="anchor-link"', re.DOTALL)
-_DRAWN: Final = frozenset("svg title desc style rect circle line polyline polygon text".split())
+_DRAWN: Final = frozenset(["svg", "title", "desc", "style", "rect", "circle", "line", "polyline", "polygon", "text"])
 _ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^>]+>")
 
