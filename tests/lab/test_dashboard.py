@@ -77,7 +77,7 @@ class Browser:
 
     def total(self, part: str) -> int:
         """How many rows there are in all, as the caption says."""
-        return int(re.match(r"(?:\d+.\d+ of )?([\d,]+) ", self.grid(part)["caption"])[1].replace(",", ""))  # type: ignore[index]  a caption says how many
+        return int(re.match(r"(?:[\d\N{EN DASH}]+ of )?([\d,]+) ", self.grid(part)["caption"])[1].replace(",", ""))  # type: ignore[index]  a caption says how many
 
     def cells(self, part: str, place: int) -> list[str]:
         return [row["cells"][place] for row in self.rows(part)]
@@ -423,6 +423,8 @@ def test_payments_are_found_filtered_counted_and_turned():
             page.press("payments", "follow", "filter", **values)
             assert (values, page.cells("payments", 0)) == (values, ids)
             assert page.total("payments") == len(ids)
+        page.press("payments", "follow", "filter", search=made[5].id)
+        assert page.grid("payments")["caption"] == "1 of 1 payment, as filtered"
         for values in ({"since": "2026-13"}, {"min_minor": "many"}, {"max_minor": "0.001"}, {"min_minor": "NaN"}):
             said = page.press("payments", "search", "filter", **values)
             (field,) = [each for each in page.section("payments")["items"][1]["fields"] if each.get("error")]

@@ -200,8 +200,9 @@ class FoundSection(FilteredSection, Generic[T]):
             self._older = []
             self._page = page = self._read({**query, "limit": str(SIZE)})
         last = _last(page)
-        place = f"{page.first}\N{EN DASH}{last} of {page.total:,}" if page.data else "0"
-        grid = self._grid(f"{place} {plural(self.noun)}{', as filtered' if query else ''}", page.data)
+        span = f"{page.first:,}\N{EN DASH}{last:,}" if last > page.first else f"{last:,}"
+        place = f"{span} of " if page.data else ""
+        grid = self._grid(f"{place}{counted(page.total, self.noun)}{', as filtered' if query else ''}", page.data)
         yield self._opened(grid, query)
         yield from turns(f"Pages of {plural(self.noun)}", has_newer=bool(self._older), has_older=last < page.total)
 

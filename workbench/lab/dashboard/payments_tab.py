@@ -102,9 +102,10 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         left = Money(payment.amount_minor - payment.refunded_minor, payment.currency)
         if payment.state in ("succeeded", "part_refunded"):
             whole = money_text(left.amount_minor, left.currency)
-            ask = f"At most {whole} goes back to the customer. Refund it?"
+            ask = "It goes back to the customer. Refund it?"
             refund = views.Action("refund", "Refund", payment.id, primary=True, confirm=ask)
-            amount = views.Field("amount", f"Amount in {left.currency}", str(left.major), "number")
+            label, most = f"Amount in {left.currency}", f"At most {whole}"
+            amount = views.Field("amount", label, str(left.major), "number", hint=most)
             form = views.Form(f"refund-{payment.id}", f"Refund of {payment.id}", (amount,), (refund,), row=True)
             yield views.Fold("refund", "Refund", (form,))
 
