@@ -197,11 +197,6 @@ def settled_lines(engine: Engine, classified: Classified) -> Frame:
     return nw.concat([each.select(*LINE) for each in (pairs, named)]).group_by(*LINE).agg(lines=nw.len())
 
 
-def _compared_within(rows: Frame, tolerance: Tolerance) -> Frame:
-    """The same of rows of both sides that have a pair each."""
-    return _compared({side: rows.filter(nw.col("side") == side) for side in SIDES}, tolerance, (*GROUP, "pair"))
-
-
 def _compared(rows: Mapping[str, Frame], tolerance: Tolerance, on: Sequence[str], **more: nw.Expr) -> Frame:
     """Rules 4 and 5: one row and one row, of both sides."""
     sides = [
@@ -212,6 +207,11 @@ def _compared(rows: Mapping[str, Frame], tolerance: Tolerance, on: Sequence[str]
     joined = sides[0].join(sides[1], left_on=ours, right_on=theirs, how="full")
     named = {name: nw.coalesce(*both) for name, *both in zip(on, ours, theirs, strict=True)}
     return _coded(joined, tolerance, **named, **more).select(*COMPARED)
+
+
+def _compared_within(rows: Frame, tolerance: Tolerance) -> Frame:
+    """The same for rows of special groups, by the pair that they are of."""
+    return _compared({side: rows.filter(nw.col("side") == side) for side in SIDES}, tolerance, (*GROUP, "pair"))
 
 
 def _coded(joined: Both, tolerance: Tolerance, **more: nw.Expr) -> Both:
