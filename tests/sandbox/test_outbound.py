@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
 
 import pytest
 
@@ -15,7 +16,7 @@ from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox import addresses
 from workbench.sandbox.addresses import Destination, check_url, resolved
-from workbench.sandbox.delivery import Outbound, Reply
+from workbench.sandbox.delivery import Dispatch, Outbound, Reply
 
 LIMIT_S, SHORT_S = 2, 0.25
 """For who answers, and for who does not."""
@@ -139,6 +140,22 @@ def test_each_is_one_recorded_attempt(kind: str):
     assert len(reply.answer) <= MAX_RESPONSE_BYTES
     assert behave is not STREAMS or reply.answer == "x" * MAX_RESPONSE_BYTES
     assert took_s < limit_s + 2
+
+
+def test_what_cannot_even_be_sent_is_an_attempt_too(monkeypatch: pytest.MonkeyPatch):
+    def no_more(_thread: threading.Thread) -> NoReturn:
+        message = "can't start new thread"
+        raise RuntimeError(message)
+
+    assert Outbound().send(f"http://127.0.0.1:9/{'x' * 70_000}", {}, b"{}", 5).fault == "InvalidURL: URL too long"
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_more)
+        assert Outbound().send("http://127.0.0.1:9/", {}, b"{}", 5).fault == "RuntimeError: can't start new thread"
+        dispatch, sending = Dispatch(Outbound()), SimpleNamespace(delivery=SimpleNamespace(endpoint="we_1"))
+        with pytest.raises(RuntimeError):
+            dispatch.start(cast("Any", sending))
+        # Nobody waits for what was never begun.
+        assert dispatch.is_idle
 
 
 def test_a_receiver_that_drips_leaves_no_thread_and_no_connection():

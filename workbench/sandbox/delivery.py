@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from functools import cache
+from functools import cache, partial
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -22,7 +22,6 @@ from workbench.domain import webhooks
 from workbench.domain.masking import mask, mask_values
 from workbench.domain.signatures import headers_for
 from workbench.domain.webhooks import DUPLICATE, MAX_RESPONSE_BYTES, Attempt, Delivery, Endpoint, Outcome
-from workbench.errors import InvalidRequest
 from workbench.sandbox import views
 from workbench.sandbox.addresses import resolved
 from workbench.sandbox.messages import log_fault
@@ -82,7 +81,7 @@ class Outbound:
         started = time.monotonic()
         app = self._apps.get(_host_of(url))
         if app is None:
-            reply = _over_a_socket(url, headers, body, timeout_s, private=self._private)
+            reply = _tried(partial(_over_a_socket, url, headers, body, timeout_s, private=self._private))
         else:
             reply = _from_app(app, url, {**_HEADERS, **headers}, body, timeout_s)
         took_s = time.monotonic() - started
@@ -154,7 +153,7 @@ def _reply(status_code: int, answer: bytes, retry_after: str) -> Reply:
 def _tried(send: Callable[[], Reply]) -> Reply:
     try:
         return send()
-    except (httpx.HTTPError, OSError, InvalidRequest, UnicodeError) as error:
+    except Exception as error:  # noqa: BLE001  whatever it is, nothing came back, and somebody waits for the reply
         return Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
 
 
@@ -327,8 +326,9 @@ class Dispatch:
 
     def start(self, sending: Sending) -> None:
         """Send it in a thread of its own. Daemons: a process that ends does not wait for a receiver."""
-        self._busy.add(sending.delivery.endpoint)
+        # Where there are no more threads, nothing is in flight.
         threading.Thread(target=self._send, args=(sending,), daemon=True).start()
+        self._busy.add(sending.delivery.endpoint)
 
     def finished(self, wait_s: float | None) -> Iterator[tuple[Sending, Reply]]:
         """Attempts that have ended; waits `wait_s` seconds for the first, without end for None."""

@@ -97,11 +97,11 @@ def keep_private(store: Path) -> None:
 
 
 @cache
-def _empty() -> sqlite3.Connection:
+def _empty() -> bytes:
     """A store that holds nothing yet: to copy it takes a quarter of what its sixty statements take."""
-    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    create(connection)
-    return connection
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        create(connection)
+        return connection.serialize()
 
 
 class Store:
@@ -185,7 +185,9 @@ class Store:
             self.path or "", timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         if self.path is None:
-            _empty().backup(connection)
+            with closing(sqlite3.connect(":memory:")) as empty:
+                empty.deserialize(_empty())
+                empty.backup(connection)
         # What is thrown away is undone from memory.
         for way in ("synchronous = NORMAL" if self.path else "journal_mode = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {way}")
