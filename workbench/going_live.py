@@ -273,7 +273,8 @@ def _examined(exam: Exam | None) -> Iterable[Item]:
                    "Flaws in an endpoint appear when a message comes twice, late or forged.",
                    "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)  # fmt: skip
         return
-    yield Item(EXAM, f"{exam.endpoint} on {in_lusaka(milliseconds(exam.at))}: {exam.score}", "The report is about the code that was examined.",
+    on = in_lusaka(milliseconds(exam.at))
+    yield Item(EXAM, f"{exam.endpoint} on {on}: {exam.score}", "The report is about the code that was examined.",
                "The same code goes live; if not, repeat the exam.")  # fmt: skip
     for each in exam.checks:
         if each.verdict == "passed":
