@@ -122,3 +122,11 @@ def test_every_report_writes_amounts_with_the_currencys_decimals(folder: Path):
     places = {cell.value: cell.column for cell in sheet[1]}
     cell = sheet.cell(2, places["ledger net"])
     assert (Decimal(str(cell.value)), cell.number_format) == (Decimal(-600), "#,##0")
+
+
+def test_a_currency_that_is_passed_holds_for_balances_above_the_header_of_a_ledger_too(tmp_path: Path):
+    columns = {"key": "Id", "moment": "Date", "amount": "Amount"}
+    layout = Layout(name="own", columns=columns, dates=("%Y-%m-%d",), preamble={"opening": "Opening"})
+    (tmp_path / "books.csv").write_text("Opening,20.000\nId,Date,Amount\n1,2026-10-01,1.500\n", "utf-8")
+    read = read_ledger(tmp_path / "books.csv", layout=layout, account="bank:settlement", currency="kwd")
+    assert read.rows[["amount_minor", "balance_minor"]].to_numpy().tolist() == [[1_500, 21_500]]

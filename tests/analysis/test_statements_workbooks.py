@@ -237,7 +237,7 @@ class TestOtherKinds:
             (1, {"xl/workbook.bin": ""}, r"but not \.xlsx.*Save it as \.xlsx or \.csv"),
             (1, {"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, r"but not \.xlsx"),
             (1, {SHEET.upper(): sheet(ROWS)}, "damaged"),
-            (1, {SHEET: sheet(ROWS, '<row r="3"><c r="?3"><v>1</v></c></row>')}, "damaged.*is no cell"),
+            (1, {SHEET: sheet(ROWS, '<row r="3"><c r="?3"><v>1</v></c></row>')}, "damaged.*is not a cell"),
             (2, {RELATIONS: relations(sheet_of(1), sheet_of(1))}, "two of its sheets are one"),
         ],
     )

@@ -392,7 +392,7 @@ def _whole(text: str, decimals: int) -> int:
         number = Decimal(text).scaleb(decimals)
         if number.is_finite() and number >= 0 and number == number.to_integral_value():
             return int(number)
-    kind = f"an amount with at most {decimals} decimals, such as 0.50" if decimals else "a whole number from 0 up"
+    kind = "an amount in the statements' currency, such as 0.50" if decimals else "a whole number from 0 up"
     raise click.BadParameter(f"{text!r} is not {kind}.", param_hint="--tolerance")
 
 

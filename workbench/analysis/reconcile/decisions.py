@@ -28,7 +28,7 @@ from workbench.analysis.shapes import BREAK, DECIDED, DECISION, DIRECTIONS
 from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
 from workbench.domain.masking import mask
-from workbench.domain.moments import LUSAKA, in_lusaka, milliseconds
+from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.toml_text import read_toml, wrong_kind
 
@@ -496,7 +496,7 @@ def closing_words(breaks: pd.DataFrame) -> str:
 
 def _instant(when: str) -> datetime:
     at = datetime.fromisoformat(when)
-    return at if at.tzinfo else at.replace(tzinfo=LUSAKA)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:

@@ -190,7 +190,9 @@ def _sheets(path: Path) -> Iterator[CellRows]:
                 f"sheet {sheet.name!r}", "xlsx", None, partial(_sheet_lines, sheet, failed.get(sheet.name, {}))
             )
     except _DAMAGES as wrong:
-        text = "cannot be opened as a workbook: it is damaged or incomplete."
+        # A ValueError is ours, and says where; the others speak of the insides of a zip file.
+        why = f" ({wrong})" if type(wrong) is ValueError else ""
+        text = f"cannot be opened as a workbook: it is damaged or incomplete{why}."
         raise refused(path.name, text, hint=EXPORT_AGAIN) from wrong
 
 

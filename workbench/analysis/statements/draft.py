@@ -60,6 +60,8 @@ class Cut(NamedTuple):
     above: tuple[Line, ...]
     rows: tuple[Line, ...]
     """Those below the header; MOST_ROWS of them at most."""
+    currency: tuple[str, str] | None = None
+    """The one that `named_currency` finds."""
 
     def column(self, heading: str) -> list[tuple[int, Cell]]:
         """The line and the cell of each row, an empty text where a row is too short; nothing without such a column."""
@@ -72,29 +74,29 @@ class Cut(NamedTuple):
         """The line and the text of each cell that is not blank."""
         return [(line, text) for line, cell in self.column(heading) if (text := text_of(cell).strip())]
 
-    @property
-    def currency(self) -> tuple[str, str] | None:
-        """The one currency that headings, a column or a line above them name, and where; None without one."""
-        told = [(found[1], f"heading {each!r}") for each in self.headings if (found := _OF_A_HEADING.search(each))]
-        told += [
-            (found[1], f"line {line} {text!r}")
-            for each in self.headings
-            for line, text in self.texts(each)
-            if (found := (_A_CODE if plain(each) in _IN_A_COLUMN else _OF_AN_AMOUNT).fullmatch(text))
-        ]
-        told += [
-            (text_of(value).strip(), f"line {line} {text_of(value)!r}")
-            for line, cells in self.above
-            for label, value in pairs_of(cells)
-            if plain(label) in _ABOVE
-        ]
-        named = {code.upper(): where for code, where in reversed(told) if code.upper() in ISO_4217}
-        return next(iter(named.items())) if len(named) == 1 else None
-
     def amounts(self, decimal: str, thousands: str) -> Amounts:
         """What reads the amounts, in the currency that is named."""
         code, _ = self.currency or (ZMW.code, "")
         return Amounts(decimal, thousands, code)
+
+
+def named_currency(file: Cut) -> tuple[str, str] | None:
+    """The one currency that headings, cells or lines above the header name, and where; None without one."""
+    told = [(found[1], f"heading {each!r}") for each in file.headings if (found := _OF_A_HEADING.search(each))]
+    told += [
+        (found[1], f"line {line} {text!r}")
+        for each in file.headings
+        for line, text in file.texts(each)
+        if (found := (_A_CODE if plain(each) in _IN_A_COLUMN else _OF_AN_AMOUNT).fullmatch(text))
+    ]
+    told += [
+        (text_of(value).strip(), f"line {line} {text_of(value)!r}")
+        for line, cells in file.above
+        for label, value in pairs_of(cells)
+        if plain(label) in _ABOVE
+    ]
+    named = {code.upper(): where for code, where in reversed(told) if code.upper() in ISO_4217}
+    return next(iter(named.items())) if len(named) == 1 else None
 
 
 class Draft:

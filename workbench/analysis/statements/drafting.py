@@ -27,7 +27,7 @@ from workbench.analysis.statements.columns import (
 )
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, digest_of, pairs_of
-from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, toml_value
+from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
 from workbench.analysis.statements.layouts import DEBITS, LAYOUTS, TYPES, heading_key
 from workbench.analysis.statements.recognising import HEADER_WITHIN, recognised
 from workbench.analysis.statements.statement import tried_layouts
@@ -90,7 +90,8 @@ def cut(path: Path) -> Cut:
         raise failures[0] if len(failures) == len(ways) else refused(path.name, f"has no header: {why}.", hint=hint)
     _, way, (line, cells), above = likest
     rows = tuple(islice((each for each in way.lines() if each[0] > line), MOST_ROWS))
-    return Cut(path, way, headings_of(cells), line, above, rows)
+    made = Cut(path, way, headings_of(cells), line, above, rows)
+    return made._replace(currency=named_currency(made))
 
 
 def _is_row(cells: Sequence[Cell]) -> bool:

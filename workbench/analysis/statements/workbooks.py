@@ -238,7 +238,7 @@ def _place(reference: str | None, row: int, column: int) -> tuple[int, int, str]
         return row, column, f"{xl_col_to_name(column - 1)}{row}"
     found = _REFERENCE.fullmatch(reference)
     if not found:
-        raise ValueError(f"{reference[:20]!r} is no cell")
+        raise ValueError(f"{reference[:20]!r} is not a cell")
     number = 0
     for letter in found[1].upper():
         number = number * 26 + ord(letter) - ord("A") + 1
