@@ -565,7 +565,7 @@ class TestNothingRaises:
             told = said(check, exercise.name, bench)
             assert told.startswith("Not ")
             assert exercise.name == "own_message" or "Run the notebook from its first cell" in told
-        broken = BY_NAME["exact_amount"]._replace(check=lambda bench: iter(()))
+        broken = BY_NAME["exact_amount"]._replace(check=lambda _: iter(()))
         monkeypatch.setattr(exercises, "EXERCISES", (broken,))
         assert "The check cannot use what it was handed (StopIteration: " in said(check, "exact_amount", 7)
 
