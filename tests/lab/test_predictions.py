@@ -79,9 +79,11 @@ def test_a_question_shows_itself_and_its_buttons_choose(monkeypatch: pytest.Monk
     assert list(shown) == ["text/plain", "text/html"], "no buttons where nobody looks"
     monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
     assert "application/vnd.jupyter.widget-view+json" in ONE._repr_mimebundle_()
-    _, radio = box_of(ONE).children
-    radio.value = "c"
+    _, choice, told = box_of(ONE).children
+    assert "Your choice" not in told.value
+    choice.value = "c"
     assert _chosen == {ONE.name: "c"}
+    assert "Your choice: c<" in told.value
     assert box_of(ONE).children[1].value == "c", "shown again, it stands as it was chosen"
 
 

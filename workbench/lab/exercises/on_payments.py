@@ -23,6 +23,7 @@ from workbench.lab.exercises.shape import (
     kwacha,
     not_yet,
     number_of,
+    same,
     wrong,
 )
 
@@ -149,11 +150,8 @@ def _exact_amount(bench: Bench) -> Iterator[Verdict]:
             "An intent counts kwacha, not ngwee." if in_ngwee else "The amount of the Orchid is not its price.",
             seen=_of_intent(intent), expected=f"K{_ORCHID_PRICE}", at="amount=",
         )  # fmt: skip
-    if intent.metadata != {"order": _INTENT_ORDER}:
-        yield wrong(
-            "The amount is right, the metadata is not.",
-            seen=str(intent.metadata), expected=str({"order": _INTENT_ORDER}), at="metadata=",
-        )  # fmt: skip
+    says = "The amount is right, the metadata is not."
+    yield from same(intent.metadata, {"order": _INTENT_ORDER}, says, "metadata=")
     yield done(f"K{_ORCHID_PRICE} to the ngwee, for order {_INTENT_ORDER}.")
 
 
@@ -203,11 +201,7 @@ def _lost_answer(bench: Bench) -> Iterator[Verdict]:
         )  # fmt: skip
     if not paid:
         yield wrong("Take a number that is no test number.", seen=found[-1].status, expected="succeeded", at="phone=")
-    if paid[0].amount != _LOST_MINOR:
-        yield wrong(
-            "The amount of a charge counts ngwee.",
-            seen=kwacha(int(paid[0].amount)), expected=kwacha(_LOST_MINOR), at="amount=",
-        )  # fmt: skip
+    yield from same(int(paid[0].amount), _LOST_MINOR, "The amount of a charge counts ngwee.", "amount=", kwacha)
     calls = _calls_to(bench, "POST /v1/charges")
     asked = [each for each in calls if _json_of(each.request.body).get("reference") == _LOST_ORDER]
     answered = [place for place, each in enumerate(asked) if paid[0].id in each.response.body]
@@ -260,11 +254,7 @@ def _of_sage(
             "With bench.operator.outage, begin the outage first, and take a new intent.",
             seen="no outage", expected=f"an outage of {_OUTAGE_S} seconds", at="phone=",
         )  # fmt: skip
-    if met[0].seconds != _OUTAGE_S:
-        yield wrong(
-            "The outage has another length.",
-            seen=f"{met[0].seconds} seconds", expected=f"{_OUTAGE_S} seconds", at="outage(",
-        )  # fmt: skip
+    yield from same(int(met[0].seconds), _OUTAGE_S, "The outage has another length.", "outage(", "{} seconds".format)
     if intent.status != "succeeded" and len(failed) > 1:
         yield not_yet(
             "The last attempt has met the outage too. Let all of it pass before you confirm the same intent again.",
@@ -391,11 +381,8 @@ def _of_one_order(tried: _Tried) -> Iterator[Verdict]:
             "Every request had a key of its own.",
             seen=f"{len(tried.paid)} payments", expected="1", at="key",
         )  # fmt: skip
-    if tried.paid[0].amount != _SURE_MINOR:
-        yield wrong(
-            "The customer has paid another amount than the order's.",
-            seen=kwacha(int(tried.paid[0].amount)), expected=kwacha(_SURE_MINOR), at="create(",
-        )  # fmt: skip
+    says = "The customer has paid another amount than the order's."
+    yield from same(int(tried.paid[0].amount), _SURE_MINOR, says, "create(", kwacha)
     if getattr(tried.response, "id", None) != tried.paid[0].id:
         yield wrong(
             "The customer has paid once, as it should be. Now return the charge, so that the shop knows it.",
@@ -429,16 +416,10 @@ def _of_arrival(arrival: "Arrival", issued: list[str]) -> Iterator[Verdict]:
         why = _REFUSALS.get(arrival.reason, arrival.reason)
         yield wrong(f"The receiver refused it: {why}.", seen=arrival.reason, expected="accepted", at="receive(")
     event = _json_of(arrival.body.decode("utf-8", "replace"))
-    if event.get("type") != _TYPE:
-        yield wrong(
-            "The signature holds, and the type is another. Send it again with the right one.",
-            seen=str(event.get("type")), expected=_TYPE, at='"type"',
-        )  # fmt: skip
-    if event.get("id") != _OWN_ID:
-        yield wrong(
-            "A message has one id, in its header and in its body. The body has another.",
-            seen=str(event.get("id")), expected=_OWN_ID, at='"id"',
-        )  # fmt: skip
+    says = "The signature holds, and the type is another. Send it again with the right one."
+    yield from same(event.get("type"), _TYPE, says, '"type"', str)
+    says = "A message has one id, in its header and in its body. The body has another."
+    yield from same(event.get("id"), _OWN_ID, says, '"id"', str)
     if arrival.error is not None:
         why = f"{type(arrival.error).__name__}{line_of(arrival.error)}"
         yield wrong(

@@ -1,7 +1,7 @@
 """Predict first: a question before a run, and what the run shows after it."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import ascii_lowercase
@@ -46,11 +46,23 @@ class Question(NamedTuple):
         import ipywidgets
 
         options = [(f"{letter}) {text}", letter) for letter, text in self.by_letter.items()]
-        choice = ipywidgets.RadioButtons(options=options, value=_chosen.get(self.name), layout={"width": "auto"})
-        choice.observe(lambda change: _chosen.update({self.name: change["new"]}), "value")
+        # Not radio buttons: JupyterLab takes the arrow keys, so the keyboard would reach one of them alone.
+        choice = ipywidgets.ToggleButtons(options=options, value=_chosen.get(self.name), style={"button_width": "auto"})
         asked = ipywidgets.HTML(f"<strong>Predict first.</strong> {escape(self.ask)}")
-        box: Widget = ipywidgets.VBox([asked, choice])
+        told = ipywidgets.HTML(self._told())
+
+        def choose(change: Mapping[str, str]) -> None:
+            _chosen[self.name] = change["new"]
+            told.value = self._told()
+
+        choice.observe(choose, "value")
+        box: Widget = ipywidgets.VBox([asked, choice, told])
         return box
+
+    def _told(self) -> str:
+        """What was chosen, in words: a button that is pressed only looks different."""
+        letter = _chosen.get(self.name)
+        return f'<span role="status">{f"Your choice: {letter}" if letter else ""}</span>'
 
 
 QUESTIONS = {

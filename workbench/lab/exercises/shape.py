@@ -69,6 +69,12 @@ _TYPES = {"Decimal", "int", "str"}
 """Names around a literal that leave it one: `int(700)`."""
 
 
+def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
+    """What is wrong where one is not as the other; True is not 1."""
+    if type(seen) is not type(expected) or seen != expected:
+        yield wrong(says, shown(seen), shown(expected), at)
+
+
 class Cell(NamedTuple):
     """What a person wrote in the cell of a check; without lines where its code is not known."""
 
