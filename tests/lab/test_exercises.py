@@ -39,6 +39,7 @@ STEPS = {
     "order": 'it = pay.payment_intents.create(amount=Decimal("{1}"), description="{0}", metadata={{"order": "{2}"}})',
     "annul": "pay.payment_intents.cancel(it.id)",
     "ring": f"pay{CONFIRM}phone)",
+    "ring_late": f'pay{CONFIRM}prefix + "0000010")',
     "ring_at": f'pay{CONFIRM}prefix + "000000{{0}}")\npay.wait(it.id)',
     "app": f"app{CONFIRM}phone, client_secret=it.client_secret)",
     "app_without_secret": TRY.format(f"app{CONFIRM}phone)"),
@@ -237,6 +238,8 @@ MISTAKES = {
         "": "Not done yet: No payment relies on late_success",
         "buy:Lily ring": "The prompt is still open",
         "buy:Lily ring later:3600": "no money came after it. Use the test number whose money comes late. seen: prompt",
+        "buy:Lily ring_late later:310": "Not done yet: The prompt has expired, and its money is still on the way",
+        "buy:Lily ring_late later:3600": "Done: Money came after its prompt had expired",
         "buy:Lily ring_at:5 later:3600": "prompt_timeout on +26096••••005 expected: a number whose money comes late",
     },
 }
