@@ -155,7 +155,7 @@ def test_the_commands_of_going_live_are_taken(tmp_path: Path, monkeypatch: pytes
     with Workbench(seed=7) as bench:
         bench.client.payment_intents.create(amount=Decimal(150))
         bench.trace.save("trace.har")
-    check = dict.fromkeys(("name", "title", "came", "why", "mend"), "") | {"verdict": "passed"}
+    check = dict.fromkeys(("name", "title", "came", "why", "fix"), "") | {"verdict": "passed"}
     exam = {"endpoint": "", "at": "2026-01-05T06:00:00Z", "score": "", "checks": [check]}
     Path("exam.json").write_text(json.dumps(exam), "utf-8")
     Path("answers.toml").write_text("prompt_timeout_s = 60", "utf-8")

@@ -52,7 +52,7 @@ class Checked(msgspec.Struct):
     verdict: Literal["passed", "failed", "not examined"]
     came: str
     why: str
-    mend: str
+    fix: str
 
 
 class Exam(msgspec.Struct):
@@ -278,7 +278,7 @@ def _examined(exam: Exam | None) -> Iterator[tuple[str, ...]]:
         if each.verdict == "passed":
             yield each.title, each.why, each.came, DONE
         else:
-            yield f"{each.title}: {each.verdict}", each.why, each.mend, OPEN
+            yield f"{each.title}: {each.verdict}", each.why, each.fix, OPEN
 
 
 def _watch(gaps: Gaps) -> tuple[tuple[str, str, str], ...]:

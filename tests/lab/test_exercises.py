@@ -482,16 +482,16 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         "one = breaks": "what reconcile returns. seen: DataFrame", "one = 'part'": "what reconcile returns. seen: str",
     }),
     "passes_the_exam": (_examined, {
-        "mended, report = shop(), report_of()": "should be the report of an exam",
-        'mended, report = shop(), report_of("passed", "failed")':
+        "repaired, report = shop(), report_of()": "should be the report of an exam",
+        'repaired, report = shop(), report_of("passed", "failed")':
             "fails 1 of 2 checks, the first of them: of failed. seen: 500 expected: 200",
-        'mended, report = shop(), report_of("passed", "not examined")':
+        'repaired, report = shop(), report_of("passed", "not examined")':
             "1 checks were not examined, such as: of not examined. Let the exam count",
-        'mended, report = shop("charge.*"), report_of("passed")': 'its handler of "*" is gone. seen: no handler',
-        'mended, report = shop(arrivals=0), report_of("passed")':
-            "of another shop: no message has reached mended. seen: 0",
-        'mended, report = 7, report_of("passed")': "of another shop: no message has reached mended. seen: int",
-        'mended, report = shop(), report_of("passed")': "Done: All 1 checks",
+        'repaired, report = shop("charge.*"), report_of("passed")': 'its handler of "*" is gone. seen: no handler',
+        'repaired, report = shop(arrivals=0), report_of("passed")':
+            "of another shop: no message has reached repaired. seen: 0",
+        'repaired, report = 7, report_of("passed")': "of another shop: no message has reached repaired. seen: int",
+        'repaired, report = shop(), report_of("passed")': "Done: All 1 checks",
     }),
     "nothing_guessed": (_gone_live, {
         "answer = relied_on": "a list as checklist(…) gives it back. seen: list expected: Checklist",

@@ -66,11 +66,11 @@ def shown(reply: Reply) -> str:
 
 
 class Order(NamedTuple):
-    """How often the order of the check's payment is to be fulfilled, why, and how to mend it."""
+    """How often the order of the check's payment is to be fulfilled, why, and how to fix it."""
 
     fulfilled: int
     why: str
-    mend: str
+    fix: str
 
 
 class Check(NamedTuple):
@@ -81,7 +81,7 @@ class Check(NamedTuple):
     sent: str
     expected: str
     why: str
-    mend: str
+    fix: str
     notebook: str
     run: Callable[[Exam], Payment | None]
     """Sends it; the payment whose order is looked at in the end."""

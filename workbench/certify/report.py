@@ -39,7 +39,7 @@ class Row(NamedTuple):
     sent: str
     expected: str
     why: str
-    mend: str
+    fix: str
     notebook: str
     printed: str = ""
     """What the shop printed meanwhile, where it failed."""
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 _TOLD: Final = (
     ("sent", "Sent"), ("expected", "Expected"), ("came", "Came back"), ("why", "Why it matters"),
-    ("mend", "How to fix it"), ("notebook", "To read"),
+    ("fix", "How to fix it"), ("notebook", "To read"),
 )  # fmt: skip
 
 

@@ -193,7 +193,7 @@ def _order_row(result: _Result, found: Mapping[str, int], why_not: tuple[str, st
     else:
         verdict, came = PASSED if count == order.fulfilled else FAILED, _times(count)
     title = f"{check.title}: its order"
-    told = check.sent, _times(order.fulfilled), order.why, order.mend, notebook_name(check.notebook)
+    told = check.sent, _times(order.fulfilled), order.why, order.fix, notebook_name(check.notebook)
     return [Row(f"{check.name}.order", title, verdict, came, *told)]
 
 

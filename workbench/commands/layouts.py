@@ -82,7 +82,7 @@ def _next(*words: object) -> str:
 
 
 def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
-    """The command that comes next: a draft is written, a layout mended and checked again, a sound one used."""
+    """The command that comes next: a draft is written, a layout corrected and checked again, a sound one used."""
     if found.is_drafted:
         return _next("layout", file, "--out", f"{file.stem}.toml")
     if not found.is_sound:

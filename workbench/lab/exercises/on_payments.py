@@ -531,7 +531,7 @@ def _relied_on_late(bench: Bench) -> Iterator[Verdict]:
     yield not_yet("No payment relies on late_success yet: all money so far came in time.")
 
 
-def _passes_the_exam(mended: Any, report: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
+def _passes_the_exam(repaired: Any, report: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
     rows = getattr(report, "rows", None)
     if not isinstance(rows, tuple) or not rows:
         yield wrong(
@@ -551,16 +551,18 @@ def _passes_the_exam(mended: Any, report: Any) -> Iterator[Verdict]:  # noqa: AN
             f"{len(left_out)} checks were not examined, such as: {left_out[0]}. Let the exam count the orders.",
             seen=f"{len(left_out)} not examined", expected="none", at="examined(",
         )  # fmt: skip
-    arrivals = getattr(getattr(mended, "receiver", None), "arrivals", None)
+    arrivals = getattr(getattr(repaired, "receiver", None), "arrivals", None)
     if not arrivals:
         yield wrong(
-            "This report is of another shop: no message has reached mended.",
-            seen=type(mended).__name__ if arrivals is None else "0 messages", expected="an examined Shop", at="mended",
-        )  # fmt: skip
-    if not mended.receiver.handlers("plant.watered"):
+            "This report is of another shop: no message has reached repaired.",
+            seen=type(repaired).__name__ if arrivals is None else "0 messages",
+            expected="an examined Shop",
+            at="repaired",
+        )
+    if not repaired.receiver.handlers("plant.watered"):
         yield wrong(
             'All checks are passed by a shop that files nothing: its handler of "*" is gone.',
-            seen="no handler", expected='@mended.receiver.on("*")', at="mended =",
+            seen="no handler", expected='@repaired.receiver.on("*")', at="repaired =",
         )  # fmt: skip
     yield done(f"All {len(rows)} checks are passed, orders included.")
 

@@ -139,7 +139,7 @@ class Exercise(NamedTuple):
     may_change: Sequence[str] = ()
     """The arguments of its function that belong to whoever calls it, and that it may change."""
     repair: bool = False
-    """Whether its cell comes with broken code to mend: a function, which nothing calls until it was changed."""
+    """Whether its cell comes with broken code to repair: a function, which nothing calls until it was changed."""
 
     @property
     def title(self) -> str:
