@@ -242,13 +242,14 @@ def test_beside_another_notebook_it_says_whose_phone_it_is_and_leads_there(page:
     # In a layout of its own, as it is at first.
     first = {**layout(opened.folder / own), "metadata": {"id": "whose"}}
     WorkspacesManager(str(opened.folder / ".workbench" / "workspaces")).save("whose", json.dumps(first))
-    here = opened.url.replace("/lab/tree/", "/lab/workspaces/whose/tree/")
-    go(page, here)
+    go(page, opened.url.replace("/lab/tree/", "/lab/workspaces/whose/tree/"))
     expect(phone).to_have_count(1, timeout=READY_MS)
-    go(page, here.replace(own, other))
+    page.get_by_role("tab", name="File Browser").click()
+    page.locator(".jp-DirListing-item", has_text=other).dblclick()
     expect(view).to_contain_text(f"This is the phone of {own}.", timeout=READY_MS)
     expect(view.get_by_text("to switch it on")).to_be_hidden()
     expect(phone).to_have_count(0)
+    page.get_by_text("| Idle").wait_for(timeout=READY_MS)
     page.get_by_role("button", name=f"Go to {own}").click()
     expect(phone).to_have_count(1)
     expect(view.get_by_text("This is the phone of")).to_be_hidden()

@@ -31,14 +31,11 @@ def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
 class TraceReader:
     """The rows of a trace, kept up to date: each `read` asks for what is new.
 
-    `after` returns the rows after a `seq`; `first` returns the `seq` to begin after while no row is known.
+    `after` returns the rows after a `seq`.
     """
 
-    def __init__(
-        self, after: Callable[[int], Rows], rows: Rows | None = None, first: Callable[[], int] = lambda: 0
-    ) -> None:
+    def __init__(self, after: Callable[[int], Rows], rows: Rows | None = None) -> None:
         self._after = after
-        self._first = first
         self.rows = list(rows or ())
 
     def read(self) -> None:
@@ -47,9 +44,9 @@ class TraceReader:
         No row is inserted before it later: rows are numbered in the transaction that writes them.
         """
         known = self.rows[-1]["seq"] if self.rows else None
-        fresh = self._after(self._first() if known is None else known - 1)
+        fresh = self._after(0 if known is None else known - 1)
         if known is not None and (not fresh or fresh[0]["seq"] != known):
-            known, fresh = None, self._after(self._first())
+            known, fresh = None, self._after(0)
         self.rows = fresh if known is None else self.rows[:-1] + fresh
 
 
