@@ -10,7 +10,6 @@ import pytest
 
 from tests.doors.conftest import Wire
 from workbench import Workbench
-from workbench.domain.ussd import PIN_INVALID
 from workbench.errors import InvalidRequest
 from workbench.receiver import Arrival
 
@@ -182,7 +181,7 @@ def bodies() -> Iterator[Case]:
     for given in MEDIA_TYPES:
         yield Case(given, lambda g, t=given: g.typed(t), 415, "media_type_unsupported", "Content-Type")
     for text in PINS:
-        yield Case(text, lambda g, t=text: g.wire.pin(g.number, t), 400, PIN_INVALID, "text", given="prompted")
+        yield Case(text, lambda g, t=text: g.wire.pin(g.number, t), 400, "pin_invalid", "text", given="prompted")
 
 
 # Status, code, field, and in what state the intent is → the requests that are so refused.
@@ -358,7 +357,7 @@ def test_a_bad_request_is_refused_by_name_and_leaves_nothing(wire: Wire, group: 
         assert told == (case.status, case.code, case.param), case.name
         assert_problem(response)
         # What is wrong with a PIN the customer reads, who knows of no field.
-        if case.status == 400 and case.param and case.code != PIN_INVALID:
+        if case.status == 400 and case.param and case.code != "pin_invalid":
             assert case.param.rpartition(".")[2] in problem["detail"], case.name
         assert not [secret for secret in hidden if secret in response.text], case.name
     assert look(wire, since) == before

@@ -195,11 +195,11 @@ class TestNumbered:
         section, more = KeysSection(bench), keys.create()
         assert "the old key works for a day more" in section._on_roll(more.id, {}).text  # noqa: SLF001  as it is pressed
         cells = {
-            row.id: (row.cells[3], [each.label for each in row.actions]) for row in rows_of(section.section().items)
+            row.id: (*row.cells[3:], [each.label for each in row.actions]) for row in rows_of(section.section().items)
         }
-        assert cells[more.id][0].startswith("rolled, works until ")
-        assert cells[more.id][1] == ["Revoke"]
-        assert cells[first.id] == ("rolled", [])
+        status, note, buttons = cells[more.id]
+        assert (status, note.partition(" until ")[0], buttons) == ("↻ rolled", "works", ["Revoke"])
+        assert cells[first.id] == ("↻ rolled", "", [])
 
     def test_a_hundred_calls_of_an_account_and_those_of_no_other(self, numbered: Opened):
         bench = numbered.bench

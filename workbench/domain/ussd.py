@@ -99,9 +99,6 @@ class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
     ended_seq: int | None = None
 
 
-PIN_INVALID: Final = "pin_invalid"
-
-
 def check_pin(text: str, length: int) -> None:
     """Raises InvalidRequest unless `text` could be a PIN; such an input costs no try.
 
@@ -111,7 +108,7 @@ def check_pin(text: str, length: int) -> None:
     if is_digits and len(text) == length:
         return
     typed = f"{len(text)}" if is_digits else f"{len(text)} characters, not all of them digits" if text else "none"
-    raise InvalidRequest(f"A PIN has {length} digits; you typed {typed}.", code=PIN_INVALID, param="text")
+    raise InvalidRequest(f"A PIN has {length} digits; you typed {typed}.", code="pin_invalid", param="text")
 
 
 def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:

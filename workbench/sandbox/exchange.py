@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from workbench.domain import scenarios, ussd, wire
+from workbench.domain import scenarios, wire
 from workbench.domain.reading import json_from, query_from, struct_from
 from workbench.errors import (
     ApiError,
@@ -326,7 +326,7 @@ def _name_field(error: ApiError, operation: Operation) -> None:
 
     What a handset says about a PIN, a customer reads, who knows of no field.
     """
-    if isinstance(error, InvalidRequest) and error.param and error.code != ussd.PIN_INVALID:
+    if isinstance(error, InvalidRequest) and error.param and error.code != "pin_invalid":
         name = error.param.rpartition(".")[2]
         error.say(error.message if name in error.message else f"{name}: {error.message}")
     fields = operation.body.__struct_fields__ if operation.body else ()
