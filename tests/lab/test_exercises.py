@@ -145,13 +145,19 @@ MISTAKES = {
         "buy:Ferm:35.50 ring pin": "seen: the newest has 'Ferm' expected: 'Fern'",
         "buy:Fern:3550": "Not right yet: The amount of the Fern is not its price. seen: K3,550.00 expected: K35.50",
         "buy:Fern:35.50": "Not done yet: The intent for the Fern is there, and no prompt",
-        "buy:fern:35.50 ring": "Not done yet: A prompt for the Fern",
+        "buy:Fern:35.50 ring": "Not done yet: A prompt for the Fern",
+        "buy:Fern:35.50 ring pin buy:Fern:35.50 ring": "Done: ",
+        "buy:Fern:35.50 ring pin buy:Fern:35.50 annul": "Done: ",
+        "buy:Fern:3550.00 ring pin buy:Fern:35.50 ring": "Not done yet: A prompt for the Fern",
+        "buy:fern:35.50 ring pin": "The description is written differently. seen: 'fern' expected: 'Fern'",
         "buy:Fern:35.50 ring refuse": "The last attempt at the Fern has failed with declined_by_customer",
         "buy:Fern:35.50 annul": "was canceled",
         "buy:Monstera ring pin buy:Fern:35.50 attempt": "Another customer has paid for the Fern",
     },
     "exact_amount": {
         "order:Orchid:87.35:A-17 annul": "was canceled",
+        "order:Orchid:87.35:A-17 buy:Orchid:1.00": "Done: ",
+        "order:orchid:87.35:A-17": "The description is written differently. seen: 'orchid' expected: 'Orchid'",
         "buy:Orchid:8735": "counts kwacha, not ngwee. seen: K8,735.00 expected: K87.35",
         "buy:Orchid:87.53": "is not its price. seen: K87.53 expected: K87.35",
         "buy:Orchid:87.35": "the metadata is not. seen: {} expected: {'order': 'A-17'}",
@@ -198,6 +204,10 @@ MISTAKES = {
         "charge:12:a": "seen: K0.12 expected: K12.05",
         "charge:1205:a": "Now suppose that the response was lost",
         "charge:1205:a charge:1205:b": "seen: 2 payments expected: 1 payment",
+        "charge:1205:a charge:1205:b charge:1205:a charge:1205:b": "seen: 2 payments expected: 1 payment",
+        "charge:1205:a charge:1205:b charge:1205:c charge:1205:c": "Done: Asked 2 times",
+        "charge:12:a charge:1205:b": "Now suppose that the response was lost",
+        "charge:1205:a charge_at_refused:1205:b:2 charge:1205:a": "Done: Asked 2 times",
         "charge_at:1205:a:5": "no test number. seen: pending expected: succeeded",
         "charge:1205:a charge_refused:1206:a": "must equal the first one in every field. seen: 422 expected: 200",
         "charge:1205:a charge_at_refused:1205:b:2": "The second request had a key of its own",
@@ -210,6 +220,8 @@ MISTAKES = {
         "buy:Lily app_without_secret": "rejected: With a publishable key, client_secret is required. seen: 403",
         "buy:Lily app_with_token pin": "It was confirmed with an access token",
         "buy:Lily app": "the customer has a PIN to enter",
+        "buy:Lily app pin buy:Lily app": "Done: ",
+        "buy:lily app pin": "seen: 'lily' expected: 'Lily'",
     },
     "patience": {
         "buy:Sage": "and not confirmed",
@@ -252,7 +264,10 @@ CASES = [
     *(("own_message", code, words) for code, words in {
         "": "Not done yet: No message",
         own("v1,AAAA"): "the signature is not that of this id, this timestamp and this body. seen: signature_mismatch",
-        own(): "refused it: it is signed, and its body is no event",
+        own(): "refused it: it is signed, and its body is no event; missing: id, type, timestamp, data.object. seen",
+        own(body={**EVENT, "data": {"id": "ch_mine"}}): "no event; missing: data.object. seen: body_not_an_event",
+        own(body={each: EVENT[each] for each in ("id", "type", "data")}): "no event; missing: timestamp. seen",
+        own(body={**EVENT, "id": 7}): "no event; id and type should be texts, data.object a JSON object. seen",
         own(milliseconds=True): "of seconds, not of milliseconds",
         own(body=EVENT, handler="raise OSError"):
             "a handler failed with OSError, in line 5 of handle: raise OSError. Take a type without a handler",
@@ -384,9 +399,9 @@ def _examined(_: Workbench, __: Path) -> dict[str, Any]:
         rows = [SimpleNamespace(title=f"of {each}", verdict=each, came="500", expected="200") for each in verdicts]
         return SimpleNamespace(rows=tuple(rows))
 
-    def shop(handled: str = "*", arrivals: int = 1) -> SimpleNamespace:
+    def shop(handled: str = "*", arrivals: int = 1, handler: Callable[..., object] = print) -> SimpleNamespace:
         receiver = Receiver([MINE])
-        receiver.on(handled)(print)
+        receiver.on(handled)(handler)
         receiver.arrivals.extend([None] * arrivals)  # type: ignore[list-item]  how many is all that is asked
         return SimpleNamespace(receiver=receiver)
 
@@ -488,6 +503,9 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         'repaired, report = shop(), report_of("passed", "not examined")':
             "1 checks were not examined, such as: of not examined. Let the exam count",
         'repaired, report = shop("charge.*"), report_of("passed")': 'its handler of "*" is gone. seen: no handler',
+        'def file(event):\n    """File it."""\nrepaired, report = shop(handler=file), report_of("passed")':
+            'its handler of "*" does nothing. seen: an empty function expected: a function that files the event line 1',
+        'def file(event):\n    return event.type\nrepaired, report = shop(handler=file), report_of("passed")': "Done: ",
         'repaired, report = shop(arrivals=0), report_of("passed")':
             "of another shop: no message has reached repaired. seen: 0",
         'repaired, report = 7, report_of("passed")': "of another shop: no message has reached repaired. seen: int",
@@ -506,7 +524,11 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
 def told_of(name: str, code: str, names: dict[str, Any], said: Said) -> str:
     """What the check of a cell prints, run as a kernel runs it: under a name by which its lines are found."""
     check = next(line for line in BY_NAME[name].cell.splitlines() if line.startswith("exercises.check("))
-    source, cell = f"{code}\n\n{check}\n", f"cell of {name}"
+    return told_of_cell(f"{code}\n\n{check}\n", names, said)
+
+
+def told_of_cell(source: str, names: dict[str, Any], said: Said) -> str:
+    cell = "a cell"
     linecache.cache[cell] = (len(source), None, source.splitlines(keepends=True), cell)
     return said(lambda: exec(compile(source, cell, "exec"), names))  # noqa: S102  our own lines
 
@@ -519,6 +541,19 @@ def test_an_answer_is_judged(bench: Workbench, said: Said, tmp_path: Path, name:
     told = told_of(name, code, names, said)
     assert words in told
     assert_names_its_fault(told)
+
+
+@pytest.mark.parametrize(("checks", "is_cell"), [
+    ('exercises.check("second_payment", bench)', True),
+    ('exercises.check("exact_amount", bench)\nexercises.check("second_payment", bench)', False),
+    ('for name in ["second_payment"]:\n    exercises.check(name, bench)', False),
+])  # fmt: skip
+def test_a_script_of_several_checks_is_no_cell_whose_line_is_named(
+    bench: Workbench, said: Said, checks: str, *, is_cell: bool
+):
+    told = told_of_cell(f"{code_of('buy:Fern:3550')}\n{checks}\n", do(bench, "", exercises=exercises), said)
+    assert "seen: K3,550.00" in told
+    assert (" line 1: it = pay" in told) is is_cell
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name not in {"one_account", "passes_the_exam"}])

@@ -33,6 +33,13 @@ _NET = """def net_by_operator(charges, refunds):
     paid = {}
     return (paid["amount_minor"] - paid["refunded_minor"]).groupby(paid["provider"]).sum()
 """
+_SWALLOWED = """def type_of(body, headers, secret, now_s):
+    try:
+        verify(body, headers, [secret], now_s=now_s)
+        return json.loads(body)["type"]
+    except Exception:
+        {}
+"""
 _THEN = "int(headers['webhook-timestamp'])"
 # By the exercise's name: (what is replaced in the cell as it came, or nothing for all of it, by what, a piece of what
 # is told).
@@ -141,6 +148,10 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
                  "def type_of(body, headers, secret, now_s):\n"
                  "    verify(body, headers, bench.receiver.secrets, now_s=now_s)"
              ), "type_of uses the notebook's bench"),
+        ("", _SWALLOWED.format("pass"),
+         "whose content was changed gets through. seen: None expected: SignatureRefused line 5: except"),
+        ("", _SWALLOWED.format("return False"),
+         "whose content was changed gets through. seen: False expected: SignatureRefused line 5: except"),
     ],
     # charge_in_one_call
     "shipped_unpaid": [

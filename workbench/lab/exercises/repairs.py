@@ -237,8 +237,10 @@ def _genuine_messages(bench: Bench, type_of: Callable[..., Any]) -> Iterator[Ver
                 ("whose content was changed", arrival.body.replace(b"150.00", b"950.00"), now_s),
                 ("that is 301 seconds old", arrival.body, now_s + 301),
             ):
-                if refusal_or(body, arrival.headers, moment_s)[1] == arrival.reason:
-                    yield wrong(f"A message {what} gets through.", arrival.reason, "SignatureRefused", "verify(")
+                refused, returned = refusal_or(body, arrival.headers, moment_s)
+                if not refused:
+                    at = "verify(" if returned == arrival.reason else "except"
+                    yield wrong(f"A message {what} gets through.", brief(returned), "SignatureRefused", at)
     yield done("Genuine messages get through, changed and old ones do not.")
 
 

@@ -91,7 +91,11 @@ class Cell(NamedTuple):
         return cls(tuple(linecache.getlines(name)))
 
     def line_with(self, piece: str) -> str:
-        """The last line that has this in it, with its number; empty where there is none."""
+        """The last line that has this in it, with its number; empty where there is none, or it may be another's."""
+        checks = {line.rstrip() for line in self.lines if line.lstrip().startswith(_CHECK)}
+        # A script of several exercises, or one that checks in a loop, is no cell.
+        if len(checks) != 1 or not checks.pop().startswith(_CHECK):
+            return ""
         found = [
             f"line {number}: {line.strip()}"
             for number, line in enumerate(self.lines, 1)
