@@ -252,7 +252,7 @@ CASES = [
     *(("own_message", code, words) for code, words in {
         "": "Not done yet: No message",
         own("v1,AAAA"): "the signature is not that of this id, this timestamp and this body. seen: signature_mismatch",
-        own(): "refused it: the signature is right, but the body is not an event",
+        own(): "refused it: the signature fits, but the body is not an event",
         own(milliseconds=True): "of seconds, not of milliseconds",
         own(body=EVENT, handler="raise OSError"):
             "a handler failed with OSError, in line 5 of handle: raise OSError. Take a type without a handler",

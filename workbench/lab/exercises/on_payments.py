@@ -397,7 +397,7 @@ _REFUSALS = {
     "timestamp_stale": "the timestamp is older than 300 seconds; bench.clock.now_ms is the present moment",
     "timestamp_in_future": "the timestamp is ahead of bench.clock; bench.clock.now_ms is the present moment",
     "timestamp_malformed": "the timestamp should be a whole number of seconds, not of milliseconds",
-    "body_not_an_event": "the signature is right, but the body is not an event with id, type, timestamp and data.object",
+    "body_not_an_event": "the signature fits, but the body is not an event with id, type, timestamp and data.object",
 }
 
 
