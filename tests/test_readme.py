@@ -7,18 +7,17 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from workbench import Receiver, Workbench, resources
+from workbench import Workbench, resources
 from workbench.cli import COMMANDS, app
 from workbench.domain.scenarios import ASKABLE, TEST_NUMBERS
 from workbench.sandbox import operations
@@ -106,29 +105,22 @@ def test_a_week_is_reconciled_in_a_notebook(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "week.xlsx").is_file()
 
 
-class Shop:
-    """An application that is told its signing secret when it is there, as the page's test does."""
-
-    def __init__(self) -> None:
-        self.config: dict[str, str] = {}
-        self.orders: dict[str, Any] = defaultdict(lambda: SimpleNamespace(times_fulfilled=0))
-
-    def __call__(self, environ: Any, start_response: Any) -> Any:  # noqa: ANN401  as WSGI has them
-        receiver = Receiver([self.config["WEBHOOK_SECRET"]])
-        receiver.on("payment_intent.succeeded")(self.fulfil)
-        return receiver(environ, start_response)
-
-    def fulfil(self, event: Any) -> None:  # noqa: ANN401  an event
-        self.orders[event.data.object["id"]].times_fulfilled += 1
-
-
-def test_the_test_of_a_shop_passes(monkeypatch: pytest.MonkeyPatch):
-    (code,) = [each for each in blocks(section("Tests in Python", GUIDE["testing"])) if each.language == "python"]
-    monkeypatch.setitem(sys.modules, "shop", SimpleNamespace(create_app=Shop))
-    names: dict[str, Any] = {}
-    exec(code.text, names)  # noqa: S102  our own lines
+def test_the_books_of_a_past_moment_are_read():
+    (code,) = blocks(section("Time", GUIDE["python"]))
     with Workbench(seed=7) as bench:
-        names["test_an_order_is_paid_once"](bench)
+        bench.simulate(payments=3, days=1)
+        exec(code.text, {"bench": bench})  # noqa: S102  our own lines
+
+
+@pytest.mark.parametrize("test", ["test_an_order_is_fulfilled_once", "test_a_refunded_order_is_not_fulfilled"])
+def test_the_tests_of_a_shop_pass(test: str, monkeypatch: pytest.MonkeyPatch):
+    shop, tests = [each for each in blocks(section("Tests in Python", GUIDE["testing"])) if each.language == "python"]
+    module, names = ModuleType("shop"), dict[str, Any]()
+    exec(shop.text, vars(module))  # noqa: S102  our own lines
+    monkeypatch.setitem(sys.modules, "shop", module)
+    exec(tests.text, names)  # noqa: S102  our own lines
+    with Workbench(seed=7) as bench:
+        names[test](bench)
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not on this machine")

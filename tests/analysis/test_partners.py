@@ -148,7 +148,7 @@ def proposed(breaks: pd.DataFrame, kind: str) -> set[str]:
 
 
 def one_slip(one: str, other: str) -> bool:
-    """Whether one change, one character more or less, or two neighbours that changed places, makes one the other."""
+    """Whether one change, one character more or less, or two adjacent characters swapped, makes one the other."""
     letters = set(one + other)
     cut = [(one[:n], one[n:]) for n in range(len(one) + 1)]
     made = {a + b[1:] for a, b in cut if b} | {a + c + b for a, b in cut for c in letters}
@@ -176,7 +176,7 @@ class TestSuggestions:
     def test_another_amount_direction_or_week_is_another_movement_and_a_decided_break_is_none(self):
         near = [("ledger", "1234567", 5, 0), ("statement", "1243567", 5, 3)]
         assert proposed(opened(*near), "near_reference") == {"l0; s1"}
-        assert "changed places" in suggestions_of(opened(*near))["why"][0]
+        assert "are swapped" in suggestions_of(opened(*near))["why"][0]
         for moved, day in ((6, 3), (-5, 3), (5, 4)):
             assert suggestions_of(opened(near[0], ("statement", "1243567", moved, day))).empty
         assert suggestions_of(opened(*near, verdict="accept")).empty
@@ -310,7 +310,7 @@ def test_what_is_carried_pairs_by_the_whole_number_under_the_books_key_alone(tmp
         1,
     )
     said, found = book.partners_of("bare", "key")
-    assert (found, said.count("4 open rows may match by the masked number")) == (set(), 1)
+    assert (found, said.count("4 open rows may match by the customer's number")) == (set(), 1)
 
 
 def write(path: Path, text: str, mode: int = 0o600) -> Path:

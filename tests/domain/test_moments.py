@@ -22,6 +22,8 @@ def test_a_moment_in_utc_and_in_lusaka():
         (-1, "1969-12-31T23:59:59.999Z", "1970-01-01", "01:59:59"),
     ):
         assert (rfc3339(at_ms), business_date(at_ms), moments.clock_text(at_ms)) == (utc, day, clock)
+        assert moments.in_lusaka(at_ms) == f"{day} {clock} in Lusaka"
+        assert moments.IN_LUSAKA.findall(f"Made {moments.in_lusaka(at_ms)}.") == [f"{day} {clock}"]
 
 
 @given(st.integers(-62_135_596_800_000, LAST_MS))

@@ -264,10 +264,10 @@ CASES = [
     *(("own_message", code, words) for code, words in {
         "": "Not done yet: No message",
         own("v1,AAAA"): "the signature is not that of this id, this timestamp and this body. seen: signature_mismatch",
-        own(): "refused it: it is signed, and its body is no event; missing: id, type, timestamp, data.object. seen",
-        own(body={**EVENT, "data": {"id": "ch_mine"}}): "no event; missing: data.object. seen: body_not_an_event",
-        own(body={each: EVENT[each] for each in ("id", "type", "data")}): "no event; missing: timestamp. seen",
-        own(body={**EVENT, "id": 7}): "no event; id and type should be texts, data.object a JSON object. seen",
+        own(): "the signature fits, but the body is not an event; missing: id, type, timestamp, data.object. seen",
+        own(body={**EVENT, "data": {"id": "ch_mine"}}): "not an event; missing: data.object. seen: body_not_an_event",
+        own(body={each: EVENT[each] for each in ("id", "type", "data")}): "not an event; missing: timestamp. seen",
+        own(body={**EVENT, "id": 7}): "not an event; id and type should be texts, data.object a JSON object. seen",
         own(milliseconds=True): "of seconds, not of milliseconds",
         own(body=EVENT, handler="raise OSError"):
             "a handler failed with OSError, in line 5 of handle: raise OSError. Take a type without a handler",

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     "--breaks",
     multiple=True,
     metavar="KIND=N",
-    help="Plant N breaks of this kind, and none of kinds that are not named. all=N plants N of every kind, all=0 none. "
-    "By default, some of each are planted. May be repeated.",
+    help="Plant N breaks of this kind, and none of the kinds that are not named; the traffic may still "
+    "cause some of those. all=N plants N of every kind, all=0 none. By default, some of each are planted. May be "
+    "repeated.",
 )
 def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tuple[str, ...]) -> None:
     """Simulate a month: a ledger and its statements.
@@ -53,7 +54,7 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
     The kinds of breaks are timing, payout_unpaid, batch_mismatch, date_mismatch, missing_in_statement,
     missing_in_ledger, invalid_row, duplicate_in_statement, duplicate_in_ledger, ambiguous, currency_mismatch,
     status_mismatch, direction_mismatch, amount_mismatch, fee_mismatch, wrong_reference, reversed_unmatched and
-    late_success. Some occur without being planted; answers.csv lists them all.
+    late_success. answers.csv lists all breaks, planted or not.
 
     Exit status 0 when the folder is written, 2 when it cannot be written.
     """

@@ -150,7 +150,7 @@ def _slip(one: str, other: str) -> str:
         return "differ in one character"
     first, last = apart[0], apart[-1] + 1
     swapped = last - first == len("ab") and one[first:last] == other[first:last][::-1]
-    return "differ in two neighbouring characters that changed places" if swapped else ""
+    return "differ in two adjacent characters that are swapped" if swapped else ""
 
 
 def _days_apart(one: _Open, other: _Open) -> str:

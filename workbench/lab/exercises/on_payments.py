@@ -418,7 +418,7 @@ def _no_event(body: dict[str, Any]) -> str:
     members = {**body, "data.object": None} if isinstance(data, dict) and "object" in data else body
     missing = [each for each in ("id", "type", "timestamp", "data.object") if each not in members]
     said = f"missing: {', '.join(missing)}" if missing else "id and type should be texts, data.object a JSON object"
-    return f"it is signed, and its body is no event; {said}"
+    return f"the signature fits, but the body is not an event; {said}"
 
 
 def _own_message(bench: Bench) -> Iterator[Verdict]:
