@@ -139,8 +139,13 @@ def test_a_payment_is_opened_refunded_and_followed_to_its_request(lab: "Lab", bo
     drawer.get_by_role("button", name=re.compile("^Copy pi_")).click()
     said(board, "copied")
     drawer.locator("summary", has_text="Refund").click()
-    drawer.get_by_label("Amount in ZMW").fill("10.50")
+    drawer.get_by_label("Amount in ZMW").fill("")
+    drawer.get_by_label("Amount in ZMW").press_sequentially("10.5")
     drawer.get_by_role("button", name="Refund", exact=True).click()
+    expect(drawer.get_by_role("group", name="K10.50 goes back to the customer. Refund it?")).to_be_visible()
+    lab.shot(drawer, "dashboard-refund")
+    # What was asked is what is sent.
+    drawer.get_by_label("Amount in ZMW").fill("99")
     drawer.get_by_role("button", name="Yes, refund").click()
     said(board, "K10.50 goes back to the customer.")
     lab.run("bench.clock.advance(10)")
@@ -158,6 +163,8 @@ def test_a_payment_is_opened_refunded_and_followed_to_its_request(lab: "Lab", bo
     expect(title).to_be_visible()
     board.get_by_label(re.compile("^Id, description")).fill("567")
     expect(rows).to_have_count(2)
+    board.get_by_label("Operator").select_option("zamtel")
+    expect(board).to_contain_text("0 payments, as filtered No payment matches.")
     board.get_by_label("Operator").select_option("mtn")
     expect(rows).to_have_count(1)
     with lab.page.expect_download() as waited:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from workbench.domain import wire
 from workbench.domain.ledger import DEBIT, WAITING
 from workbench.domain.masking import mask
-from workbench.domain.money import ISO_4217, ZMW, Money, money_text
+from workbench.domain.money import ISO_4217, ZMW, Money, major_text, money_text
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import EVERY_OPERATOR
 from workbench.domain.wire.trace_rows import CALL, ENTRY, call_of, entry_of
@@ -101,8 +101,8 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         yield views.Facts(tuple((name, text) for name, text in facts if text))
         left = Money(payment.amount_minor - payment.refunded_minor, payment.currency)
         if payment.state in ("succeeded", "part_refunded"):
-            whole = money_text(left.amount_minor, left.currency)
-            ask = "It goes back to the customer. Refund it?"
+            digits, whole = (text(left.amount_minor, left.currency) for text in (major_text, money_text))
+            ask = f"{whole.replace(digits, '{amount}')} goes back to the customer. Refund it?"
             refund = views.Action("refund", "Refund", payment.id, primary=True, confirm=ask)
             label, most = f"Amount in {left.currency}", f"At most {whole}"
             amount = views.Field("amount", label, str(left.major), "number", hint=most)
