@@ -47,6 +47,12 @@ def said(board: "Locator", text: str) -> None:
     expect(board.get_by_role("status")).to_contain_text(text)
 
 
+def asked_to_refund(drawer: "Locator", typed: str, named: str) -> None:
+    drawer.get_by_label("Amount in ZMW").fill(typed)
+    drawer.get_by_role("button", name="Refund", exact=True).click()
+    expect(drawer.get_by_role("group", name=f"{named} goes back to the customer. Refund it?")).to_be_visible()
+
+
 def test_a_key_is_rolled_and_its_value_is_seen_once(lab: "Lab", board: "Locator"):
     go(board, "API keys")
     own = row(board, "sk_test_")
@@ -139,14 +145,14 @@ def test_a_payment_is_opened_refunded_and_followed_to_its_request(lab: "Lab", bo
     drawer.get_by_role("button", name=re.compile("^Copy pi_")).click()
     said(board, "copied")
     drawer.locator("summary", has_text="Refund").click()
-    drawer.get_by_label("Amount in ZMW").fill("10.50")
-    drawer.get_by_role("button", name="Refund", exact=True).click()
+    asked_to_refund(drawer, "10.5", "K10.50")
+    # What was asked is what is sent.
+    drawer.get_by_label("Amount in ZMW").fill("99")
     drawer.get_by_role("button", name="Yes, refund").click()
     said(board, "K10.50 goes back to the customer.")
     lab.run("bench.clock.advance(10)")
     expect(drawer.locator(".wb-pill").first).to_have_text("↩refunded in part")
-    drawer.get_by_label("Amount in ZMW").fill("1000")
-    drawer.get_by_role("button", name="Refund", exact=True).click()
+    asked_to_refund(drawer, "1000", "K1,000.00")
     drawer.get_by_role("button", name="Yes, refund").click()
     board.get_by_role("status").get_by_role("button", name="Show the request").click()
     expect(drawer.get_by_role("heading", name="POST /v1/refunds")).to_be_visible()

@@ -125,7 +125,13 @@ class TestAPayment:
         keys.press("Enter")
         expect(phone.words).to_contain_text("Approved.")
         expect(phone.receipt).to_contain_text("Transaction")
+        # The next prompt is answered from where one is; until then nothing looks as if a PIN were asked for.
         expect(phone.pin).to_be_focused()
+        expect(phone.root.locator(".wb-field-pin")).to_have_css("opacity", "0")
+        lab.shot(phone.root, "phone-approved-by-keyboard")
+        keys.type("1")
+        expect(phone.root.locator(".wb-field-pin")).to_have_css("opacity", "1")
+        keys.press("Backspace")
         lab.reach(phone.root.get_by_role("button", name="Messages 1 new"))
         keys.press("Enter")
         expect(phone.inbox).to_be_visible()

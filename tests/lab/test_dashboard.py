@@ -470,7 +470,7 @@ def test_days_and_amounts_are_exact_at_their_bounds_and_the_file_goes_over_pages
         assert listed(since="2026-01-06", until="2026-01-06") == second_day[::-1]
         assert listed(since="2026-01-05") == [*first_day, *second_day][::-1]
         page.press("payments", "follow", "filter", since="2026-01-06", until="2026-01-05")
-        assert (page.total("payments"), page.grid("payments")["empty"]) == (0, "Nothing matches the filter.")
+        assert (page.total("payments"), page.grid("payments")["empty"]) == (0, "No payment matches.")
         assert listed(min_minor="87.35", max_minor="87.35") == [*first_day, *made[2]][::-1]
         assert listed(min_minor="87.36") == [odd[1]]
         assert listed(max_minor="87.34") == [odd[0]]
@@ -576,8 +576,10 @@ def test_a_refund_goes_back_from_the_drawer(bench: Workbench, page: Browser, kin
     assert form["actions"][0]["confirm"]
     assert "K10.50 goes back" in page.press("payments", "refund", payment, amount="10.50")["text"]
     assert "pay.refunds.create(" in page.code
+    assert dict(page.within("payments", "facts")[0]["pairs"])["Refunded"] == "K10.50, under way"
     bench.clock.advance(10)
     page.press("clock", "look")
+    assert dict(page.within("payments", "facts")[0]["pairs"])["Refunded"] == "K10.50"
     assert page.drawer("payments")["status"] == "↩ refunded in part"
     assert page.within("payments", "fold")[0]["items"][0]["fields"][0]["value"] == "139.50"
     for amount in ("", "1.005", "many"):

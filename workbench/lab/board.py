@@ -66,10 +66,13 @@ def _table(grid: views.Grid) -> Table:
     return Table(grid.caption, columns, tuple(row.cells for row in grid.rows), tuple(row.hovers for row in grid.rows))
 
 
-def _step(steps: views.Steps) -> str:
-    return " → ".join(
-        f"{_STATES[each.state]} {each.text}{f' ({each.note})' if each.note else ''}" for each in steps.steps
-    )
+def _step(step: views.Step) -> str:
+    return f"{_STATES[step.state]} {step.text}{f' ({step.note})' if step.note else ''}"
+
+
+def _step_html(step: views.Step) -> str:
+    over = f' title="{escape(step.hover)}"' if step.hover else ""
+    return f"<span{over}>{escape(_step(step))}</span>"
 
 
 def _split(split: views.Split) -> tuple[Item, ...]:
@@ -125,7 +128,7 @@ _TEXT: Mapping[type, Callable[[Any], str]] = {
     views.Beside: lambda beside: "\n\n".join(_texts(beside.items)),
     views.Sequence: lambda sequence: _drawn(_TEXT, _listed(sequence)),
     views.Split: lambda split: "\n\n".join(_texts(_split(split))),
-    views.Steps: lambda steps: f"{steps.label}: {_step(steps)}",
+    views.Steps: lambda steps: f"{steps.label}: {' → '.join(map(_step, steps.steps))}",
     views.Slot: lambda slot: "\n".join(_texts(slot.instead)),
 }
 """What is unfolded by a person is left out of the text, and buttons stand for nothing there."""
@@ -142,7 +145,7 @@ _HTML: Mapping[type, Callable[[Any], str]] = {
     views.Beside: lambda beside: _htmls(beside.items),
     views.Sequence: lambda sequence: _drawn(_HTML, _listed(sequence)),
     views.Split: lambda split: _htmls(_split(split)),
-    views.Steps: lambda steps: f"<p>{escape(steps.label)}: {escape(_step(steps))}</p>",
+    views.Steps: lambda steps: f"<p>{escape(steps.label)}: {' → '.join(map(_step_html, steps.steps))}</p>",
     views.Slot: lambda slot: _htmls(slot.instead),
 }
 

@@ -99,7 +99,7 @@ class FilteredSection(Opens):
 
     def _opened(self, grid: views.Grid, query: Mapping[str, str]) -> views.Grid:
         """The rows, each a button that opens it."""
-        empty = "Nothing matches the filter." if query else "Nothing yet."
+        empty = f"No {self.noun} matches." if query else "Nothing yet."
         return replace(grid, empty=empty, cards=True, opens="unfold", opened=self._open)
 
     def _ways(self) -> tuple[views.Action, ...]:

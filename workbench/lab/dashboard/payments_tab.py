@@ -1,5 +1,6 @@
 """The dashboard's payments: the list, all there is of one of them, and the money that came late."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -7,7 +8,7 @@ from typing import Any, Final
 from workbench.domain import wire
 from workbench.domain.ledger import DEBIT, WAITING
 from workbench.domain.masking import mask
-from workbench.domain.money import ISO_4217, ZMW, Money, money_text
+from workbench.domain.money import ISO_4217, ZMW, Money, major_text, money_text
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import EVERY_OPERATOR
 from workbench.domain.wire.trace_rows import CALL, ENTRY, call_of, entry_of
@@ -85,24 +86,26 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
         payment = details.payment
         tab = self._tab if self._tab in _TABS else "timeline"
         items = (
-            *self._overview(payment),
+            *self._overview(details),
             views.Menu("Of this payment", tuple(_TABS.items()), tab, do="tab"),
             *getattr(self, f"_{tab}")(details),
         )
         return views.Drawer(opened, _money(payment), _status(payment), items, views.Action("unfold", "Close", opened))
 
-    def _overview(self, payment: wire.Payment) -> Iterator[views.Item]:
+    def _overview(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
+        payment = details.payment
         facts = [("Description", payment.description), ("Customer", _customer(payment)), ("Charge", payment.charge)]
         facts += [("Created (Lusaka)", when(payment.created))]
         if payment.failure_code:
             facts += [("Why it failed", FAILURES.get(payment.failure_code, payment.failure_code))]
         if payment.refunded_minor:
-            facts += [("Refunded", money_text(payment.refunded_minor, payment.currency))]
+            under_way = ", under way" * _is_sending(details)
+            facts += [("Refunded", f"{money_text(payment.refunded_minor, payment.currency)}{under_way}")]
         yield views.Facts(tuple((name, text) for name, text in facts if text))
         left = Money(payment.amount_minor - payment.refunded_minor, payment.currency)
         if payment.state in ("succeeded", "part_refunded"):
-            whole = money_text(left.amount_minor, left.currency)
-            ask = "It goes back to the customer. Refund it?"
+            digits, whole = (text(left.amount_minor, left.currency) for text in (major_text, money_text))
+            ask = f"{whole.replace(digits, '{amount}')} goes back to the customer. Refund it?"
             refund = views.Action("refund", "Refund", payment.id, primary=True, confirm=ask)
             label, most = f"Amount in {left.currency}", f"At most {whole}"
             amount = views.Field("amount", label, str(left.major), "number", hint=most)
@@ -250,6 +253,12 @@ def _row(payment: wire.Payment) -> views.Row:
 def _status(payment: wire.Payment) -> str:
     why = f": {payment.failure_code}" if payment.state == "failed" and payment.failure_code else ""
     return f"{STATES[payment.state]}{why}"
+
+
+def _is_sending(details: wire.PaymentDetails) -> bool:
+    """Whether the operator has yet to send a refund of the payment."""
+    entries = Counter(row["result"] for row in rows_of(details.trace) if row["kind"] == ENTRY)
+    return entries["refund_asked"] > entries["refund_sent"] + entries["refund_failed"]
 
 
 def _customer(payment: wire.Payment) -> str:

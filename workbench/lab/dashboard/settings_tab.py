@@ -12,7 +12,7 @@ from workbench.domain.masking import mask
 from workbench.domain.moments import moment, span
 from workbench.domain.phones import EVERY_OPERATOR
 from workbench.lab import views
-from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, when
+from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, utc, when
 
 _PATH: Final = "/v1/api_keys"
 _KEPT: Final = "This bench calls with this key, which would be its end: roll it instead."
@@ -73,7 +73,7 @@ class KeysSection(PagedSection[wire.ApiKey]):
         roll = views.Action("roll", "Roll", key.id, confirm=f"The old key {old}.{goes_on} Roll it?")
         revoke = views.Action("revoke", "Revoke", key.id, confirm="It ends at once, for good. Revoke it?", off=kept)
         actions = (roll, revoke) if key.status == ACTIVE else (revoke,) if works_on else ()
-        return views.Row(key.id, cells, actions)
+        return views.Row(key.id, cells, actions, hovers=("", "", utc(key.created)))
 
     def _overlap(self) -> bool:
         """Whether a key works on after it was rolled."""

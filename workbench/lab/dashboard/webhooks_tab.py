@@ -23,7 +23,7 @@ from workbench.domain.webhooks import (
 )
 from workbench.lab import views
 from workbench.lab.dashboard.found import Filter, ListedSection, timed
-from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, counted, when
+from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, counted, utc, when
 from workbench.render import indented
 
 _MAX_RESPONSE: Final = 300
@@ -79,7 +79,8 @@ def _attempt(attempt: wire.DeliveryAttempt) -> views.Row:
     status = "none" if attempt.status_code is None else str(attempt.status_code)
     response = shortened(mask(attempt.answer.strip() or attempt.fault or "(empty)"), _MAX_RESPONSE)
     number = str(attempt.number)
-    return views.Row(number, (number, when(attempt.at), status, f"{attempt.latency_ms} ms", response))
+    cells = (number, when(attempt.at), status, f"{attempt.latency_ms} ms", response)
+    return views.Row(number, cells, hovers=("", utc(attempt.at)))
 
 
 def _next(delivery: wire.Delivery, now_s: int) -> views.Note:

@@ -1,6 +1,7 @@
 // Forms and buttons: what is typed stays when the board is drawn anew, and what is pressed is sent once.
 
 const TYPING_MS = 200;
+const AMOUNT = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 20 });
 
 function shapeOf(form) {
   return JSON.stringify({ ...form, fields: form.fields.map((each) => ({ ...each, value: "", options: [] })) });
@@ -12,6 +13,12 @@ function optionsOf(field) {
 
 function rowsFor(text) {
   return Math.min(16, Math.max(3, text.split("\n").length));
+}
+
+// As amounts are written elsewhere; what is none is said as it was typed, and refused when it is sent.
+function amountOf(text) {
+  const number = text.trim().replace(/^K|,/g, "");
+  return Number.isNaN(Number(number)) ? text : AMOUNT.format(number);
 }
 
 class Forms extends Sequences {
@@ -144,11 +151,11 @@ class Forms extends Sequences {
       action.label,
     );
     if (this.busy.has(key)) node.setAttribute("aria-busy", "true");
-    const press = () => this.press({ part, do: action.do, on: action.on ?? "" }, values, key);
-    const ask = () => this.question(action, node, key, press);
+    const press = (held) => this.press({ part, do: action.do, on: action.on ?? "" }, held, key);
+    const ask = () => this.question(action, node, key, press, values?.());
     node.addEventListener("click", () => {
       if (action.off) return this.announce(action.off, "warn");
-      if (!action.confirm) return press();
+      if (!action.confirm) return press(values?.());
       this.asking = key;
       const question = ask();
       node.replaceWith(question);
@@ -157,12 +164,14 @@ class Forms extends Sequences {
     return this.asking === key && action.confirm ? ask() : node;
   }
 
-  question(action, node, key, press) {
+  // It names what is typed, and what it names is what is sent.
+  question(action, node, key, press, held) {
+    const says = action.confirm.replace(/\{(\w+)\}/g, (_, name) => amountOf(held[name]));
     const done = (agreed) => {
       this.asking = null;
       question.replaceWith(node);
       node.focus();
-      if (agreed) press();
+      if (agreed) press(held);
     };
     const no = h("button", { type: "button", class: "wb-button", "data-key": `${key}/no`, onclick: () => done(false) }, "No");
     const yes = h(
@@ -170,7 +179,7 @@ class Forms extends Sequences {
       { type: "button", class: "wb-button wb-primary", "data-key": `${key}/yes`, onclick: () => done(true) },
       `Yes, ${action.label.toLowerCase()}`,
     );
-    const question = h("span", { class: "wb-confirm", role: "group", "aria-label": action.confirm }, action.confirm, " ", no, yes);
+    const question = h("span", { class: "wb-confirm", role: "group", "aria-label": says }, says, " ", no, yes);
     question.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.preventDefault();
@@ -179,14 +188,14 @@ class Forms extends Sequences {
     return question;
   }
 
-  press(message, values, key) {
+  press(message, held, key) {
     if (this.busy.has(key)) return;
     for (const { go, timer } of [...this.unsent.values()]) {
       clearTimeout(timer);
       go();
     }
     this.setBusy(key, true);
-    this.send({ ...message, values: values?.() ?? {} }, () => this.setBusy(key, false));
+    this.send({ ...message, values: held ?? {} }, () => this.setBusy(key, false));
   }
 
   setBusy(key, isBusy) {

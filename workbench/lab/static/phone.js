@@ -202,6 +202,7 @@ class Handset {
 
   tick() {
     const view = this.view;
+    this.root.dataset.typed = this.pin.value ? "yes" : "no";
     if (!view.waiting) return write(this.left, "");
     const tries = `${view.tries_left} ${view.tries_left === 1 ? "try" : "tries"} left`;
     const queued = view.queued ? `, ${view.queued} more behind` : "";
@@ -294,6 +295,7 @@ class Handset {
     if (digits !== this.pin.value) this.pin.value = digits;
     this.silence();
     this.calm();
+    this.tick();
   }
 
   // With care: what is typed goes first, and a payment is refused by the second press alone.
