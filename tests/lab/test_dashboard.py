@@ -576,10 +576,10 @@ def test_a_refund_goes_back_from_the_drawer(bench: Workbench, page: Browser, kin
     assert form["actions"][0]["confirm"]
     assert "K10.50 goes back" in page.press("payments", "refund", payment, amount="10.50")["text"]
     assert "pay.refunds.create(" in page.code
-    assert dict(page.within("payments", "facts")[0]["pairs"])["Refunded"] == "K10.50, under way"
+    assert ["Refunded", "K10.50, under way"] in page.within("payments", "facts")[0]["pairs"]
     bench.clock.advance(10)
     page.press("clock", "look")
-    assert dict(page.within("payments", "facts")[0]["pairs"])["Refunded"] == "K10.50"
+    assert ["Refunded", "K10.50"] in page.within("payments", "facts")[0]["pairs"]
     assert page.drawer("payments")["status"] == "↩ refunded in part"
     assert page.within("payments", "fold")[0]["items"][0]["fields"][0]["value"] == "139.50"
     for amount in ("", "1.005", "many"):

@@ -120,7 +120,7 @@ def _form_html(form: views.Form) -> str:
 _TEXT: Mapping[type, Callable[[Any], str]] = {
     **dict.fromkeys((views.Actions, views.Fold, views.Menu), lambda _: ""),
     Note: _signed,
-    views.Facts: lambda facts: "\n".join(visible(f"{name}: {value}") for name, value in facts.pairs),
+    views.Facts: lambda facts: "\n".join(visible(f"{name}: {value}") for name, value, *_ in facts.pairs),
     views.Grid: lambda grid: str(_table(grid)) if grid.rows else f"{grid.caption}: {grid.empty}",
     views.Form: _form_text,
     views.Code: lambda code: f"{code.label}:\n{code.text}",
@@ -136,7 +136,7 @@ _TEXT: Mapping[type, Callable[[Any], str]] = {
 _HTML: Mapping[type, Callable[[Any], str]] = {
     **dict.fromkeys((views.Actions, views.Menu), lambda _: ""),
     Note: lambda note: f"<p>{escape(_signed(note))}</p>",
-    views.Facts: lambda facts: pairs("", dict(facts.pairs)).html(),
+    views.Facts: lambda facts: pairs("", {name: value for name, value, *_ in facts.pairs}).html(),
     views.Grid: lambda grid: _table(grid).html() if grid.rows else f"<p>{escape(f'{grid.caption}: {grid.empty}')}</p>",
     views.Form: _form_html,
     views.Code: lambda code: f"<p>{escape(code.label)}</p>{preformatted(code.text, code.label)}",

@@ -8,7 +8,7 @@ from workbench.client import Identified
 from workbench.domain import wire
 from workbench.domain.moments import lusaka_text, utc_text
 from workbench.errors import NotFound, WorkbenchError
-from workbench.lab.views import BAD, GOOD, Action, Actions, Beside, Code, Item, Note, Section
+from workbench.lab.views import BAD, GOOD, Action, Actions, Beside, Code, Fact, Item, Note, Section
 from workbench.session import Session
 from workbench.snippets import snippet
 
@@ -41,6 +41,11 @@ def when(at_s: float | None) -> str:
 def utc(at_s: float | None) -> str:
     """The same moment in UTC, to be shown over it."""
     return "" if at_s is None else utc_text(int(at_s * 1000))
+
+
+def fact_at(name: str, at_s: float) -> Fact:
+    """A moment among facts."""
+    return f"{name} (Lusaka)", when(at_s), utc(at_s)
 
 
 def counted(count: int, one: str) -> str:

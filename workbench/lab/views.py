@@ -48,10 +48,16 @@ class Note(_View, frozen=True):
     tone: str = PLAIN
 
 
-class Facts(_View, frozen=True):
-    """Names and values; those whose names are `pills` are statuses, as in a table's column of them."""
+Fact: TypeAlias = tuple[str, str] | tuple[str, str, str]
 
-    pairs: tuple[tuple[str, str], ...]
+
+class Facts(_View, frozen=True):
+    """Names and values; those whose names are `pills` are statuses, as in a table's column of them.
+
+    What stands third is shown over the value: of a moment in Lusaka, the one in UTC.
+    """
+
+    pairs: tuple[Fact, ...]
     pills: tuple[str, ...] = ()
 
 

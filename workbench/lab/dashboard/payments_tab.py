@@ -17,7 +17,7 @@ from workbench.lab import views
 from workbench.lab.board import Board
 from workbench.lab.dashboard.found import OF_TIME, FoundSection, Opens, timed
 from workbench.lab.dashboard.webhooks_tab import Replays, attempted
-from workbench.lab.sections import STATES, Message, Values, counted, when
+from workbench.lab.sections import STATES, Message, Values, counted, fact_at, when
 from workbench.lab.trace_board import payment_board
 from workbench.render import Widget, indented
 from workbench.trace import rows_of
@@ -94,14 +94,14 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
 
     def _overview(self, details: wire.PaymentDetails) -> Iterator[views.Item]:
         payment = details.payment
-        facts = [("Description", payment.description), ("Customer", _customer(payment)), ("Charge", payment.charge)]
-        facts += [("Created (Lusaka)", when(payment.created))]
+        facts: list[views.Fact] = [("Description", payment.description or ""), ("Customer", _customer(payment))]
+        facts += [("Charge", payment.charge or ""), fact_at("Created", payment.created)]
         if payment.failure_code:
             facts += [("Why it failed", FAILURES.get(payment.failure_code, payment.failure_code))]
         if payment.refunded_minor:
             under_way = ", under way" * _is_sending(details)
             facts += [("Refunded", f"{money_text(payment.refunded_minor, payment.currency)}{under_way}")]
-        yield views.Facts(tuple((name, text) for name, text in facts if text))
+        yield views.Facts(tuple(each for each in facts if each[1]))
         left = Money(payment.amount_minor - payment.refunded_minor, payment.currency)
         if payment.state in ("succeeded", "part_refunded"):
             digits, whole = (text(left.amount_minor, left.currency) for text in (major_text, money_text))
@@ -198,9 +198,9 @@ class SuspenseSection(Opens):
         if late is None:
             raise NotFound(f"There is no late sum {opened!r}.", code="suspense_not_found", param="id")
         paid = _paid(late)
-        facts = [("Customer", late.phone), ("Operator's reference", late.operator_reference), ("Payment", paid)]
-        facts += [("Came (Lusaka)", when(late.since))]
-        facts += [("Settled (Lusaka)", when(late.settled_at))] if late.settled_at else []
+        facts: list[views.Fact] = [("Customer", late.phone), ("Operator's reference", late.operator_reference)]
+        facts += [("Payment", paid), fact_at("Came", late.since)]
+        facts += [fact_at("Settled", late.settled_at)] if late.settled_at else []
         ways = [views.Action("settle", label, f"{how} {opened}", confirm=ask) for how, (label, ask) in _WAYS.items()]
         leads = views.Action("go", "Payment", f"payments {paid}")
         items = (

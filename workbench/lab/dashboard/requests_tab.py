@@ -9,7 +9,7 @@ from workbench.domain import wire
 from workbench.domain.moments import milliseconds_in
 from workbench.lab import views
 from workbench.lab.dashboard.found import OF_TIME, FoundSection, timed
-from workbench.lab.sections import Message, Values, when
+from workbench.lab.sections import Message, Values, fact_at, when
 from workbench.render import is_live
 from workbench.trace import Exchange
 from workbench.trace.diagram import short
@@ -65,7 +65,7 @@ class RequestsSection(FoundSection[wire.LoggedRequest]):
         row = self._session.untraced.request(opened)
         exchange = Exchange({"detail": row.detail}, self._session.trace_context)
         at_s = milliseconds_in(row.at, param="at") // 1000
-        facts = [("Time (Lusaka)", when(at_s)), ("Took", self._took(opened))]
+        facts = [fact_at("Time", at_s), ("Took", self._took(opened))]
         same = {"curl": exchange.curl, "httpx": exchange.httpx, "Python": exchange.python}
         codes = tuple(map(views.Code, same, same.values()))
         buttons = [views.Action("go", "Payment", f"payments {row.payment}")] if row.payment else []

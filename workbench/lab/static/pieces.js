@@ -65,7 +65,7 @@ class Pieces {
 
   draw_facts(facts) {
     const shown = ([name, value]) => (facts.pills?.includes(name) ? pill(value) : value);
-    return h("dl", { class: "wb-facts" }, facts.pairs.map((pair) => h("div", {}, h("dt", {}, pair[0]), h("dd", {}, shown(pair)))));
+    return h("dl", { class: "wb-facts" }, facts.pairs.map((pair) => h("div", {}, h("dt", {}, pair[0]), h("dd", { title: pair[2] || null }, shown(pair)))));
   }
 
   draw_grid(grid, part, path) {
