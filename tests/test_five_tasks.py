@@ -238,8 +238,9 @@ def test_an_own_notebook_in_ci(tmp_path: Path):
     (tmp_path / "notebooks/nightly.ipynb").write_text(json.dumps(notebook))
 
     workflow = resources.fixture("notebooks-workflow.yml").read_text("utf-8")
+    (parameters,) = re.findall("add for example: (.*)", workflow)
     (line,) = re.findall(r"run: (workbench run .*)", workflow)
-    command = ["/bin/sh", "-c", f"PATH={Path(COMMAND).parent}:$PATH {line}"]
+    command = ["/bin/sh", "-c", f"PATH={Path(COMMAND).parent}:$PATH {line} {parameters}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603  our own line
 
     assert done.returncode == 0, done.stderr
