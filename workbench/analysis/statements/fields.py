@@ -88,15 +88,13 @@ def _sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
     return lambda cell: error_in(cell) or read(cell)
 
 
-def _checked(
-    amounts: Amounts, is_wrong: Callable[[int], bool], words: str, *, empty: int | None = None
-) -> Callable[[Cell], int | Wrong]:
-    """Amounts of which not every one is right; an empty cell means `empty`, or is wrong."""
+def _checked(amounts: Amounts, is_wrong: Callable[[int], bool], words: str) -> Callable[[Cell], int | Wrong]:
+    """Amounts of which not every one is right; an empty cell is wrong."""
 
     def read(cell: Cell) -> int | Wrong:
         minor = amounts.read(cell)
         if minor is None:
-            return Wrong("is missing") if empty is None else empty
+            return Wrong("is missing")
         return Wrong(f"{shown(cell)} is {words}") if isinstance(minor, int) and is_wrong(minor) else minor
 
     return read
