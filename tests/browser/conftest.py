@@ -191,6 +191,12 @@ class Jupyter(NamedTuple):
     folder: Path
     settings: Path
 
+    def keep_widgets(self) -> None:
+        """Let a saved notebook hold its widgets, as a person may choose."""
+        kept = self.settings / "@jupyter-widgets" / "jupyterlab-manager" / "plugin.jupyterlab-settings"
+        kept.parent.mkdir(parents=True)
+        kept.write_text('{"saveState": true}')
+
     def end_kernels(self) -> None:
         with httpx.Client(base_url=self.url) as http:
             xsrf = {"X-XSRFToken": http.get("/tree").cookies.get("_xsrf", "")}

@@ -263,9 +263,7 @@ class TestTheNotebookAroundIt:
         expect(desk.root).to_contain_text("closed")
 
     def test_opened_without_its_kernel_it_says_at_once_that_it_loads_and_then_how_it_is_seen(self, lab: "Lab"):
-        kept = lab.jupyter.settings / "@jupyter-widgets" / "jupyterlab-manager" / "plugin.jupyterlab-settings"
-        kept.parent.mkdir(parents=True)
-        kept.write_text('{"saveState": true}')
+        lab.jupyter.keep_widgets()
         desk = opened(lab)
         lab.save()
         lab.page.goto("about:blank")

@@ -209,9 +209,7 @@ class TestTheNotebookAroundIt:
         one.rings()
 
     def test_a_closed_bench_a_restarted_kernel_and_none_say_what_to_do(self, lab: "Lab"):
-        kept = lab.jupyter.settings / "@jupyter-widgets" / "jupyterlab-manager" / "plugin.jupyterlab-settings"
-        kept.parent.mkdir(parents=True)
-        kept.write_text('{"saveState": true}')
+        lab.jupyter.keep_widgets()
         phone = opened(lab)
         phone.asked()
         lab.run("bench.close()")
