@@ -588,7 +588,9 @@ class TestNothingRaises:
     def test_whatever_is_handed_over(self, said: Said, exercise: Exercise):
         names = list(inspect.signature(exercise.check).parameters)
         for given in (7, "x", Exercise, [], {}):
-            assert said(check, exercise.name, *[given] * len(names)).startswith("Not right yet: ")
+            told = said(check, exercise.name, *[given] * len(names))
+            assert told.startswith("Not right yet: ")
+            assert "bench" not in names or "hand it your Workbench. seen: " in told
         for given in (None, ...):
             assert said(check, exercise.name, *[given] * len(names)).startswith("Not done yet: ")
         whole = f'exercises.check("{exercise.name}", {", ".join(names)})'

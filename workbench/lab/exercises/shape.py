@@ -255,6 +255,8 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
     except TypeError:
         names = ", ".join([f'"{exercise.name}"', *signature.parameters])
         return wrong(f"The check is written exercises.check({names}).")
+    if "bench" in handed and not hasattr(handed["bench"], "looking"):
+        return wrong("The check looks into the sandbox: hand it your Workbench.", brief(handed["bench"]), "bench")
     return _unless_typed(exercise, handed, cell, _tried(exercise, handed))
 
 
