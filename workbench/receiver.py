@@ -29,6 +29,7 @@ from workbench.visible import visible
 
 MAX_BODY_BYTES = 1 << 20
 MAX_ARRIVALS = 1000
+MAX_EVENTS = 10_000
 _POLL_S = 0.05
 """How soon `listen` ends when its block does."""
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
@@ -81,12 +82,15 @@ Handler = Callable[[Event], object]
 
 
 class Events(list[Event]):
-    """The accepted events, once each, in the order of their arrival."""
+    """The accepted events, once each, in the order of their arrival; `dropped` counts older ones, no longer kept."""
+
+    dropped = 0
 
     def __repr__(self) -> str:
         width = max((len(each.type) for each in self), default=0)
         rows = [visible(f"{each.timestamp}  {each.type:<{width}}  {each.data.object.get('id', '')}") for each in self]
-        return "\n".join(["Webhooks received, each signature verified:", *(rows or ["(none yet)"])])
+        older = f" ({self.dropped:,} older ones were dropped)" if self.dropped else ""
+        return "\n".join([f"Webhooks received, each signature verified{older}:", *(rows or ["(none yet)"])])
 
 
 class Receiver:
@@ -95,12 +99,13 @@ class Receiver:
     `secrets` are the endpoint's signing secrets (two while one is being rolled), `scheme` the way of signing, a row of
     `SCHEMES`. `now` returns seconds since 1970, `tolerance_s` is how old or early a message may be. `seen` holds the
     ids of messages handled before: in production pass something durable that all your processes share. `types` are the
-    known types of event, to find a misspelt one; without them only its form is checked. `arrivals` keeps the last 1000
-    requests. Messages are taken one at a time, and the service waits 15 s for a response: let a handler queue long
+    known types of event, to find a misspelt one; without them only its form is checked. `events` keeps the newest
+    `keep`, all for None, and `arrivals` the last 1000 requests; a duplicate of an event that is no longer kept is still
+    a duplicate. Messages are taken one at a time, and the service waits 15 s for a response: let a handler queue long
     work.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  one argument per setting, given by name
         self,
         secrets: Iterable[str] = (),
         *,
@@ -109,6 +114,7 @@ class Receiver:
         seen: MutableSet[str] | None = None,
         types: Iterable[str] = (),
         scheme: str = STANDARD,
+        keep: int | None = MAX_EVENTS,
     ) -> None:
         if scheme not in SCHEMES:
             message = f"scheme is {' or '.join(map(repr, SCHEMES))}, not {scheme!r}"
@@ -116,6 +122,7 @@ class Receiver:
         self.secrets = list(secrets)
         self.scheme = scheme
         self.events = Events()
+        self.keep = keep
         self.arrivals: deque[Arrival] = deque(maxlen=MAX_ARRIVALS)
         self._now = now
         self._tolerance_s = tolerance_s
@@ -245,6 +252,9 @@ class Receiver:
         # Only now: a handler that failed gets the message again.
         self._seen.add(message_id)
         self.events.append(event)
+        if self.keep is not None and (older := len(self.events) - self.keep) > 0:
+            del self.events[:older]
+            self.events.dropped += older
         return Arrival(200, "accepted", event.type, body, headers)
 
 

@@ -3,9 +3,12 @@
 import base64
 import os
 import re
+import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from html import escape
 from io import BytesIO
 from itertools import chain, islice, repeat, zip_longest
@@ -50,6 +53,21 @@ def with_widget(shown: dict[str, str], widget: Callable[[], Widget]) -> dict[str
         # A kernel elsewhere than JupyterLab, without the extra: it shows what a headless run does.
         return {**shown}
     return {**shown, _VIEW: {"version_major": 2, "version_minor": 0, "model_id": view}}
+
+
+class LiveLine:
+    """A line below the cell that runs, where somebody looks; a headless run shows and saves nothing of it."""
+
+    _handle: Any = None
+
+    def show(self, text: str) -> None:
+        """Show a text in the line's place; an empty one takes the line away."""
+        ipython: Any = sys.modules.get("IPython")
+        # What another thread shows lands in whichever cell runs.
+        if ipython and is_live() and threading.current_thread() is threading.main_thread() and (text or self._handle):
+            show = self._handle.update if self._handle else partial(ipython.display.display, display_id=True)
+            shown = show({"text/plain": text} if text else {}, raw=True)
+            self._handle = (self._handle or shown) if text else None
 
 
 _EMPTY = "(none)"

@@ -78,6 +78,7 @@ _CHARGE = (
     help="Print one line of JSON: base_url, secret_key, publishable_key; webhook_secret with --webhook; email and "
     "password with token_credentials = one_account.",
 )
+@click.option("--quiet", is_flag=True, help="Print no line for each request and each delivery on standard error.")
 def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     host: str,
     port: int,
@@ -91,10 +92,12 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
     private_receivers: bool,  # noqa: FBT001  a flag of the command line
     workers: int,
     as_json: bool,  # noqa: FBT001  a flag of the command line
+    quiet: bool,  # noqa: FBT001  a flag of the command line
 ) -> None:
     """Serve a sandbox over HTTP, until interrupted.
 
-    It answers only this machine, unless --host names another address.
+    It answers only this machine, unless --host names another address. Standard error has a line for each request and
+    each delivery, in colours on a terminal unless NO_COLOR is set.
 
     Exit status 0 when it was asked to end, 2 when it cannot start.
     """
@@ -120,6 +123,7 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
             allow_hosts=allow_hosts,
             allow_origins=allow_origins,
             announce=announce,
+            quiet=quiet,
         )
     except InvalidRequest as error:
         # The only request made here creates the webhook endpoint.

@@ -10,17 +10,21 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from workbench.domain.moments import rfc3339
 from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
+from workbench.render import LiveLine
 from workbench.sandbox import delivery
 from workbench.sandbox.delivery import Dispatch, Outbound, Reply, Sending
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.service import attempts, clearing, deliveries, payouts, refunds
 from workbench.sandbox.service.deliveries import DELIVER
 from workbench.sandbox.service.lists import BY_ITSELF
+from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
+from workbench.sandbox.store.table import Condition
 
 R = TypeVar("R")
 Command = tuple[int, Callable[[Transaction], object]]
@@ -29,6 +33,8 @@ _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
 """How soon something that falls due while attempts are in flight is seen, and somebody who waits for the turn."""
 _PUT_OFF_MS = 60_000
+_REPORT_EVERY_S = 1.5
+"""Longer than a part of a simulated month takes, which shows its own progress."""
 _DRIVES: ContextVar[object] = ContextVar("drives", default=None)
 """Whose turn it is, for all that is called in it: an application on a loop of its own takes a message in its thread."""
 
@@ -75,15 +81,21 @@ class Driver:
     """Runs jobs in order of `(due, seq)`; on a running clock deliveries are sent side by side.
 
     `raise_bugs` lets what a job raises out to the caller. Without it that is logged and the job put
-    off, so that one bug does not hold up everything behind it.
+    off, so that one bug does not hold up everything behind it. `speaker` writes a line about each delivery, and how far
+    a long run is; without it a notebook shows the latter.
     """
 
-    def __init__(self, store: Store, outbound: Outbound, *, raise_bugs: bool) -> None:
+    def __init__(self, store: Store, outbound: Outbound, *, raise_bugs: bool, speaker: Speaker | None) -> None:
         self._store = store
         self._outbound = outbound
         self._raise_bugs = raise_bugs
         self._lock = DriverLock(store.path)
         self._bug: Exception | None = None
+        self._speaker = speaker
+        self._report = speaker.write if speaker else LiveLine().show
+        self._done, self._report_s = 0, 0.0
+        self._lines: list[tuple[Callable[[str], None], str]] = []
+        """What is written, and how, once the command that it tells of is committed."""
 
     def close(self) -> None:
         """Let go of the turn's files, once whoever drives is done."""
@@ -96,13 +108,11 @@ class Driver:
         """
         # Asked again after each turn: what was put down during the turn's last moment is not left behind.
         while (clock_mode := self._store.clock_if_due()) and self._lock.take():
-            try:
+            with self._driving():
                 if clock_mode == "running":
                     self._run_side_by_side()
                 else:
                     self._run(None)
-            finally:
-                self._lock.give_back()
 
     def advance(self, by_ms: int) -> None:
         """Move the clock by `by_ms` milliseconds, running everything that falls due on the way.
@@ -143,10 +153,31 @@ class Driver:
         # Who drives starts no more attempts once somebody waits, and those in flight end by this.
         if not self._lock.wait(self._store.gaps.delivery_timeout_s + _SLACK_S):
             raise StateConflict("The clock is already being advanced.", code="clock_busy")
+        with self._driving():
+            yield
+
+    @contextmanager
+    def _driving(self) -> Iterator[None]:
+        """The turn, up to its end; if it lasts, how far it is is reported now and then."""
+        self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
         try:
             yield
         finally:
+            self._report("")
             self._lock.give_back()
+
+    def _count(self, tx: Transaction, until_ms: int | None) -> None:
+        """Count a job that is done or begun."""
+        self._done += 1
+        if time.monotonic() >= self._report_s:
+            self._report_s = time.monotonic() + _REPORT_EVERY_S
+            left = tx.jobs.count([Condition("due_ms <= ?", (until_ms or tx.now_ms,))])
+            clock = f"the clock is at {rfc3339(tx.now_ms)}" + (f" of {rfc3339(until_ms)}" if until_ms else "")
+            self._lines.append((self._report, f"{self._done:,} jobs done, {left:,} due; {clock}"))
+
+    def _tell(self, tx: Transaction, delivery_id: str, result: str) -> None:
+        if self._speaker:
+            self._lines.append((self._speaker.write, self._speaker.attempt(tx, delivery_id, result)))
 
     def pass_time(self, seconds: int) -> None:
         """Let so many seconds go by: the virtual clock is moved, a running one is waited for."""
@@ -174,7 +205,7 @@ class Driver:
             reply = self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)
             somebody_waits = until_ms is None and self._lock.is_wanted()
             with self._command() as tx:
-                self._guarded(tx, sending.job, partial(delivery.record, tx, sending, reply), until_ms)
+                self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply), until_ms)
                 if somebody_waits:
                     return
                 job, sending = self._next(tx, until_ms)
@@ -183,6 +214,7 @@ class Driver:
         """The job that is next, done but for what is to be sent. After the last one the clock goes to the end."""
         job = tx.earliest_job(tx.now_ms if until_ms is None else until_ms)
         if job is not None:
+            self._count(tx, until_ms)
             return job, self._guarded(tx, job, partial(self._begun, tx, job), until_ms, writes=job.kind != DELIVER)
         if until_ms is not None and until_ms > tx.now_ms:
             tx.move_clock(until_ms)
@@ -220,6 +252,7 @@ class Driver:
                 dispatch.put_behind(stored.endpoint, tx.jobs.put(job, claimed=1))
             else:
                 sending = self._guarded(tx, job, partial(self._begun, tx, job), writes=job.kind != DELIVER)
+                self._count(tx, None)
                 if sending is not None:
                     # In hand until it is recorded: others are sent meanwhile. Where one is sent at a time, the turn
                     # alone sees to that.
@@ -233,20 +266,30 @@ class Driver:
         if job.due_ms > tx.now_ms:
             tx.move_clock(job.due_ms)
         if job.kind == DELIVER:
-            return delivery.sending_for(tx, job, self._outbound)
+            sending = delivery.sending_for(tx, job, self._outbound)
+            if sending is None:
+                self._tell(tx, job.ref, "")
+            return sending
         HANDLERS[job.kind](tx, job.ref)
         tx.jobs.remove(job)
         return None
 
     def _record(self, sending: Sending, reply: Reply) -> None:
         with self._command() as tx:
-            self._guarded(tx, sending.job, partial(delivery.record, tx, sending, reply))
+            self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply))
+
+    def _recorded(self, tx: Transaction, sending: Sending, reply: Reply) -> None:
+        delivery.record(tx, sending, reply)
+        self._tell(tx, sending.delivery.id, str(reply.status_code or reply.fault))
 
     @contextmanager
     def _command(self) -> Iterator[Transaction]:
         """One commit; a bug in a part of it is raised after it, where bugs are to be."""
+        self._lines = []
         with self._store.transaction() as tx:
             yield tx
+        for write, line in self._lines:
+            write(line)
         if self._bug is not None:
             bug, self._bug = self._bug, None
             raise bug

@@ -36,6 +36,7 @@ from workbench.sandbox.mounted import Mounted, Nobody, Wsgi, is_asgi
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.checks import holds_live_key
+from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.watching import Watchers
@@ -56,16 +57,25 @@ _SLOW_S = 10
 
 
 class Engine:
-    """A sandbox over one store. `mounted` are applications of this process by host, which go by its clock."""
+    """A sandbox over one store. `mounted` are applications of this process by host, which go by its clock.
+
+    `speaker` writes a line for each request to `app_to_serve` and each delivery.
+    """
 
     def __init__(
-        self, settings: Settings, *, mounted: Mapping[str, WSGIApplication] | None = None, raise_bugs: bool
+        self,
+        settings: Settings,
+        *,
+        mounted: Mapping[str, WSGIApplication] | None = None,
+        raise_bugs: bool,
+        speaker: Speaker | None = None,
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
         self._outbound = Outbound(
             {host: Wsgi(app) for host, app in (mounted or {}).items()}, private=settings.private_receivers
         )
-        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs)
+        self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, speaker=speaker)
+        self._speaker = speaker
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
         self._paths = _paths(settings.gaps)
         self.app = _Application(self._exchanges, self._driver, Hosts(), Origins(), self._paths)
@@ -75,6 +85,8 @@ class Engine:
         # Where a publishable key may do nothing, no page may.
         pages = Origins() if self.store.gaps.publishable_key == "nothing" else origins
         app = _Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
+        if self._speaker:
+            app.response_to = self._speaker.spoken(app.response_to)  # type: ignore[method-assign]  # of this one
 
         def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             try:
@@ -211,15 +223,14 @@ class _Application:
 
     def respond(self, environ: WSGIEnvironment) -> tuple[int, list[tuple[str, str]], bytes]:
         """Status, headers and body of the response."""
-        response = self._response(environ)
+        response = self.response_to(environ, *_request_of(environ, self._paths))
         headers = [("content-type", response.content_type)]
         headers += [(name.lower(), value) for name, value in response.headers.items()]
         headers.append(("content-length", str(len(response.body))))
         return response.status, headers, b"" if environ["REQUEST_METHOD"] == "HEAD" else response.body
 
-    def _response(self, environ: WSGIEnvironment) -> Response:
+    def response_to(self, environ: WSGIEnvironment, request: Request, methods: "_Methods") -> Response:
         """What is answered; a page of an origin that is let in may read it, also before it asks (a preflight)."""
-        request, methods = _request_of(environ, self._paths)
         asked, origin = methods.get(request.method), environ.get("HTTP_ORIGIN")
         wanted = methods.get(environ.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
         if origin is None or not self._origins.lets(wanted, origin):

@@ -26,6 +26,7 @@ import granian
 from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
 
+from workbench.domain import wire
 from workbench.errors import ApiError, WorkbenchError
 from workbench.sandbox.access import Hosts, Origins
 from workbench.sandbox.engine import Engine
@@ -41,6 +42,7 @@ from workbench.sandbox.messages import (
     log_fault,
 )
 from workbench.sandbox.ports import Port, free_port
+from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -200,6 +202,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     allow_hosts: Sequence[str] = (),
     allow_origins: Sequence[str] = (),
     announce: Callable[[Address], object],
+    quiet: bool = False,
 ) -> None:
     """Serve a sandbox at `host` until interrupted; call it from the main thread.
 
@@ -207,6 +210,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     thrown away at the end. Port 0 takes a free one. `webhook` is a URL that is sent every event: an
     enabled endpoint of the store with this URL is used again, or one is made. `allow_hosts` are names to answer by
     beside the loopback's own and `host`, `allow_origins` those of pages that may call what a publishable key may.
+    Unless it is `quiet`, standard error has a line for each request and each delivery.
     Raises PortTaken: something listens there. Raises ServeRefused: no address of this machine, no name, no origin.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
@@ -226,7 +230,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
         # Spawned, not forked: no connection and no lock of this process is carried into a worker.
         multiprocessing.set_start_method("spawn", force=True)
-        load = partial(_load, replace(served, seed=None, start_ms=None), hosts, origins, os.getpid())
+        load = partial(_load, replace(served, seed=None, start_ms=None), hosts, origins, os.getpid(), quiet=quiet)
         granian.Granian(
             "workbench",
             address=bound.address,
@@ -242,10 +246,11 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         ).serve(target_loader=load, wrap_loader=False)
 
 
-def _load(settings: Settings, hosts: Hosts, origins: Origins, parent: int) -> Front:
+def _load(settings: Settings, hosts: Hosts, origins: Origins, parent: int, *, quiet: bool) -> Front:
     """In the worker: the application, with its two threads."""
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-    engine = Engine(settings, raise_bugs=False)
+    speaker = Speaker(sys.stderr.fileno()) if sys.stderr and not quiet else None
+    engine = Engine(settings, raise_bugs=False, speaker=speaker)
     threading.Thread(target=_tick, args=(engine,), daemon=True).start()
     return Front(engine.app_to_serve(hosts, origins), threads=_THREADS, at_end=_end)
 
@@ -314,7 +319,7 @@ def _when_up(bound: Port, announce: Callable[[], object]) -> None:
     while time.monotonic() < until:
         connection = HTTPConnection(bound.reached_at, bound.port, timeout=_START_S)
         try:
-            connection.request("GET", "/sandbox/clock")
+            connection.request("GET", "/sandbox/clock", headers={wire.UNSEEN: "true"})
             connection.getresponse().read()
         except (OSError, HTTPException):
             time.sleep(_TICK_S)

@@ -1,0 +1,83 @@
+"""What `workbench serve` says on standard error: a line for each request and each attempt to deliver an event."""
+
+import os
+import select
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from workbench.domain import wire
+from workbench.domain.masking import mask_beginning, shortened
+from workbench.domain.moments import rfc3339
+from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, ENABLED
+from workbench.sandbox.messages import Request, Response
+from workbench.sandbox.service.deliveries import DELIVER
+from workbench.sandbox.store import Transaction
+from workbench.visible import visible
+
+_MOST: Final = 300
+"""So many characters of a text of others: a line is then shorter than what a pipe takes in one piece (4,096 bytes)."""
+_GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
+
+
+class Speaker:
+    """Writes lines to a file descriptor, each in one piece, so that those of several workers do not mix.
+
+    It waits for nobody: what a pipe that nobody reads has no room for is counted, and the count written later.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._coloured = os.isatty(descriptor) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._unwritten = 0
+
+    def write(self, line: str) -> None:
+        """Write a line, if there is one."""
+        try:
+            # Windows can be asked about sockets alone.
+            if sys.platform != "win32" and not select.select((), (self._descriptor,), (), 0)[1]:
+                self._unwritten += 1
+            elif line:
+                before = f"({self._unwritten:,} lines were not written: nobody read.)\n" if self._unwritten else ""
+                self._unwritten = 0
+                os.write(self._descriptor, f"{before}{line}\n".encode())
+        except OSError:
+            return  # whoever read is gone
+
+    def spoken(self, respond: Callable[..., Response]) -> Callable[..., Response]:
+        """`respond`, with a line for each request; one that asks to leave no trace has none."""
+
+        def responding(environ: Any, request: Request, *more: Any) -> Response:  # noqa: ANN401  handed on as they came
+            begun = time.perf_counter()
+            response = respond(environ, request, *more)
+            if wire.UNSEEN not in request.headers:
+                took_ms, status = (time.perf_counter() - begun) * 1000, response.status
+                shown = self._coloured_as(_GOOD if status < 400 else _ODD if status < 500 else _BAD, str(status))  # noqa: PLR2004  failures: the client's, ours
+                what = f"{_short(request.method)} {_short(request.target)}"
+                self.write(f"{what}  {shown}  {took_ms:.1f} ms  {response.headers['Request-Id']}")
+            return response
+
+        return responding
+
+    def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
+        """The line about a delivery: its `result` is a status or why no response came, empty where it was not sent."""
+        delivery = tx.deliveries.get(delivery_id)
+        event = tx.events.get(delivery.event) if delivery else None
+        endpoint = tx.endpoints.get(delivery.endpoint) if delivery else None
+        if delivery is None or event is None or endpoint is None:
+            return ""  # the sandbox was reset meanwhile
+        held = "held back" if endpoint.status == ENABLED else f"not sent: the endpoint is {endpoint.status}"
+        job = tx.jobs.first(order="due_ms", ref=delivery.id, kind=DELIVER)
+        follows = f"; attempt {delivery.attempts + 1} at {rfc3339(job.due_ms)}" if job else ""
+        follows = "; dead letter" if delivery.status == DEAD_LETTER else follows
+        colour = _GOOD if delivery.status == DELIVERED else _BAD if delivery.status == DEAD_LETTER else _ODD
+        shown = self._coloured_as(colour, _short(result) or held)
+        return f"webhook {event.type} {event.id} to {_short(endpoint.url)}  {shown}{follows}"
+
+    def _coloured_as(self, colour: str, text: str) -> str:
+        return f"{colour}{text}\x1b[0m" if self._coloured else text
+
+
+def _short(text: str) -> str:
+    return shortened(visible(mask_beginning(text, _MOST + 1)), _MOST)
