@@ -175,7 +175,7 @@ def test_asked_to_end_it_answers_what_came_ends_with_its_workers_and_leaves_the_
 ):
     store, alone = tmp_path / "kept" / "sandbox.db", tmp_path / "alone.db"
     store.parent.mkdir()
-    options = ("--port", "0", "--json", "--workers", str(workers), "--store", str(store))
+    options = ("--port", "0", "--json", "--quiet", "--workers", str(workers), "--store", str(store))
     with socket.create_server(("127.0.0.1", 0)) as slow, serving(*options) as server:
         base_url, family = server.address["base_url"], server.workers
         assert (answers(base_url), len(family)) == (True, workers)
@@ -211,7 +211,7 @@ def test_an_end_of_the_whole_terminal_ends_it_cleanly(
     serving: "Serving", ask: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with serving("--port", "0", "--json", "--workers", "2") as server:
+    with serving("--port", "0", "--json", "--quiet", "--workers", "2") as server:
         assert len([*tmp_path.glob("workbench-*")]) == 1
         family = server.workers
         for each in family:

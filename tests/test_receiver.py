@@ -17,7 +17,7 @@ import pytest
 import workbench
 from workbench import Receiver, Workbench
 from workbench.domain.signatures import headers_for
-from workbench.receiver import MAX_BODY_BYTES, Event
+from workbench.receiver import MAX_BODY_BYTES, MAX_EVENTS, Event
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 NOW_S = 1_767_592_800
@@ -92,6 +92,45 @@ def test_it_shows_what_came_and_what_it_made_of_it(receiver: Receiver):
     head, _, body = receiver.arrivals[0].raw.partition("\n\n")
     assert dict(line.split(": ", 1) for line in head.split("\n")) == headers, "as it came over the wire"
     assert body.encode() == event()
+
+
+def numbered(number: int) -> tuple[bytes, dict[str, str]]:
+    """The message of an event whose id has this number."""
+    body = event().replace(b"evt_1", b"evt_%d" % number)
+    return body, signed(body, f"evt_{number}")
+
+
+def test_it_keeps_the_newest_events_says_so_and_knows_the_dropped_ones_as_duplicates():
+    assert Receiver().keep == MAX_EVENTS == 10_000
+    receiver, all_of_them = (Receiver([SECRET], now=lambda: NOW_S, keep=keep) for keep in (3, None))
+    handled = []
+    receiver.on("*")(handled.append)
+    for number in range(3):
+        receiver.receive(*numbered(number))
+    assert (len(receiver.events), receiver.events.dropped) == (3, 0)
+    assert "dropped" not in repr(receiver.events)
+    for number in (*range(3, 5), 0, 1):
+        receiver.receive(*numbered(number))
+        all_of_them.receive(*numbered(number))
+    assert [each.id for each in receiver.events] == ["evt_2", "evt_3", "evt_4"]
+    first, *rows = str(receiver.events).splitlines()
+    assert first == "Webhooks received, each signature verified (2 older ones were dropped):"
+    assert len(rows) == 3
+    assert [each.verdict for each in receiver.arrivals][-2:] == ["duplicate", "duplicate"], "of a dropped one too"
+    assert len(handled) == 5
+    assert (len(all_of_them.events), all_of_them.events.dropped) == (4, 0)
+
+
+def test_ten_thousand_are_kept_and_a_workbench_can_be_told_otherwise(receiver: Receiver):
+    for number in range(MAX_EVENTS + 2):
+        receiver.receive(*numbered(number))
+    assert (len(receiver.events), receiver.events[0].id) == (MAX_EVENTS, "evt_2")
+    assert repr(receiver.events).startswith("Webhooks received, each signature verified (2 older ones were dropped):\n")
+    with Workbench(seed=7) as bench:
+        bench.receiver.keep = 2
+        for _ in range(3):
+            bench.client.payment_intents.create(amount=1)
+        assert (len(bench.receiver.events), bench.receiver.events.dropped) == (2, 1)
 
 
 def test_a_message_that_is_not_genuine_or_not_of_now_is_refused_with_the_reason(receiver: Receiver):

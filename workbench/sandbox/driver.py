@@ -163,8 +163,8 @@ class Driver:
         try:
             yield
         finally:
-            self._report("")
             self._lock.give_back()
+            self._report("")
 
     def _count(self, tx: Transaction, until_ms: int | None) -> None:
         """Count a job that is done or begun."""
