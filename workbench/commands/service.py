@@ -79,20 +79,16 @@ _CHARGE = (
     "password with token_credentials = one_account.",
 )
 @click.option("--quiet", is_flag=True, help="Print no line for each request and each delivery on standard error.")
-def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
+def serve(  # noqa: PLR0913  one argument per option, handed over by name
+    *,
     host: str,
-    port: int,
     store: Path | None,
     seed: str | None,
     clock: str,
     gaps_file: Path | None,
-    webhook: str | None,
-    allow_hosts: tuple[str, ...],
-    allow_origins: tuple[str, ...],
-    private_receivers: bool,  # noqa: FBT001  a flag of the command line
-    workers: int,
-    as_json: bool,  # noqa: FBT001  a flag of the command line
-    quiet: bool,  # noqa: FBT001  a flag of the command line
+    private_receivers: bool,
+    as_json: bool,
+    **more: Any,  # noqa: ANN401  the options that the server takes by the same names
 ) -> None:
     """Serve a sandbox over HTTP, until interrupted.
 
@@ -114,17 +110,7 @@ def serve(  # noqa: PLR0913, PLR0917  one argument per option, handed over by na
     settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps, private_receivers=private_receivers)
     announce = _as_json if as_json else _for_people
     try:
-        server.serve(
-            settings,
-            host=host,
-            port=port,
-            workers=workers,
-            webhook=webhook,
-            allow_hosts=allow_hosts,
-            allow_origins=allow_origins,
-            announce=announce,
-            quiet=quiet,
-        )
+        server.serve(settings, host=host, announce=announce, **more)
     except InvalidRequest as error:
         # The only request made here creates the webhook endpoint.
         raise click.BadParameter(str(error), param_hint="--webhook") from None

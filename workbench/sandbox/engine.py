@@ -41,6 +41,7 @@ from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.watching import Watchers
 
+Apps = Mapping[str, WSGIApplication]
 _NOTED_HEADERS = {
     environ_key(name): name
     for name in (
@@ -63,12 +64,7 @@ class Engine:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        *,
-        mounted: Mapping[str, WSGIApplication] | None = None,
-        raise_bugs: bool,
-        speaker: Speaker | None = None,
+        self, settings: Settings, *, mounted: Apps | None = None, raise_bugs: bool, speaker: Speaker | None = None
     ) -> None:
         self.store = Store(settings, new_seed=lambda: secrets.token_hex(32))
         self._outbound = Outbound(

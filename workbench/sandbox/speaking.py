@@ -5,6 +5,7 @@ import select
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from workbench.domain import wire
@@ -34,24 +35,22 @@ class Speaker:
 
     def write(self, line: str) -> None:
         """Write a line, if there is one."""
-        try:
+        with suppress(OSError):  # whoever read is gone
             # Windows can be asked about sockets alone.
-            if sys.platform != "win32" and not select.select((), (self._descriptor,), (), 0)[1]:
+            if line and sys.platform != "win32" and not select.select((), (self._descriptor,), (), 0)[1]:
                 self._unwritten += 1
             elif line:
                 before = f"({self._unwritten:,} lines were not written: nobody read.)\n" if self._unwritten else ""
                 self._unwritten = 0
                 os.write(self._descriptor, f"{before}{line}\n".encode())
-        except OSError:
-            return  # whoever read is gone
 
     def spoken(self, respond: Callable[..., Response]) -> Callable[..., Response]:
-        """`respond`, with a line for each request; one that asks to leave no trace has none."""
+        """`respond`, with a line for each request; what only looks, and asks to leave no trace, has none."""
 
         def responding(environ: Any, request: Request, *more: Any) -> Response:  # noqa: ANN401  handed on as they came
             begun = time.perf_counter()
             response = respond(environ, request, *more)
-            if wire.UNSEEN not in request.headers:
+            if wire.UNSEEN not in request.headers or request.method not in ("GET", "HEAD"):
                 took_ms, status = (time.perf_counter() - begun) * 1000, response.status
                 shown = self._coloured_as(_GOOD if status < 400 else _ODD if status < 500 else _BAD, str(status))  # noqa: PLR2004  failures: the client's, ours
                 what = f"{_short(request.method)} {_short(request.target)}"
