@@ -124,7 +124,9 @@ class Store:
     def close(self) -> None:
         """Close the file, which then holds everything by itself once nobody has it open."""
         if self.path is not None:
-            self.write_calls()
+            # Calls that only read, and how far a running clock went.
+            with self.transaction():
+                pass
         with self._transaction.turn:
             if self.path is not None:
                 self._fold()
@@ -237,6 +239,7 @@ class Store:
         tx.set_clock_mode(settings.clock)
         tx.write_counters()
         connection.execute("COMMIT")
+        tx.end()
         if self.path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
 

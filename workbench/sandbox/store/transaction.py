@@ -1,6 +1,7 @@
 """One command's view of the store: its tables, made from `schema.sql`, the moment, new ids, what is due or searched."""
 
 import hashlib
+import logging
 import re
 import sqlite3
 import threading
@@ -20,6 +21,7 @@ from workbench.sandbox.store import records
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.table import Condition, Table
 
+_LOG = logging.getLogger(__name__)
 _ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
 _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
@@ -35,6 +37,10 @@ _SAME_PAYMENT: Final = """OR object_id IN (
         SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     )
 )"""
+_LATEST: Final = "latest_ms"
+"""The counter that keeps the latest moment of a running clock."""
+_WORTH_TELLING_MS: Final = 1_000
+"""Corrections of a machine's clock by less than this are every day's."""
 _READS_OF_AN_OPENING: Final = 1 << 40
 """So many numbers there are for what only reads, from one opening of a kept file to the next."""
 _FORGOTTEN: Final = (
@@ -140,6 +146,10 @@ class Transaction:
         self._wall_ms = wall_ms
         self._version: int | None = None
         self._clock: tuple[str, int, int] | None = None
+        self._latest_ms = 0
+        """The latest moment of a running clock that was seen here; the file has that of the latest command."""
+        self._lost_ms = 0
+        """How far the wall clock was set back, until a command adds it to the offset."""
         self._counters: dict[str, int] = {}
         self._counted: set[str] = set()
         """Counters that the command has changed."""
@@ -185,7 +195,7 @@ class Transaction:
                 yield self
                 self.write_counters()
                 self._connection.execute("COMMIT")
-                self._end()
+                self.end()
             except BaseException:
                 self.drop_memory()
                 if self._connection.in_transaction:
@@ -198,6 +208,8 @@ class Transaction:
         self.reads_only = reads_only
         self._read = None
         if not reads_only:
+            if self._lost_ms:
+                self._move_offset(self._lost_ms, self.now_ms)
             for call in self._later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
@@ -220,13 +232,24 @@ class Transaction:
             if version != self._version:
                 self.drop_memory()
                 self._version = version
+                self._lost_ms = 0
         mode, manual_ms, offset_ms = self._clock_row()
-        return manual_ms if mode == "manual" else self._wall_ms() + offset_ms
+        if mode == "manual":
+            return manual_ms
+        now_ms = self._wall_ms() + offset_ms + self._lost_ms
+        # A wall clock that was set back, also while nobody had the file open: time goes on from the latest moment.
+        self._latest_ms = max(now_ms, self._latest_ms, self.last(_LATEST))
+        self._lost_ms += self._latest_ms - now_ms
+        return self._latest_ms
 
-    def _end(self) -> None:
-        """What was done is done: a command's work is in the file, or a read has been answered."""
+    def end(self) -> None:
+        """Runs after the commit of a command, or after a read."""
         if not self.reads_only:
             self._later.clear()
+            if self._lost_ms >= _WORTH_TELLING_MS:
+                said = "This machine's clock was set back by %s s. The sandbox's goes on from where it was."
+                _LOG.warning(said, self._lost_ms // 1000)
+            self._lost_ms = 0
         if self._read:
             kind, number, self._opening = self._read
             self._latest_read[kind] = number
@@ -263,7 +286,9 @@ class Transaction:
             self.calls.add(call)
 
     def write_counters(self) -> None:
-        """Write what is written once a command, before its commit: the counters."""
+        """Write what is written once a command, before its commit: the counters, and a running clock's moment."""
+        if self.clock_mode() == "running":
+            self.note(_LATEST, self.now_ms)
         self._connection.executemany(
             "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
             [(kind, self._counters[kind]) for kind in sorted(self._counted)],
@@ -397,12 +422,13 @@ class Transaction:
 
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
-        self._connection.execute(
-            "UPDATE clock SET offset_ms = offset_ms + ?, manual_ms = ?", (now_ms - self.now_ms, now_ms)
-        )
-        mode, _, offset_ms = self._clock_row()
-        self._clock = mode, now_ms, offset_ms + now_ms - self.now_ms
+        self._move_offset(now_ms - self.now_ms, now_ms)
         self.now_ms = now_ms
+
+    def _move_offset(self, by_ms: int, manual_ms: int) -> None:
+        mode, _, offset_ms = self._clock_row()
+        self._clock = mode, manual_ms, offset_ms + by_ms
+        self._connection.execute("UPDATE clock SET offset_ms = ?, manual_ms = ?", (offset_ms + by_ms, manual_ms))
 
     def forget(self) -> None:
         """Empty the sandbox but for its accounts, keys, endpoints and clock; no identifier is used again."""
