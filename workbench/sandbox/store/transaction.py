@@ -17,6 +17,7 @@ from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
+from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
 from workbench.sandbox.store import records
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.table import Condition, Table
@@ -37,6 +38,12 @@ _SAME_PAYMENT: Final = """OR object_id IN (
         SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     )
 )"""
+UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
+"""What a command raises whose work cannot be written: nothing of it is done."""
+_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_FAILED: Final = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+_MOST_READS_WAIT: Final = 1_000
+"""The trace keeps the newest of the calls that only read while nothing can be written."""
 _LATEST: Final = "latest_ms"
 """The counter that keeps the latest moment of a running clock."""
 _WORTH_TELLING_MS: Final = 1_000
@@ -82,6 +89,19 @@ def credentials(draws: Draws, account: str) -> Credentials:
 def digest_of(secret: str) -> str:
     """What is stored of a key or token: its SHA-256. The same one comes with every call."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def unwritten(error: BaseException) -> ServiceFailed | None:
+    """The refusal for an error of SQLite's that is the disk's or another program's; None for a bug."""
+    if not isinstance(error, sqlite3.OperationalError):
+        return None
+    # The lowest byte is the kind of an extended code.
+    code, message = error.sqlite_errorcode & 0xFF, f"The sandbox's store cannot be written: {error}."
+    if code == sqlite3.SQLITE_FULL:
+        return StorageFull(message)
+    if code in _LOCKED:
+        return ServiceUnavailable(message, code="storage_locked")
+    return ServiceUnavailable(message) if code in _FAILED else None
 
 
 def since(at_ms: int) -> Condition:
@@ -154,11 +174,14 @@ class Transaction:
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
-        self._opening = 0
-        self._read: tuple[str, int, int] | None = None
+        self.opening = 0
+        """The number of this opening of a kept file, by which calls that only read are numbered apart."""
+        self._read: tuple[str, int] | None = None
         self._latest_read: dict[str, int] = {}
         """The latest number of a kind that was given to what only reads: it may not have been written yet."""
         self._later: list[records.Call] = []
+        self._failed_at: int | None = None
+        """The count of changes when a command could last not be written; None once one was."""
         self.draws = draws
         self.gaps = gaps
         self.accounts = Table(connection, "account", records.Account, few=True)
@@ -187,19 +210,27 @@ class Transaction:
 
     @contextmanager
     def begun(self, *, reads_only: bool) -> Iterator[Self]:
-        """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file."""
+        """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
+
+        Raises StorageFull or ServiceUnavailable: the command cannot be written.
+        """
         with self.turn:
-            self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
                 self.begin(reads_only=reads_only)
                 yield self
                 self.write_counters()
                 self._connection.execute("COMMIT")
                 self.end()
-            except BaseException:
+            except BaseException as error:
                 self.drop_memory()
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+                if refused := unwritten(error):
+                    if self._failed_at is None:
+                        _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
+                    self._failed_at = self._connection.total_changes
+                    raise refused from error
                 raise
 
     def begin(self, *, reads_only: bool = False) -> None:
@@ -246,12 +277,14 @@ class Transaction:
         """Runs after the commit of a command, or after a read."""
         if not self.reads_only:
             self._later.clear()
+            if self._failed_at != self._connection.total_changes:
+                self._failed_at = None
             if self._lost_ms >= _WORTH_TELLING_MS:
                 said = "This machine's clock was set back by %s s. The sandbox's goes on from where it was."
                 _LOG.warning(said, self._lost_ms // 1000)
             self._lost_ms = 0
         if self._read:
-            kind, number, self._opening = self._read
+            kind, number = self._read
             self._latest_read[kind] = number
             if not self._shared:
                 self._counters[kind] = number
@@ -268,20 +301,14 @@ class Transaction:
         """
         if not self._shared and not self.reads_only:
             return self.new_id(kind)
-        opening = self._shared and (self._opening or self.count_up("opening"))
         number = 1 + (self._latest_read.get(kind, 0) if self._shared else self.last(kind))
-        self._read = kind, number, opening
-        return self.draws.identifier(kind, opening * _READS_OF_AN_OPENING + number)
-
-    @property
-    def can_number_reads(self) -> bool:
-        """Whether a read can be numbered; the first one of a file that others may have open needs a command before."""
-        return not self._shared or self._opening > 0
+        self._read = kind, number
+        return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + number)
 
     def trace(self, call: records.Call) -> None:
         """Write a call down; one that only reads gets its place in the order with the next command."""
         if self.reads_only:
-            self._later.append(call)
+            self._later = [*self._later[1 - _MOST_READS_WAIT :], call]
         else:
             self.calls.add(call)
 
@@ -303,12 +330,15 @@ class Transaction:
         try:
             yield
         except BaseException:
-            self._connection.execute("ROLLBACK TO step")
+            # An error of the disk's may have ended the whole transaction.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO step")
             self.drop_memory()
             self.now_ms, self._clock, self._counters, self._counted = before
             raise
         finally:
-            self._connection.execute("RELEASE step")
+            if self._connection.in_transaction:
+                self._connection.execute("RELEASE step")
 
     def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""
