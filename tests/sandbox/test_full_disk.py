@@ -153,8 +153,8 @@ def test_a_locked_file_is_a_503_of_its_own_and_the_key_stays_free(
     other.execute("ROLLBACK")
     assert create(bench, "key") == create(bench, "key") != made
     assert [each.levelname for each in caplog.records].count("ERROR") == 1
+    other.execute("BEGIN IMMEDIATE")
     with pytest.raises(ServiceUnavailable):
-        other.execute("BEGIN IMMEDIATE")
         create(bench, "another")
     other.execute("ROLLBACK")
     assert [each.levelname for each in caplog.records].count("ERROR") == 2, "it was mended in between"

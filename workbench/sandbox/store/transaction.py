@@ -5,7 +5,7 @@ import logging
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import files
@@ -487,6 +487,13 @@ class Transaction:
         self._counters[kind] = self.last(kind) + 1
         self._counted.add(kind)
         return self._counters[kind]
+
+    def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
+        """The `seq` of rows of several tables after one, in order: the first of them, or the latest, but for `skip`."""
+        rows = " UNION ALL ".join(f"SELECT seq FROM {each} WHERE seq > :since" for each in tables)
+        sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
+        found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
+        return sorted(seq for (seq,) in found)
 
     def note(self, kind: str, value: int) -> None:
         """Keep a whole number under a name, for `last`; nobody else counts by it. A reset leaves it."""
