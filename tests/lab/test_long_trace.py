@@ -113,7 +113,7 @@ def test_a_response_is_a_page_whatever_is_asked_for(bench: Workbench):
     assert (refused.status_code, refused.json()["param"]) == (400, "kind")
 
 
-def test_what_needs_the_newest_asks_for_only_that(bench: Workbench, long: tuple[Path, str, str], asked: list[str]):
+def test_what_needs_the_newest_asks_for_only_that(bench: Workbench, asked: list[str]):
     trace = bench.trace
     assert asked == [f"{bench.base_url}/sandbox/trace?latest={PAGE}"]
     assert (trace[-1], len(trace[-10:]), len(trace)) == ([*trace][-1], 10, len([*trace]))
@@ -123,13 +123,13 @@ def test_what_needs_the_newest_asks_for_only_that(bench: Workbench, long: tuple[
     assert bench.trace.exchanges[-1].status == 200
     assert len(asked) == 4
     del asked[:]
-    board = trace_board(trace, bench)
-    assert board.view
+    assert trace_board(trace, bench).sections
     assert asked == []
 
 
 def test_any_place_and_any_choice_is_that_of_the_whole(bench: Workbench, long: tuple[Path, str, str]):
     _, first, second = long
+    charge = bench.client.payment_intents.retrieve(first).latest_charge
     trace, rows = bench.trace, [*bench.trace]
     for place in (0, 1, PAGE - 1, PAGE, 3 * PAGE + 7, len(rows) // 2, len(rows) - PAGE - 1, len(rows) - PAGE, -1):
         assert trace[place] == rows[place]
@@ -138,7 +138,6 @@ def test_any_place_and_any_choice_is_that_of_the_whole(bench: Workbench, long: t
     with pytest.raises(IndexError):
         trace[len(rows)]
     whole = Trace(rows)
-    charge = bench.client.payment_intents.retrieve(first).latest_charge
     for chosen in (first, second, charge, "pi_none"):
         assert [*trace.for_(chosen)] == [*whole.for_(chosen)]
         assert [*trace.for_(chosen).only("webhook", "entry")] == [*whole.for_(chosen).only("webhook", "entry")]

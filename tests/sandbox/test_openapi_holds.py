@@ -84,11 +84,11 @@ class Story:
         def bug(*_: object, **__: object) -> None:
             raise fault
 
-        key = str(self.bench.secret_key)
+        key, own = str(self.bench.secret_key), f"{row.path} {fault}"
         auth = f"Basic {b64encode(f'{key}:'.encode()).decode()}" if row.schemes == operations.BASIC else f"Bearer {key}"
         request = Request(
             method=row.method, path=at(row), path_params=ids_of(row),
-            headers={"Authorization": auth, "Content-Type": "application/json", "Idempotency-Key": f"{row.path} {fault}"},
+            headers={"Authorization": auth, "Content-Type": "application/json", "Idempotency-Key": own},
             body=b"" if row.body is None else json.dumps(example(row)).encode(),
         )  # fmt: skip
         store = self.bench._engine.store  # type: ignore[union-attr]  # noqa: SLF001  it is in process

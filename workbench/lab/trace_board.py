@@ -12,7 +12,8 @@ from workbench.lab.board import Board
 from workbench.lab.sections import BoardSection, Download, Message, Values, counted, plural
 from workbench.render import indented
 from workbench.session import Session
-from workbench.trace import KINDS, PAGE as HELD, Exchange, PagedRows, Trace, rows_of
+from workbench.trace import KINDS, Exchange, PagedRows, Trace, rows_of
+from workbench.trace import PAGE as HELD
 from workbench.trace.diagram import LANES, TIME, SequenceDiagram, short, step_of
 from workbench.trace.inspector import message
 

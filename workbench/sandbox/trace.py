@@ -97,10 +97,10 @@ def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:  
     # One more than asked for tells whether there are more.
     places = tx.places([each.name for each in tables.values()], query.since, most + 1, query.skip, latest=is_latest)
     total = sum(each.count() for each in tables.values()) if is_latest else None
-    page = places[-most:] if is_latest else places[:most]
-    if not page:
+    shown = places[-most:] if is_latest else places[:most]
+    if not shown:
         return TracePage([], total=total)
-    read = {kind: each.between(page[0], page[-1]) for kind, each in tables.items()}
+    read: dict[str, Any] = {kind: each.between(shown[0], shown[-1]) for kind, each in tables.items()}
     return TracePage(_in_order(tx, *(read.get(kind, ()) for kind in rows.KINDS)), len(places) > most, total)
 
 

@@ -67,7 +67,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
             return PagedRows(self._ask, self.filters)
         made = copy(self)
         made.latest = [*self.latest[:-1], *fresh][-2 * PAGE :]
-        made._total += len(fresh) - 1
+        made._total += len(fresh) - 1  # noqa: SLF001  a copy of this
         return made
 
     def __len__(self) -> int:
