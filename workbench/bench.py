@@ -21,7 +21,7 @@ from workbench.register import GapRows
 from workbench.render import Widget
 from workbench.session import Session
 from workbench.snippets import IN_PROCESS_URL
-from workbench.trace import Trace, rows_of
+from workbench.trace import PagedRows, Trace
 from workbench.watching import Watchers
 
 if TYPE_CHECKING:
@@ -266,8 +266,8 @@ class Workbench(Session):
 
     @property
     def trace(self) -> Trace:
-        """Every call, screen, entry and webhook so far, in order."""
-        return Trace(rows_of(self.control.trace()), self.trace_context, self._trace_widget)
+        """Every call, screen, entry and webhook so far, in order; the latest are held, the others read when needed."""
+        return Trace(PagedRows(self.untraced.trace_page), self.trace_context, self._trace_widget)
 
     @property
     def gaps(self) -> GapRows:

@@ -29,7 +29,9 @@ from workbench.visible import visible
 T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
 _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
-_ERRORS: dict[int, type[ApiError]] = {each.status: each for each in ApiError.__subclasses__()}
+_ERRORS: dict[int, type[ApiError]] = {
+    each.status: each for of in (ApiError, ServiceFailed) for each in of.__subclasses__()
+}
 _READ = {
     "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
     "error", "message",

@@ -134,10 +134,18 @@ class SandboxControl:
         """Whether the chain of the ledger holds."""
         return self.get("ledger/verify", wire.LedgerVerified)
 
-    def trace(self, since: int | None = None) -> list[wire.TraceRow]:
-        """What happened after a `seq`, or all of it, in order."""
-        query = {} if since is None else {"since": str(since)}
-        return self.get("trace", wire.Rows[wire.TraceRow], **query).data
+    def trace(self, since: int = 0, **filters: str) -> Iterator[wire.TraceRow]:
+        """What happened after a `seq`, in order, read page by page; filtered by `kind` and `payment`."""
+        while True:
+            page = self.trace_page(since=str(since), **filters)
+            yield from page.data
+            if not page.has_more:
+                return
+            since = page.data[-1].seq
+
+    def trace_page(self, **query: str) -> wire.TracePage:
+        """A page of what happened, by the fields of `wire.TraceQuery`."""
+        return self.get("trace", wire.TracePage, **query)
 
     def gaps(self) -> list[dict[str, Any]]:
         """The rows of the register, each with the `value` in force."""

@@ -16,6 +16,8 @@ WorkbenchError
 │   ├── IdempotencyKeyReused      422
 │   ├── RateLimited               429
 │   └── ServiceFailed             500
+│       ├── ServiceUnavailable    503
+│       └── StorageFull           507
 ├── LiveKeyRefused           a live key where only test keys belong, stopped before anything is sent
 ├── ServiceUnreachable       no response from the service
 ├── UnexpectedResponse       a response that the interface does not describe
@@ -170,6 +172,14 @@ class RateLimited(ApiError, status=429, title="Too many requests", code="rate_li
 
 class ServiceFailed(ApiError):
     """The service's own fault; the outcome may be unknown."""
+
+
+class ServiceUnavailable(ServiceFailed, status=503, title="The store cannot be written now", code="storage_failed"):
+    """The store's file cannot be written, or is locked by another program; the sandbox did nothing."""
+
+
+class StorageFull(ServiceFailed, status=507, title="The disk is full", code="storage_full"):
+    """No space is left for the store's file; the sandbox did nothing."""
 
 
 class LiveKeyRefused(WorkbenchError):

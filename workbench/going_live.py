@@ -72,6 +72,7 @@ class _Kept(msgspec.Struct):
     """A list of the sandbox's, or a HAR."""
 
     data: list[TraceRow] | None = None
+    has_more: bool = False
     log: _Log | None = None
 
 
@@ -98,6 +99,8 @@ def read_trace(path: Path) -> list[TraceRow]:
         raise CheckLiveRefused(f"{path} is not {form}.")
     if not rows:
         raise CheckLiveRefused(f"{path} has no rows of a trace.")
+    if isinstance(read, _Kept) and read.has_more:
+        raise CheckLiveRefused(f"{path} holds one page of a longer trace.", hint="Write it by bench.trace.save(…).")
     try:
         return [
             msgspec.structs.replace(row, detail=msgspec.to_builtins(_DETAILS[row.kind]({"detail": row.detail})))

@@ -229,12 +229,11 @@ def _left_open(opened: "Workbench") -> Iterator[str]:
     """What a test has begun and not ended, in words."""
     from workbench.domain.wire.trace_rows import SCREEN, WEBHOOK
 
-    rows = opened.untraced.trace()
-    prompts = {row.payment: row for row in rows if row.kind == SCREEN}
+    prompts = {row.payment: row for row in opened.untraced.trace(kind=SCREEN)}
     for payment, row in prompts.items():
         if row.detail["words"].endswith(_ASKS):
             yield f"The test ended while {row.detail['phone']} was asked for the PIN of {payment}."
-    attempts = {row.detail["delivery"]: row for row in rows if row.kind == WEBHOOK}
+    attempts = {row.detail["delivery"]: row for row in opened.untraced.trace(kind=WEBHOOK)}
     for row in attempts.values():
         if not row.result.startswith("2"):
             yield f"The test ended before {row.what} of {row.payment} was delivered; the last attempt: {row.result}."

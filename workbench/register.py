@@ -2,7 +2,7 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, SupportsIndex, overload
@@ -246,28 +246,28 @@ EFFECTS: Final[tuple[Effect, ...]] = (
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
     """Row of the register → what relied on it, the most frequent first, with how often."""
     found: dict[str, Counter[str]] = {}
-    happened = list(trace)
-    for names, by in (*_by_rows(happened), *_by_order(happened)):
-        for name in names.split():
-            found.setdefault(name, Counter())[by] += 1
+    newest: dict[tuple[str | None, str], tuple[str, int]] = {}
+    for row in trace:
+        for names, by in (*_by_row(row), *_by_order(row, newest)):
+            for name in names.split():
+                found.setdefault(name, Counter())[by] += 1
     return {
         name: [by if count == 1 else f"{by} ({count})" for by, count in counted.most_common()]
         for name, counted in found.items()
     }
 
 
-def _by_rows(trace: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
-    """The names of rows, and what relied on them."""
-    for row in trace:
-        own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
-        if row.kind == CALL:
-            said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")
-            yield said.partition('gaps="')[2].rstrip('"'), own
-        if row.kind == WEBHOOK and (about := ABOUT.get(row.what.partition(".")[0])):
-            yield " ".join(about.__source__.relies), own
-        for each in EFFECTS:
-            if each.kind == row.kind and each.shows(row):
-                yield each.rows, each.called or own
+def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
+    """The names of rows of the register, and what relied on them."""
+    own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
+    if row.kind == CALL:
+        said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")
+        yield said.partition('gaps="')[2].rstrip('"'), own
+    if row.kind == WEBHOOK and (about := ABOUT.get(row.what.partition(".")[0])):
+        yield " ".join(about.__source__.relies), own
+    for each in EFFECTS:
+        if each.kind == row.kind and each.shows(row):
+            yield each.rows, each.called or own
 
 
 def _operation(called: str) -> str:
@@ -280,17 +280,15 @@ _FIRST: Final = ("created", "requires_action", "pending", "processing")
 """What comes before all else that happens to a payment at the same moment."""
 
 
-def _by_order(trace: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
-    """Events of an object that arrived after a younger one."""
-    newest: dict[tuple[str | None, str], tuple[str, int]] = {}
-    for row in trace:
-        if row.kind == WEBHOOK and row.result[0] == "2":
-            family, _, happened = row.what.partition(".")
-            about = (row.payment, family)
-            age = (_timestamp(row.detail["body"]), _FIRST.index(happened) if happened in _FIRST else len(_FIRST))
-            if age < newest.get(about, age):
-                yield "ordering", f"webhook {row.what}, late"
-            newest[about] = max(age, newest.get(about, age))
+def _by_order(row: TraceRow, newest: dict[tuple[str | None, str], tuple[str, int]]) -> Iterator[tuple[str, str]]:
+    """An event that arrived after a younger one of its object; `newest` holds the youngest of each so far."""
+    if row.kind == WEBHOOK and row.result[0] == "2":
+        family, _, happened = row.what.partition(".")
+        about = (row.payment, family)
+        age = (_timestamp(row.detail["body"]), _FIRST.index(happened) if happened in _FIRST else len(_FIRST))
+        if age < newest.get(about, age):
+            yield "ordering", f"webhook {row.what}, late"
+        newest[about] = max(age, newest.get(about, age))
 
 
 def _timestamp(body: str) -> str:

@@ -127,7 +127,10 @@ class Wire:
         return sums
 
     def trace(self, since: int = 0) -> list[dict[str, Any]]:
-        return self.get(f"/sandbox/trace?since={since}").json()["data"]
+        rows: list[dict[str, Any]] = []
+        while page := self.get(f"/sandbox/trace?since={rows[-1]['seq'] if rows else since}").json()["data"]:
+            rows += page
+        return rows
 
     def last_seq(self) -> int:
         """Where the trace ends now: what follows is the test's own."""

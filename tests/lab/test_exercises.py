@@ -410,7 +410,7 @@ def _examined(_: Workbench, __: Path) -> dict[str, Any]:
 
 def _gone_live(bench: Workbench, _: Path) -> dict[str, Any]:
     bench.client.payment_intents.create(amount=Decimal(150))
-    trace = bench.control.trace()
+    trace = [*bench.control.trace()]
     return {"checklist": checklist, "exam": None, "trace": trace, "relied_on": [*relied_on(trace)], "Gaps": Gaps}
 
 

@@ -4,6 +4,7 @@ import dis
 import itertools
 import json
 import re
+import sqlite3
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -77,17 +78,17 @@ class Story:
     def post(self, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401  JSON is of any type
         return self.call("POST", path, body, **headers)
 
-    def break_down(self, row: operations.Operation) -> None:
-        """The operation has a bug, as served: in process that is raised."""
+    def break_down(self, row: operations.Operation, fault: Exception) -> None:
+        """The operation fails in a way of its own, as served: in process a bug is raised."""
 
         def bug(*_: object, **__: object) -> None:
-            raise RuntimeError
+            raise fault
 
-        key = str(self.bench.secret_key)
+        key, own = str(self.bench.secret_key), f"{row.path} {fault}"
         auth = f"Basic {b64encode(f'{key}:'.encode()).decode()}" if row.schemes == operations.BASIC else f"Bearer {key}"
         request = Request(
             method=row.method, path=at(row), path_params=ids_of(row),
-            headers={"Authorization": auth, "Content-Type": "application/json", "Idempotency-Key": f"bug {row.path}"},
+            headers={"Authorization": auth, "Content-Type": "application/json", "Idempotency-Key": own},
             body=b"" if row.body is None else json.dumps(example(row)).encode(),
         )  # fmt: skip
         store = self.bench._engine.store  # type: ignore[union-attr]  # noqa: SLF001  it is in process
@@ -108,6 +109,13 @@ class Story:
         if "$ref" in found:
             found = self.document["components"]["responses"][found["$ref"].rpartition("/")[2]]
         return found
+
+
+def by_sqlite(code: int) -> sqlite3.Error:
+    """An error as SQLite raises it."""
+    error = sqlite3.OperationalError("as SQLite words it")
+    error.sqlite_errorcode = code
+    return error
 
 
 def body_of(name: str, **others: object) -> dict[str, Any]:
@@ -412,7 +420,10 @@ def refuse_as_any(story: Story, row: operations.Operation) -> None:
     send(body, **{"Api-Version": "2"})
     send(body, **{"X-Note": LIVE_KEY})
     send(b"{" + b" " * MOST_BYTES)
-    story.break_down(row)
+    story.break_down(row, RuntimeError())
+    story.break_down(row, by_sqlite(sqlite3.SQLITE_IOERR_WRITE))
+    if row.method != "GET":
+        story.break_down(row, by_sqlite(sqlite3.SQLITE_FULL))
     if row.schemes:
         send(body, key="sk_test_nobody")
         send(body, key=str(story.bench.publishable_key))

@@ -250,8 +250,8 @@ def test_the_sandbox_tells_of_a_chain_that_does_not_hold(paid: Path):
 
 
 def test_a_rollback_or_a_statement_that_fails_leaves_nothing(paid: Path):
-    before = everything(paid)
     with closing(opened(paid)) as store:
+        before = everything(paid)
         for fault, raises in (
             (ValueError, lambda _: int("")),
             (KeyboardInterrupt, lambda _: (each for each in ()).throw(KeyboardInterrupt)),

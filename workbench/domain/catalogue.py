@@ -165,6 +165,15 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, str]]]] 
                                           "Wait as long as `Retry-After` says, then send the same request again.")},
     errors.ServiceFailed: {"service_failed": ("The service failed; the outcome may be unknown.",
                                               "Send the same request again, with the same idempotency key.")},
+    errors.ServiceUnavailable: {
+        "storage_failed": ("The sandbox cannot write to its file; nothing was done, and the key is not used up.",
+                           "See the log for the reason, then send the same request again."),
+        "storage_locked": ("Another program has locked the sandbox's file; nothing was done.",
+                           "End what the other program does there, then send the same request again."),
+    },
+    errors.StorageFull: {"storage_full": (
+        "The sandbox's disk is full; nothing was done, and the key is not used up. An `advance` stopped where it was.",
+        "Free some space, then send the same request again.")},
 }
 # fmt: on
 """By status: class → code → what it means, and what to do about it."""

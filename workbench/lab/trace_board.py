@@ -12,13 +12,14 @@ from workbench.lab.board import Board
 from workbench.lab.sections import BoardSection, Download, Message, Values, counted, plural
 from workbench.render import indented
 from workbench.session import Session
-from workbench.trace import KINDS, Exchange, Trace, TraceReader, rows_of
+from workbench.trace import KINDS, Exchange, PagedRows, Trace, rows_of
+from workbench.trace import PAGE as HELD
 from workbench.trace.diagram import LANES, TIME, SequenceDiagram, short, step_of
 from workbench.trace.inspector import message
 
 PAGE: Final = 50
 MOST_PAYMENTS: Final = 200
-"""A list of more is none that anybody looks through."""
+"""A list of more is none that anybody looks through; they are those of the latest rows."""
 _ALL: Final = ""
 _KINDS: Final = ((_ALL, "all"), *((kind, plural(kind)) for kind in KINDS))
 _COLUMNS: Final = views.headings("seq", TIME, "kind", "what", "result", numeric=("seq",))
@@ -99,7 +100,7 @@ class TraceSection(BoardSection):
     def grow(self, trace: Trace) -> None:
         """Show this trace from now on: the one before with what came since, or after a reset another."""
         self._trace = trace
-        self._payments = tuple(dict.fromkeys(row["payment"] for row in reversed(trace) if row["payment"]))
+        self._payments = tuple(dict.fromkeys(row["payment"] for row in reversed(trace[-HELD:]) if row["payment"]))
 
     def _items(self) -> Iterator[views.Item]:
         chosen = self._chosen()
@@ -261,13 +262,13 @@ def trace_board(trace: Trace, session: Session) -> Board:
     section = TraceSection(trace)
     if trace.whole is None:
         return Board("Trace", (section,), lambda _callback: lambda: None, name="trace")
-    reader = TraceReader(lambda seq: rows_of(session.untraced.trace(seq)), trace.whole)
+    rows = trace.whole if isinstance(trace.whole, PagedRows) else PagedRows(session.untraced.trace_page)
 
     def read() -> None:
-        before = reader.rows
-        reader.read()
-        if len(reader.rows) != len(before) or reader.rows[-1:] != before[-1:]:
-            section.grow(trace.among(reader.rows))
+        nonlocal rows
+        before, rows = rows, rows.grown()
+        if rows is not before:
+            section.grow(trace.among(rows))
 
     return Board("Trace", (section,), session.watch, name="trace", read=read)
 

@@ -153,7 +153,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "payments/{payment_id}", looking.payment, wire.PaymentDetails),
     _row("GET", "requests", looking.requests, shapes.Found[shapes.LoggedRequest], query=wire.RequestsQuery),
     _row("GET", "requests/{request_id}", looking.request, wire.TraceRow),
-    _row("GET", "trace", trace.trace, shapes.Rows[wire.TraceRow], query=wire.TraceQuery),
+    _row("GET", "trace", trace.trace, wire.TracePage, query=wire.TraceQuery),
     _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
     SIMULATE,
     _row("POST", "reset", reset, shapes.WasReset),

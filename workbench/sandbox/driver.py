@@ -25,6 +25,7 @@ from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
 from workbench.sandbox.store.table import Condition
+from workbench.sandbox.store.transaction import unwritten
 
 R = TypeVar("R")
 Command = tuple[int, Callable[[Transaction], object]]
@@ -304,7 +305,10 @@ class Driver:
         try:
             with tx.savepoint() if writes else nullcontext():
                 return do()
-        except Exception as error:  # noqa: BLE001  whatever a job raises, the others go on
+        except Exception as error:
+            if unwritten(error):
+                # Nothing can be put off either: the job stays due.
+                raise
             if self._raise_bugs:
                 self._bug = error
                 return None

@@ -39,6 +39,7 @@ from workbench.sandbox.service.checks import holds_live_key
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.files import MERCHANT_ID
+from workbench.sandbox.store.transaction import UNWRITTEN
 from workbench.watching import Watchers
 
 Apps = Mapping[str, WSGIApplication]
@@ -148,8 +149,9 @@ class Engine:
         return str(made["secret"])
 
     def run_due(self) -> None:
-        """Run what is due now."""
-        self._driver.run_due()
+        """Run what is due now; what cannot be written stays due."""
+        with suppress(*UNWRITTEN):
+            self._driver.run_due()
 
     def close(self) -> None:
         """Let go of every file and connection."""

@@ -1,7 +1,7 @@
 """One HTTP exchange from request to response, in one transaction: its form, who, again?, what, run, write down."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -28,6 +28,7 @@ from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by
 from workbench.sandbox.service.attempts import take_fault
 from workbench.sandbox.service.lists import Caller, Cause, Refused
 from workbench.sandbox.store import Store, Transaction
+from workbench.sandbox.store.transaction import UNWRITTEN
 
 _READS: Final = ("GET", "HEAD")
 _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
@@ -106,9 +107,12 @@ class Exchanges:
 
     def _begun(self, request: Request, *, traced: bool) -> AbstractContextManager[Transaction]:
         """What is not in the trace may show how far it goes: what waits to be written there is written before it."""
-        counts = traced and self._store.gaps.rate_limit != "none"
-        reads_only = request.method in _READS and (traced or not self._store.calls_wait) and not counts
-        return self._store.reading() if reads_only else self._store.transaction()
+        if request.method not in _READS or (traced and self._store.gaps.rate_limit != "none"):
+            return self._store.transaction()
+        if not traced:
+            with suppress(*UNWRITTEN):
+                self._store.write_calls()
+        return self._store.reading()
 
     def _answered(
         self, request: Request, operation: Operation | None, run: Callable[[Transaction, _Call], Response]
@@ -129,12 +133,14 @@ class Exchanges:
                 raise
             log_fault(f"{request.method} {request.path} failed", error)
             refused = ServiceFailed("The sandbox failed; see its log.")
-        # All that the operation did is undone; that it was refused is a command of its own.
-        with self._begun(request, traced=traced) as tx:
+        # All that the operation did is undone; that it was refused is a command of its own, or waits for the next.
+        unwritten = isinstance(refused, UNWRITTEN)
+        with self._store.reading() if unwritten else self._begun(request, traced=traced) as tx:
             call = _numbered(tx, operation, traced=traced)
             response = _problem(tx, call, request, operation, refused)
             # A failure of ours is kept for its idempotency key, so that it is the same when it is asked for again.
-            if operation and isinstance(refused, ServiceFailed) and (key := idempotency.key_of(tx, request, operation)):
+            keeps = operation and isinstance(refused, ServiceFailed) and not unwritten
+            if operation and keeps and (key := idempotency.key_of(tx, request, operation)):
                 scope = idempotency.scope_of(request, caller_of(tx, request, operation), key)
                 idempotency.keep(tx, request, scope, response)
             return _finished(tx, call, request, operation, response)
@@ -161,7 +167,7 @@ def _finished(
         own["Sandbox-Provenance"] = provenance(operation, response.status, response.content_type, relied, replayed)
         if operation.no_store and succeeded:
             own["Cache-Control"] = "no-store"
-        if tx.gaps.rate_limit != "none" and _counts(call, request):
+        if tx.gaps.rate_limit != "none" and _counts(call, request) and not tx.reads_only:
             own |= _counted(tx, request, operation, response.status)
     response = response._replace(headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq is not None:

@@ -39,14 +39,10 @@ def payment(tx: Transaction, caller: Caller, *, payment_id: wire.PathPayment) ->
     kept = tx.payments.first(id=payment_id, account=caller.account)
     if kept is None:
         raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
-    charges = tuple(each.id for each in tx.charges.all(payment_intent=kept.id)) or (kept.id,)
-    refunds = tuple(each.id for each in tx.refunds.all(charge=charges))
-    entries = tuple(each.id for each in tx.journal.of_payment(kept.id))
-    events = tx.events.all(object_id=(kept.id, *charges, *refunds, *entries))
-    ids = tuple(each.id for each in events)
+    ids = trace.events_of(tx, kept.id)
     return wire.PaymentDetails(
         payment=_payment(kept),
-        events=[control.PaymentEvent(each.id, each.type, each.created_ms // 1000) for each in events],
+        events=[control.PaymentEvent(each.id, each.type, each.created_ms // 1000) for each in tx.events.all(id=ids)],
         deliveries=deliveries.of_events(tx, ids),
         trace=trace.of_payment(tx, kept.id, ids),
     )

@@ -10,14 +10,17 @@ from workbench.domain.masking import mask, mask_beginning, mask_values
 from workbench.domain.moments import rfc3339
 from workbench.domain.reading import json_from
 from workbench.domain.webhooks import DEAD_LETTER, DROPPED, Attempt
-from workbench.domain.wire import TraceQuery, TraceRow, control
+from workbench.domain.wire import TracePage, TraceQuery, TraceRow, control
 from workbench.domain.wire import trace_rows as rows
 from workbench.errors import InvalidRequest
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import Operation
+from workbench.sandbox.service.checks import check_known
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.records import Call, Screen
+from workbench.sandbox.store.table import Table
 
 MAX_KEPT_TEXT = 20_000
 _MAX_KEPT_ID = 80
@@ -72,13 +75,40 @@ def _kept_text(body: bytes) -> str:
     return mask_beginning(body.decode("utf-8", "replace"), MAX_KEPT_TEXT)
 
 
-def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> control.Rows[TraceRow]:  # noqa: ARG001  one signature
-    """GET /sandbox/trace: calls, screens, entries and webhooks after a `seq`, in order."""
-    after = query.since
-    return control.Rows(
-        _in_order(tx, tx.calls.after(after), tx.screens.after(after), tx.journal.entries(after_seq=after),
-                  tx.attempts.after(after))
-    )  # fmt: skip
+def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:  # noqa: ARG001  one signature
+    """GET /sandbox/trace: calls, screens, entries and webhooks after a `seq`, in order, a page of them.
+
+    Raises InvalidRequest: no such kind.
+    """
+    kinds = tuple(query.kind.split(",")) if query.kind else rows.KINDS
+    check_known(kinds, rows.KINDS, "is no kind of row; they are", param="kind")
+    is_latest, most = query.latest is not None, query.latest or query.limit
+    if query.payment is not None:
+        about = _payment(tx, query.payment)
+        found = of_payment(tx, about, events_of(tx, about))
+        found = [row for row in found if row.kind in kinds and row.seq > query.since]
+        end = max(0, len(found) - query.skip)
+        page = found[max(0, end - most) : end] if is_latest else found[query.skip :][:most]
+        return TracePage(page, len(found) > query.skip + most, len(found) if is_latest else None)
+    there: Mapping[str, Table[Any] | Journal] = {
+        rows.CALL: tx.calls, rows.SCREEN: tx.screens, rows.ENTRY: tx.journal, rows.WEBHOOK: tx.attempts,
+    }  # fmt: skip
+    tables = {kind: there[kind] for kind in rows.KINDS if kind in kinds}
+    # One more than asked for tells whether there are more.
+    places = tx.places([each.name for each in tables.values()], query.since, most + 1, query.skip, latest=is_latest)
+    total = sum(each.count() for each in tables.values()) if is_latest else None
+    shown = places[-most:] if is_latest else places[:most]
+    if not shown:
+        return TracePage([], total=total)
+    read: dict[str, Any] = {kind: each.between(shown[0], shown[-1]) for kind, each in tables.items()}
+    return TracePage(_in_order(tx, *(read.get(kind, ()) for kind in rows.KINDS)), len(places) > most, total)
+
+
+def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
+    """The events that tell of a payment, by the id of its intent, or of a charge or payout by itself."""
+    charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
+    entries = _ids(tx.journal.of_payment(payment))
+    return _ids(tx.events.all(object_id=(payment, *charges, *_ids(tx.refunds.all(charge=charges)), *entries)))
 
 
 def of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
@@ -119,7 +149,7 @@ def _screens(tx: Transaction, screens: Iterable[Screen]) -> Iterator[TraceRow]:
         what = " / ".join(each.words.split("\n"))
         pressed = f"pressed {each.pressed}" if each.pressed else "prompt"
         detail = rows.TracedScreen(mask(each.phone), each.pressed, mask(each.words))
-        yield _row(each.seq, each.at_ms, _payment(tx, each.charge), what, pressed, detail)
+        yield _row(each.seq, each.at_ms, _payment(tx, each.charge), mask(what), pressed, detail)
 
 
 def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
@@ -128,7 +158,8 @@ def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
             rows.TracedPosting(each.side, each.account, each.amount_minor, each.currency) for each in entry.postings
         ]
         detail = rows.TracedEntry(lines)
-        yield _row(entry.seq, entry.recorded_ms, entry.payment, entry.description, entry.kind, detail)
+        # A merchant's own texts stand on screens and in entries: a description may hold a key.
+        yield _row(entry.seq, entry.recorded_ms, entry.payment, mask(entry.description), entry.kind, detail)
 
 
 def _webhooks(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow]:
@@ -158,5 +189,4 @@ def _payment(tx: Transaction, object_id: str) -> str:
 
 
 def _row(seq: int, at_ms: int, payment: str | None, what: str, result: str, detail: control.OfSandbox) -> TraceRow:
-    # A merchant's own texts stand on screens and in entries: a description may hold a key.
-    return TraceRow(seq, rfc3339(at_ms), _KINDS[type(detail)], payment, mask(what), result, detail)
+    return TraceRow(seq, rfc3339(at_ms), _KINDS[type(detail)], payment, what, result, detail)

@@ -1,24 +1,30 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, overload
 
 from msgspec.structs import asdict
 
 from workbench import har
 from workbench.domain import wire
 from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
+from workbench.errors import NotFound
 from workbench.render import Table, Widget, bundle, table, with_widget
 from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, short, utc_of
 from workbench.trace.inspector import Exchange, TraceContext
 
-__all__ = ["KINDS", "Exchange", "SequenceDiagram", "Trace", "TraceContext", "TraceReader", "rows_of"]
+__all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of"]
 
 Rows: TypeAlias = list[dict[str, Any]]
-Choice: TypeAlias = Callable[[Rows], Rows]
+Choice: TypeAlias = tuple[str, ...]
+"""A filter of `wire.TraceQuery`, and what it asks for."""
+PAGE: Final = 500
+"""So many rows are read at a time."""
 
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
@@ -28,26 +34,91 @@ def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
     return [asdict(each) for each in reported]
 
 
-class TraceReader:
-    """The rows of a trace, kept up to date: each `read` asks for what is new.
+class PagedRows(Sequence["dict[str, Any]"]):
+    """The rows of a sandbox's trace up to now: the latest are held, the others are read page by page when looked at.
 
-    `after` returns the rows after a `seq`.
+    `ask` asks for a page by the fields of `wire.TraceQuery`; `filters` are those of `kind` and `payment`.
     """
 
-    def __init__(self, after: Callable[[int], Rows], rows: Rows | None = None) -> None:
-        self._after = after
-        self.rows = list(rows or ())
+    def __init__(self, ask: Callable[..., wire.TracePage], filters: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._ask, self.filters = ask, filters
+        page = ask(latest=str(PAGE), **filters)
+        self.latest = rows_of(page.data)
+        self._total = page.total or 0
+        self._number, self._page = -1, Rows()
+        """The page that was read last, and its number."""
 
-    def read(self) -> None:
-        """Ask for the last row again and for what came after it: a missing last row shows a reset.
+    def filtered(self, name: str, value: str) -> "PagedRows":
+        """Those of them with another filter."""
+        return PagedRows(self._ask, {**self.filters, name: value})
 
-        No row is inserted before it later: rows are numbered in the transaction that writes them.
+    def grown(self) -> "PagedRows":
+        """These rows with what came since, others after a reset; themselves where nothing came.
+
+        The last row is asked for again: where it is missing, there was a reset. No row is inserted before it later:
+        rows are numbered in the transaction that writes them.
         """
-        known = self.rows[-1]["seq"] if self.rows else None
-        fresh = self._after(0 if known is None else known - 1)
-        if known is not None and (not fresh or fresh[0]["seq"] != known):
-            known, fresh = None, self._after(0)
-        self.rows = fresh if known is None else self.rows[:-1] + fresh
+        known = self.latest[-1]["seq"] if self.latest else 0
+        page = self._ask(since=str(max(0, known - 1)), **self.filters)
+        fresh = rows_of(page.data)
+        if fresh == self.latest[-1:]:
+            return self
+        if page.has_more or not self.latest or not fresh or fresh[0]["seq"] != known:
+            return PagedRows(self._ask, self.filters)
+        made = copy(self)
+        made.latest = [*self.latest[:-1], *fresh][-2 * PAGE :]
+        made._total += len(fresh) - 1  # noqa: SLF001  a copy of this
+        return made
+
+    def __len__(self) -> int:
+        return self._total
+
+    @overload
+    def __getitem__(self, place: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Rows: ...
+    def __getitem__(self, place: int | slice) -> dict[str, Any] | Rows:
+        """A row, or several. Raises NotFound: they were read before a reset, which has deleted them."""
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(self._total))]
+        place = range(self._total)[place]
+        older = self._total - len(self.latest)
+        if place >= older:
+            return self.latest[place - older]
+        number, at = divmod(place, PAGE)
+        if number != self._number:
+            follows = number == self._number + 1 and self._page
+            start = {"since": str(self._page[-1]["seq"])} if follows else {"skip": str(number * PAGE)}
+            found = rows_of(self._ask(limit=str(PAGE), **self.filters, **start).data)
+            if not found or found[0]["seq"] >= self.latest[0]["seq"]:
+                raise NotFound("These rows are gone: the sandbox was reset since. Ask for the trace again.")
+            self._number, self._page = number, found
+        return self._page[at]
+
+
+AnyRows: TypeAlias = Rows | PagedRows
+
+
+class Exchanges(Sequence[Exchange]):
+    """The calls of a trace, each as raw request and response."""
+
+    def __init__(self, rows: AnyRows, context: TraceContext) -> None:
+        self._rows, self._context = rows, context
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Exchange: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Exchange]: ...
+    def __getitem__(self, place: int | slice) -> Exchange | list[Exchange]:
+        if isinstance(place, slice):
+            return [Exchange(each, self._context) for each in self._rows[place]]
+        return Exchange(self._rows[place], self._context)
+
+    def __repr__(self) -> str:
+        return repr([*self])
 
 
 class Trace(Sequence["dict[str, Any]"]):
@@ -57,35 +128,34 @@ class Trace(Sequence["dict[str, Any]"]):
     """
 
     def __init__(
-        self, rows: Rows, context: TraceContext | None = None, widget: "Callable[[Trace], Widget] | None" = None
+        self, rows: AnyRows, context: TraceContext | None = None, widget: "Callable[[Trace], Widget] | None" = None
     ) -> None:
         self._rows = rows
         self._context = context or TraceContext()
         self._make_widget = widget
         self._choices: tuple[Choice, ...] = ()
-        self.whole: Rows | None = rows
+        self.whole: AnyRows | None = rows
         """All rows among which these were chosen; None for a slice, whose rows stay the same."""
 
     def for_(self, payment: str) -> "Trace":
         """The rows of one payment, by the id of its intent, its charge or a refund of it; or those of one payout."""
-        return self._choose(partial(_rows_for, payment))
+        return self._choose("payment", payment)
 
     def only(self, *kinds: str) -> "Trace":
         """The rows of some kinds. Raises ValueError: no such kind."""
         if unknown := set(kinds) - set(KINDS):
             message = f"kinds are {', '.join(KINDS)}, not {', '.join(sorted(unknown))}"
             raise ValueError(message)
-        return self._choose(lambda rows: [row for row in rows if row["kind"] in kinds])
+        return self._choose("kind", ",".join(kinds))
 
-    def among(self, rows: Rows) -> "Trace":
+    def among(self, rows: AnyRows) -> "Trace":
         """The same choice among other rows."""
-        found = reduce(lambda left, choose: choose(left), self._choices, rows)
-        return self._with(found, rows, self._choices)
+        return self._with(reduce(_chosen, self._choices, rows), rows, self._choices)
 
     @property
-    def exchanges(self) -> list[Exchange]:
+    def exchanges(self) -> Exchanges:
         """The calls, each as raw request and response; the last is `exchanges[-1]`."""
-        return [Exchange(row, self._context) for row in self._rows if row["kind"] == "call"]
+        return Exchanges(_chosen(self._rows, ("kind", CALL)), self._context)
 
     @property
     def sequence(self) -> SequenceDiagram:
@@ -112,23 +182,28 @@ class Trace(Sequence["dict[str, Any]"]):
             return self._rows[place]
         return self._with(self._rows[place], None, ())
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._rows)
+
     def __len__(self) -> int:
         return len(self._rows)
 
     def __repr__(self) -> str:
         return str(self._table())
 
-    def _choose(self, choice: Choice) -> "Trace":
-        return self._with(choice(self._rows), self.whole, (*self._choices, choice))
+    def _choose(self, *choice: str) -> "Trace":
+        return self._with(_chosen(self._rows, choice), self.whole, (*self._choices, choice))
 
-    def _with(self, rows: Rows, whole: Rows | None, choices: tuple[Choice, ...]) -> "Trace":
+    def _with(self, rows: AnyRows, whole: AnyRows | None, choices: tuple[Choice, ...]) -> "Trace":
         made = Trace(rows, self._context, self._make_widget)
         made.whole, made._choices = whole, choices
         return made
 
     def _table(self) -> Table:
-        hovers = tuple(("", utc_of(row["at"])) for row in self._rows)
-        return replace(table(f"Trace, in order, {MASK_NOTE}", _COLUMNS, map(_cells, self._rows)), hovers=hovers)
+        rows = self._rows[-PAGE:]
+        note = f"the last {PAGE} of {len(self):,} rows, " if len(rows) < len(self) else ""
+        hovers = tuple(("", utc_of(row["at"])) for row in rows)
+        return replace(table(f"Trace, in order, {note}{MASK_NOTE}", _COLUMNS, map(_cells, rows)), hovers=hovers)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
         made = self._table()
@@ -140,7 +215,15 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (str(row["seq"]), clock_of(row["at"]), row["kind"], short(row["what"]), row["result"])
 
 
-def _rows_for(payment: str, rows: Rows) -> Rows:
+def _chosen(rows: AnyRows, choice: Choice) -> AnyRows:
+    """Some of the rows: chosen by the sandbox where it has more than are held, and has not chosen so before."""
+    name, value = choice
+    if isinstance(rows, PagedRows) and value and len(rows) > len(rows.latest) and name not in rows.filters:
+        return rows.filtered(name, value)
+    return _rows_for(value, rows) if name == "payment" else [row for row in rows if row["kind"] in value.split(",")]
+
+
+def _rows_for(payment: str, rows: AnyRows) -> Rows:
     related = {row["payment"] for row in rows if row["payment"] and _is_about(row, payment)}
     return [row for row in rows if row["payment"] in {payment, *related}]
 

@@ -231,7 +231,7 @@ _COLUMNS = (TIME, "from", "to", "what", "response")
 class SequenceDiagram:
     """The steps of the last rows of a trace, `most` of them."""
 
-    def __init__(self, rows: list[dict[str, Any]], most: int = MOST_ROWS) -> None:
+    def __init__(self, rows: Sequence[dict[str, Any]], most: int = MOST_ROWS) -> None:
         self.steps: list[Step] = [step_of(row) for row in rows[-most:]]
         left_out = len(rows) - len(self.steps)
         self.note = f"the last {len(self.steps)} of {len(rows):,} steps" if left_out else ""

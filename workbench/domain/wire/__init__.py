@@ -53,6 +53,8 @@ from workbench.domain.wire.control import PaymentEvent as PaymentEvent
 from workbench.domain.wire.control import Rows as Rows
 from workbench.domain.wire.control import Scripted as Scripted
 from workbench.domain.wire.control import WasReset as WasReset
+from workbench.domain.wire.trace_rows import KINDS
+from workbench.domain.wire.trace_rows import TracePage as TracePage
 from workbench.domain.wire.trace_rows import TraceRow as TraceRow
 
 T = TypeVar("T")
@@ -891,6 +893,16 @@ class MovementsQuery(EntriesQuery):
 
 
 class TraceQuery(View):
-    """What came after a `seq`."""
+    """A page of what came after a `seq`, oldest first: the first rows, or the latest."""
 
     since: Annotated[Seq, parameter("What came after this `seq`.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="How many rows at most.")] = 1_000
+    latest: (
+        Annotated[int, Meta(ge=1, le=1_000, description="How many of the latest rows, in place of the first.")] | None
+    ) = None
+    skip: Annotated[Seq, parameter("How many rows to pass over: before the first, or after the latest.")] = 0
+    kind: Annotated[str, _several("Those of these kinds", enum=[*KINDS])] | None = None
+    payment: (
+        Annotated[str, parameter("Those of one payment, by the id of its intent, charge or refund; or of one payout.")]
+        | None
+    ) = None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec import field
 
-from workbench.domain.wire.base import DateTime, meaning
+from workbench.domain.wire.base import DateTime, NeverNegative, meaning
 from workbench.domain.wire.control import OfSandbox
 
 CALL: Final = "call"
@@ -86,6 +86,15 @@ class TraceRow(OfSandbox):
     result: str
     detail: Annotated[Any, meaning(type="object")]
     """A `TracedCall`, `TracedScreen`, `TracedEntry` or `TracedWebhook`, by the kind."""
+
+
+class TracePage(OfSandbox):
+    """Rows of the trace in order; `has_more` tells whether there are rows beyond them, in the direction of the page."""
+
+    data: list[TraceRow]
+    has_more: bool = False
+    total: Annotated[NeverNegative | None, meaning("How many rows there are in all; counted for the latest.")] = None
+    object: str = "list"
 
 
 D = TypeVar("D")

@@ -108,8 +108,8 @@ class Gathered:
 
     def calls_since(self, seq: int) -> Rows:
         """The calls that pay, after this place."""
-        rows = rows_of(self._control.trace(seq))
-        return [row for row in rows if row["kind"] == "call" and row["what"].startswith("POST /v1/")]
+        rows = rows_of(self._control.trace(seq, kind="call"))
+        return [row for row in rows if row["what"].startswith("POST /v1/")]
 
     def choose(self, name: str) -> None:
         """Look at a payment; where it is the latest, or none, at whichever will be the latest later."""

@@ -104,6 +104,8 @@ _MEMBERS: Final[Mapping[int, tuple[str, str, Example]]] = {
           {"param": "Idempotency-Key"}),
     429: ("rate_limited", "The account has made 100 calls in 60 s, and may make no more.", {"retry_after_s": 42}),
     500: ("service_failed", "The service failed before it did anything, as the scenario asks.", {}),
+    503: ("storage_locked", "The sandbox's store cannot be written: database is locked.", {}),
+    507: ("storage_full", "The sandbox's store cannot be written: database or disk is full.", {}),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from workbench.domain import wire
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.wire import Source
-from workbench.errors import RateLimited
+from workbench.errors import RateLimited, ServiceUnavailable, StorageFull
 from workbench.sandbox import views
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.openapi import examples, schemas
@@ -33,6 +33,8 @@ _BASIC_WORDS: Final[Mapping[int, str]] = {
     422: "The idempotency key came with another body before.",
     429: "The account has made as many calls as it may for now; `Retry-After` tells when it may again.",
     500: "The service failed; what it had done is undone, unless a scenario says otherwise.",
+    503: "The sandbox's file cannot be written now; nothing was done, and no idempotency key is used up.",
+    507: "The disk is full; nothing was done, and no idempotency key is used up.",
 }
 
 
@@ -47,7 +49,7 @@ def responses(operation: Operation, response: str, gaps: Gaps) -> Schema:
 
 def refusals(operation: Operation, gaps: Gaps) -> list[int]:
     """The statuses of every refusal that an operation can come to."""
-    found = {400, 401, 500, *operation.refuses}
+    found = {400, 401, 500, ServiceUnavailable.status, *operation.refuses}
     # A cursor may name no row.
     is_paged = operation.query is not None and issubclass(operation.query, wire.ListQuery)
     for status, comes in (
@@ -58,6 +60,7 @@ def refusals(operation: Operation, gaps: Gaps) -> list[int]:
         (415, operation.body is not None and not operation.plain_400),
         (gaps.reused_key_status, operation.takes_keys),
         (RateLimited.status, _is_limited(operation, gaps)),
+        (StorageFull.status, operation.method != "GET" or _is_limited(operation, gaps)),
     ):
         found |= {status} if comes else set()
     # A customer who is waited for declines after the response.

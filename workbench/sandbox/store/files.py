@@ -15,7 +15,7 @@ from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.transaction import Credentials, Transaction, create, credentials, key_value
+from workbench.sandbox.store.transaction import UNWRITTEN, Credentials, Transaction, create, credentials, key_value
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
@@ -124,7 +124,9 @@ class Store:
     def close(self) -> None:
         """Close the file, which then holds everything by itself once nobody has it open."""
         if self.path is not None:
-            self.write_calls()
+            # Calls that only read, and how far a running clock went.
+            with suppress(*UNWRITTEN), self.transaction():
+                pass
         with self._transaction.turn:
             if self.path is not None:
                 self._fold()
@@ -136,10 +138,8 @@ class Store:
         What it traces is written with this process's next command, or by `write_calls`.
         """
         if self._transaction.calls_wait >= _MOST_CALLS_WAIT:
-            self.write_calls()
-        if not self._transaction.can_number_reads:
-            with self.transaction() as tx:
-                tx.new_read_id("req")
+            with suppress(*UNWRITTEN):
+                self.write_calls()
         return self._transaction.begun(reads_only=True)
 
     @property
@@ -235,8 +235,11 @@ class Store:
         for kind in KEY_PREFIXES if is_new else ():
             tx.new_key(MERCHANT_ID, kind)
         tx.set_clock_mode(settings.clock)
+        if self.path is not None:
+            tx.opening = tx.count_up("opening")
         tx.write_counters()
         connection.execute("COMMIT")
+        tx.end()
         if self.path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
 

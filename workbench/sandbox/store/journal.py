@@ -39,6 +39,8 @@ def _moves(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str, int, int
 class Journal:
     """The ledger within one transaction."""
 
+    name = "entry"
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._head: tuple[int, str] | None = None
@@ -78,11 +80,14 @@ class Journal:
             self._head = row or (0, ledger.GENESIS)
         return self._head
 
-    def entries(self, *, after_seq: int | None = None) -> Iterator[JournalEntry]:
+    def entries(self) -> Iterator[JournalEntry]:
         """Entries with their postings, in order, read as they are asked for."""
         # NOT INDEXED: from the rows themselves, not from the copy of a column that an index keeps.
-        where = "NOT INDEXED" if after_seq is None else "WHERE seq > ?"
-        return self._read(f"{where} ORDER BY number", () if after_seq is None else (after_seq,))
+        return self._read("NOT INDEXED ORDER BY number", ())
+
+    def between(self, first: int, last: int) -> Iterator[JournalEntry]:
+        """Entries from one `seq` to another, both included, in order."""
+        return self._read("WHERE seq BETWEEN ? AND ? ORDER BY number", (first, last))
 
     def page(self, after: int, accounts: Sequence[str] | None = None) -> Iterator[JournalEntry]:
         """Entries of a higher number than `after`, in order, read as they are asked for.
@@ -94,6 +99,10 @@ class Journal:
         places = ", ".join("?" * len(accounts))
         posts = f"EXISTS (SELECT 1 FROM posting WHERE posting.entry = entry.id AND account IN ({places}))"
         return self._read(f"WHERE number > ? AND {posts} ORDER BY number", (after, *accounts))
+
+    def count(self) -> int:
+        """How many entries there are."""
+        return self.head()[0]
 
     def get(self, entry_id: str) -> JournalEntry | None:
         """The entry of this id, with its postings."""

@@ -69,7 +69,7 @@ class Table(Generic[R]):
         shown = _fields(record)
         names = tuple(each.name for each in shown)
         self._connection = connection
-        self._name = name
+        self.name = name
         self._record = record
         self._key = key
         self._names = names
@@ -115,7 +115,7 @@ class Table(Generic[R]):
     def remove(self, record: R) -> None:
         """Delete the row of this record."""
         self.forget()
-        self._connection.execute(f"DELETE FROM {self._name} WHERE {self._key} = ?", (getattr(record, self._key),))
+        self._connection.execute(f"DELETE FROM {self.name} WHERE {self._key} = ?", (getattr(record, self._key),))
 
     def get(self, key: str | int) -> R | None:
         """The record of this key."""
@@ -135,9 +135,9 @@ class Table(Generic[R]):
         """Every record whose columns equal these, in order."""
         return self._select(order, "", equals)
 
-    def after(self, seq: int) -> list[R]:
-        """Every record that came later, in order."""
-        return self._from_file(f"{self._from} WHERE seq > ? ORDER BY seq", (seq,))
+    def between(self, first: int, last: int) -> list[R]:
+        """Every record from one place to another, both included, in order."""
+        return self._from_file(f"{self._from} WHERE seq BETWEEN ? AND ? ORDER BY seq", (first, last))
 
     def page(
         self,
@@ -175,7 +175,7 @@ class Table(Generic[R]):
         """How many rows there are whose columns equal these, and of which the conditions `also` hold."""
         where, values = _where(equals, also)
         # Counted within, and with a limit, so that SQLite flattens a view: a count of the view itself would build it.
-        within = f"SELECT seq FROM {self._name} WHERE {where} LIMIT -1"
+        within = f"SELECT seq FROM {self.name} WHERE {where} LIMIT -1"
         return int(self._connection.execute(f"SELECT count(*) FROM ({within})", values).fetchone()[0])
 
     def _remember(self, record: R) -> None:
@@ -193,7 +193,7 @@ class Table(Generic[R]):
         """The statement that sets the columns at these places."""
         if places not in self._updates:
             set_to = ", ".join(f"{self._names[place]} = ?" for place in places)
-            self._updates[places] = f"UPDATE {self._name} SET {set_to} WHERE {self._key} = ?"
+            self._updates[places] = f"UPDATE {self.name} SET {set_to} WHERE {self._key} = ?"
         return self._updates[places]
 
     def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:

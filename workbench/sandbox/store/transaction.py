@@ -1,10 +1,11 @@
 """One command's view of the store: its tables, made from `schema.sql`, the moment, new ids, what is due or searched."""
 
 import hashlib
+import logging
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import files
@@ -16,10 +17,12 @@ from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
+from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
 from workbench.sandbox.store import records
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.table import Condition, Table
 
+_LOG = logging.getLogger(__name__)
 _ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
 _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
@@ -35,6 +38,16 @@ _SAME_PAYMENT: Final = """OR object_id IN (
         SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     )
 )"""
+UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
+"""What a command raises whose work cannot be written: nothing of it is done."""
+_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_FAILED: Final = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+_MOST_READS_WAIT: Final = 1_000
+"""The trace keeps the newest of the calls that only read while nothing can be written."""
+_LATEST: Final = "latest_ms"
+"""The counter that keeps the latest moment of a running clock."""
+_WORTH_TELLING_MS: Final = 1_000
+"""Corrections of a machine's clock by less than this are every day's."""
 _READS_OF_AN_OPENING: Final = 1 << 40
 """So many numbers there are for what only reads, from one opening of a kept file to the next."""
 _FORGOTTEN: Final = (
@@ -76,6 +89,19 @@ def credentials(draws: Draws, account: str) -> Credentials:
 def digest_of(secret: str) -> str:
     """What is stored of a key or token: its SHA-256. The same one comes with every call."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def unwritten(error: BaseException) -> ServiceFailed | None:
+    """The refusal for an error of SQLite's that is the disk's or another program's; None for a bug."""
+    if not isinstance(error, sqlite3.OperationalError):
+        return None
+    # The lowest byte is the kind of an extended code.
+    code, message = error.sqlite_errorcode & 0xFF, f"The sandbox's store cannot be written: {error}."
+    if code == sqlite3.SQLITE_FULL:
+        return StorageFull(message)
+    if code in _LOCKED:
+        return ServiceUnavailable(message, code="storage_locked")
+    return ServiceUnavailable(message) if code in _FAILED else None
 
 
 def since(at_ms: int) -> Condition:
@@ -140,15 +166,22 @@ class Transaction:
         self._wall_ms = wall_ms
         self._version: int | None = None
         self._clock: tuple[str, int, int] | None = None
+        self._latest_ms = 0
+        """The latest moment of a running clock that was seen here; the file has that of the latest command."""
+        self._lost_ms = 0
+        """How far the wall clock was set back, until a command adds it to the offset."""
         self._counters: dict[str, int] = {}
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
-        self._opening = 0
-        self._read: tuple[str, int, int] | None = None
+        self.opening = 0
+        """The number of this opening of a kept file, by which calls that only read are numbered apart."""
+        self._read: tuple[str, int] | None = None
         self._latest_read: dict[str, int] = {}
         """The latest number of a kind that was given to what only reads: it may not have been written yet."""
         self._later: list[records.Call] = []
+        self._failed_at: int | None = None
+        """The count of changes when a command could last not be written; None once one was."""
         self.draws = draws
         self.gaps = gaps
         self.accounts = Table(connection, "account", records.Account, few=True)
@@ -177,19 +210,27 @@ class Transaction:
 
     @contextmanager
     def begun(self, *, reads_only: bool) -> Iterator[Self]:
-        """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file."""
+        """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
+
+        Raises StorageFull or ServiceUnavailable: the command cannot be written.
+        """
         with self.turn:
-            self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
                 self.begin(reads_only=reads_only)
                 yield self
                 self.write_counters()
                 self._connection.execute("COMMIT")
-                self._end()
-            except BaseException:
+                self.end()
+            except BaseException as error:
                 self.drop_memory()
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+                if refused := unwritten(error):
+                    if self._failed_at is None:
+                        _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
+                    self._failed_at = self._connection.total_changes
+                    raise refused from error
                 raise
 
     def begin(self, *, reads_only: bool = False) -> None:
@@ -198,6 +239,8 @@ class Transaction:
         self.reads_only = reads_only
         self._read = None
         if not reads_only:
+            if self._lost_ms:
+                self._move_offset(self._lost_ms, self.now_ms)
             for call in self._later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
@@ -220,15 +263,28 @@ class Transaction:
             if version != self._version:
                 self.drop_memory()
                 self._version = version
+                self._lost_ms = 0
         mode, manual_ms, offset_ms = self._clock_row()
-        return manual_ms if mode == "manual" else self._wall_ms() + offset_ms
+        if mode == "manual":
+            return manual_ms
+        now_ms = self._wall_ms() + offset_ms + self._lost_ms
+        # A wall clock that was set back, also while nobody had the file open: time goes on from the latest moment.
+        self._latest_ms = max(now_ms, self._latest_ms, self.last(_LATEST))
+        self._lost_ms += self._latest_ms - now_ms
+        return self._latest_ms
 
-    def _end(self) -> None:
-        """What was done is done: a command's work is in the file, or a read has been answered."""
+    def end(self) -> None:
+        """Runs after the commit of a command, or after a read."""
         if not self.reads_only:
             self._later.clear()
+            if self._failed_at != self._connection.total_changes:
+                self._failed_at = None
+            if self._lost_ms >= _WORTH_TELLING_MS:
+                said = "This machine's clock was set back by %s s. The sandbox's goes on from where it was."
+                _LOG.warning(said, self._lost_ms // 1000)
+            self._lost_ms = 0
         if self._read:
-            kind, number, self._opening = self._read
+            kind, number = self._read
             self._latest_read[kind] = number
             if not self._shared:
                 self._counters[kind] = number
@@ -245,25 +301,21 @@ class Transaction:
         """
         if not self._shared and not self.reads_only:
             return self.new_id(kind)
-        opening = self._shared and (self._opening or self.count_up("opening"))
         number = 1 + (self._latest_read.get(kind, 0) if self._shared else self.last(kind))
-        self._read = kind, number, opening
-        return self.draws.identifier(kind, opening * _READS_OF_AN_OPENING + number)
-
-    @property
-    def can_number_reads(self) -> bool:
-        """Whether a read can be numbered; the first one of a file that others may have open needs a command before."""
-        return not self._shared or self._opening > 0
+        self._read = kind, number
+        return self.draws.identifier(kind, self.opening * _READS_OF_AN_OPENING + number)
 
     def trace(self, call: records.Call) -> None:
         """Write a call down; one that only reads gets its place in the order with the next command."""
         if self.reads_only:
-            self._later.append(call)
+            self._later = [*self._later[1 - _MOST_READS_WAIT :], call]
         else:
             self.calls.add(call)
 
     def write_counters(self) -> None:
-        """Write what is written once a command, before its commit: the counters."""
+        """Write what is written once a command, before its commit: the counters, and a running clock's moment."""
+        if self.clock_mode() == "running":
+            self.note(_LATEST, self.now_ms)
         self._connection.executemany(
             "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
             [(kind, self._counters[kind]) for kind in sorted(self._counted)],
@@ -278,12 +330,15 @@ class Transaction:
         try:
             yield
         except BaseException:
-            self._connection.execute("ROLLBACK TO step")
+            # An error of the disk's may have ended the whole transaction.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO step")
             self.drop_memory()
             self.now_ms, self._clock, self._counters, self._counted = before
             raise
         finally:
-            self._connection.execute("RELEASE step")
+            if self._connection.in_transaction:
+                self._connection.execute("RELEASE step")
 
     def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""
@@ -397,12 +452,13 @@ class Transaction:
 
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
-        self._connection.execute(
-            "UPDATE clock SET offset_ms = offset_ms + ?, manual_ms = ?", (now_ms - self.now_ms, now_ms)
-        )
-        mode, _, offset_ms = self._clock_row()
-        self._clock = mode, now_ms, offset_ms + now_ms - self.now_ms
+        self._move_offset(now_ms - self.now_ms, now_ms)
         self.now_ms = now_ms
+
+    def _move_offset(self, by_ms: int, manual_ms: int) -> None:
+        mode, _, offset_ms = self._clock_row()
+        self._clock = mode, manual_ms, offset_ms + by_ms
+        self._connection.execute("UPDATE clock SET offset_ms = ?, manual_ms = ?", (offset_ms + by_ms, manual_ms))
 
     def forget(self) -> None:
         """Empty the sandbox but for its accounts, keys, endpoints and clock; no identifier is used again."""
@@ -431,6 +487,13 @@ class Transaction:
         self._counters[kind] = self.last(kind) + 1
         self._counted.add(kind)
         return self._counters[kind]
+
+    def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
+        """The `seq` of rows of several tables after one, in order: the first of them, or the latest, but for `skip`."""
+        rows = " UNION ALL ".join(f"SELECT seq FROM {each} WHERE seq > :since" for each in tables)
+        sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
+        found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
+        return sorted(seq for (seq,) in found)
 
     def note(self, kind: str, value: int) -> None:
         """Keep a whole number under a name, for `last`; nobody else counts by it. A reset leaves it."""

@@ -1,0 +1,189 @@
+"""A trace of tens of thousands of rows: read page by page, wherever it is looked at, and by every way of looking."""
+
+import json
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.conftest import Serving
+from workbench import Workbench
+from workbench.errors import CheckLiveRefused, NotFound
+from workbench.going_live import read_trace
+from workbench.lab.trace_board import trace_board
+from workbench.sandbox.store import Settings, Store
+from workbench.trace import PAGE, Trace
+
+MANY = 50_000
+NUMBER = "+260960000001"
+
+
+def pay(bench: Workbench) -> str:
+    intent = bench.client.payment_intents.create(amount=5)
+    bench.client.payment_intents.confirm(intent.id, phone=NUMBER, provider="mtn")
+    bench.clock.advance(minutes=1)
+    return intent.id
+
+
+def lengthen(path: Path, most: int) -> None:
+    """Write the calls of a store once more until there are so many, as other calls."""
+    with closing(Store(Settings(path=path), new_seed=str)) as store, store.transaction() as tx:
+        calls = [each for each in tx.calls.all() if each.payment is None]
+        for number in range(most):
+            call = msgspec.structs.replace(calls[number % len(calls)], id=f"req_{number}", seq=tx.next_seq())
+            tx.calls.add(call)
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A store with a payment, a long time in which nobody paid, and another payment: their ids."""
+    path = tmp_path_factory.mktemp("long") / "s.db"
+    with Workbench(seed=7, store=path) as bench:
+        bench.client.balance.retrieve()
+        first = pay(bench)
+    lengthen(path, MANY)
+    with Workbench(store=path) as bench:
+        return path, first, pay(bench)
+
+
+@pytest.fixture
+def bench(long: tuple[Path, str, str]) -> Iterator[Workbench]:
+    with Workbench(store=long[0]) as opened:
+        yield opened
+
+
+@pytest.fixture
+def asked(bench: Workbench) -> list[str]:
+    """What is asked of `/sandbox/trace` from now on."""
+    asked: list[str] = []
+    bench.http.event_hooks["request"].append(
+        lambda request: asked.append(str(request.url)) if request.url.path == "/sandbox/trace" else None
+    )
+    return asked
+
+
+MEASURED = """
+import sys, time, tracemalloc
+from workbench import Workbench
+with Workbench(store=sys.argv[1]) as bench:
+    len(bench.trace)
+    began_s = time.process_time()
+    count = sum(1 for row in bench.trace)
+    took_s = time.process_time() - began_s
+    tracemalloc.start()
+    same = sum(1 for row in bench.trace)
+    print(count, same, took_s, tracemalloc.get_traced_memory()[1])
+"""
+
+
+def test_it_is_iterated_within_two_seconds_and_50_mb(long: tuple[Path, str, str]):
+    """In a process of its own, by its CPU time, as other tests run beside it."""
+    run = [sys.executable, "-c", MEASURED, str(long[0])]
+    count, same, took_s, peak = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()  # noqa: S603  our own
+    assert int(count) == int(same) > MANY
+    assert float(took_s) < 2
+    assert int(peak) < 50 * 2**20
+
+
+def test_a_response_is_a_page_whatever_is_asked_for(bench: Workbench):
+    key = {"Authorization": f"Bearer {bench.secret_key}"}
+    get = bench.http.get
+    page = get("/sandbox/trace", headers=key).json()
+    assert (len(page["data"]), page["has_more"]) == (1_000, True)
+    assert get("/sandbox/trace?limit=1001", headers=key).status_code == 400
+    seqs, since = [], 0
+    while True:
+        page = get(f"/sandbox/trace?since={since}&limit=1000&kind=entry,webhook,screen", headers=key).json()
+        seqs += [row["seq"] for row in page["data"]]
+        if not page["has_more"]:
+            break
+        since = seqs[-1]
+    assert seqs == [row["seq"] for row in bench.trace if row["kind"] != "call"]
+    last = get("/sandbox/trace?latest=3", headers=key).json()
+    before = get("/sandbox/trace?latest=3&skip=3", headers=key).json()
+    everything = [row["seq"] for row in bench.trace]
+    assert [row["seq"] for row in (*before["data"], *last["data"])] == everything[-6:]
+    assert (last["has_more"], last["total"]) == (True, len(everything))
+    refused = get("/sandbox/trace?kind=sms", headers=key)
+    assert (refused.status_code, refused.json()["param"]) == (400, "kind")
+
+
+def test_what_needs_the_newest_asks_for_only_that(bench: Workbench, asked: list[str]):
+    trace = bench.trace
+    assert asked == [f"{bench.base_url}/sandbox/trace?latest={PAGE}"]
+    assert (trace[-1], len(trace[-10:]), len(trace)) == ([*trace][-1], 10, len([*trace]))
+    del asked[:]
+    assert len(bench.trace.sequence.steps) == 60
+    assert f"the last {PAGE} of {len(trace):,} rows" in repr(bench.trace)
+    assert bench.trace.exchanges[-1].status == 200
+    assert len(asked) == 4
+    del asked[:]
+    assert trace_board(trace, bench).sections
+    assert asked == []
+
+
+def test_any_place_and_any_choice_is_that_of_the_whole(bench: Workbench, long: tuple[Path, str, str]):
+    _, first, second = long
+    charge = bench.client.payment_intents.retrieve(first).latest_charge
+    trace, rows = bench.trace, [*bench.trace]
+    for place in (0, 1, PAGE - 1, PAGE, 3 * PAGE + 7, len(rows) // 2, len(rows) - PAGE - 1, len(rows) - PAGE, -1):
+        assert trace[place] == rows[place]
+    assert [*trace[: PAGE + 3]] == rows[: PAGE + 3]
+    assert [*trace[-2 * PAGE :: 7]] == rows[-2 * PAGE :: 7]
+    with pytest.raises(IndexError):
+        trace[len(rows)]
+    whole = Trace(rows)
+    for chosen in (first, second, charge, "pi_none"):
+        assert [*trace.for_(chosen)] == [*whole.for_(chosen)]
+        assert [*trace.for_(chosen).only("webhook", "entry")] == [*whole.for_(chosen).only("webhook", "entry")]
+    assert [*trace.only("webhook").only("entry")] == [*trace.only()] == []
+    assert len(trace.only("call")) == len(trace.exchanges) == len(whole.exchanges) > MANY
+    assert trace.exchanges[5].request == whole.exchanges[5].request
+
+
+def test_what_a_run_relied_on_and_what_is_saved_are_of_all_rows(bench: Workbench, tmp_path: Path):
+    assert any("merchant_fee" in each["name"] for each in bench.gaps.used)
+    bench.trace.for_("pi_none").save(tmp_path / "none.har")
+    with pytest.raises(CheckLiveRefused, match="no rows"):
+        read_trace(tmp_path / "none.har")
+    page = bench.http.get("/sandbox/trace?limit=5", headers={"Authorization": f"Bearer {bench.secret_key}"})
+    (tmp_path / "page.json").write_text(page.text)
+    with pytest.raises(CheckLiveRefused, match="one page of a longer trace"):
+        read_trace(tmp_path / "page.json")
+
+
+def test_rows_that_a_reset_has_deleted_are_told_as_gone(tmp_path: Path):
+    path = tmp_path / "s.db"
+    with Workbench(seed=7, store=path) as bench:
+        bench.client.balance.retrieve()
+    lengthen(path, 2 * PAGE)
+    with Workbench(store=path) as bench:
+        trace = bench.trace
+        bench.reset()
+        pay(bench)
+        assert trace[-1]["kind"] == "call"
+        with pytest.raises(NotFound, match="reset"):
+            trace[0]
+
+
+def test_a_served_sandbox_reads_its_trace_in_little_memory(
+    serving: Serving, long: tuple[Path, str, str], tmp_path: Path
+):
+    path = tmp_path / "s.db"
+    path.write_bytes(long[0].read_bytes())
+    with serving("--port", "0", "--json", "--store", str(path)) as server, Workbench.connect(**server.address) as bench:
+        before = len(bench.trace)
+        tracemalloc.start()
+        count = sum(1 for _ in bench.trace)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert count >= before > MANY
+        assert peak < 50 * 2**20
+        assert json.loads(
+            bench.http.get("/sandbox/clock", headers={"Authorization": f"Bearer {bench.secret_key}"}).text
+        )
