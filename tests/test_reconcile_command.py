@@ -317,7 +317,7 @@ class TestFiles:
         skipped = case.run("--carry-forward", "kept/january", "--skip-settled")
         assert (skipped.exit_code, " repeated in overlapping files" in skipped.output) == (1, True)
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}
-        assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet"}
+        assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet", "read.parquet"}
 
 
 SPELLINGS = [
