@@ -210,14 +210,19 @@ def _numbered(engine: Engine, rows: Frame, is_last: nw.Expr | None = None) -> Fr
     """Number the rows of one hash from 1, in the order of their booking; those for which `is_last` come last."""
     rank = nw.lit(0) if is_last is None else nw.when(is_last).then(1).otherwise(0)
     nth = nw.col("one").cum_sum().over(*_HASHED, order_by=["rank", "no", "entry"])
-    return engine.keep(engine.conform(rows.with_columns(one=nw.lit(1), rank=rank), _MOVING, nth=nth))
+    # Few hashes are of several rows: only these are put in order.
+    several = engine.keep(rows.group_by(_HASHED).agg(many=nw.len()).filter(nw.col("many") > 1))
+    single, tied = (rows.join(several, on=_HASHED, how=how) for how in ("anti", "semi"))
+    tied = tied.with_columns(one=nw.lit(1), rank=rank)
+    numbered = [engine.conform(single, _MOVING, nth=nw.lit(1)), engine.conform(tied, _MOVING, nth=nth)]
+    return engine.keep(nw.concat(numbered))
 
 
 def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
     """The rows in the shape READ, in an order that depends on nothing but what they say."""
     found = pa.concat_tables([engine.table(each, _READ) for each in rows])
     made = arranged(dict(zip(READ, found.columns, strict=True)), READ)
-    return made.sort_by([(name, "ascending") for name in ("account", "business_date", "key", "hash", "nth")])
+    return made.sort_by([(name, "ascending") for name in ("hash", "nth", "account")])
 
 
 def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
@@ -237,7 +242,7 @@ def rows_named(rows: pd.DataFrame) -> str:
     """The first rows of a frame of the shape READ, for a person to look up."""
     told = [
         f"{key if has_key(key) else 'a row without a key'} of {day}"
-        for key, day in python_rows(rows.iloc[:_NAMED], "key", "business_date")
+        for key, day in python_rows(rows.sort_values(["business_date", "key"]).iloc[:_NAMED], "key", "business_date")
     ]
     more = len(rows) - len(told)
     return ", ".join([*told, *([f"and {more:,} more"] if more else [])])

@@ -445,9 +445,11 @@ def proof_line(
 def _doubts(account: str, ledger: LedgerRead) -> list[str]:
     """Why the ledger's closing balance may not go on from that of the earlier run."""
     if why := ledger.unknown.get(account):
-        told = "a version that did not note" if why == OLDER else "a run with another key, or with none, noted"
+        told = "was of a version that did not note" if why == OLDER else "noted under another key"
         how = "reconcile the earlier periods again" if why == OLDER else GIVE_THE_KEY.rstrip(".").replace("U", "u", 1)
-        return [f"{told} which rows of the ledger were read then, so rows booked since are not told apart: {how}"]
+        return [
+            f"the earlier run {told} which rows of the ledger it read, so rows booked since are not told apart: {how}"
+        ]
     missing = ledger.missing[ledger.missing["account"] == account]
     if missing.empty:
         return []
