@@ -57,7 +57,7 @@ def _unopened(inputs: Inputs, carried: CarryForward, closing: Mapping[str, int])
 def _booked_after(inputs: Inputs, carried: CarryForward, late: pd.DataFrame) -> Iterator[str]:
     """The rows that the ledger has since a close to which they are dated."""
     books = inputs.ledger.read_from
-    for account, rows in late.groupby("account", observed=True):
+    for account, rows in ((str(name), rows) for name, rows in late.groupby("account", observed=True)):
         called = books.account_names.get(account, account) if books else account
         many = "1 row of the ledger is" if len(rows) == 1 else f"{len(rows):,} rows of the ledger are"
         close = carried.closed_of(account)["closing_date"]
