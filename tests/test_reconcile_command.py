@@ -244,7 +244,7 @@ class TestForAPerson:
         assert "in line 40: K3,699.97 expected, K3,709.97 found" in done.stdout
 
     @pytest.mark.thorough
-    def test_what_may_have_been_booked_late_is_named_where_a_break_waits_for_it(self, tmp_path: Path):
+    def test_what_was_booked_late_is_named_and_pairs_with_the_break_that_waits_for_it(self, tmp_path: Path):
         of_the_shop(tmp_path, "--carry-to", "kept")
         late = "30/10/2026 14:19,MTN wallet,26100100913,order-1028,0961234567,470.50,4.70\n"
         (tmp_path / "books.csv").write_text((SHOP / "books/books.csv").read_text("utf-8") + late, "utf-8")
@@ -254,7 +254,8 @@ class TestForAPerson:
         with chdir(tmp_path):
             given = ["reconcile", "books.csv", "next.csv", *layout, "--carry-forward", "kept"]
             done = CliRunner(catch_exceptions=False).invoke(app, given)
-        assert "booked since. An open break has the key 26100100913." in done.stdout
+        said = "MTN wallet: 1 row of the ledger is booked after the close of 2026-10-31, and read now: 26100100913 of"
+        assert said in done.stdout
 
     def test_a_hint_names_options_and_not_what_is_passed_in_python(self, tmp_path: Path):
         odd, case = tmp_path / "odd.csv", written(tmp_path)
@@ -317,7 +318,7 @@ class TestFiles:
         skipped = case.run("--carry-forward", "kept/january", "--skip-settled")
         assert (skipped.exit_code, " repeated in overlapping files" in skipped.output) == (1, True)
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}
-        assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet"}
+        assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet", "read.parquet"}
 
 
 SPELLINGS = [

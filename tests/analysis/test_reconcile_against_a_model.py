@@ -511,8 +511,11 @@ def assert_every_row_counts_once(result: Reconciliation, ledger: int, statement:
     assert summary.loc[summary["code"] == "told_again", "statement_rows"].sum() == told_again.sum() == result.told_again
     for side, agreed in result.matches[~told_again].groupby("side", observed=True):
         assert matched[f"{side}_rows"].sum() == len(agreed)
-        assert matched[f"{side}_value_minor"].sum() == agreed["signed_minor"].abs().sum()
-    assert summary["variance_minor"].sum() == result.breaks["variance_minor"].sum()
+        assert matched[f"{side}_value_minor"].sum() == agreed["signed_minor"].sum()
+    assert matched["moved_minor"].sum() == result.matches.loc[~told_again, "signed_minor"].abs().sum()
+    assert (summary["ledger_value_minor"] - summary["statement_value_minor"] == summary["variance_minor"]).all()
+    explained = result.breaks["variance_minor"].sum() + result.proof["tolerated_minor"].sum()
+    assert summary["variance_minor"].sum() == explained
     assert result.ageing["rows"].sum() == result.breaks["rows"].sum()
     assert result.proof["holds"].all()
     for line in result.proof.itertuples():

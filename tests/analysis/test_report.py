@@ -72,7 +72,7 @@ def in_summary(code: str, ledger: int, statement: int, account: str = MTN, day: 
     return {
         "account": account, "business_date": day, "code": code, "currency": "ZMW", "ledger_rows": int(ledger > 0),
         "statement_rows": int(statement > 0), "ledger_value_minor": ledger, "statement_value_minor": statement,
-        "variance_minor": ledger - statement,
+        "variance_minor": ledger - statement, "moved_minor": abs(ledger) + abs(statement),
     }  # fmt: skip
 
 

@@ -43,6 +43,11 @@ class PhoneKey:
         found = phone_hash(text, self._secret)
         return found and f"{self.id}{OF}{found}"
 
+    @property
+    def of_rows(self) -> str:
+        """The secret under which the rows of a ledger are hashed: customers' numbers do not follow from it."""
+        return hmac.digest(self._secret, b"rows of a ledger", "sha256").hex()
+
     def __repr__(self) -> str:
         return f"<PhoneKey {self.id}>"
 

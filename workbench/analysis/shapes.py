@@ -123,11 +123,13 @@ more), or `elsewhere` (of an account that was not looked at).
 
 SUMMARY: Columns = _columns(
     "account business_date code currency ledger_rows statement_rows ledger_value_minor statement_value_minor "
-    "variance_minor"
+    "variance_minor moved_minor"
 )
 """How many rows each side has, and what they move, by account, day and code (`matched` or a break's).
 
-The values are net of fees, each row's effect without its sign, so that a share of them is a rate.
+The values are net of fees and signed as the balance moves; the variance is ledger less statement. `moved_minor` adds
+the effects of both sides' rows without their signs, so that a share of it is a rate. A line that stands twice and
+counts once moves nothing more.
 """
 
 AGEING: Columns = _columns("account currency code bucket breaks rows variance_minor")
@@ -175,13 +177,20 @@ The next run goes by the code of a duplicate, of which the first row may be matc
 CLOSED: Columns = _columns(
     "account currency closing_date last_number statement_minor brought_minor", last_number="Int64"
 )
-"""How far an account was gone through: ledger rows up to both the date and the number are not read again.
+"""How far an account was gone through. Ledger rows that move nothing are not read again up to both date and number.
 
 `brought_minor` is by how much ledger and statement differ for good: tolerated, or never explained.
 """
 
 AHEAD: Columns = _columns("account entry business_date")
 """A row of the ledger after the closing date that is part of a match already: it is not read again either."""
+
+READ: Columns = _columns("account hash nth key business_date", account="category", nth="int64")
+"""A ledger row that was read, and is not read again: a keyed hash of account, key, moment, net effect and currency.
+
+`nth` tells rows of one hash apart. Each account that was closed has one row more, whose `nth` is 0: its `hash` is the
+id of the key, and empty where there was none.
+"""
 
 ANSWER: Columns = _columns("statement line key code", code="string")
 """A break as it was planted."""

@@ -406,10 +406,11 @@ def _brought(folder: Path) -> "CarryForward":
 
     if not folder.is_dir():
         raise ReconcileRefused(f"There is no folder {folder} to carry forward from.", hint=_CARRY_TO)
-    # A folder that an earlier version left has no decisions.
+    # A folder that an earlier version left has none of the later tables.
     there = {
-        name: shape for name, shape in KEPT.items() if name != "decisions" or (folder / f"{name}{_TABLE}").exists()
-    }
+        name: shape for name, shape in KEPT.items()
+        if name not in {"decisions", "read"} or (folder / f"{name}{_TABLE}").exists()
+    }  # fmt: skip
     if lacking := [f"{name}{_TABLE}" for name in there if not (folder / f"{name}{_TABLE}").is_file()]:
         raise ReconcileRefused(f"{folder} is not a carry-forward: it has no {', '.join(lacking)}.", hint=_CARRY_TO)
     try:

@@ -1,4 +1,4 @@
-"""What one run carries forward to the next: the open rows, and how far each account was gone through."""
+"""What one run carries forward to the next: open rows, how far each account was gone through, and what was read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,14 +11,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.breaks import DUPLICATE
-from workbench.analysis.frames import arranged, day_number, frame, typed, untyped
-from workbench.analysis.phone_key import OF, key_from
+from workbench.analysis.breaks import DUPLICATE, has_key
+from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped
+from workbench.analysis.frames import table as arrow_table
+from workbench.analysis.phone_key import OF, PhoneKey, key_from
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import OWN, SHARED, nothing, rows_of
+from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, nothing, rows_of
 from workbench.analysis.reconcile.pairs import mapped
 from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, Columns
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, READ, Columns
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -35,14 +36,14 @@ _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
 KEPT: Final[Mapping[str, Columns]] = {
-    "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION,
+    "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION, "read": READ,
 }  # fmt: skip
 """The tables that one run leaves for the next."""
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables of KEPT: the open rows, the accounts that were closed, what was matched ahead of that, and decisions.
+    """The tables of KEPT: open rows, accounts that were closed, matches ahead of that, decisions, ledger rows read.
 
     Customers' numbers are masked in it, those of rows that an earlier version kept whole too. Before the first run
     there is nothing in it.
@@ -52,6 +53,7 @@ class CarryForward(Tabular):
     closed: pd.DataFrame = field(default_factory=lambda: frame([], CLOSED))
     ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
     decisions: pd.DataFrame = field(default_factory=lambda: frame([], DECISION))
+    read: pd.DataFrame = field(default_factory=lambda: frame([], READ))
     unkeyed: int = field(default=0, kw_only=True)
     """How many open rows have a number that was known whole, and that no later run can compare."""
 
@@ -71,7 +73,8 @@ class CarryForward(Tabular):
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
         """The rows of some accounts."""
-        return CarryForward(*(each[each["account"].isin(accounts)] for each in (self.rows, self.closed, self.ahead)))
+        mine = {name: getattr(self, name) for name in KEPT if name != "decisions"}
+        return CarryForward(**{name: each[each["account"].isin(accounts)] for name, each in mine.items()})
 
     def and_of(self, others: "CarryForward") -> "CarryForward":
         """This, and what was kept of other accounts."""
@@ -110,29 +113,160 @@ class CarryForward(Tabular):
         return table(f"Carried forward: {open_rows}. {self.note}".rstrip(". "), _COLUMNS, rows)
 
 
-def with_carried(engine: Engine, ledger: Frame, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:
+_MOVING: Shape = {
+    **dict.fromkeys(("account", "entry", "key", "hash", "was"), nw.String),
+    **dict.fromkeys(("no", "day", "nth"), nw.Int64),
+}
+_READ: Shape = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
+_ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
+_SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
+_NAMED: Final = 5
+OLDER, OTHER_KEY = "older", "other key"
+"""Why nobody knows which rows of an account were read: an earlier version saved none, or under another key."""
+
+
+@dataclass(frozen=True)
+class LedgerRead:
+    """The ledger of today beside what an earlier run had read of it.
+
+    `moving` are the rows that move money, in the shape _MOVING, `again` the rows that this run reads, in the shape
+    LOADED, and `closed` those that were gone through. `late` and `missing`, in the shape READ, are rows that were
+    booked after the close to which they are dated, and rows that were read then and are missing or changed. `unknown`
+    has the accounts of which nobody knows what was read, and why; `key_id` is the id of the key of the hashes.
+    """
+
+    moving: Frame
+    again: Frame
+    closed: Frame
+    key_id: str
+    late: pd.DataFrame
+    missing: pd.DataFrame
+    unknown: Mapping[str, str]
+
+
+def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
+    """Tell the ledger's rows that were read before from those that were booked since, however they are dated."""
+    heads = carried.read[carried.read["nth"] == 0].set_index("account")["hash"].to_dict()
+    # Books that began without a key go on without one: their rows are known under no other.
+    is_keyed = key.id != key_from(None).id and "" not in heads.values()
+    key_id, secret = (key.id, key.of_rows) if is_keyed else ("", "")
+    if carried.is_first:
+        return LedgerRead(_numbered(engine, _moving(engine, ours, secret)), ours, ours.head(0), key_id,
+                          frame([], READ), frame([], READ), {})  # fmt: skip
+    differ = [account for account in carried.closed["account"] if heads.get(account) != key_id]
+    unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
+    left = engine.keep(rows_of(engine, _open(engine, carried, LEDGER), LEDGER, carried=True))
+    moving, waiting = (engine.keep(_moving(engine, each, secret)) for each in (ours, left))
+    # Where books do not name their entries, a row that was booked since may have the name that an open row had.
+    few = moving.join(waiting.select(_HASHED), on=_HASHED, how="semi")
+    here, there = (
+        _numbered(engine, mine.join(other.select(_SAME), on=_SAME, how="anti"))
+        for mine, other in ((few, waiting), (waiting, few))
+    )
+    renamed = engine.keep(there.join(here.select(*_NTH, now="entry"), on=_NTH, how="inner").select(*_SAME, "now"))
+    same = [few.join(waiting, on=_SAME, how="semi").select(_SAME), renamed.select("account", "hash", entry="now")]
+    opened = engine.keep(nw.concat([each.select(_SAME) for each in same]).group_by(_SAME).agg(opened=nw.len()))
+    moving = _numbered(engine, moving.join(opened, on=_SAME, how="left"), nw.col("opened").is_null())
+    read = untyped(carried.read[(carried.read["nth"] > 0) & ~carried.read["account"].isin(differ)], READ)
+    then = engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": nw.Date})
+    known = moving.filter(~nw.col("account").is_in(differ))
+    gone = known.join(then, on=_NTH, how="semi").join(opened, on=_SAME, how="anti")
+    names = left.join(renamed, on=_ENTRY, how="left").with_columns(entry=nw.coalesce("now", "entry"))
+    was = engine.keep(names.group_by(_ENTRY).agg(was=nw.col("was").min()))
+    # Of what moves nothing, and where nobody knows what was read, the date and the number decide.
+    others = ours.filter((nw.col("signed") == 0) | nw.col("account").is_in(differ))
+    before = others.filter(_gone(carried.closed)).join(was, on=_ENTRY, how="anti")
+    ahead = others.join(_ahead(engine, carried.ahead), on=_ENTRY, how="semi")
+    settled = engine.keep(nw.concat([each.select(_PLACE) for each in (gone, before, ahead)]))
+    new = ours.drop("was").join(settled, on=_PLACE, how="anti").join(was, on=_ENTRY, how="left")
+    # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
+    absent = names.join(new, on=_ENTRY, how="anti")
+    ends = {row["account"]: day_number(row["closing_date"]) for row in carried.closed.to_dict("records")}
+    late = known.join(then, on=_NTH, how="anti").filter(_until(ends))
+    return LedgerRead(
+        moving=moving,
+        again=nw.concat([each.select(*LOADED) for each in (new, absent)]),
+        closed=ours.join(settled, on=_PLACE, how="semi"),
+        key_id=key_id,
+        late=typed([_as_read(engine, late)], READ),
+        missing=typed([_as_read(engine, then.join(known, on=_NTH, how="anti"))], READ),
+        unknown=unknown,
+    )
+
+
+def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
+    """The rows that move money, with a hash under `secret` of what makes a row of a ledger."""
+    key, currency = (nw.col(name).fill_null("") for name in ("key", "currency"))
+    numbers = (nw.col(name).cast(nw.String) for name in ("order", "signed"))
+    # A row without a day is dated before every other.
+    given = {
+        "hash": nw.concat_str("account", key, *numbers, currency, separator="\x1f"),
+        "day": nw.col("day").fill_null(0), "nth": nw.lit(0),
+    }  # fmt: skip
+    return engine.hashed(engine.conform(rows.filter(nw.col("signed") != 0), _MOVING, **given), _MOVING, secret)
+
+
+def _numbered(engine: Engine, rows: Frame, is_last: nw.Expr | None = None) -> Frame:
+    """Number the rows of one hash from 1, in the order of their booking; those for which `is_last` come last."""
+    rank = nw.lit(0) if is_last is None else nw.when(is_last).then(1).otherwise(0)
+    nth = nw.col("one").cum_sum().over(*_HASHED, order_by=["rank", "no", "entry"])
+    # Few hashes are of several rows: only these are put in order.
+    several = engine.keep(rows.group_by(_HASHED).agg(many=nw.len()).filter(nw.col("many") > 1))
+    single, tied = (rows.join(several, on=_HASHED, how=how) for how in ("anti", "semi"))
+    tied = tied.with_columns(one=nw.lit(1), rank=rank)
+    numbered = [engine.conform(single, _MOVING, nth=nw.lit(1)), engine.conform(tied, _MOVING, nth=nth)]
+    return engine.keep(nw.concat(numbered))
+
+
+def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
+    """The rows in the shape READ, in an order that depends on nothing but what they say."""
+    found = pa.concat_tables([engine.table(each, _READ) for each in rows])
+    made = arranged(dict(zip(READ, found.columns, strict=True)), READ)
+    return made.sort_by([(name, "ascending") for name in ("hash", "nth", "account")])
+
+
+def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
+    """What the next run knows to have been read (READ). A row that is missing stays in it until it is back.
+
+    Of an account of which nobody knows what was read there is nothing.
+    """
+    ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
+    heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
+    mine = ledger.moving.filter(nw.col("account").is_in([*ends]))
+    later = mine.filter(~_until(ends)).join(_ahead(engine, ahead), on=_ENTRY, how="semi")
+    kept = [arrow_table(heads, READ), _as_read(engine, mine.filter(_until(ends)), later), untyped(ledger.missing, READ)]
+    return typed(kept, READ)
+
+
+def rows_named(rows: pd.DataFrame) -> str:
+    """The first rows of a frame of the shape READ, for a person to look up."""
+    told = [
+        f"{key if has_key(key) else 'a row without a key'} of {day}"
+        for key, day in python_rows(rows.sort_values(["business_date", "key"]).iloc[:_NAMED], "key", "business_date")
+    ]
+    more = len(rows) - len(told)
+    return ", ".join([*told, *([f"and {more:,} more"] if more else [])])
+
+
+def _until(ends: Mapping[str, int]) -> nw.Expr:
+    """Rows dated up to the last day of their account."""
+    each = [(nw.col("account") == account) & (nw.col("day") <= day) for account, day in ends.items()]
+    return reduce(or_, each, nw.col("no") < nw.col("no"))
+
+
+def with_carried(engine: Engine, ledger: LedgerRead, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:
     """The rows of both sides as they are loaded, without what was gone through, and with what was left open.
 
     The column `was` has the code that an open row was given then, and null for every other row.
     """
-    left = _open(engine, carried, LEDGER, {**_WAS, **LEDGER_READ})
-    was = left.group_by("account", "entry").agg(was=nw.col("was").min())
-    later = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="anti")
-    marked = later.join(was, on=["account", "entry"], how="left")
-    again = marked.filter(~_gone(carried.closed) | ~nw.col("was").is_null())
-    # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
-    absent = left.join(ledger.select("account", "entry"), on=["account", "entry"], how="anti")
-    reported = _open(engine, carried, STATEMENT, {**_WAS, **STATEMENT_READ})
     new = statement.with_columns(was=nothing("account"))
-    both = {
-        LEDGER: nw.concat([each.select(*LEDGER_READ, *_WAS) for each in (again, absent)]),
-        STATEMENT: nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, reported)]),
-    }
-    return {side: engine.keep(rows_of(engine, each, side, carried=True)) for side, each in both.items()}
+    both = nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, _open(engine, carried, STATEMENT))])
+    theirs = rows_of(engine, both, STATEMENT, carried=True)
+    return {LEDGER: engine.keep(ledger.again), STATEMENT: engine.keep(theirs)}
 
 
-def _ahead(engine: Engine, carried: CarryForward) -> Frame:
-    return engine.arrow(untyped(carried.ahead, AHEAD), {"account": nw.String, "entry": nw.String})
+def _ahead(engine: Engine, ahead: pd.DataFrame) -> Frame:
+    return engine.arrow(untyped(ahead, AHEAD), {"account": nw.String, "entry": nw.String})
 
 
 def rows_ahead(
@@ -152,14 +286,6 @@ def rows_ahead(
     return typed([left.sort_by([(name, "ascending") for name in ("account", "business_date", "entry")])], AHEAD)
 
 
-def settled_entries(engine: Engine, ledger: Frame, carried: CarryForward) -> Frame:
-    """What was matched before: the ledger's rows that were gone through and are not open."""
-    opened = _open(engine, carried, LEDGER, LEDGER_READ).select("account", "entry")
-    matched = ledger.filter(_gone(carried.closed)).join(opened, on=["account", "entry"], how="anti")
-    ahead = ledger.join(_ahead(engine, carried), on=["account", "entry"], how="semi")
-    return rows_of(engine, nw.concat([matched, ahead]), LEDGER)
-
-
 def refuse_settled(engine: Engine, lines: Frame) -> None:
     """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
     told = lines.group_by("source").agg(rows=nw.col("lines").sum(), first=nw.col("no").min())
@@ -177,20 +303,21 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
 
 
 def _gone(closed: pd.DataFrame) -> nw.Expr:
-    """Rows both dated and numbered within what was gone through: what was booked since is read, however dated."""
-    day = nw.col("business_date").fill_null(0)
+    """Rows both dated and numbered within what was gone through."""
+    day = nw.col("day").fill_null(0)
     each = [
         (nw.col("account") == row["account"])
         & (day <= day_number(row["closing_date"]))
-        & (nw.col("number") <= row["last_number"])
+        & (nw.col("no") <= row["last_number"])
         for row in closed.to_dict("records")
         if not pd.isna(row["last_number"])
     ]
-    return reduce(or_, each, nw.col("number") < nw.col("number"))
+    return reduce(or_, each, nw.col("no") < nw.col("no"))
 
 
-def _open(engine: Engine, carried: CarryForward, side: str, shape: Shape) -> Frame:
-    """The open rows of a side, with these columns; `was` is the code that they have."""
+def _open(engine: Engine, carried: CarryForward, side: str) -> Frame:
+    """The open rows of a side, as it is read; `was` is the code that they have."""
+    shape = {**_WAS, **(LEDGER_READ if side == LEDGER else STATEMENT_READ)}
     columns = {name: {**CARRIED, "was": "string"}.get(name, "Int64") for name in shape}
     mine = carried.rows[carried.rows["side"] == side].rename(columns={"code": "was"})
     # Masked, a number may have been whole: then it is not one that looks alike.

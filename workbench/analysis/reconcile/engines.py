@@ -69,6 +69,12 @@ class Engine(ABC):
         found: list[dict[str, Any]] = self.table(frame, shape, **made).to_pylist()
         return found
 
+    def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
+        """The rows with 64 bits of the hash of `secret` and their column `hash` in place of this text."""
+        with duckdb.connect() as connection:
+            made = _hashed(connection.from_arrow(self.table(frame, shape)), secret).to_arrow_table()
+        return self.arrow(made, shape)
+
     def named(self, frame: Frame) -> Frame:
         """The same rows; what they are made of is told to the engine once, however often they are used."""
         return frame
@@ -131,6 +137,9 @@ class _DuckDB(Engine):
 
     def _read(self, relation: duckdb.DuckDBPyRelation, shape: Shape) -> Frame:
         return _lazy(relation.project(", ".join(self._READ[kind].format(name) for name, kind in shape.items())))
+
+    def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
+        return _lazy(_hashed(nw.to_native(self.conform(frame, shape)), secret))
 
     def named(self, frame: Frame) -> Frame:
         name = self._name()
@@ -265,6 +274,13 @@ class _Spark(Engine):
         # Of a table in pieces PySpark reads no row behind an empty piece.
         return _lazy(self._session.createDataFrame(made.combine_chunks()))
 
+    def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
+        from pyspark.sql import functions as sf
+
+        text = sf.concat(sf.lit(secret), sf.col("hash"))
+        native = nw.to_native(self.conform(frame, shape))
+        return _lazy(native.withColumn("hash", sf.substring(sf.sha2(text, 256), 1, 16)))
+
     def keep(self, frame: Frame) -> Frame:
         # A checkpoint on the executors: what led to the rows is forgotten, so that no plan grows without end. They
         # forget it with the frame that it belongs to.
@@ -283,6 +299,10 @@ def _lazy(native: Any) -> Frame:  # noqa: ANN401  any engine's table
     """An engine's own table as narwhals sees it."""
     made: Frame = nw.from_native(native).lazy()
     return made
+
+
+def _hashed(rows: duckdb.DuckDBPyRelation, secret: str) -> duckdb.DuckDBPyRelation:
+    return rows.project(f"* REPLACE (substr(sha256('{secret}' || hash), 1, 16) AS hash)")
 
 
 def _plain(table: pa.Table, shape: Shape) -> pa.Table:

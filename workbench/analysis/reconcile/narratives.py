@@ -4,20 +4,23 @@ No narrative goes through the great join: for ten million rows it would weigh mo
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.analysis.breaks import MISSING, TIMING
 from workbench.analysis.frames import untyped
 from workbench.analysis.reconcile.carry_forward import CarryForward
+from workbench.analysis.reconcile.decisions import Rule
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.inputs import OWN, SHARED, Inputs, Source, nothing, where
-from workbench.analysis.reconcile.pairs import mapped
+from workbench.analysis.reconcile.pairs import Open, mapped
 from workbench.analysis.reconcile.rules import LEDGER, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import CARRIED
+from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
 from workbench.domain.masking import mask
 from workbench.domain.phones import GAPS
 
@@ -28,6 +31,8 @@ _TOLD: Shape = {**_LINE, **_TEXTS}
 _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
 """So many lines are named to the engine, which then reads of a file little else than these."""
+_CHARGES: Final = ("fee", "interest")
+"""What a rule calls money that the statement alone tells first."""
 _DIGIT: Final = f"(?:{GAPS}?[0-9])"
 _ABROAD: Final = re.compile(
     r"((?:\+|FRI:)[1-9][0-9]{0,2}|(?<![0-9])254(?=[17][0-9]{8}(?![0-9])))" + f"{_DIGIT}{{4,9}}({_DIGIT}{{3}})(?![0-9])"
@@ -53,6 +58,31 @@ def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForwa
     for name in _TEXTS:
         rows = rows.append_column(name, mapped(made[name], _masked))
     return rows.append_column("since", since)
+
+
+def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple[Open, pa.Table]:
+    """The pairs and their rows, with none in `timing` that is a charge or interest: the ledger gets it from nobody.
+
+    The statement's type says so, its own words where it tells no type, or one of the `rules`.
+    """
+    of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], TIMING))
+    waits = rows.filter(of_statement).rename_columns({"signed": "statement_minor"}).to_pandas()
+    waits = waits.assign(code=MISSING[STATEMENT], ledger_minor=None, variance_minor=-waits["statement_minor"])
+    texts = waits["description"].fillna("") + " " + waits["words"].fillna("")
+    is_charge = texts.str.contains(INTEREST) | (texts.str.contains(CHARGE) & (waits["statement_minor"] < 0))
+    is_charge = (is_charge & waits["kind"].fillna("other").eq("other")) | waits["kind"].eq("fee")
+    for rule in rules:
+        is_charge |= rule.fits(waits) & (rule.kind in _CHARGES)
+    places = pa.array(waits.loc[is_charge.astype(bool), "place"], pa.int64())
+    return (
+        found._replace(pairs=_recoded(found.pairs, pc.is_in(pa.array(range(len(found.pairs))), places))),
+        _recoded(rows, pc.is_in(rows["place"], places)),
+    )
+
+
+def _recoded(table: pa.Table, chosen: pa.Array) -> pa.Table:
+    code = pc.if_else(chosen, MISSING[STATEMENT], table["code"])
+    return table.set_column(table.column_names.index("code"), "code", code)
 
 
 def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:

@@ -2,25 +2,29 @@
 
 from collections.abc import Iterator, Mapping
 
-from workbench.analysis.breaks import has_key
+import pandas as pd
+
 from workbench.analysis.frames import day_number
 from workbench.analysis.phone_key import OF, PhoneKey
-from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, CarryForward
+from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, CarryForward, rows_named
 from workbench.analysis.reconcile.inputs import Inputs
-from workbench.analysis.reconcile.rules import LEDGER, STATEMENT
 from workbench.analysis.statements.statement import Statement
 
-_FEW = 5
 _FAR = 31
 """So many days without a row before the last are many, if all the rows before are of fewer."""
 
 
 def notes_of(
-    inputs: Inputs, carried: CarryForward, closing: Mapping[str, int], key: PhoneKey, unsure: int
+    inputs: Inputs, carried: CarryForward, closing: Mapping[str, int], key: PhoneKey, unsure: int, late: pd.DataFrame
 ) -> tuple[str, ...]:
-    """A sentence or two for each; `closing` has the last day of each account, `unsure` is Open's."""
+    """A sentence or two for each; `closing` has each account's last day, `unsure` is Open's, `late` LedgerRead's."""
     far = [note for file in inputs.reported.values() for note in _far(file, closing)]
-    return (*far, *_unopened(inputs, carried, closing), *_unnumbered(inputs, carried), *_phones(carried, key, unsure))
+    return (
+        *far,
+        *_unopened(inputs, carried, closing),
+        *_booked_after(inputs, carried, late),
+        *_phones(carried, key, unsure),
+    )
 
 
 def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
@@ -50,26 +54,14 @@ def _unopened(inputs: Inputs, carried: CarryForward, closing: Mapping[str, int])
         )
 
 
-def _unnumbered(inputs: Inputs, carried: CarryForward) -> Iterator[str]:
-    """How many rows of a ledger without numbers are taken for those of the runs before."""
+def _booked_after(inputs: Inputs, carried: CarryForward, late: pd.DataFrame) -> Iterator[str]:
+    """The rows that the ledger has since a close to which they are dated."""
     books = inputs.ledger.read_from
-    if books is None or books.tells_numbers:
-        return
-    last = dict(zip(carried.closed["account"], carried.closed["closing_date"], strict=True))
-    waits = {side: set(zip(mine["account"], mine["key"], strict=True)) for side, mine in carried.rows.groupby("side")}
-    asked = waits.get(STATEMENT, set()) - waits.get(LEDGER, set())
-    rows = zip(*(books.rows[name] for name in ("account", "key", "business_date")), strict=True)
-    taken = [(account, key) for account, key, day in rows if account in last and day <= last[account]]
-    if many := len(taken):
-        text = f"{books.name} has {many:,} {'row' if many == 1 else 'rows'} dated up to the last close, which count"
-        late, said = sorted({key for account, key in taken if has_key(key) and (account, key) in asked}), ""
-        if late:
-            named = f"{', '.join(late[:_FEW])}{', …' if len(late) > _FEW else ''}"
-            said = f" {'An open break has the key' if len(late) == 1 else 'Open breaks have the keys'} {named}."
-        yield (
-            f"{text} as read then, though some may have been booked since.{said} To read those too, declare a column "
-            "that numbers the entries as number."
-        )
+    for account, rows in ((str(name), rows) for name, rows in late.groupby("account", observed=True)):
+        called = books.account_names.get(account, account) if books else account
+        many = "1 row of the ledger is" if len(rows) == 1 else f"{len(rows):,} rows of the ledger are"
+        close = carried.closed_of(account)["closing_date"]
+        yield f"{called}: {many} booked after the close of {close}, and read now: {rows_named(rows)}."
 
 
 def _phones(carried: CarryForward, key: PhoneKey, unsure: int) -> Iterator[str]:

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.breaks import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
-from workbench.analysis.frames import day_number, frame, python_rows, schema_of, typed
+from workbench.analysis.frames import day_number, frame, schema_of, typed
+from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import Classified, both_sides
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import nothing
@@ -115,6 +116,7 @@ class Read:
     last_numbers: Mapping[str, int]
     everything: Frame
     """The ledger's rows of these accounts, what was gone through included."""
+    ledger: LedgerRead
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
@@ -342,32 +344,32 @@ def _apart(amount: int, fee: int, days: int, currency: str) -> str:
     return "; ".join([*parts, *([f"{days} day{'s' if abs(days) > 1 else ''}"] if days else [])])
 
 
-_COUNTS = ("ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor", "variance_minor")
+_COUNTS = tuple(SUMMARY)[4:]
 
 
-def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table, breaks: pd.DataFrame) -> pd.DataFrame:
+def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.DataFrame:
     """The frame SUMMARY: of both sides, of lines that stand twice, and of the `rows` that are part of breaks."""
     made: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COUNTS, 0))
 
-    def count(line: Mapping[str, Any], code: str, side: str, rows: int, value: int) -> None:
-        of = made[line["account"], line["day"], code, line["currency"]]
-        of[f"{side}_rows"] += rows
-        of[f"{side}_value_minor"] += value
+    def count(line: Mapping[str, Any], code: str, side: str, sign: int = 1) -> None:
+        of, signed = made[line["account"], line["day"], code, line["currency"]], sign * line["signed"]
+        of[f"{side}_rows"] += sign * line["rows"]
+        of[f"{side}_value_minor"] += signed
+        of["variance_minor"] += signed if side == LEDGER else -signed
+        of["moved_minor"] += sign * line["value"]
 
     for side, lines in read.items():
         for line in lines:
-            count(line, MATCHED, side, line["rows"], line["value"])
+            count(line, MATCHED, side)
     for line in again:
-        count(line, MATCHED, STATEMENT, -line["rows"], -line["value"])
-        count(line, TOLD_AGAIN, STATEMENT, line["rows"], line["value"])
+        count(line, MATCHED, STATEMENT, -1)
+        count({**line, "signed": 0, "value": 0}, TOLD_AGAIN, STATEMENT)
+    counts = {"rows": ([], "count_all"), "signed": ("signed", "sum"), "value": ("value", "sum")}
     moved = rows.append_column("value", pc.abs(rows["signed"])).group_by(["account", "day", "code", "currency", "side"])
-    for row in moved.aggregate([("value", "sum"), ([], "count_all")]).to_pylist():
-        count(row, MATCHED, row["side"], -row["count_all"], -row["value_sum"])
-        count(row, row["code"], row["side"], row["count_all"], row["value_sum"])
-    numbered = breaks.assign(business_date=breaks["business_date"].astype("int32[pyarrow]"))
-    apart = numbered.groupby(list(_BY), observed=True, dropna=False)["variance_minor"].sum().reset_index()
-    for *key, variance in python_rows(apart, *_BY, "variance_minor"):
-        made[tuple(key)]["variance_minor"] += variance
+    for row in moved.aggregate([*counts.values()]).to_pylist():
+        line = row | dict(zip(counts, (row["count_all"], row["signed_sum"], row["value_sum"]), strict=True))
+        count(line, MATCHED, row["side"], -1)
+        count(line, row["code"], row["side"])
     # What is missing comes first. A day on which every row is part of a break has nothing matched.
     records = [
         {**dict(zip(_BY, key, strict=True)), **made[key]}
@@ -433,10 +435,26 @@ def proof_line(
     if closing is None and not any(book.sum("good") for book in books):
         what = "no row that can be read" if any(book.sum("rows") for book in books) else "no rows"
         blank = f"{names} has {what} {NOTHING_PROVEN}"
-    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank)
+    doubts = _doubts(account, read.ledger)
+    line["holds"] = not (line["unexplained_minor"] or line["opening_minor"] or gap or jumps or blank or doubts)
     hardly = [text for book in books if (text := book.hardly_followed)]
-    line["note"] = blank or _note(line, jumps, hardly, worked_out=closing is None)
+    line["note"] = blank or _note(line, jumps, [*doubts, *hardly], worked_out=closing is None)
     return line
+
+
+def _doubts(account: str, ledger: LedgerRead) -> list[str]:
+    """Why the ledger's closing balance may not go on from that of the earlier run."""
+    if why := ledger.unknown.get(account):
+        told = "was of a version that did not note" if why == OLDER else "noted under another key"
+        how = "reconcile the earlier periods again" if why == OLDER else GIVE_THE_KEY.rstrip(".").replace("U", "u", 1)
+        return [
+            f"the earlier run {told} which rows of the ledger it read, so rows booked since are not told apart: {how}"
+        ]
+    missing = ledger.missing[ledger.missing["account"] == account]
+    if missing.empty:
+        return []
+    rows = "1 row" if len(missing) == 1 else f"{len(missing):,} rows"
+    return [f"the ledger lacks {rows} read in an earlier run, or has them changed: {rows_named(missing)}"]
 
 
 def _commonest(counted: Totals, account: str) -> str | None:

@@ -144,7 +144,7 @@ class Reconciliation(Closing):
         summary = self.summary[self.summary["code"] != TOLD_AGAIN]
         counted = summary.assign(
             rows=summary["ledger_rows"] + summary["statement_rows"],
-            value=summary["ledger_value_minor"] + summary["statement_value_minor"],
+            value=summary["moved_minor"],
         )
         total = counted.groupby("account")[["rows", "value"]].sum()
         matched = counted[counted["code"] == "matched"].groupby("account")[["rows", "value"]].sum()

@@ -20,16 +20,17 @@ from workbench.analysis.phone_key import PhoneKey, key_from, refuse_another
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
+    ledger_read,
     refuse_settled,
     rows_ahead,
-    settled_entries,
+    rows_read,
     with_carried,
 )
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, where
-from workbench.analysis.reconcile.narratives import narrated
+from workbench.analysis.reconcile.narratives import narrated, without_charges
 from workbench.analysis.reconcile.notes import notes_of
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
@@ -212,15 +213,15 @@ class _Run:
         sums = {LEDGER: counted, STATEMENT: new}
         everything = numbered(self.engine, ours, accounts)
         rows = {LEDGER: everything, STATEMENT: numbered(self.engine, theirs, accounts)}
-        if not self.carried.is_first:
-            mine = self.carried.of(accounts)
-            ledger = ledger.filter(nw.col("account").is_in(accounts))
-            both = with_carried(self.engine, ledger, statement, mine)
+        mine = self.carried.of(accounts)
+        read = ledger_read(self.engine, ours, mine, self.key)
+        if not mine.is_first:
+            both = with_carried(self.engine, read, statement, mine)
             sums = {side: totals(self.engine, both[side]) for side in SIDES}
             rows = {side: numbered(self.engine, both[side], accounts) for side in SIDES}
-            closed = numbered(self.engine, settled_entries(self.engine, ledger, mine), accounts)
+            closed = numbered(self.engine, read.closed, accounts)
             rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, mine.closing_of(accounts))
-        return Read(accounts, rows, sums, found, closings, last, everything)
+        return Read(accounts, rows, sums, found, closings, last, everything, read)
 
     def _without_settled(self, theirs: Frame, closed: Frame, ends: Mapping[int, int]) -> Frame:
         """The statement's rows with those marked that agree again with what was `closed` by these days.
@@ -274,6 +275,7 @@ class _Run:
         if len(let_pass):
             found = found._replace(pairs=found.pairs.filter(pc.invert(is_tolerated)))
         rows = narrated(self.engine, self.inputs, broken_rows(found), self.carried)
+        found, rows = without_charges(found, rows, self.decided.rules)
         breaks = breaks_of(found, rows, closing, expected_in)
         explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
         tolerated = _summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
@@ -295,11 +297,11 @@ class _Run:
             proof=frame(lines, PROOF),
             carry_forward=self._carry(read, closing, rows, lines, decisions),
             told_again=sum(line["rows"] for line in again),
-            notes=notes_of(self.inputs, self.carried, closing, self.key, found.unsure),
+            notes=notes_of(self.inputs, self.carried, closing, self.key, found.unsure, read.ledger.late),
             account_names=names,
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
-            _summary=partial(summary_of, read.totals, again, rows, breaks),
+            _summary=partial(summary_of, read.totals, again, rows),
             _matches=partial(matches_of, self.engine, classified, read.accounts),
             _inputs=partial(_inputs, self.inputs, read, self.carried, self.decided),
             _close=self.engine.close,
@@ -328,7 +330,8 @@ class _Run:
         if later or not self.carried.ahead.empty:
             ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
         kept, unkeyed = carried_rows(rows, closing)
-        made = CarryForward(kept, frame(closed, CLOSED), ahead, carried_on(decisions), unkeyed=unkeyed)
+        known = rows_read(self.engine, read.ledger, ahead, closing)
+        made = CarryForward(kept, frame(closed, CLOSED), ahead, carried_on(decisions), known, unkeyed=unkeyed)
         # What was left open of accounts that are not looked at this time stays as it was.
         others = [name for name in self.carried.closed["account"] if name not in closing]
         return made.and_of(self.carried.of(others)) if others else made

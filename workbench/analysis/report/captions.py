@@ -40,6 +40,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "variance_minor": "net variance",
     "ledger_value_minor": "ledger net value",
     "statement_value_minor": "statement net value",
+    "moved_minor": "moved on both sides, unsigned",
     "signed_minor": "net, signed",
 }
 """Where the heading is not the column's name without `_minor` and underscores. Net is with the fee."""

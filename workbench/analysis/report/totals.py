@@ -142,18 +142,18 @@ def settled(breaks: pd.DataFrame) -> pd.DataFrame:
 def by_account(result: Reconciled) -> list[Account]:
     """A row for each account and currency of the summary, by name."""
     sums: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    counts = ("ledger_rows", "statement_rows", "ledger_value_minor", "statement_value_minor", "variance_minor")
-    for account, currency, code, ledger, statement, *values, variance in python_rows(
+    counts = ("ledger_rows", "statement_rows", "variance_minor", "moved_minor")
+    for account, currency, code, ledger, statement, variance, value in python_rows(
         result.summary, "account", "currency", "code", *counts
     ):
         if code == TOLD_AGAIN:
             continue
-        found, value, both = sums[account or "", currency or ""], sum(values), ledger + statement
-        found.update(ledger_rows=ledger, statement_rows=statement, value_minor=value, variance_minor=variance)
+        found, both = sums[account or "", currency or ""], ledger + statement
+        found.update(ledger_rows=ledger, statement_rows=statement, value_minor=value)
         if code == MATCHED:
             found.update(matched_rows=both, matched_minor=value)
-        elif code == TIMING:
-            found.update(timing_rows=both)
+        else:
+            found.update(variance_minor=variance, timing_rows=both if code == TIMING else 0)
     return [Account(*key, *(found[name] for name in Account._fields[2:])) for key, found in sorted(sums.items())]
 
 

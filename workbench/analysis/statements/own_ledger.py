@@ -70,7 +70,7 @@ _COLUMNS: Final = (
     ("status", "completed, failed or pending", "completed", "completed", "only what is completed moves money"),
     ("phone", "text", "none", "+26096••••567", "the customer's number, in any spelling"),
     ("entry", "text", "the key, of further rows key#2", "JE-1042", "what the books call the row; each once"),
-    ("number", "whole number", "follows from the moment", "1042", "the order of booking; it tells what came late"),
+    ("number", "whole number", "follows from the moment", "1042", "the order of booking"),
     ("kind", "text", "none", "payout_paid", "a payout_paid that the statement lacks is payout_unpaid"),
     ("payment", "text", "none", "order-81", "your own name of the payment"),
     ("reverses", "text", "none", "JE-1040", "the entry that this one reverses"),
@@ -97,8 +97,6 @@ class Ledger(Tabular):
     layout: str
     rows: pd.DataFrame
     """Columns as LEDGER declares them: a row for each of the ledger, in its order."""
-    tells_numbers: bool
-    """Whether it numbers its rows itself: else one that was booked late cannot be told from those of its date."""
     account_names: Mapping[str, str]
     """Account → what the file calls it, where its layout says that."""
 
@@ -328,7 +326,7 @@ def _finished(taken: _Taken, layout: Layout, read: LedgerRows) -> Ledger:
     for word, account in layout.accounts.items():
         called[account] = f"{called[account]} / {word}" if account in called else word
     rows = _ledger(read.rows, read.made, read.local, places, read.openings)
-    return Ledger(taken.name, taken.sha256, layout.name, rows, "number" in read.made, called)
+    return Ledger(taken.name, taken.sha256, layout.name, rows, called)
 
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")

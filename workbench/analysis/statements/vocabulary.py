@@ -71,6 +71,9 @@ TYPE_PARTS: Final = (
     ("payment", "pay|collect|purchase|deposit|buy goods|c2b|cash ?in|sale"),
 )  # fmt: skip
 """Type → what is in a word that means it; the first that is."""
+CHARGE: Final = r"(?i)\b(?:fees?|charges?|commissions?|levy|excise|maintenance)\b"
+INTEREST: Final = r"(?i)\binterest\b"
+"""What is in the narrative of a bank's own charge, and of its interest."""
 OPENING: Final = re.compile(
     r"\W*(?:(?:opening|closing|brought forward|carried forward|previous|start(?:ing)?|final) bal(?:ance)?"
     r"|(?:bal(?:ance)?\.? *)?(?:[bc]/?f(?:wd)?\b|brought forward|carried forward)"

@@ -1,0 +1,251 @@
+"""Books of several periods in which entries are dated back into one that is closed, changed or taken out."""
+
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from workbench.analysis import files
+from workbench.analysis.reconcile import Reconciliation, reconcile
+from workbench.analysis.shapes import READ
+from workbench.analysis.statements import read_ledger, read_statement
+from workbench.cli import app
+
+MTN = "operator:mtn:float"
+HEADINGS = "account,key,occurred_at,amount"
+ENGINES = ("duckdb", "pandas", "polars")
+KEY = b"the book's own key, of 32 bytes."
+
+
+class Moved(NamedTuple):
+    """A movement: the day of January to March 2026 on which it was, counted from 1, and minor units."""
+
+    key: str
+    day: int
+    minor: int
+
+    @property
+    def at(self) -> str:
+        return f"{pd.Timestamp(2026, 1, 1, 10) + pd.Timedelta(days=self.day - 1)}"
+
+    @property
+    def entry(self) -> str:
+        return f"{MTN},{self.key},{self.at},{self.minor / 100:.2f}"
+
+    def line(self, balance: int) -> str:
+        sides = "FRI:260961234567/MSISDN,FRI:shop/USER" if self.minor > 0 else "FRI:shop/USER,FRI:260961234567/MSISDN"
+        kind = "Payment" if self.minor > 0 else "Refund"
+        return f"{self.key},{self.at},Successful,{kind},{sides},{abs(self.minor) / 100:.2f},0,{balance / 100:.2f}"
+
+
+def books(path: Path, rows: list[Moved]) -> Path:
+    path.write_text("\n".join([HEADINGS, *(row.entry for row in rows)]), "utf-8")
+    return path
+
+
+def statement(path: Path, rows: list[Moved], opening: int = 0) -> int:
+    """Writes the file of a period, and returns the balance at its end."""
+    lines = ["Id,Date,Status,Type,From,To,Amount,Fee,Balance"]
+    for row in sorted(rows, key=lambda each: each.day):
+        opening += row.minor
+        lines.append(row.line(opening))
+    path.write_text("\n".join(lines), "utf-8")
+    return opening
+
+
+ONE, TWO, LATE, LAST = (
+    Moved("T1", 5, 100_000),
+    Moved("T2", 10, 80_000),
+    Moved("T3", 20, 40_000),
+    Moved("T4", 31, 60_000),
+)
+NEXT = Moved("T5", 34, 5_000)
+
+
+class Shop:
+    """The first period is closed over a ledger that lacks what the statement tells of the 20th."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder, self.options = folder, options
+        closing = statement(folder / "january.csv", [ONE, TWO, LATE, LAST])
+        statement(folder / "february.csv", [NEXT], closing)
+        first = self.run([ONE, TWO, LAST], "january.csv", "--carry-to", "kept")
+        assert (first.exit_code, "2,400.00" in first.stdout) == (1, True), first.output
+
+    def run(self, ledger: list[Moved], told: str, *options: str) -> Result:
+        """The kept folder is named by the option; all paths are those of the shop."""
+        given = [str(self.folder / each) if each in {"kept", "again"} else each for each in options]
+        arguments = [str(books(self.folder / "books.csv", ledger)), str(self.folder / told), *self.options, *given]
+        return CliRunner(catch_exceptions=False).invoke(app, ["reconcile", *arguments])
+
+    def go_on(self, ledger: list[Moved], *options: str) -> Result:
+        return self.run(ledger, "february.csv", "--carry-forward", "kept", *options)
+
+
+@pytest.fixture(params=[False, True], ids=["without a key", "with a key"])
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
+    return Shop(tmp_path, *(("--phone-key", str(tmp_path / "book.key")) if request.param else ()))
+
+
+class TestACommand:
+    def test_reads_what_was_booked_into_a_closed_period_and_pairs_it_with_what_is_open(self, shop: Shop):
+        done = shop.go_on([ONE, TWO, LATE, LAST, NEXT])
+        assert (done.exit_code, "Nothing to settle. The proof holds" in done.stdout) == (0, True), done.output
+        said = f"{MTN}: 1 row of the ledger is booked after the close of 2026-01-31, and read now: T3 of 2026-01-20."
+        assert said in done.stdout
+        assert f"{MTN}        2,850.00           2,850.00        0.00" in done.stdout
+
+    def test_takes_a_line_that_has_the_name_of_an_open_entry_for_what_it_is(self, shop: Shop):
+        """Where the books name no entries, the earlier of two rows of one key has the key for its name."""
+        other = Moved("T4", 30, 7_000)
+        done = shop.go_on([ONE, TWO, LATE, other, LAST, NEXT])
+        assert done.exit_code == 1
+        assert "read now: T3 of 2026-01-20, T4 of 2026-01-30." in done.stdout
+        proof = f"{MTN} 2,920.00 2,850.00 +70.00 +70.00 0.00 ZMW yes"
+        assert proof in [" ".join(line.split()) for line in done.stdout.splitlines()]
+
+    @pytest.mark.parametrize(
+        ("ledger", "named"),
+        [
+            ([ONE, LATE, LAST, NEXT], "the ledger lacks 1 row read in an earlier run, or has them changed: T2 of"),
+            ([ONE, TWO._replace(minor=70_000), LATE, LAST, NEXT], "has them changed: T2 of 2026-01-10"),
+            ([ONE, TWO._replace(day=11), LATE, LAST, NEXT], "has them changed: T2 of 2026-01-10"),
+            ([LATE, NEXT], "lacks 3 rows read in an earlier run, or has them changed: T1 of 2026-01-05, T2"),
+        ],
+    )  # fmt: skip
+    def test_names_what_was_read_and_is_missing_or_changed_until_it_is_back(
+        self, ledger: list[Moved], named: str, shop: Shop
+    ):
+        done = shop.go_on(ledger, "--carry-to", "again")
+        assert (done.exit_code, named in done.stdout) == (1, True), done.output
+        assert "The proof does not hold for" in done.stdout
+        march = Moved("T6", 62, 100)
+        statement(shop.folder / "march.csv", [march], 285_000)
+        later = shop.run([*ledger, march], "march.csv", "--carry-forward", "again")
+        assert (later.exit_code, named in later.stdout) == (1, True), later.output
+
+    def test_does_not_prove_over_a_folder_that_does_not_say_what_was_read(self, shop: Shop):
+        (shop.folder / "kept" / "read.parquet").unlink()
+        done = shop.go_on([ONE, TWO, LATE, LAST, NEXT])
+        assert done.exit_code == 1
+        said = "It does not hold because the earlier run was of a version that did not note which rows of the ledger"
+        assert said in done.stdout
+        assert "reconcile the earlier periods again" in done.stdout
+
+
+def test_a_run_without_the_key_says_so_and_nothing_of_an_amount_is_kept(tmp_path: Path):
+    shop = Shop(tmp_path, "--phone-key", str(tmp_path / "book.key"))
+    kept = files.read(tmp_path / "kept" / "read.parquet", READ)
+    assert kept["hash"][1:].str.fullmatch("[0-9a-f]{16}").all()
+    shop.options = ()
+    done = shop.go_on([ONE, TWO, LATE, LAST, NEXT])
+    assert done.exit_code == 1
+    assert "use one key in every run: --phone-key FILE" in done.stdout
+
+
+@pytest.mark.parametrize("made", ["csv", "workbook", "frame", "database"])
+def test_a_ledger_is_the_same_rows_wherever_it_comes_from(made: str, tmp_path: Path):
+    texts = pd.DataFrame([row.entry.split(",") for row in (ONE, TWO, LAST)], columns=HEADINGS.split(","))
+    statement(tmp_path / "january.csv", [ONE, TWO, LATE, LAST])
+    statement(tmp_path / "february.csv", [NEXT], 280_000)
+    first = reconcile(read_ledger(texts), read_statement(tmp_path / "january.csv"), phone_key=KEY)
+    rows = pd.DataFrame([row.entry.split(",") for row in (LATE, NEXT, ONE, LAST, TWO)], columns=texts.columns)
+    typed = rows.assign(occurred_at=pd.to_datetime(rows["occurred_at"]), amount=rows["amount"].astype(float).round(2))
+    path, query = tmp_path / "books", None
+    if made == "csv":
+        rows.to_csv(path := tmp_path / "books.csv", index=False)
+    elif made == "workbook":
+        typed.to_excel(path := tmp_path / "books.xlsx", index=False)
+    elif made == "database":
+        pytest.importorskip("adbc_driver_sqlite", reason="the extra `sql` is not installed")
+        import sqlite3
+
+        with sqlite3.connect(tmp_path / "books.db") as connection:
+            rows.to_sql("books", connection, index=False)
+        path, query = f"sqlite:///{tmp_path / 'books.db'}", "select * from books"
+    ledger = read_ledger(rows if made == "frame" else path, **({"query": query} if query else {}))
+    second = reconcile(
+        ledger, read_statement(tmp_path / "february.csv"), carry_forward=first.carry_forward, phone_key=KEY
+    )
+    said = f"{MTN}: 1 row of the ledger is booked after the close of 2026-01-31, and read now: T3 of 2026-01-20."
+    assert second.notes == (said,)
+    assert proven(second) == [(MTN, 285_000, 285_000, True)]
+    assert second.breaks.empty
+
+
+def test_a_payment_that_was_pending_at_the_close_is_read_when_it_is_completed(tmp_path: Path):
+    statement(tmp_path / "january.csv", [ONE, TWO, LATE, LAST])
+    statement(tmp_path / "february.csv", [NEXT], 280_000)
+    rows = pd.DataFrame([row.entry.split(",") for row in (ONE, TWO, LATE, LAST)], columns=HEADINGS.split(","))
+    told = rows.assign(status=["completed", "completed", "pending", "completed"])
+    first = reconcile(read_ledger(told), read_statement(tmp_path / "january.csv"))
+    new = pd.concat([rows, pd.DataFrame([NEXT.entry.split(",")], columns=rows.columns)]).assign(status="completed")
+    second = reconcile(read_ledger(new), read_statement(tmp_path / "february.csv"), carry_forward=first.carry_forward)
+    assert proven(second) == [(MTN, 285_000, 285_000, True)]
+    assert second.breaks.empty
+
+
+def proven(result: Reconciliation) -> list[tuple[str, int, int, bool]]:
+    return [(line.account, line.ledger_minor, line.statement_minor, line.holds) for line in result.proof.itertuples()]
+
+
+ENDS = (31, 59, 90)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> list[tuple[Moved, int | None, bool]]:
+    """Each movement with the period in which the ledger books it, if it does, and whether the statement tells it."""
+    moved = st.builds(
+        Moved, st.sampled_from(["A", "B", "C", "D", "E"]), st.integers(1, 90), st.sampled_from([100, 250, -100])
+    )
+    made = []
+    for row in draw(st.lists(moved, max_size=14)):
+        own = next(place for place, end in enumerate(ENDS) if row.day <= end)
+        made.append((row, draw(st.one_of(st.none(), st.integers(own, 2))), draw(st.booleans())))
+    # Each file has a row on its last day, so that every period closes there.
+    return made + [(Moved(f"end{end}", end, 1_000), place, True) for place, end in enumerate(ENDS)]
+
+
+LONG = settings.get_current_profile_name() == "long"
+
+
+@settings(
+    max_examples=60 if LONG else 6,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    # A run takes half a second: to make a failing case small would take longer than to read it.
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
+@given(
+    engine=st.sampled_from(ENGINES),
+    world=worlds(),
+    order=st.randoms(use_true_random=False),
+    splits=st.sampled_from([(0, 1, 2), (0, 2), (1, 2)]),
+)
+def test_any_split_into_periods_ends_in_the_closings_of_one_run(
+    engine: str, world: list[tuple[Moved, int | None, bool]], order: Random, splits: tuple[int, ...]
+):
+    with TemporaryDirectory() as name:
+        folder, carried, begins, opening, told = Path(name), None, -1, 0, []
+        for period in splits:
+            first = 0 if begins < 0 else ENDS[begins]
+            rows = [row for row, _, is_told in world if is_told and first < row.day <= ENDS[period]]
+            opening = statement(folder / f"{period}.csv", rows, opening)
+            ledger = [row for row, when, _ in world if when is not None and when <= period]
+            order.shuffle(ledger)
+            told.append(read_statement(folder / f"{period}.csv"))
+            read = read_ledger(books(folder / "books.csv", ledger))
+            result = reconcile(read, told[-1], carry_forward=carried, engine=engine)
+            carried, begins = result.carry_forward, period
+        whole = reconcile(read, told, engine=engine)
+    assert proven(result) == proven(whole)
+    assert result.proof["holds"].all()
+    assert result.breaks["variance_minor"].sum() == whole.breaks["variance_minor"].sum()
+    moved = sum(row.minor for row in ledger)
+    assert result.proof["ledger_minor"].tolist() == [moved]
