@@ -113,14 +113,14 @@ def test_the_books_of_a_past_moment_are_read():
 
 
 @pytest.mark.parametrize("test", ["test_an_order_is_fulfilled_once", "test_a_refunded_order_is_not_fulfilled"])
-def test_the_tests_of_a_shop_pass(test: str, monkeypatch: pytest.MonkeyPatch):
+def test_the_tests_of_a_shop_pass(test: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     shop, tests = [each for each in blocks(section("Tests in Python", GUIDE["testing"])) if each.language == "python"]
     module, names = ModuleType("shop"), dict[str, Any]()
     exec(shop.text, vars(module))  # noqa: S102  our own lines
     monkeypatch.setitem(sys.modules, "shop", module)
     exec(tests.text, names)  # noqa: S102  our own lines
     with Workbench(seed=7) as bench:
-        names[test](bench)
+        names[test](bench, tmp_path)
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not on this machine")

@@ -1,17 +1,24 @@
 """The recipes for other languages, and the shops in several frameworks, each run as its first line says."""
 
+import base64
 import importlib.util
+import json
 import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from workbench.certify.checks import CHECKS
+from workbench.domain.signatures import headers_for
 from workbench.resources import fixture
 
 RECIPES = sorted(each.name for each in fixture("recipes").iterdir())
@@ -26,6 +33,73 @@ OF_NODE = (
     "curl -fsS 127.0.0.1:8000/orders",
 )
 OF_PYTHON = ("python shop.py checkout", "python shop.py orders")
+
+
+SECRET = "whsec_" + base64.b64encode(b"the signing secret of a shop").decode()
+VERIFIER = """
+import { createHmac } from "node:crypto";
+
+export class Webhook {
+  constructor(secret) { this.key = Buffer.from(secret.slice(6), "base64"); }
+  verify(body, headers) {
+    const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`;
+    const signature = `v1,${createHmac("sha256", this.key).update(signed).digest("base64")}`;
+    if (headers["webhook-signature"] !== signature) throw new Error("not ours");
+    return JSON.parse(body);
+  }
+}
+"""
+"""In the place of the package that Node's shop is given by name, so that nothing is installed."""
+BOOKS = {
+    "node": ("node shop.mjs {port} ./verifier.mjs", "shop.jsonl"),
+    "flask": (f"{sys.executable} -m flask --app flask_shop run --port {{port}}", "shop.sqlite"),
+}
+"""How each shop is started, and where it keeps what it has done."""
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
+
+
+@contextmanager
+def open_shop(command: str, folder: Path) -> Iterator[str]:
+    """The shop's address, while it runs as a process of its own."""
+    port = free_port()
+    environment = {**os.environ, "PAYMENTS_WEBHOOK_SECRET": SECRET}
+    with (folder / "log").open("a") as log:
+        words = command.format(port=port).split()
+        process = subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=log)  # noqa: S603  ours
+        try:
+            for _ in range(200):
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", int(port))) == 0:
+                        break
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+            process.wait()
+
+
+def tell(shop_url: str) -> int:
+    """The status of the response to a message that says: paid."""
+    event = {"id": "evt_1", "type": "payment_intent.succeeded", "data": {"object": {"id": "pi_1"}}}
+    body = json.dumps(event).encode()
+    return httpx.post(
+        f"{shop_url}/webhooks", content=body, headers=headers_for(SECRET, "evt_1", int(time.time()), body)
+    ).status_code
+
+
+def orders(name: str, shop_url: str, folder: Path) -> list[dict[str, object]]:
+    """What the shop has fulfilled, as the exam asks it."""
+    if name == "node":
+        lines = httpx.get(f"{shop_url}/orders").text
+    else:
+        environment = {**os.environ, "PAYMENTS_WEBHOOK_SECRET": SECRET}
+        asked = [sys.executable, "shop.py", "orders"]
+        lines = subprocess.run(asked, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout  # noqa: S603  ours
+    return [json.loads(line) for line in lines.splitlines()]
 
 
 def need(found: object, what: str, config: pytest.Config) -> None:
@@ -53,6 +127,42 @@ def test_the_recipe_takes_a_payment(name: str, tmp_path: Path, pytestconfig: pyt
     assert wrong.returncode != 0
 
 
+@pytest.mark.parametrize("name", BOOKS)
+def test_a_shop_whose_books_fail_once_fulfils_the_order_when_the_message_comes_again(
+    name: str, tmp_path: Path, pytestconfig: pytest.Config
+):
+    is_there = shutil.which("node") if name == "node" else importlib.util.find_spec("standardwebhooks")
+    need(is_there and (name == "node" or importlib.util.find_spec("flask")), name, pytestconfig)
+    command, books = BOOKS[name]
+    folder = shutil.copytree(fixture("receivers"), tmp_path / "shop")
+    (folder / "verifier.mjs").write_text(VERIFIER)
+    once = [{"payment": "pi_1", "fulfilled": 1}]
+    with open_shop(command, folder) as url:
+        (folder / books).mkdir()  # nothing can be written to it
+        assert tell(url) == 500
+        (folder / books).rmdir()
+        assert [tell(url), tell(url)] == [200, 200]
+        assert orders(name, url, folder) == once
+    with open_shop(command, folder) as url:
+        assert orders(name, url, folder) == once
+        assert tell(url) == 200
+        assert orders(name, url, folder) == once
+
+
+def test_nodes_shop_reads_books_that_end_in_the_middle_of_a_line(tmp_path: Path, pytestconfig: pytest.Config):
+    need(shutil.which("node"), "node", pytestconfig)
+    folder = shutil.copytree(fixture("receivers"), tmp_path / "shop")
+    (folder / "verifier.mjs").write_text(VERIFIER)
+    (folder / "shop.jsonl").write_text('\n{"message":"evt_0","fulfils":"pi_0"}\n{"message":"evt_1","ful')
+    command, _ = BOOKS["node"]
+    both = [{"payment": "pi_0", "fulfilled": 1}, {"payment": "pi_1", "fulfilled": 1}]
+    with open_shop(command, folder) as url:
+        assert tell(url) == 200
+        assert orders("node", url, folder) == both
+    with open_shop(command, folder) as url:
+        assert orders("node", url, folder) == both
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("line", SHOPS)
 def test_the_shop_passes_the_whole_exam(line: str, tmp_path: Path, pytestconfig: pytest.Config):
@@ -63,8 +173,7 @@ def test_the_shop_passes_the_whole_exam(line: str, tmp_path: Path, pytestconfig:
     if of_node:
         install = [shutil.which("npm"), "install", "--no-audit", "--no-fund", "--ignore-scripts"]
         subprocess.run(install, cwd=shop, capture_output=True, check=True, timeout=120)  # noqa: S603  this shop's packages
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = free_port()
     checkout, orders = OF_NODE if of_node else OF_PYTHON
     url = "http://127.0.0.1:8000/webhooks"
     exam = ["workbench", "certify", url, "--cmd", line, "--checkout", checkout, "--orders", orders]
