@@ -93,6 +93,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--renew", action="store_true", help="Write what is held in files anew, from a run.")
     parser.addoption("--require-browser", action="store_true", help="Fail, rather than skip, without a browser.")
     parser.addoption("--require-recipes", action="store_true", help="Fail, rather than skip, without a language.")
+    parser.addoption("--require-generators", action="store_true", help="Fail, rather than skip, without a generator.")
     parser.addoption("--require-postgresql", action="store_true", help="Fail, rather than skip, without PostgreSQL.")
     parser.addoption("--pictures", action="store_true", help="Write the README's pictures anew, into fixtures/.")
     parser.addoption("--shots", help="The folder in which browser tests leave pictures; their own unless named.")

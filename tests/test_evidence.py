@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 import tracemalloc
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -332,6 +333,50 @@ def test_secrets_and_numbers_are_masked_before_anything_looks(tmp_path: Path):
     assert "Bearer sk_" in told
     shown = repr(evidence(file)) + evidence(file).toml + json.dumps(evidence(file).as_records())
     assert [each for each in SECRETS if each in shown] == []
+
+
+FORM = "application/x-www-form-urlencoded; charset=UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "sent", "read"),
+    [
+        (FORM, 'client%5Fsecret=a b"#c&grant=a', "client%5Fsecret=••••&grant=a"),
+        (FORM, "grant=a&pin=1234&a=b", "grant=a&pin=••••&a=b"),
+        (FORM, '{"client_secret": "a&b"}', '{"client_secret": "••••"}'),
+        (None, "access_token=abc&scope=a", "access_token=••••&scope=a"),
+        ("text/html", "<a href='https://a.example/?a=b&id_token=abc#jwt=abc'>", "<a href='https://a.example/?a=b&id_token=••••#jwt=••••"),
+        ("text/plain", "a sentence = of words & token signs", "a sentence = of words & token signs"),
+    ],
+)  # fmt: skip
+def test_a_form_is_read_as_a_server_reads_it(tmp_path: Path, media_type: str | None, sent: str, read: str):
+    posted = entry("POST", "https://live.example/?pin=1234", 200, {}, {})
+    posted["request"]["postData"] = {"text": sent, "mimeType": media_type}
+    (found,) = recorded(saved(tmp_path / "a.har", posted))
+    assert found.request.text.startswith(read)
+    assert found.url == "https://live.example/?pin=••••"
+
+
+@pytest.mark.parametrize("media_type", [FORM, "text/plain"])
+@pytest.mark.parametrize(
+    "piece", ["?", "&", "?" * 59 + "token", "?jwt", "&secret=", "#=", '"secret', "\\", "0961234567 "]
+)
+def test_no_text_stalls_the_reader(tmp_path: Path, media_type: str, piece: str):
+    def taken_s(text: str) -> float:
+        posted = entry("POST", "https://live.example/", 200, {}, {})
+        posted["request"]["postData"] = {"text": text, "mimeType": media_type}
+        file = saved(tmp_path / "a.har", posted)
+        times = []
+        for _ in range(3):
+            began = time.process_time()
+            assert len([*recorded(file)]) == 1
+            times.append(time.process_time() - began)
+        return min(times)
+
+    short, long = (taken_s((piece * size)[:size]) for size in (32_000, 256_000))
+    # Eight times as long a text: a search that begins anew at each character takes 64 times as long.
+    assert long < 24 * max(short, 0.001)
+    assert short < 300 * max(taken_s("grant=a "), 0.0001)
 
 
 def as_browsers_save(entry: dict[str, Any]) -> None:

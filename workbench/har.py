@@ -16,6 +16,7 @@ from functools import partial
 from http.client import responses
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote_plus
 
 import msgspec
 
@@ -30,9 +31,10 @@ MOST_BYTES: Final = 4 * 2**20
 """A longer exchange is passed over: no payment is that long."""
 _HIDDEN = "••••"
 _SECRET_NAME = re.compile(r"secret|token|password|passwd|cookie|api.?key|^pin$|authorization|x.auth|jwt", re.IGNORECASE)
-# Of a name in JSON, in a form or in a query. The lengths bound the search in a long text.
+# No character of a name in a query begins another name, so that a long text is read once, whatever stands in it.
 _NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{0,60}}"\s*:\s*")(?:[^"\\]|\\.)*""")
-_IN_FORM = re.compile(rf"""(?i)((?:^|[?&])[^=&"\s]{{0,60}}?(?:{_SECRET_NAME.pattern})[^=&"\s]{{0,60}}=)[^&#"\s]*""")
+_IN_QUERY = re.compile(r"""(?:^|[?&#])[^=&?#"\s]*=[^&#"\s]*""")
+_FORM = "application/x-www-form-urlencoded"
 _PASSED_ON = re.compile(r"//[^/?#]*@")
 """Before the host of a URL: a user's name and password."""
 _TOKEN_TELLS = re.compile(r"(?i)^(basic|bearer)\s+(?:[sp]k_|at_)?")
@@ -51,6 +53,7 @@ class _Pair(msgspec.Struct):
 class _Content(msgspec.Struct):
     text: str | None = None
     encoding: str | None = None
+    media_type: str | None = msgspec.field(default=None, name="mimeType")
 
 
 class _Asked(msgspec.Struct):
@@ -178,17 +181,27 @@ def _read(place: str, entry: _Entry) -> Recorded:
 def _text(content: _Content | None) -> str:
     if content is None or not content.text:
         return ""
-    if content.encoding != "base64":
-        return _hidden(content.text)
-    try:
-        return _hidden(base64.b64decode(content.text).decode("utf-8", "replace"))
-    except (binascii.Error, ValueError):
-        return ""
+    text, is_form = content.text, (content.media_type or "").partition(";")[0].strip().lower() == _FORM
+    if content.encoding == "base64":
+        try:
+            text = base64.b64decode(text).decode("utf-8", "replace")
+        except (binascii.Error, ValueError):
+            return ""
+    text = _hidden(text)
+    return "&".join(_without_secret(field) for field in text.split("&")) if is_form else text
 
 
 def _hidden(text: str) -> str:
     """Text without secrets and numbers: those that tell themselves, and what stands under a secret's name."""
-    return _IN_FORM.sub(rf"\1{_HIDDEN}", _NAMED.sub(rf"\1{_HIDDEN}", mask(text)))
+    named = _NAMED.sub(rf"\1{_HIDDEN}", mask(text))
+    return _IN_QUERY.sub(lambda found: _without_secret(found[0]), named)
+
+
+def _without_secret(field: str) -> str:
+    """A field of a form or query, its value hidden where the name, read as a server reads it, is of a secret."""
+    name, equals, _ = field.partition("=")
+    is_secret = equals and _SECRET_NAME.search(unquote_plus(name.lstrip("?&#")))
+    return f"{name}={_HIDDEN}" if is_secret else field
 
 
 def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:

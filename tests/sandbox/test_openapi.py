@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ def described(**choices: object) -> Document:
 
 
 DOCUMENT = described()
+SCHEMA = "#/components/schemas/"
 OPERATIONS = {(method, path): each for path, item in DOCUMENT["paths"].items() for method, each in item.items()}
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
@@ -57,6 +59,23 @@ class TestTheWhole:
         }
         assert other == DOCUMENT or errors_of({**other, **changed}) == []
 
+    @pytest.mark.parametrize("choices", [{}, *TOGETHER], ids=str)
+    def test_generators_of_clients_can_name_its_values_and_leave_out_what_may_be_left_out(
+        self, choices: dict[str, object]
+    ):
+        other = described(**choices)
+        for values in (each["enum"] for each in schemas_in(other["components"]) if "enum" in each):
+            names = [re.sub(r"\W", "_", str(value)).upper() for value in values]
+            assert len(names) == len(set(names)), values
+        sent = re.findall(rf"{SCHEMA}(\w+)", json.dumps([each.get("requestBody") for each in operations_of(other)]))
+        for schema in (other["components"]["schemas"][name] for name in sent):
+            # A default makes a field one that is always there; alternatives of the whole hide its fields.
+            assert [name for name, each in schema["properties"].items() if "default" in each] == []
+            assert not {"oneOf", "anyOf", "allOf"} & schema.keys()
+        assert sent
+        kind = other["components"]["schemas"]["CreateApiKey"]["properties"]["kind"]
+        assert kind["description"].endswith('Default: `"secret"`.')
+
     def test_no_component_is_unused(self):
         used = set(re.findall(r'"#/components/(\w+/[\w-]+)"', json.dumps(DOCUMENT)))
         groups = {group: each for group, each in DOCUMENT["components"].items() if group != "securitySchemes"}
@@ -72,6 +91,18 @@ class TestTheWhole:
 
 def errors_of(tree: Document) -> list[str]:
     return [error.message for error in OpenAPIV31SpecValidator(tree).iter_errors()]
+
+
+def schemas_in(tree: Any) -> Iterator[Document]:  # noqa: ANN401  JSON
+    """Every object of JSON in a tree."""
+    if isinstance(tree, dict):
+        yield tree
+    for each in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from schemas_in(each)
+
+
+def operations_of(tree: Document) -> list[Document]:
+    return [each for item in tree["paths"].values() for each in item.values()]
 
 
 def unresolved(tree: Document) -> list[str]:
@@ -116,7 +147,9 @@ class TestOperations:
         for identifier, link in [(row.id, link) for row in TABLE for link in row.links]:
             leads = by_id[identifier]["responses"]["200"]["links"][link.name]
             target = by_id[leads["operationId"]]
-            assert set(leads.get("parameters", {})) <= {each["name"] for each in target["parameters"]}, identifier
+            # A body of a link is one value as a whole: of one field of it, generators of clients say that it is wrong.
+            assert {*leads} == {"operationId", "parameters"}
+            assert set(leads["parameters"]) <= {each["name"] for each in target["parameters"]}, identifier
 
     def test_a_gap_shows(self):
         other = described(success_status="201_created", declined_status="200")["paths"]["/v1/charges"]["post"]
@@ -129,7 +162,7 @@ class TestOperations:
         waits = described(charge_wait="accepted")["paths"]["/v1/charges"]["post"]["responses"]
         assert "202" in waits
         assert not {"200", "201", "402"} & waits.keys(), "whoever is waited for declines later"
-        of_intent = described(currencies="iso4217")["components"]["schemas"]["CreateRefund"]["oneOf"][1]
+        of_intent = described(currencies="iso4217")["components"]["schemas"]["CreateRefund"]["then"]["oneOf"][1]
         assert str(of_intent["properties"]["amount"]["multipleOf"]) == "0.0001"
         assert '"name": "Api-Version"' in json.dumps(DOCUMENT)
         assert '"name": "Api-Version"' not in json.dumps(described(version_header="none"))
@@ -153,6 +186,12 @@ class TestWebhooks:
             assert list(names(each, "header")) == ["webhook-id", "webhook-timestamp", "webhook-signature"]
             assert {"2XX", "410"} <= each["responses"].keys()
             assert (each["security"], each["x-provenance"]) == ([], "assumed")
+
+    def test_they_share_no_group_with_operations_or_one_would_take_the_file_of_the_other_in_a_generated_client(self):
+        sent = {each["post"]["tags"][0] for each in DOCUMENT["webhooks"].values()}
+        called = {each["tags"][0] for each in OPERATIONS.values()}
+        assert sent | called == {tag["name"] for tag in DOCUMENT["tags"]}
+        assert not sent & called
 
 
 # The tables of the interface, sections 2.1 to 2.4, by the component that carries each.

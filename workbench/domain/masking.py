@@ -94,11 +94,12 @@ def mask_secrets(text: str) -> str:
 
 def mask_numbers(text: str) -> str:
     """`text` with every Zambian number masked, which are looked for around their zeros."""
-    shown, end = "", 0
+    shown, end = list[str](), 0
     for zero in _ZERO.finditer(text):
         if found := NUMBER.search(text, max(end, zero.start() - _BEFORE), zero.end() + _AFTER):
-            shown, end = f"{shown}{text[end : found.start()]}{found[1]}••••{found[2]}", found.end()
-    return shown + text[end:]
+            shown += (text[end : found.start()], found[1], "••••", found[2])
+            end = found.end()
+    return "".join((*shown, text[end:]))
 
 
 def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:

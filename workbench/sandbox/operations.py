@@ -24,13 +24,12 @@ PAYMENT: Final = scenarios.SCRIPTABLE
 
 
 class Link(NamedTuple):
-    """What a response leads to: an operation that takes a member of it, as a parameter or in its body."""
+    """What a response leads to: an operation that takes a member of it as a parameter."""
 
     name: str
     leads_to: str
     takes: str
     gives: str = "id"
-    in_body: bool = False
 
 
 def _to(takes: str, **leads_to: str) -> tuple[Link, ...]:
@@ -125,8 +124,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("createCharge", "POST", "/v1/charges", BASIC, charges.create, wire.Charge, "2.3, 4",
               body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
               phone=attrgetter("phone"), shows=((200, JSON),), relies=("charge_wait",),
-              links=(*_to("charge_id", retrieve="retrieveCharge"),
-                     Link("refund", "createRefund", "charge", in_body=True), *_to("charge", refunds="listRefunds"))),
+              links=(*_to("charge_id", retrieve="retrieveCharge"), *_to("charge", refunds="listRefunds"))),
     Operation("listCharges", "GET", "/v1/charges", EITHER, charges.listed, wire.List[wire.Charge], "assumed",
               query=wire.ListQuery),
     Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", EITHER, charges.retrieve, wire.Charge, "assumed"),
@@ -185,8 +183,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("createPlant", "POST", "/plants", BEARER, plants.create, wire.Plant, "2.4, 4", body=wire.NewPlant,
               plain_400=True, shows=((200, JSON), (400, JSON))),
     Operation("issueToken", "POST", "/v1/auth/token", NO_KEY, keys.issue, wire.Token, "4, 5",
-              body=wire.TokenRequest, no_store=True, relies=("token_credentials",),
-              links=(Link("refresh", "refreshToken", "refresh_token", gives="refresh_token", in_body=True),)),
+              body=wire.TokenRequest, no_store=True, relies=("token_credentials",)),
     Operation("refreshToken", "POST", "/v1/auth/refresh", NO_KEY, keys.refresh, wire.Token, "4, 5",
               body=wire.RefreshRequest, no_store=True, body_optional=True, relies=("refresh_request",)),
 )
@@ -204,16 +201,9 @@ def _of(*identifiers: str, **columns: Any) -> _Change:  # noqa: ANN401  columns 
     return lambda each: each._replace(**columns) if each.id in identifiers else each
 
 
-def _token(response: type[wire.View], shown: Callable[[Any], object], below: str = "") -> _Change:
-    """Another shape of a pair of tokens, with its fields in the member `below`, if they are in one."""
-
-    def changed(each: Operation) -> Operation:
-        if each.response is not wire.Token:
-            return each
-        links = tuple(link._replace(gives=f"{below}{link.gives}") for link in each.links)
-        return each._replace(response=response, shown=shown, links=links)
-
-    return changed
+def _token(response: type[wire.View], shown: Callable[[Any], object]) -> _Change:
+    """Another shape of a pair of tokens."""
+    return lambda each: each._replace(response=response, shown=shown) if each.response is wire.Token else each
 
 
 def _numbered(each: Operation) -> Operation:
@@ -237,7 +227,7 @@ _CHANGES: Final[Mapping[tuple[str, Value], _Change]] = {
     ),
     ("pagination", "page"): _numbered,
     ("token_field", "token"): _token(wire.NamedToken, views.named_token),
-    ("token_field", "data.token"): _token(wire.WrappedToken, views.wrapped_token, below="data/"),
+    ("token_field", "data.token"): _token(wire.WrappedToken, views.wrapped_token),
     ("extra_endpoints", "absent"): _gone("extra_endpoints", lambda each: each.source == "assumed"),
     ("endpoint_registration", "dashboard"): _gone(
         "endpoint_registration", lambda each: each.path.startswith(endpoints.URL)

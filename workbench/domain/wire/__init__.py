@@ -115,7 +115,7 @@ Live = Annotated[bool, meaning("A sandbox holds nothing live.", const=False)]
 MajorAmount = Annotated[Decimal, by_register(lambda gaps: {"description": f"Major units, {_SCALE[gaps.currencies]}."})]
 UpperCurrency = Annotated[str, by_register(lambda gaps: base.shown_currency(gaps, str.upper))]
 LowerCurrency = Annotated[str, by_register(lambda gaps: base.shown_currency(gaps, str.lower))]
-AnyCurrency = Annotated[str, by_register(lambda gaps: base.shown_currency(gaps, str.upper, str.lower))]
+AnyCurrency = Annotated[str, by_register(base.upper_or_lower_currency)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 

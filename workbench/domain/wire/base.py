@@ -53,10 +53,16 @@ def taken_currency(case: Callable[[str], str]) -> Meta:
     return by_register(rule)
 
 
-def shown_currency(gaps: Gaps, *cases: Callable[[str], str]) -> Schema:
-    """A currency that is answered, in one case or several."""
-    codes = [case(code) for case in cases for code in OFFERED[gaps.currencies]]
+def shown_currency(gaps: Gaps, case: Callable[[str], str]) -> Schema:
+    """A currency that is answered, in one case."""
+    codes = [case(code) for code in OFFERED[gaps.currencies]]
     return {"const": codes[0]} if len(codes) == 1 else {"enum": codes}
+
+
+def upper_or_lower_currency(gaps: Gaps) -> Schema:
+    """A currency that is answered in either case, as a pattern: names in a client's enum have but one."""
+    codes = [case(code) for case in (str.upper, str.lower) for code in OFFERED[gaps.currencies]]
+    return {"pattern": f"^({'|'.join(codes)})$"}
 
 
 def _any_case(words: Iterable[str]) -> str:

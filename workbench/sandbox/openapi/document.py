@@ -61,6 +61,8 @@ _TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "/sandbox": ("Sandbox", _OF_PANEL),
 }
 """Beginning of a path → the group of its operations and what it is about."""
+# Generators of clients write a file for each group, and in a group with operations webhooks would take their place.
+_SENT: Final = ("Events", "What the sandbox sends to your webhook endpoint.")
 _SCENARIO = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
 _HEADERS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "standard_webhooks": (
@@ -100,7 +102,7 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
         },
         "externalDocs": {"url": PAGE, "description": "The interface, section by section."},
         "servers": [{"url": "/", "description": "This sandbox."}],
-        "tags": [{"name": name, "description": says} for name, says in _TAGS.values() if says],
+        "tags": [{"name": name, "description": says} for name, says in (*_TAGS.values(), _SENT) if says],
         "paths": paths,
         "webhooks": {
             told_as: {"post": _webhook(happens, told_as, gaps)}
@@ -225,7 +227,7 @@ def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
     return {
         "operationId": "on" + "".join(word.capitalize() for word in words),
         "summary": f"{family.replace('_', ' ').capitalize()}: {happened.replace('_', ' ')}",
-        "tags": ["Webhooks"],
+        "tags": [_SENT[0]],
         "security": [],
         "parameters": [
             _parameter("header", name, says, schemas.TEXT | {"pattern": pattern}, schemas.open_in("6"), required=True)

@@ -218,8 +218,7 @@ def _success(operation: Operation, response: str, gaps: Gaps) -> Schema:
 
 def _link(link: Link) -> Schema:
     """What an answer leads to: which operation takes what it holds."""
-    taken = {link.takes: f"$response.body#/{link.gives}"}
-    return {"operationId": link.leads_to, "requestBody" if link.in_body else "parameters": taken}
+    return {"operationId": link.leads_to, "parameters": {link.takes: f"$response.body#/{link.gives}"}}
 
 
 def _refusal(status: int, gaps: Gaps) -> Schema:

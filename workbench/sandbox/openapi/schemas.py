@@ -27,11 +27,17 @@ def requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
     for name, schema in found.items():
         struct = structs[name]
         _refine(schema["properties"], struct, gaps)
+        for each in schema["properties"].values():
+            # In a generated client a field with a `default` is required: words tell it.
+            if default := each.pop("default", None):
+                told = f"Default: `{wire.to_json(default).decode()}`."
+                each["description"] = f"{each.get('description', '')} {told}".lstrip()
         whole = struct.__whole__(gaps) if callable(struct.__whole__) else struct.__whole__
         for field in whole.get("required", ()):
             if isinstance(schema["properties"][field].get("type"), list):
                 schema["properties"][field]["type"] = "string"
-        schema.update(whole)
+        # Generators of clients take a bare `oneOf` for the whole shape, without its fields; conditions they pass over.
+        schema.update(whole if "required" in whole or not whole else {"if": {"type": "object"}, "then": whole})
         if gaps.unknown_fields == "refused":
             schema["additionalProperties"] = False
         mark(schema, struct.__source__)
