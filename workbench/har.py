@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from workbench.domain.masking import mask, mask_values
+from workbench.domain.phones import MARK
 from workbench.domain.wire.trace_rows import CALL, WEBHOOK, call_of, webhook_of
 from workbench.errors import TrafficRefused
 
@@ -28,7 +29,6 @@ TRACE: Final = "_trace"
 """A field of our own in a HAR's log: their names begin so."""
 MOST_BYTES: Final = 4 * 2**20
 """A longer exchange is passed over: no payment is that long."""
-_HIDDEN = "••••"
 _SECRET_NAME = re.compile(r"secret|token|password|passwd|cookie|api.?key|^pin$|authorization|x.auth|jwt", re.IGNORECASE)
 # Of a name in JSON, in a form or in a query. The lengths bound the search in a long text.
 _NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{0,60}}"\s*:\s*")(?:[^"\\]|\\.)*""")
@@ -188,7 +188,7 @@ def _text(content: _Content | None) -> str:
 
 def _hidden(text: str) -> str:
     """Text without secrets and numbers: those that tell themselves, and what stands under a secret's name."""
-    return _IN_FORM.sub(rf"\1{_HIDDEN}", _NAMED.sub(rf"\1{_HIDDEN}", mask(text)))
+    return _IN_FORM.sub(rf"\1{MARK}", _NAMED.sub(rf"\1{MARK}", mask(text)))
 
 
 def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
@@ -197,7 +197,7 @@ def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
     for name, value in found.items():
         if _SECRET_NAME.search(name):
             kept = _TOKEN_TELLS.match(value)
-            found[name] = f"{kept[0] if kept else ''}{_HIDDEN}"
+            found[name] = f"{kept[0] if kept else ''}{MARK}"
     return found
 
 
@@ -206,7 +206,7 @@ def _masked(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any 
         return {key: _masked(each, key) for key, each in value.items()}
     if isinstance(value, list):
         return [_masked(each, name) for each in value]
-    return _HIDDEN if isinstance(value, str) and _SECRET_NAME.search(name) else value
+    return MARK if isinstance(value, str) and _SECRET_NAME.search(name) else value
 
 
 def moment_s(text: str) -> float:
