@@ -1,4 +1,4 @@
-"""`workbench layout`, and `--layout FILE=LAYOUT` and `--layouts FOLDER` of `workbench reconcile`."""
+"""`workbench layout`, and of `workbench reconcile` `--layout` and `--account FILE=…`, and `--layouts FOLDER`."""
 
 import shlex
 import tomllib
@@ -107,6 +107,38 @@ class TestWhichFileIsWhich:
         assert (done.exit_code, done.stdout) == (2, "")
         assert expected in said(done)
         assert "Traceback" not in done.output
+
+    @pytest.mark.parametrize(
+        "accounts",
+        [
+            ("--account", "shop.csv=operator:mtn:float", "--account", "./bank.csv=bank:settlement"),
+            ("--account", "operator:mtn:float", "--account", "bank.csv=bank:settlement"),
+        ],
+    )
+    def test_each_has_its_own_account_named_for_it_or_that_of_all(self, accounts: tuple[str, ...]):
+        for name, text in (("shop", SHOP_TOML), ("bank", BANK_TOML)):
+            Path(f"ours/{name}.toml").write_text(text.partition("\n")[2])
+        layouts = ("--layout", "shop.csv=ours/shop.toml", "--layout", "bank.csv=ours/bank.toml")
+        done = run("reconcile", *BOTH, *layouts, *accounts)
+        assert (done.exit_code, done.stderr) == (0, ""), done.output
+        alone = run("reconcile", *BOTH, *layouts, *accounts[2:])
+        assert alone.exit_code == 2, "each is needed"
+        assert "shop.csv does not name its account" in said(alone)
+
+    @pytest.mark.parametrize(
+        ("accounts", "expected"),
+        [
+            (("--account", "bnak.csv=x"), "--account bnak.csv=x names none of the statements; they are shop.csv, bank"),
+            (("--account", "bank.csv=x", "--account", "bank.csv=y"), "bank.csv has two accounts, x and y"),
+            (("--account", "x", "--account", "y"), "cannot each apply to all statements: write --account STATEMENT=A"),
+            (("t.parquet", "--account", "t.parquet=x"), "t.parquet is a table whose columns are already named"),
+            (("--layouts", "ours", "--account", "bank.csv=x"), "The ledger has no row of x, the account of bank.csv"),
+        ],
+    )  # fmt: skip
+    def test_an_account_that_is_not_clear_is_refused(self, accounts: tuple[str, ...], expected: str):
+        done = run("reconcile", *BOTH, *accounts)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert expected in said(done)
 
     def test_a_name_may_have_an_equals_sign_and_one_of_several_is_named_with_its_folder(self):
         Path("shop.csv").rename("a=b.csv")

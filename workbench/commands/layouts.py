@@ -90,40 +90,41 @@ def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
     return _next("reconcile", "LEDGER", file, *_given(reading))
 
 
-def layouts_named(named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → the layout that is named for it, STATEMENT=LAYOUT, or else for all; None where neither is."""
+def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
+    """Statement → the layout or account that is named for it, STATEMENT=…, or else for all; None where neither is."""
     made: dict[Path, str | None] = {}
     bare: list[str] = []
     for text in named:
-        path, layout = _parted(text, statements)
+        path, value = _parted(what, text, statements)
         if path is None:
-            bare.append(layout)
-        elif made.setdefault(path, layout) != layout:
-            raise click.UsageError(f"{path} has two layouts, {made[path]} and {layout}.")
-    if len(bare) > 1:
-        text = f"--layout {' and '.join(bare)} cannot each apply to all statements: write --layout STATEMENT=LAYOUT."
+            bare.append(value)
+        elif made.setdefault(path, value) != value:
+            raise click.UsageError(f"{path} has two {what}s, {made[path]} and {value}.")
+    if len({*bare}) > 1:
+        given = " and ".join(bare)
+        text = f"--{what} {given} cannot each apply to all statements: write --{what} STATEMENT={what.upper()}."
         raise click.UsageError(text)
     found = {each: made.get(each, bare[0] if bare else None) for each in statements}
     tables = [each for each in statements if each.suffix.lower() == ".parquet"]
     # Of all that are given one may be a table; it alone cannot be meant.
     if useless := [each for each in tables if each in made or (bare and len(tables) == len(statements))]:
-        text = f"--layout {found[useless[0]]}: {useless[0]} is a table whose columns are already named."
-        raise click.UsageError(text)
+        why = f"{useless[0]} is a table whose columns are already named"
+        raise click.UsageError(f"--{what} {found[useless[0]]}: {why}{', account too' * (what == 'account')}.")
     return found
 
 
-def _parted(text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """The statement before a `=`, if one is named, and the layout; either may have a `=` in its name."""
+def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
+    """The statement before a `=`, if one is named, and the value; either may have a `=` in its name."""
     parts = text.split("=")
     for end in range(len(parts) - 1, 0, -1):
         name = "=".join(parts[:end])
         found = {each for each in statements if each == Path(name)}
         found = found or {each for each in statements if each.name == name}
         if len(found) > 1:
-            raise click.UsageError(f"--layout {text}: several statements are called {name}; name one with its folder.")
+            raise click.UsageError(f"--{what} {text}: several statements are called {name}; name one with its folder.")
         if found:
             return found.pop(), "=".join(parts[end:])
     if len(parts) > 1 and not Path(text).exists():
         given = ", ".join(map(str, statements))
-        raise click.UsageError(f"--layout {text} names none of the statements; they are {given}.")
+        raise click.UsageError(f"--{what} {text} names none of the statements; they are {given}.")
     return None, text
