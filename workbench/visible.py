@@ -1,6 +1,8 @@
 """Text of others as it may be shown: what steers a terminal or turns a line round is a symbol, and runs nowhere."""
 
 import re
+import shlex
+from pathlib import PurePath
 from typing import Final
 
 # C0, DEL and C1 steer a terminal; marks of direction turn round what is read; the line and paragraph separators end a
@@ -48,6 +50,12 @@ def armed(text: str) -> str:
 def disarmed(text: str) -> str:
     """`text` without the apostrophe that `armed` has set."""
     return _ARMED.sub("", text, count=1) if text.startswith("'") else text
+
+
+def pasted(path: object) -> str:
+    """A path, or another word of a command, quoted for the shell; a file's name that begins as an option is none."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if isinstance(path, PurePath) and text.startswith("-") else text)
 
 
 def _symbol(found: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import re
 from dataclasses import replace
 from datetime import date
 from io import StringIO
@@ -344,6 +345,34 @@ def test_where_every_debit_is_below_zero_and_no_balance_tells_nothing_is_suppose
     rows = mine(tmp_path, *lines[:2], header="Day|Text|Out|In", columns=columns).rows
     assert rows["problem"].notna().tolist() == [True, False]
     assert mine(tmp_path, *lines, header="Day|Text|Out|In", columns=columns).rows["type"].iloc[0] == "reversal"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "formats", "expected"),
+    [
+        ("1 Jan 2026", "31 Jan 2026", ("%d/%m/%Y", "%d %b %Y"), (date(2026, 1, 1), date(2026, 1, 31))),
+        ("01/01/2026", "31 Jan 2026", ("%d/%m/%Y", "%d %b %Y"), (date(2026, 1, 1), date(2026, 1, 31))),
+        # One format reads both days, so that the other is not meant.
+        ("02/01/2026", "31/01/2026", ("%m/%d/%Y", "%d/%m/%Y"), (date(2026, 1, 2), date(2026, 1, 31))),
+        ("02/01/2026", "05/01/2026", ("%m/%d/%Y", "%d/%m/%Y"), "is 2026-01-02 or 2026-02-01: keep one of them"),
+        ("1.1.2026", "31/01/2026", ("%d/%m/%Y", "%d %b %Y"), "is not a day written as %d/%m/%Y or %d %b %Y"),
+    ],
+)
+def test_days_above_the_header_may_be_written_otherwise_than_those_of_rows(
+    tmp_path: Path, first: str, last: str, formats: tuple[str, ...], expected: object
+):
+    path, mine_toml = tmp_path / "mine.csv", tmp_path / "mine.toml"
+    path.write_text(f"From,{first}\nTo,{last}\nDay,Text,In\n2026-01-05,x,1.00\n")
+    mine_toml.write_text(
+        'account = "bank:settlement"\ndates = ["%Y-%m-%d"]\nmakes_keys = true\n'
+        f"preamble_date = {list(formats)!r}\n"
+        '[columns]\nmoment = "Day"\ndescription = "Text"\namount = "In"\n[preamble]\nfirst = "From"\nlast = "To"\n'
+    )
+    if isinstance(expected, str):
+        with pytest.raises(StatementRefused, match=re.escape(expected)):
+            read_statement(path, layout=mine_toml)
+        return
+    assert read_statement(path, layout=mine_toml).period == expected
 
 
 def test_a_preamble_has_pairs_in_a_line_a_period_in_a_cell_and_one_currency(tmp_path: Path):

@@ -1,6 +1,7 @@
 """`workbench simulate` and `workbench reconcile`: a month of statements, and a ledger compared with them."""
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options
-from workbench.commands.layouts import LAYOUTS_HELP, named_for
+from workbench.commands.layouts import LAYOUTS_HELP, ends_with_next, named_for
 from workbench.domain.money import ISO_4217, ZMW, decimals_of
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
@@ -343,14 +344,18 @@ def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a 
     say(f"Reading {path.name}")
     if path.suffix.lower() == _TABLE:
         return path
-    try:
-        with said_as_options():
-            return read_statement(path, **options)
-    except StatementRefused as wrong:
-        if not options["layout"] or "headings" not in wrong.facts:
+    with ends_with_next(path):
+        try:
+            with said_as_options():
+                return read_statement(path, **options)
+        except StatementRefused as wrong:
+            if wrong.facts.get("lacks"):
+                wrong.hint = f"Name it: --{wrong.facts['lacks']} {shlex.quote(f'{path}=NAME')}."
+            elif options["layout"] and "headings" in wrong.facts:
+                other = shlex.quote(f"{path}=LAYOUT")
+                wrong.hint = f"Name another for this file, --layout {other}, or none, and it is recognised."
+            wrong.say(wrong.message)
             raise
-        hint = f"Name another for this file, --layout '{path}=LAYOUT', or none, and it is recognised."
-        raise StatementRefused(wrong.message, hint=hint, **wrong.facts) from None
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:

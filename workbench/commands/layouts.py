@@ -2,7 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ import click
 
 from workbench.commands import FILE, FOLDER, said_as_options
 from workbench.errors import StatementRefused
-from workbench.visible import visible
+from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
     from workbench.analysis.statements import Check
@@ -47,15 +48,14 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
     if not check and given:
         raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
     if check:
-        with said_as_options():
+        with ends_with_next(file), said_as_options():
             try:
                 found = checked(file, **reading)
             except StatementRefused as wrong:
                 if wrong.facts.get("readings"):
                     first, second = wrong.facts["formats"]
-                    wrong.hint = (
-                        f"{_next('layout', file, '--check', *_given(reading), '--date-format', first)} (or {second})"
-                    )
+                    command = next_step("layout", file, "--check", *_given(reading), "--date-format", first)
+                    wrong.hint = f"{command} (or {shlex.quote(second)})"
                     wrong.say(wrong.message)
                 raise
         click.echo(found)
@@ -67,27 +67,43 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
         return
     draft.write(out, replace=replace)
     doubts = draft.toml.count("\n# ?")
-    click.echo(
-        f"Written: {visible(str(out))}, with {doubts} doubts. Check them, then run: workbench layout --check "
-        f"{visible(str(file))} --layout {visible(str(out))}"
-    )
+    click.echo(f"Written: {visible(str(out))}, with {doubts} doubts. Check them.")
+    click.echo(next_step("layout", "--check", file, "--layout", out))
 
 
 def _given(reading: Mapping[str, Any]) -> list[object]:
     return [each for name, value in reading.items() if value for each in (f"--{name.replace('_', '-')}", value)]
 
 
-def _next(*words: object) -> str:
-    return f"Next: workbench {visible(shlex.join(map(str, words)))}"
+def next_step(*words: object) -> str:
+    """The command that comes next, quoted for the shell."""
+    return f"Next: workbench {visible(' '.join(map(pasted, words)))}"
+
+
+@contextmanager
+def ends_with_next(file: Path) -> Iterator[None]:
+    """A refusal of a file of which a layout can be drafted ends with that command, unless it names one already."""
+    from workbench.analysis.statements.drafting import cut
+
+    try:
+        yield
+    except StatementRefused as wrong:
+        wrong.hint = wrong.hint.replace(f"layout {pasted(Path(file.name))} ", f"layout {pasted(file)} ")
+        if "workbench layout" not in wrong.hint:
+            with suppress(StatementRefused):
+                cut(file)
+                wrong.hint = f"{wrong.hint} {next_step('layout', file)}".strip()
+        wrong.say(wrong.message)
+        raise
 
 
 def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
     """The command that comes next: a draft is written, a layout corrected and checked again, a sound one used."""
     if found.is_drafted:
-        return _next("layout", file, "--out", f"{file.stem}.toml")
+        return next_step("layout", file, "--out", f"{file.stem}.toml")
     if not found.is_sound:
-        return f"{_next('layout', file, '--check', *_given(reading))}, after you fix the layout"
-    return _next("reconcile", "LEDGER", file, *_given(reading))
+        return f"{next_step('layout', file, '--check', *_given(reading))}, after you fix the layout"
+    return next_step("reconcile", "LEDGER", file, *_given(reading))
 
 
 def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:

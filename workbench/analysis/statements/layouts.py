@@ -98,7 +98,7 @@ class Layout:
     types: word → one of TYPES; a word that is not here means `other`.
     preamble: field (one of PREAMBLE_FIELDS) → its label, in lines above the header: label, then value. Where `first`
     and `last` have one label, its value has both days.
-    preamble_date: the format of the period's days.
+    preamble_date: the format of the period's days, or a list of those in which they may stand; the first is written.
     footers: how lines of totals below the rows begin; they are no rows.
     utc_offset_hours: of the times in the file; Lusaka's by default.
 
@@ -129,7 +129,7 @@ class Layout:
     statuses: Mapping[str, str] = field(default_factory=lambda: {status: status for status in STATUSES})
     types: Mapping[str, str] = field(default_factory=lambda: {kind: kind for kind in TYPES})
     preamble: Mapping[str, str] = field(default_factory=dict)
-    preamble_date: str = "%Y-%m-%d"
+    preamble_date: str | tuple[str, ...] = "%Y-%m-%d"
     footers: tuple[str, ...] = ()
     utc_offset_hours: int = 2
 
@@ -159,12 +159,12 @@ class Layout:
         self._demand("{phone}" in self.party, "party has no {phone}")
         twice = sorted(key for key, count in Counter(self.known_headings).items() if count > 1)
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
-        self._demand(self.dates, "no date format is declared")
+        self._demand(self.dates and self.preamble_dates, "no date format is declared")
         self._demand(self.units in _UNITS, f"units are {' or '.join(_UNITS[1:])}, not {self.units!r}")
         mixed = self.units or len({*map(_is_minor, self._amounts)}) <= 1
         self._demand(mixed, f"some of {', '.join(self._amounts)} end in _minor and some do not: set units")
-        for pattern in (*self.dates, self.preamble_date):
-            parted = DateFormat(pattern).is_parted or pattern == self.preamble_date
+        for pattern in (*self.dates, *self.preamble_dates):
+            parted = DateFormat(pattern).is_parted or pattern in self.preamble_dates
             self._demand(parted or "time" not in self.columns, f"{pattern} is not a day, a space and a time with hours")
         self._demand(len(self.delimiter) == len(self.decimal) == 1, "delimiter and decimal are one character each")
         self._demand(len(self.thousands) <= 1, "thousands is one character, or none")
@@ -190,6 +190,11 @@ class Layout:
             # Of the engine's words the first line: `Invalid regular expression: missing ): (`.
             self._demand(holds=False, otherwise=f"key_pattern: {str(error).splitlines()[0]}")
             raise
+
+    @property
+    def preamble_dates(self) -> tuple[str, ...]:
+        """The formats of `preamble_date`."""
+        return (self.preamble_date,) if isinstance(self.preamble_date, str) else tuple(self.preamble_date)
 
     @property
     def keys(self) -> dict[str, str]:

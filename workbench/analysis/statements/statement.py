@@ -251,7 +251,7 @@ def agreed(name: str, what: str, passed: str | None, declared: str | None, other
         raise refused(name, text, passed=passed, found=declared)
     value = passed or declared or otherwise
     if value is None:
-        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.")
+        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.", lacks=what)
     return value
 
 
