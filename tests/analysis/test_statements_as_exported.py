@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import xlsxwriter
 
-from workbench.analysis.statements import LAYOUTS, Layout, Statement, read_statement
+from workbench.analysis.statements import LAYOUTS, Layout, Statement, draft_layout, read_statement
 from workbench.analysis.statements.cells import Amounts
 from workbench.analysis.statements.layouts import SHIPPED
 from workbench.errors import StatementRefused
@@ -173,6 +173,65 @@ def test_below_zero_otherwise_than_debits_are_is_a_reversal(tmp_path: Path):
         assert rows["problem"].notna().sum() == len(wrong), debits
     rows = mine(tmp_path, "05/01/2026|x||5.00|", "05/01/2026|x||-5.00|").rows
     assert [*zip(rows["direction"], rows["type"], strict=True)] == [("in", "other"), ("out", "reversal")]
+
+
+TURNED = ("05/01/2026|a||2,000.00|2,000.00", "06/01/2026|b|(1,250.50)||749.50", "07/01/2026|c|-49.50||700.00",
+          "08/01/2026|d|(100.00)||800.00", "09/01/2026|e|300.00||500.00")  # fmt: skip
+AS_PROVEN = [("in", "other"), ("out", "other"), ("out", "other"), ("in", "reversal"), ("out", "other")]
+
+
+def told_of(read: Statement) -> list[tuple[str, str]]:
+    return [*zip(read.rows["direction"], read.rows["type"], strict=True)]
+
+
+@pytest.mark.parametrize("negative", ["", "debit", "reversal"])
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_debit_below_zero_is_what_the_balance_proves(tmp_path: Path, negative: str, step: int):
+    read = mine(tmp_path, *TURNED[::step], negative=negative)
+    assert told_of(read)[::step] == AS_PROVEN
+    assert (read.findings.empty, read.opening_minor, read.closing_minor) == (True, 0, 50_000)
+    # On one day, where the days tell no order either.
+    same = mine(tmp_path, *(f"05/01/2026{line[10:]}" for line in TURNED[::step]), negative=negative)
+    assert told_of(same)[::step] == AS_PROVEN
+    assert same.findings.empty
+
+
+def test_where_no_balance_proves_a_debit_below_zero_the_layout_says_it(tmp_path: Path):
+    columns = {name: heading for name, heading in MINE.columns.items() if name != "balance"}
+    lines = [line.rpartition("|")[0] for line in TURNED]
+    for negative, back in (("", ("in", "reversal")), ("reversal", ("in", "reversal")), ("debit", ("out", "other"))):
+        read = mine(tmp_path, *lines, header="Day|Text|Out|In", columns=columns, negative=negative)
+        assert told_of(read) == [("in", "other"), back, back, back, ("out", "other")], negative
+    with pytest.raises(StatementRefused, match="meaning of negative maybe does not exist; there are reversal, debit"):
+        replace(MINE, negative="maybe")
+    # All of them, which without a word for it is not supposed.
+    only = mine(tmp_path, lines[1], header="Day|Text|Out|In", columns=columns, negative="debit")
+    assert told_of(only) == [("out", "other")]
+
+
+def test_between_two_balances_and_beside_a_row_that_cannot_be_read(tmp_path: Path):
+    whole = ("05/01/2026|a||20.00|20.00", "06/01/2026|b|(5.00)||", "06/01/2026|c|(1.00)||", "07/01/2026|d|4.00||10.00")
+    assert told_of(mine(tmp_path, *whole))[1:3] == [("out", "other")] * 2
+    for negative, back in (("reversal", ("in", "reversal")), ("debit", ("out", "other")), ("", ("in", "reversal"))):
+        read = mine(tmp_path, whole[0], whole[1], "06/01/2026|c|?||", whole[3], negative=negative)
+        assert told_of(read)[1] == back
+    # Neither: the balance does not follow, and that is said.
+    read = mine(tmp_path, whole[0], "06/01/2026|b|(5.00)||17.00")
+    assert told_of(read)[1] == ("in", "reversal")
+    assert len(read.findings) == 1
+
+
+def test_an_amount_in_parentheses_of_a_shipped_layout_and_of_a_draft(tmp_path: Path):
+    path = tmp_path / "bank.csv"
+    lines = ("Value Date;Narrative;Reference;Debit;Credit;Running Balance", "13.10.2026;Paid in;A1;;2 000,00;2 000,00",
+             "14.10.2026;Rent;A2;(1 250,50);;749,50", "15.10.2026;Charge;A3;-49,50;;700,00")  # fmt: skip
+    path.write_text("\n".join(lines))
+    assert told_of(read_statement(path)) == [("in", "other"), ("out", "other"), ("out", "other")]
+    path.write_text("\n".join(lines).replace("Running Balance", "Saldo").replace("-49,50", "49,50"))
+    drafted = draft_layout(path)
+    drafted.declare(account="bank:settlement")
+    assert told_of(drafted.statement()) == [("in", "other"), ("out", "other"), ("out", "other")]
+    assert drafted.columns["debit"] == "Debit"
 
 
 def test_an_amount_in_another_currency_than_its_row_is_wrong(tmp_path: Path):

@@ -29,7 +29,8 @@ MOST_ROWS: Final = 20_000
 _SETTINGS: Final = [each.name for each in fields(Layout)]
 _ORDER: Final = (
     "account", "currency", "encoding", "delimiter", "dates", "utc_offset_hours", "decimal", "thousands", "debits",
-    "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds", "optional", "ignored",
+    "negative", "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds",
+    "optional", "ignored",
 )  # fmt: skip
 WORDS: Final = ("directions", "statuses", "types")
 _TABLES: Final = ("columns", *WORDS, "preamble")

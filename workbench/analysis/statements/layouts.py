@@ -30,6 +30,7 @@ PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "cl
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
 KINDS: Final = ("csv", "xlsx")
 DEBITS: Final = ("plain", "minus", "parentheses")
+NEGATIVE: Final = ("reversal", "debit")
 FOUND: Final = ("key", "phone", "related")
 """What a pattern may find in a description."""
 SUFFIX: Final = ".toml"
@@ -73,7 +74,9 @@ class Layout:
     row's key or an order's number. What is found goes before the columns.
     makes_keys: whether a row that has no key is given one, made from what it says; else it cannot be used.
     debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. One written
-    below zero otherwise is a reversal, and so is a credit below zero. A fee may be written as debits are.
+    below zero otherwise is a reversal, and so is a credit below zero, unless the balance proves that it is not. A fee
+    may be written as debits are.
+    negative: what a debit below zero is where no balance proves it, `reversal` or `debit`.
     openings: how the description of a row begins that only tells a balance, such as that brought forward; it is no
     movement, and no row.
     dates: the formats in which `moment` may stand, in local time; one holds for a whole file. The first is written.
@@ -113,6 +116,7 @@ class Layout:
     key_pattern: str = ""
     makes_keys: bool = False
     debits: str = "plain"
+    negative: str = ""
     openings: tuple[str, ...] = ()
     units: str = ""
     accounts: Mapping[str, str] = field(default_factory=dict)
@@ -143,6 +147,7 @@ class Layout:
             ("status", self.statuses.values(), STATUSES),
             ("type", self.types.values(), TYPES),
             ("way to write debits", (self.debits,), DEBITS),
+            ("meaning of negative", filter(None, (self.negative,)), NEGATIVE),
             ("group of key_pattern", self.groups, FOUND),
         ):
             unknown = [each for each in found if each not in known]

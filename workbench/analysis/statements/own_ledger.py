@@ -307,7 +307,7 @@ def _read(
         noted, offset = more.noted(lines), timedelta(hours=layout.utc_offset_hours)
         return _moments(noted, found.places["moment"], offset) if tuple(formats) == _DATES else noted
 
-    rows, local, is_opening = read_rows(found, formats, whole_currency, key, same, through)
+    rows, local, is_opening, _ = read_rows(found, formats, whole_currency, key, same, through)
     is_turned = newest_first(local, partial(checked, rows, said, 0))
     # The oldest comes last, and counts.
     told = rows[is_opening & rows["balance_minor"].notna().to_numpy()][:: 1 if is_turned else -1]
