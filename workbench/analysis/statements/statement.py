@@ -166,10 +166,10 @@ def as_proven(
     is_debit = (is_back & (rows["direction"] == "in").to_numpy(dtype=bool))[::step] & by_default
     is_debit[stays], is_debit[goes] = False, True
     where = is_debit[::step]
-    told = rows[["direction", "type"]].astype("object")
-    other = pd.DataFrame({"direction": told["direction"].map({"in": "out", "out": "in"}), "type": otherwise})
-    told = told.mask(pd.Series(where), other)
-    return rows.assign(**{name: told[name].astype("category") for name in told})
+    kinds = rows[["direction", "type"]].astype("object")
+    other = pd.DataFrame({"direction": kinds["direction"].map({"in": "out", "out": "in"}), "type": otherwise})
+    kinds = kinds.mask(pd.Series(where), other)
+    return rows.assign(**{name: kinds[name].astype("category") for name in kinds})
 
 
 def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | None:
