@@ -169,7 +169,7 @@ def as_proven(
     kinds = rows[["direction", "type"]].astype("object")
     other = pd.DataFrame({"direction": kinds["direction"].map({"in": "out", "out": "in"}), "type": otherwise})
     kinds = kinds.mask(pd.Series(where), other)
-    return rows.assign(**{name: kinds[name].astype("category") for name in kinds})
+    return rows.assign(direction=kinds["direction"].astype("category"), type=kinds["type"].astype("category"))
 
 
 def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | None:
