@@ -1,4 +1,4 @@
-"""`workbench layout`, and `--layout FILE=LAYOUT` and `--layouts FOLDER` of `workbench reconcile`."""
+"""`workbench layout`, and of `workbench reconcile` `--layout` and `--account FILE=…`, and `--layouts FOLDER`."""
 
 import shlex
 import tomllib
@@ -92,7 +92,10 @@ class TestWhichFileIsWhich:
         ("options", "expected"),
         [
             (("--layout", "ours/shop.toml"), "bank.csv fits none of the known layouts (shop)"),
-            (("--layout", "ours/shop.toml"), "--layout 'bank.csv=LAYOUT'"),
+            (
+                ("--layout", "ours/shop.toml"),
+                "--layout bank.csv=LAYOUT, or none, and it is recognised. Next: workbench",
+            ),
             (("--layout", "ours/shop.toml", "--layout", "ours/bank.toml"), "cannot each apply to all statements"),
             (("--layout", "bnak.csv=ours/bank.toml"), "names none of the statements; they are shop.csv, bank.csv"),
             (("t.parquet", "--layout", "t.parquet=mtn"), "mtn: t.parquet is a table whose columns are already named"),
@@ -107,6 +110,38 @@ class TestWhichFileIsWhich:
         assert (done.exit_code, done.stdout) == (2, "")
         assert expected in said(done)
         assert "Traceback" not in done.output
+
+    @pytest.mark.parametrize(
+        "accounts",
+        [
+            ("--account", "shop.csv=operator:mtn:float", "--account", "./bank.csv=bank:settlement"),
+            ("--account", "operator:mtn:float", "--account", "bank.csv=bank:settlement"),
+        ],
+    )
+    def test_each_has_its_own_account_named_for_it_or_that_of_all(self, accounts: tuple[str, ...]):
+        for name, text in (("shop", SHOP_TOML), ("bank", BANK_TOML)):
+            Path(f"ours/{name}.toml").write_text(text.partition("\n")[2])
+        layouts = ("--layout", "shop.csv=ours/shop.toml", "--layout", "bank.csv=ours/bank.toml")
+        done = run("reconcile", *BOTH, *layouts, *accounts)
+        assert (done.exit_code, done.stderr) == (0, ""), done.output
+        alone = run("reconcile", *BOTH, *layouts, *accounts[2:])
+        assert alone.exit_code == 2, "each is needed"
+        assert "shop.csv does not name its account" in said(alone)
+
+    @pytest.mark.parametrize(
+        ("accounts", "expected"),
+        [
+            (("--account", "bnak.csv=x"), "--account bnak.csv=x names none of the statements; they are shop.csv, bank"),
+            (("--account", "bank.csv=x", "--account", "bank.csv=y"), "bank.csv has two accounts, x and y"),
+            (("--account", "x", "--account", "y"), "cannot each apply to all statements: write --account STATEMENT=A"),
+            (("t.parquet", "--account", "t.parquet=x"), "t.parquet is a table whose columns are already named"),
+            (("--layouts", "ours", "--account", "bank.csv=x"), "The ledger has no row of x, the account of bank.csv"),
+        ],
+    )  # fmt: skip
+    def test_an_account_that_is_not_clear_is_refused(self, accounts: tuple[str, ...], expected: str):
+        done = run("reconcile", *BOTH, *accounts)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert expected in said(done)
 
     def test_a_name_may_have_an_equals_sign_and_one_of_several_is_named_with_its_folder(self):
         Path("shop.csv").rename("a=b.csv")
@@ -130,6 +165,84 @@ class TestWhichFileIsWhich:
         (here / "ours/other.toml").write_text('name = "mtn"\n' + SHOP_TOML)
         with pytest.raises(StatementRefused, match="Two layouts are named mtn"):
             read_statement("bank.csv", layouts=here / "ours")
+
+
+MTN = "Id,Date,Status,Type,From,To,Amount,Fee,Balance"
+ODD_NAMES = ("my shop's.csv", "a b.csv", "$HOME;x.csv", "-x.csv")
+
+
+@pytest.mark.usefixtures("here")
+class TestWhatComesNext:
+    def pasted(self, text: str) -> Result:
+        """The command behind the last `workbench` of a text, as a shell would cut it."""
+        return run(*shlex.split(text.strip().rpartition("workbench ")[2]))
+
+    @pytest.mark.parametrize("name", ODD_NAMES)
+    @pytest.mark.parametrize(
+        ("text", "options", "why"),
+        [
+            ("Number,On,Money,Balance\nB1,2026-10-31,99.00,1\n", ("--layout", "mtn"), "fits none"),
+            ("{header}\n", ("--layout", "shop"), "is not a layout"),
+            (
+                BANK,
+                ("--layout", "ours/bank.toml", "--account", "nobody", "--date-format", "%d"),
+                "is not a date format",
+            ),
+            ("Account,a\nAccount,b\n" + BANK, ("--layout", "ours/told.toml"), "has two values for Account"),
+            (BANK, ("--layout", "ours/nobodys.toml"), "does not name its account"),
+        ],
+    )
+    def test_a_refusal_ends_with_a_command_that_can_be_pasted(
+        self, name: str, text: str, options: tuple[str, ...], why: str
+    ):
+        Path("ours/nobodys.toml").write_text(BANK_TOML.partition("\n")[2])
+        Path("ours/told.toml").write_text(f'{BANK_TOML}[preamble]\naccount = "Account"\n')
+        Path(name).write_text(text.replace("{header}", SHOP))
+        given = f"./{name}" if name.startswith("-") else name
+        done = run("reconcile", "ledger.parquet", given, *options)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert why in said(done)
+        drafted = self.pasted(done.stderr.replace("\n", " "))
+        assert drafted.exit_code == 0, done.stderr
+        assert "[columns]" in drafted.stdout
+        if "does not name" in why:
+            (named,) = [each for each in shlex.split(said(done).replace("Error: ", "").partition("it: ")[2])
+                        if each.endswith("=NAME.")]  # fmt: skip
+            assert named == f"{Path(given)}=NAME."
+
+    @pytest.mark.parametrize("name", ODD_NAMES[:3])
+    def test_what_is_written_is_checked_by_a_command_that_can_be_pasted(self, name: str):
+        Path(name).write_text(SHOP)
+        done = run("layout", name, "--out", f"{name}.toml")
+        assert done.exit_code == 0
+        assert self.pasted(done.stdout).exit_code == 0
+
+    def test_a_file_that_no_layout_is_drafted_of_offers_none(self):
+        Path("a.csv").write_bytes(b"")
+        assert "workbench layout" not in said(run("reconcile", "ledger.parquet", "a.csv"))
+        assert "workbench layout" not in said(run("reconcile", "ledger.parquet", "nowhere.csv"))
+
+
+def mtn_rows(count: int, last: str = "") -> str:
+    rows = [
+        f"77000{place:05},2026-10-{1 + place % 28:02} 08:15:00,Successful,Payment,"
+        f"FRI:26096000{place:04}/MSISDN,FRI:shop/USER,10.00,0.00,{10 * place}.00"
+        for place in range(1, count + 1)
+    ]
+    return "\n".join([MTN, *rows, *filter(None, [last])]) + "\n"
+
+
+@pytest.mark.usefixtures("here")
+class TestWhatFits:
+    def test_a_shipped_layout_fits_only_when_it_has_read_the_file_to_its_end(self):
+        sorted_rows = mtn_rows(27)
+        Path("good.csv").write_text(sorted_rows)
+        assert "# The shipped layout mtn fits it too" in run("layout", "good.csv").stdout
+        odd = "7799999999,2026-10-29 08:15:00,Perhaps,Payment,FRI:260960009999/MSISDN,FRI:shop/USER,10.00,0.00,280.00"
+        Path("bad.csv").write_text(mtn_rows(27 * 3, odd).replace("2026-10-2", "2026-10-1"))
+        told = run("layout", "bad.csv").stdout
+        assert "fits it too" not in told
+        assert "# The shipped layout mtn has its headings, and does not fit it: Status 'Perhaps' is none of" in told
 
 
 @pytest.mark.usefixtures("here")

@@ -262,7 +262,7 @@ class TestForAPerson:
         odd.write_text("Foo;Bar\n1;2\n")
         for ledger, statement, hint in (
             (str(odd), case.statement, "--ledger-layout mine.toml"),
-            (case.ledger, str(odd), "workbench layout FILE --out mine.toml; then --layout mine.toml."),
+            (case.ledger, str(odd), f"workbench layout {odd} --out mine.toml; then --layout mine.toml."),
             ("sqlite:///x.db", case.statement, "Pass --query ledger.sql."),
         ):
             done = case.run_with(ledger, statement)

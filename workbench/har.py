@@ -21,6 +21,7 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from workbench.domain.masking import mask, mask_values
+from workbench.domain.phones import MARK
 from workbench.domain.wire.trace_rows import CALL, WEBHOOK, call_of, webhook_of
 from workbench.errors import TrafficRefused
 
@@ -29,7 +30,6 @@ TRACE: Final = "_trace"
 """A field of our own in a HAR's log: their names begin so."""
 MOST_BYTES: Final = 4 * 2**20
 """A longer exchange is passed over: no payment is that long."""
-_HIDDEN = "••••"
 _SECRET_NAME = re.compile(r"secret|token|password|passwd|cookie|api.?key|^pin$|authorization|x.auth|jwt", re.IGNORECASE)
 # No character of a name in a query begins another name, so that a long text is read once, whatever stands in it.
 _NAMED = re.compile(rf"""(?i)("[^"\\]{{0,60}}?(?:{_SECRET_NAME.pattern})[^"\\]{{0,60}}"\s*:\s*")(?:[^"\\]|\\.)*""")
@@ -193,7 +193,7 @@ def _text(content: _Content | None) -> str:
 
 def _hidden(text: str) -> str:
     """Text without secrets and numbers: those that tell themselves, and what stands under a secret's name."""
-    named = _NAMED.sub(rf"\1{_HIDDEN}", mask(text))
+    named = _NAMED.sub(rf"\1{MARK}", mask(text))
     return _IN_QUERY.sub(lambda found: _without_secret(found[0]), named)
 
 
@@ -201,7 +201,7 @@ def _without_secret(field: str) -> str:
     """A field of a form or query, its value hidden where the name, read as a server reads it, is of a secret."""
     name, equals, _ = field.partition("=")
     is_secret = equals and _SECRET_NAME.search(unquote_plus(name.lstrip("?&#")))
-    return f"{name}={_HIDDEN}" if is_secret else field
+    return f"{name}={MARK}" if is_secret else field
 
 
 def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
@@ -210,7 +210,7 @@ def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
     for name, value in found.items():
         if _SECRET_NAME.search(name):
             kept = _TOKEN_TELLS.match(value)
-            found[name] = f"{kept[0] if kept else ''}{_HIDDEN}"
+            found[name] = f"{kept[0] if kept else ''}{MARK}"
     return found
 
 
@@ -219,7 +219,7 @@ def _masked(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any 
         return {key: _masked(each, key) for key, each in value.items()}
     if isinstance(value, list):
         return [_masked(each, name) for each in value]
-    return _HIDDEN if isinstance(value, str) and _SECRET_NAME.search(name) else value
+    return MARK if isinstance(value, str) and _SECRET_NAME.search(name) else value
 
 
 def moment_s(text: str) -> float:

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
 from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
+from workbench.domain.phones import MARK
 from workbench.domain.reading import json_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.errors import InvalidRequest
@@ -242,8 +243,7 @@ def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any 
     return Variable(name) if name in SECRET_FIELDS else mask_secrets(str(value))
 
 
-_MASKED_NOTE = "# Replace what is masked with ••••."
-_MASK = "••••"
+_MASKED_NOTE = f"# Replace what is masked with {MARK}."
 _SAFE = "/:@+,;=~"
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SHORT = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
@@ -257,7 +257,7 @@ def _python_key(key: str) -> str:
 
 def _noted(text: str) -> str:
     """The text, with a note if something is masked in it."""
-    return f"{_MASKED_NOTE}\n{text}" if _MASK in text else text
+    return f"{_MASKED_NOTE}\n{text}" if MARK in text else text
 
 
 def _httpx(request: Request) -> str:
@@ -332,7 +332,7 @@ def _encoded(text: str) -> str:
 
 def _readable(encoded: str) -> str:
     """A mask stays readable: it is not to be sent."""
-    return encoded.replace(quote(_MASK), _MASK)
+    return encoded.replace(quote(MARK), MARK)
 
 
 class Call(NamedTuple):

@@ -1,6 +1,8 @@
-"""Text of others as it may be shown: what steers a terminal or turns a line round is a symbol, and does nothing."""
+"""Text of others as it may be shown: what steers a terminal or turns a line round is a symbol, and runs nowhere."""
 
 import re
+import shlex
+from pathlib import PurePath
 from typing import Final
 
 # C0, DEL and C1 steer a terminal; marks of direction turn round what is read; the line and paragraph separators end a
@@ -11,6 +13,13 @@ _UNSEEN: Final = re.compile(
 )
 _PICTURES: Final = {**{code: chr(0x2400 + code) for code in range(0x20)}, 0x7F: "\u2421"}
 _STAY: Final = "\n\t"
+FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
+"""With the wide ones, which are taken for the narrow ones."""
+BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
+FORMULA: Final = rf"(?![+-][0-9][0-9•., ]*(?![\s\S]))(?:[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}])"
+"""How a text begins that a spreadsheet would run. An amount, or a number with its middle masked, is nothing to run."""
+_FORMULA: Final = re.compile(FORMULA)
+_ARMED: Final = re.compile(rf"'(?=[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}])")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -26,6 +35,27 @@ def visible(text: str, *, lines: bool = False) -> str:
     if lines:
         return _UNSEEN.sub(lambda found: found[0] if found[0] in _STAY else _symbol(found), text.replace("\r\n", "\n"))
     return _UNSEEN.sub(_symbol, text)
+
+
+def begins_as_formula(text: str) -> bool:
+    """Whether a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
+    return _FORMULA.match(text) is not None
+
+
+def armed(text: str) -> str:
+    """`text` with an apostrophe before what a spreadsheet would run."""
+    return f"'{text}" if begins_as_formula(text) else text
+
+
+def disarmed(text: str) -> str:
+    """`text` without the apostrophe that `armed` has set."""
+    return _ARMED.sub("", text, count=1) if text.startswith("'") else text
+
+
+def pasted(path: object) -> str:
+    """A path, or another word of a command, quoted for the shell; a file's name that begins as an option is none."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if isinstance(path, PurePath) and text.startswith("-") else text)
 
 
 def _symbol(found: re.Match[str]) -> str:

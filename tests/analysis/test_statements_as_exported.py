@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import re
 from dataclasses import replace
 from datetime import date
 from io import StringIO
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 import xlsxwriter
 
-from workbench.analysis.statements import LAYOUTS, Layout, Statement, read_statement
+from workbench.analysis.statements import LAYOUTS, Layout, Statement, draft_layout, read_statement
 from workbench.analysis.statements.cells import Amounts
 from workbench.analysis.statements.layouts import SHIPPED
 from workbench.errors import StatementRefused
@@ -172,6 +173,66 @@ def test_below_zero_otherwise_than_debits_are_is_a_reversal(tmp_path: Path):
         assert rows["problem"].notna().sum() == len(wrong), debits
     rows = mine(tmp_path, "05/01/2026|x||5.00|", "05/01/2026|x||-5.00|").rows
     assert [*zip(rows["direction"], rows["type"], strict=True)] == [("in", "other"), ("out", "reversal")]
+
+
+TURNED = ("05/01/2026|a||2,000.00|2,000.00", "06/01/2026|b|(1,250.50)||749.50", "07/01/2026|c|-49.50||700.00",
+          "08/01/2026|d|(100.00)||800.00", "09/01/2026|e|300.00||500.00")  # fmt: skip
+AS_PROVEN = [("in", "other"), ("out", "other"), ("out", "other"), ("in", "reversal"), ("out", "other")]
+
+
+def told_of(read: Statement) -> list[tuple[str, str]]:
+    return [*zip(read.rows["direction"], read.rows["type"], strict=True)]
+
+
+@pytest.mark.parametrize("negative", ["", "debit", "reversal"])
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_debit_below_zero_is_what_the_balance_proves(tmp_path: Path, negative: str, step: int):
+    read = mine(tmp_path, *TURNED[::step], negative=negative)
+    assert told_of(read)[::step] == AS_PROVEN
+    assert (read.findings.empty, read.opening_minor, read.closing_minor) == (True, 0, 50_000)
+    # On one day, where the days tell no order either.
+    same = mine(tmp_path, *(f"05/01/2026{line[10:]}" for line in TURNED[::step]), negative=negative)
+    assert told_of(same)[::step] == AS_PROVEN
+    assert same.findings.empty
+
+
+def test_where_no_balance_proves_a_debit_below_zero_the_layout_says_it(tmp_path: Path):
+    columns = {name: heading for name, heading in MINE.columns.items() if name != "balance"}
+    lines = [line.rpartition("|")[0] for line in TURNED]
+    for negative, back in (("", ("in", "reversal")), ("reversal", ("in", "reversal")), ("debit", ("out", "other"))):
+        read = mine(tmp_path, *lines, header="Day|Text|Out|In", columns=columns, negative=negative)
+        assert told_of(read) == [("in", "other"), back, back, back, ("out", "other")], negative
+    with pytest.raises(StatementRefused, match="meaning of negative maybe does not exist; there are reversal, debit"):
+        replace(MINE, negative="maybe")
+    # All of them, which without a word for it is not supposed.
+    only = mine(tmp_path, lines[1], header="Day|Text|Out|In", columns=columns, negative="debit")
+    assert told_of(only) == [("out", "other")]
+
+
+def test_between_two_balances_and_beside_a_row_that_cannot_be_read(tmp_path: Path):
+    whole = ("05/01/2026|a||20.00|20.00", "06/01/2026|b|(5.00)||", "06/01/2026|c|(1.00)||", "07/01/2026|d|4.00||10.00")
+    assert told_of(mine(tmp_path, *whole))[1:3] == [("out", "other")] * 2
+    for negative, back in (("reversal", ("in", "reversal")), ("debit", ("out", "other")), ("", ("in", "reversal"))):
+        read = mine(tmp_path, whole[0], whole[1], "06/01/2026|c|?||", whole[3], negative=negative)
+        assert told_of(read)[1] == back
+    # Neither: the balance does not follow, and that is said.
+    read = mine(tmp_path, whole[0], "06/01/2026|b|(5.00)||17.00")
+    assert told_of(read)[1] == ("in", "reversal")
+    assert len(read.findings) == 1
+
+
+def test_an_amount_in_parentheses_of_a_shipped_layout_and_of_a_draft(tmp_path: Path):
+    path = tmp_path / "bank.csv"
+    lines = ("Value Date;Narrative;Reference;Debit;Credit;Running Balance", "13.10.2026;Paid in;A1;;2 000,00;2 000,00",
+             "14.10.2026;Rent;A2;(1 250,50);;749,50", "15.10.2026;Charge;A3;-49,50;;700,00",
+             "16.10.2026;Charge;A4;-50,00;;650,00")  # fmt: skip
+    path.write_text("\n".join(lines))
+    assert told_of(read_statement(path)) == [("in", "other"), *[("out", "other")] * 3]
+    path.write_text("\n".join(lines).replace("Running Balance", "Saldo").replace(";-", ";"))
+    drafted = draft_layout(path)
+    drafted.declare(account="bank:settlement")
+    assert told_of(drafted.statement()) == [("in", "other"), *[("out", "other")] * 3]
+    assert drafted.columns["debit"] == "Debit"
 
 
 def test_an_amount_in_another_currency_than_its_row_is_wrong(tmp_path: Path):
@@ -344,6 +405,34 @@ def test_where_every_debit_is_below_zero_and_no_balance_tells_nothing_is_suppose
     rows = mine(tmp_path, *lines[:2], header="Day|Text|Out|In", columns=columns).rows
     assert rows["problem"].notna().tolist() == [True, False]
     assert mine(tmp_path, *lines, header="Day|Text|Out|In", columns=columns).rows["type"].iloc[0] == "reversal"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "formats", "expected"),
+    [
+        ("1 Jan 2026", "31 Jan 2026", ("%d/%m/%Y", "%d %b %Y"), (date(2026, 1, 1), date(2026, 1, 31))),
+        ("01/01/2026", "31 Jan 2026", ("%d/%m/%Y", "%d %b %Y"), (date(2026, 1, 1), date(2026, 1, 31))),
+        # One format reads both days, so that the other is not meant.
+        ("02/01/2026", "31/01/2026", ("%m/%d/%Y", "%d/%m/%Y"), (date(2026, 1, 2), date(2026, 1, 31))),
+        ("02/01/2026", "05/01/2026", ("%m/%d/%Y", "%d/%m/%Y"), "is 2026-01-02 or 2026-02-01: keep one of them"),
+        ("1.1.2026", "31/01/2026", ("%d/%m/%Y", "%d %b %Y"), "is not a day written as %d/%m/%Y or %d %b %Y"),
+    ],
+)
+def test_days_above_the_header_may_be_written_otherwise_than_those_of_rows(
+    tmp_path: Path, first: str, last: str, formats: tuple[str, ...], expected: object
+):
+    path, mine_toml = tmp_path / "mine.csv", tmp_path / "mine.toml"
+    path.write_text(f"From,{first}\nTo,{last}\nDay,Text,In\n2026-01-05,x,1.00\n")
+    mine_toml.write_text(
+        'account = "bank:settlement"\ndates = ["%Y-%m-%d"]\nmakes_keys = true\n'
+        f"preamble_date = {list(formats)!r}\n"
+        '[columns]\nmoment = "Day"\ndescription = "Text"\namount = "In"\n[preamble]\nfirst = "From"\nlast = "To"\n'
+    )
+    if isinstance(expected, str):
+        with pytest.raises(StatementRefused, match=re.escape(expected)):
+            read_statement(path, layout=mine_toml)
+        return
+    assert read_statement(path, layout=mine_toml).period == expected
 
 
 def test_a_preamble_has_pairs_in_a_line_a_period_in_a_cell_and_one_currency(tmp_path: Path):

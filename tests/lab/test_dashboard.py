@@ -514,12 +514,16 @@ def test_another_merchants_payments_are_not_there(bench: Workbench):
 
 
 def test_a_formula_that_somebody_typed_is_none_in_the_file(bench: Workbench, page: Browser):
-    typed = "=HYPERLINK(0)"
-    made = bench.client.payment_intents.create(amount=1, description=typed)
-    page.press("payments", "follow", "filter", search=made.id)
-    page.press("payments", "csv")
-    (row,) = csv.DictReader(page.sent[-1]["download"]["text"].splitlines())
-    assert row["description"] == f"'{typed}"
+    became = {}
+    for typed in ("=HYPERLINK(0)", " \uff1dHYPERLINK(0)", "%cmd", "|calc", "+1500.00", "-5", "order-81"):
+        made = bench.client.payment_intents.create(amount=1, description=typed)
+        page.press("payments", "follow", "filter", search=made.id)
+        page.press("payments", "csv")
+        (row,) = csv.DictReader(page.sent[-1]["download"]["text"].splitlines())
+        became[typed] = row["description"]
+    assert {typed: text for typed, text in became.items() if text != f"'{typed}"} == {
+        "+1500.00": "+1500.00", "-5": "-5", "order-81": "order-81",
+    }  # fmt: skip
     page.press("payments", "follow", "filter", search="no such payment")
     assert page.press("payments", "csv")["text"].startswith("0 payments")
     assert page.sent[-1]["download"]["text"].startswith("id,created_lusaka,amount,"), "columns, and no rows"

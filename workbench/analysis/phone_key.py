@@ -16,6 +16,7 @@ from typing import Final
 
 from workbench.domain.phones import phone_hash
 from workbench.errors import PhoneKeyRefused
+from workbench.visible import pasted
 
 _LEAST, _MOST = 32, 4_096
 """Bytes of a key; what is longer is another file."""
@@ -118,7 +119,7 @@ def _read(path: Path) -> bytes:
         if status.st_mode & _OTHERS and not _WINDOWS:
             raise PhoneKeyRefused(
                 f"Others can use {path}: its mode is {stat.S_IMODE(status.st_mode):04o}.",
-                hint=f"chmod 600 {path}",
+                hint=f"chmod 600 {pasted(path)}",
             )
         return file.read().strip()
 

@@ -1,6 +1,7 @@
 """`workbench simulate` and `workbench reconcile`: a month of statements, and a ledger compared with them."""
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options
-from workbench.commands.layouts import LAYOUTS_HELP, layouts_named
+from workbench.commands.layouts import LAYOUTS_HELP, ends_with_next, named_for
 from workbench.domain.money import ISO_4217, ZMW, decimals_of
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
@@ -149,7 +150,13 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
     help="The layout of one STATEMENT or of all, a name or a .toml file; by default it is recognised. May be repeated.",
 )
 @click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
-@click.option("--account", metavar="NAME", help="The statements' ledger account, if they do not name it.")
+@click.option(
+    "--account",
+    "accounts_given",
+    multiple=True,
+    metavar="[STATEMENT=]NAME",
+    help="The ledger account of one STATEMENT or of all, if they do not name it. May be repeated.",
+)
 @click.option(
     "--date-format",
     metavar="FORMAT",
@@ -224,7 +231,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     rules: Path | None,
     layouts_given: tuple[str, ...],
     layouts: Path | None,
-    **reading: str | None,  # account and date_format
+    accounts_given: tuple[str, ...],
+    date_format: str | None,
 ) -> None:
     """Compare a ledger with statements.
 
@@ -258,10 +266,13 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         raise click.UsageError("--excel is only for --out *.csv; a workbook does not need it.")
     if excel not in {None, outputs.ANY, *outputs.LOCALES}:
         raise click.BadParameter(f"{excel!r} is none of {', '.join(outputs.LOCALES)}.", param_hint="--excel")
-    layout_of = layouts_named(layouts_given, statements)
-    options = {**reading, "layouts": layouts or ()}
+    layout_of = named_for("layout", layouts_given, statements)
+    account_of = named_for("account", accounts_given, statements)
+    options = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
     with _spark(engine), _progress() as say:
-        read = [_statement(each, say, phone_key=phone_key, layout=layout_of[each], **options) for each in statements]
+        read = [
+            _statement(each, say, layout=layout_of[each], account=account_of[each], **options) for each in statements
+        ]
         say("Reading the ledger")
         books = _ledger(ledger, query, ledger_layout, phone_key)
         say("Reconciling")
@@ -333,14 +344,18 @@ def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a 
     say(f"Reading {path.name}")
     if path.suffix.lower() == _TABLE:
         return path
-    try:
-        with said_as_options():
-            return read_statement(path, **options)
-    except StatementRefused as wrong:
-        if not options["layout"] or "headings" not in wrong.facts:
+    with ends_with_next(path):
+        try:
+            with said_as_options():
+                return read_statement(path, **options)
+        except StatementRefused as wrong:
+            if wrong.facts.get("lacks"):
+                wrong.hint = f"Name it: --{wrong.facts['lacks']} {shlex.quote(f'{path}=NAME')}."
+            elif options["layout"] and "headings" in wrong.facts:
+                other = shlex.quote(f"{path}=LAYOUT")
+                wrong.hint = f"Name another for this file, --layout {other}, or none, and it is recognised."
+            wrong.say(wrong.message)
             raise
-        hint = f"Name another for this file, --layout '{path}=LAYOUT', or none, and it is recognised."
-        raise StatementRefused(wrong.message, hint=hint, **wrong.facts) from None
 
 
 def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ...]]:

@@ -2,7 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ import click
 
 from workbench.commands import FILE, FOLDER, said_as_options
 from workbench.errors import StatementRefused
-from workbench.visible import visible
+from workbench.visible import pasted, visible
 
 if TYPE_CHECKING:
     from workbench.analysis.statements import Check
@@ -47,15 +48,14 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
     if not check and given:
         raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
     if check:
-        with said_as_options():
+        with ends_with_next(file), said_as_options():
             try:
                 found = checked(file, **reading)
             except StatementRefused as wrong:
                 if wrong.facts.get("readings"):
                     first, second = wrong.facts["formats"]
-                    wrong.hint = (
-                        f"{_next('layout', file, '--check', *_given(reading), '--date-format', first)} (or {second})"
-                    )
+                    command = next_step("layout", file, "--check", *_given(reading), "--date-format", first)
+                    wrong.hint = f"{command} (or {shlex.quote(second)})"
                     wrong.say(wrong.message)
                 raise
         click.echo(found)
@@ -67,63 +67,80 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
         return
     draft.write(out, replace=replace)
     doubts = draft.toml.count("\n# ?")
-    click.echo(
-        f"Written: {visible(str(out))}, with {doubts} doubts. Check them, then run: workbench layout --check "
-        f"{visible(str(file))} --layout {visible(str(out))}"
-    )
+    click.echo(f"Written: {visible(str(out))}, with {doubts} doubts. Check them.")
+    click.echo(next_step("layout", "--check", file, "--layout", out))
 
 
 def _given(reading: Mapping[str, Any]) -> list[object]:
     return [each for name, value in reading.items() if value for each in (f"--{name.replace('_', '-')}", value)]
 
 
-def _next(*words: object) -> str:
-    return f"Next: workbench {visible(shlex.join(map(str, words)))}"
+def next_step(*words: object) -> str:
+    """The command that comes next, quoted for the shell."""
+    return f"Next: workbench {visible(' '.join(map(pasted, words)))}"
+
+
+@contextmanager
+def ends_with_next(file: Path) -> Iterator[None]:
+    """A refusal of a file of which a layout can be drafted ends with that command, unless it names one already."""
+    from workbench.analysis.statements.drafting import cut
+
+    try:
+        yield
+    except StatementRefused as wrong:
+        wrong.hint = wrong.hint.replace(f"layout {pasted(Path(file.name))} ", f"layout {pasted(file)} ")
+        if "workbench layout" not in wrong.hint:
+            with suppress(StatementRefused):
+                cut(file)
+                wrong.hint = f"{wrong.hint} {next_step('layout', file)}".strip()
+        wrong.say(wrong.message)
+        raise
 
 
 def _after(file: Path, found: "Check", reading: Mapping[str, Any]) -> str:
     """The command that comes next: a draft is written, a layout corrected and checked again, a sound one used."""
     if found.is_drafted:
-        return _next("layout", file, "--out", f"{file.stem}.toml")
+        return next_step("layout", file, "--out", f"{file.stem}.toml")
     if not found.is_sound:
-        return f"{_next('layout', file, '--check', *_given(reading))}, after you fix the layout"
-    return _next("reconcile", "LEDGER", file, *_given(reading))
+        return f"{next_step('layout', file, '--check', *_given(reading))}, after you fix the layout"
+    return next_step("reconcile", "LEDGER", file, *_given(reading))
 
 
-def layouts_named(named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
-    """Statement → the layout that is named for it, STATEMENT=LAYOUT, or else for all; None where neither is."""
+def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> dict[Path, str | None]:
+    """Statement → the layout or account that is named for it, STATEMENT=…, or else for all; None where neither is."""
     made: dict[Path, str | None] = {}
     bare: list[str] = []
     for text in named:
-        path, layout = _parted(text, statements)
+        path, value = _parted(what, text, statements)
         if path is None:
-            bare.append(layout)
-        elif made.setdefault(path, layout) != layout:
-            raise click.UsageError(f"{path} has two layouts, {made[path]} and {layout}.")
-    if len(bare) > 1:
-        text = f"--layout {' and '.join(bare)} cannot each apply to all statements: write --layout STATEMENT=LAYOUT."
+            bare.append(value)
+        elif made.setdefault(path, value) != value:
+            raise click.UsageError(f"{path} has two {what}s, {made[path]} and {value}.")
+    if len({*bare}) > 1:
+        given = " and ".join(bare)
+        text = f"--{what} {given} cannot each apply to all statements: write --{what} STATEMENT={what.upper()}."
         raise click.UsageError(text)
     found = {each: made.get(each, bare[0] if bare else None) for each in statements}
     tables = [each for each in statements if each.suffix.lower() == ".parquet"]
     # Of all that are given one may be a table; it alone cannot be meant.
     if useless := [each for each in tables if each in made or (bare and len(tables) == len(statements))]:
-        text = f"--layout {found[useless[0]]}: {useless[0]} is a table whose columns are already named."
-        raise click.UsageError(text)
+        why = f"{useless[0]} is a table whose columns are already named"
+        raise click.UsageError(f"--{what} {found[useless[0]]}: {why}{', account too' * (what == 'account')}.")
     return found
 
 
-def _parted(text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
-    """The statement before a `=`, if one is named, and the layout; either may have a `=` in its name."""
+def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | None, str]:
+    """The statement before a `=`, if one is named, and the value; either may have a `=` in its name."""
     parts = text.split("=")
     for end in range(len(parts) - 1, 0, -1):
         name = "=".join(parts[:end])
         found = {each for each in statements if each == Path(name)}
         found = found or {each for each in statements if each.name == name}
         if len(found) > 1:
-            raise click.UsageError(f"--layout {text}: several statements are called {name}; name one with its folder.")
+            raise click.UsageError(f"--{what} {text}: several statements are called {name}; name one with its folder.")
         if found:
             return found.pop(), "=".join(parts[end:])
     if len(parts) > 1 and not Path(text).exists():
         given = ", ".join(map(str, statements))
-        raise click.UsageError(f"--layout {text} names none of the statements; they are {given}.")
+        raise click.UsageError(f"--{what} {text} names none of the statements; they are {given}.")
     return None, text

@@ -1,13 +1,13 @@
 """What may be shown, stored and logged: secrets without their middle, numbers without their tail, long texts cut.
 
 One table of patterns; every text that leaves the sandbox for a log, a trace, a stored attempt or a repr goes through
-`mask`.
+`mask`, and so does what a report says of a statement. A column that holds numbers alone is `phones.mask_column`'s.
 """
 
 import re
 from collections.abc import Mapping
 
-from workbench.domain.phones import GAPS
+from workbench.domain.phones import GAPS, MARK, mask_column
 
 SECRET_FIELDS = ("client_secret", "password", "refresh_token")
 """Fields of requests whose value is secret."""
@@ -37,9 +37,32 @@ RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
 look for them is quicker than the pattern, and the longer they are, the quicker."""
 # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
 NUMBER = re.compile(
-    rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
+    rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.•]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
     rf"(?:{_GAP}\d){{4}}{_GAP}(\d{_GAP}\d{_GAP}\d)"
 )
+_BY_THREES = r"[0-9]{1,3}(?:(?:[ ,'\u00a0\u2009\u202f][0-9]{3}){1,4}[.,]|(?:\.[0-9]{3}){1,4},)"
+_AMOUNT = rf"(?:[0-9]{{4,13}}[.,][0-9]|{_BY_THREES}[0-9])[0-9]?(?![0-9]|[./-][0-9])"
+"""With its decimals: `1500.00`, `1 500 000,00`."""
+_AFRICAN = rf"(?:27|2[1-9]\d)(?:{_GAP}\d){{9}}(?!\d)"
+_DIALLED = rf"(?!{_AMOUNT})(?:{_AFRICAN}|[17](?:{_GAP}\d){{10}}(?!\d)|[2-689](?:{_GAP}\d){{7,14}}(?!\d))"
+ABROAD: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
+    (("+",), re.compile(rf"\+{_DIALLED}")),
+    (("%2B", "%2b", "%252"), re.compile(rf"%(?:25)?2[Bb]{_DIALLED}")),
+    (("FRI:",), re.compile(rf"FRI:{_DIALLED}")),
+    (("002",), re.compile(rf"00(?<![0-9A-Za-z.•]00){_AFRICAN}")),
+    (("254",), re.compile(r"254(?<![0-9A-Za-z.•]254)[17]\d{8}(?!\d)")),
+)
+"""Words, and a pattern of numbers of other countries, or of no mobile: a text without any of the words has none. They
+differ from an identifier by what stands before them, or as Kenya's are written, and from an amount by its decimals. A
+whole amount of eight digits with a plus looks as they do, and is masked."""
+_ENDS = re.compile(rf"(\D*(?:(?:25)?2[Bb])?(?:00)?[1-9]\d{{0,2}}).*(\d{_GAP}\d{_GAP}\d)", re.DOTALL)
+"""What is shown of these."""
+_BY_FOURS = r"(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4})+|[0-9]{4}(?:[ -][0-9]{4})+)[ -][0-9]{1,4}"
+ACCOUNTS = tuple(
+    re.compile(f"(?<![0-9A-Za-z]){each}(?![0-9A-Za-z])")
+    for each in (_BY_FOURS, r"(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}")
+)
+"""Numbers of accounts and cards, and IBANs, by fours or in one; and whatever else is as long."""
 _ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
 _BEFORE, _AFTER = 9, 25
 """Each has this zero, with at most so many characters before and after it: `%252B0026` and four gaps of digits."""
@@ -93,13 +116,24 @@ def mask_secrets(text: str) -> str:
 
 
 def mask_numbers(text: str) -> str:
-    """`text` with every Zambian number masked, which are looked for around their zeros."""
+    """`text` with every number of a customer masked; Zambian ones are looked for around their zeros."""
     shown, end = list[str](), 0
     for zero in _ZERO.finditer(text):
         if found := NUMBER.search(text, max(end, zero.start() - _BEFORE), zero.end() + _AFTER):
-            shown += (text[end : found.start()], found[1], "••••", found[2])
+            shown += (text[end : found.start()], found[1], MARK, found[2])
             end = found.end()
-    return "".join((*shown, text[end:]))
+    text = "".join((*shown, text[end:]))
+    for words, pattern in ABROAD:
+        if any(word in text for word in words):
+            text = pattern.sub(lambda found: _ENDS.sub(rf"\1{MARK}\2", found[0]), text)
+    return text
+
+
+def mask_accounts(text: str) -> str:
+    """The same as `mask`, and every long number besides: for a layout, which is handed on to others."""
+    by_fours, whole = ACCOUNTS
+    text = mask(by_fours.sub(lambda found: mask_column(found[0]), text))
+    return whole.sub(lambda found: mask_column(found[0]), text)
 
 
 def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:
@@ -123,4 +157,4 @@ class Secret(str):
     def __repr__(self) -> str:
         whole = str(self)
         masked = mask(whole)
-        return repr("••••" if whole and masked == whole else masked)
+        return repr(MARK if whole and masked == whole else masked)

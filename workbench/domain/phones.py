@@ -18,6 +18,8 @@ GAPS = r"[ \u00a0\u2007\u2009\u202f()./\u2010-\u2015\u2212-]"
 _DROPPED = re.compile(GAPS + r"|['\t\r\n\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 """Besides them what comes with a number from a spreadsheet or a chat: an apostrophe, marks that nobody sees."""
 HIDDEN = "•"
+MARK = 4 * HIDDEN
+"""What stands for the part of a text that is not shown."""
 _STARS = re.compile("[*xX#]")
 _COUNTRY = re.compile(r"^(?:(?:00|\+)?2600?|0)")
 _MOBILE = re.compile(f"[579][0-9][0-9{HIDDEN}]{{4}}[0-9]{{3}}")
@@ -82,7 +84,7 @@ class Msisdn(NamedTuple):
 
 def mask_phone(e164: str) -> str:
     """Operator prefix and last three digits: enough to tell two customers apart, not to call one."""
-    return f"{e164[:6]}••••{e164[-3:]}"
+    return f"{e164[:6]}{MARK}{e164[-3:]}"
 
 
 @lru_cache(maxsize=1)  # A number is masked and hashed, one after the other; no others are remembered.

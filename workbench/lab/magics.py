@@ -13,6 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.domain import wire
 from workbench.domain.masking import mask, shortened
+from workbench.domain.phones import MARK
 from workbench.session import Session
 from workbench.trace.inspector import Exchange
 from workbench.visible import visible
@@ -249,7 +250,7 @@ def _sent(session: Session, raw: RawRequest) -> httpx.Response:
 def _exchange(session: Session, raw: RawRequest, response: httpx.Response) -> Exchange:
     body = (raw.body or b"").decode("utf-8", "replace")
     if _PIN.fullmatch(raw.target.partition("?")[0]):
-        body = _TYPED.sub(r'\1"••••"', body)
+        body = _TYPED.sub(rf'\1"{MARK}"', body)
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
     shown = {name.title().replace("Www-", "WWW-"): mask(value) for name, value in pairs}
     headers = {name: value for name, value in shown.items() if name.lower() not in _OF_THE_SERVER}

@@ -23,7 +23,6 @@ from workbench.analysis.breaks import CODES, TIMING, VERDICTS, as_kind
 from workbench.analysis.frames import frame, python_rows
 from workbench.analysis.report.captions import heading
 from workbench.analysis.report.totals import listed
-from workbench.analysis.report.workbook import begins_as_formula
 from workbench.analysis.shapes import BREAK, DECIDED, DECISION, DIRECTIONS
 from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
@@ -31,6 +30,7 @@ from workbench.domain.masking import mask
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.toml_text import read_toml, wrong_kind
+from workbench.visible import armed, disarmed
 
 Row = dict[str, str | None]
 """A row of DECIDED; an empty cell is None."""
@@ -299,8 +299,7 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
 
 def _plain(column: str, cell: str) -> str:
     """A cell without what a writer sets before a formula; a customer's number that somebody typed is masked."""
-    text = cell.strip()
-    text = text[1:] if text.startswith("'") and begins_as_formula(text[1:]) else text
+    text = disarmed(cell.strip())
     return mask(text) if column in {"who", "why"} else text
 
 
@@ -511,8 +510,6 @@ def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
 
 def write_decisions(path: Path, rows: Iterable[Row]) -> None:
     """Write decisions.csv whole, as spreadsheets open it too. Raises ReportRefused: it cannot be written."""
-    armed = [
-        {name: f"'{text}" if text and begins_as_formula(text) else text for name, text in row.items()} for row in rows
-    ]
+    safe = [{name: text and armed(text) for name, text in row.items()} for row in rows]
     with files.written_whole(path) as unfinished:
-        files.write(frame(armed, DECIDED), unfinished, DECIDED, marked=True)
+        files.write(frame(safe, DECIDED), unfinished, DECIDED, marked=True)

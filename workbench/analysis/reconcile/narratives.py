@@ -3,7 +3,6 @@
 No narrative goes through the great join: for ten million rows it would weigh more than all that is compared.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -22,7 +21,6 @@ from workbench.analysis.reconcile.rules import LEDGER, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import CARRIED
 from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
 from workbench.domain.masking import mask
-from workbench.domain.phones import GAPS
 
 _LINE: Shape = {"account": nw.String, "statement": nw.String, "line": nw.Int64, "key": nw.String}
 """Where a line of a statement stands. The key besides: of a table that somebody made, no line may have a number."""
@@ -33,11 +31,6 @@ _FEW: Final = 1_000
 """So many lines are named to the engine, which then reads of a file little else than these."""
 _CHARGES: Final = ("fee", "interest")
 """What a rule calls money that the statement alone tells first."""
-_DIGIT: Final = f"(?:{GAPS}?[0-9])"
-_ABROAD: Final = re.compile(
-    r"((?:\+|FRI:)[1-9][0-9]{0,2}|(?<![0-9])254(?=[17][0-9]{8}(?![0-9])))" + f"{_DIGIT}{{4,9}}({_DIGIT}{{3}})(?![0-9])"
-)
-"""A number of another country, as it differs from a reference: by a plus, by its scheme, or as Kenya's are written."""
 
 
 def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward) -> pa.Table:
@@ -56,7 +49,7 @@ def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForwa
         made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
         since = _number(kept["since_date"]).take(before)
     for name in _TEXTS:
-        rows = rows.append_column(name, mapped(made[name], _masked))
+        rows = rows.append_column(name, mapped(made[name], lambda text: text and mask(text)))
     return rows.append_column("since", since)
 
 
@@ -125,7 +118,3 @@ def _joined(rows: pa.Table, names: Iterable[str]) -> pa.ChunkedArray:
 def _number(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Days as the numbers that the rules know them by; any other column as it is."""
     return column.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(column.type) else column
-
-
-def _masked(text: str | None) -> str | None:
-    return _ABROAD.sub(r"\1••••\2", mask(text)) if text else None

@@ -15,13 +15,12 @@ from workbench.analysis.report import totals
 from workbench.analysis.report.captions import HEADINGS, heading
 from workbench.analysis.report.page import write_page
 from workbench.analysis.report.totals import Reconciled
-from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS, begins_as_formula, write_workbook
+from workbench.analysis.report.workbook import write_workbook
 from workbench.analysis.shapes import BREAK, SUGGESTION, Columns
 from workbench.domain.money import major
 from workbench.errors import ReportRefused
+from workbench.visible import BLANKS, FORMULA_SIGNS, begins_as_formula
 
-_NUMBER: Final = re.compile(r"[+-][0-9][0-9•., ]*")
-"""A number, or a phone number with its middle masked: nothing to run."""
 _BEGINS_AGAIN: Final = re.compile(rf"([;\t\r\n][\"{BLANKS}]*)([{FORMULA_SIGNS}]?)")
 """Where semicolons part cells, as in much of Europe, quotes in the middle of a line keep nothing together. A run of
 blanks is taken as one, whatever follows it: else each of its places would be looked at to its end."""
@@ -119,7 +118,7 @@ def _disarmed(frame: pd.DataFrame, shape: Columns) -> pd.DataFrame:
 
 def _quoted(text: str) -> str:
     kept = _BEGINS_AGAIN.sub(lambda found: f"{found[1]}'{found[2]}" if found[2] else found[1], text)
-    return f"'{kept}" if begins_as_formula(text) and not _NUMBER.fullmatch(text) else kept
+    return f"'{kept}" if begins_as_formula(text) else kept
 
 
 WRITERS: Final[Mapping[str, Callable[[Reconciled, Path], None]]] = {

@@ -19,12 +19,11 @@ from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals
 from workbench.analysis.report.captions import counted
 from workbench.analysis.report.totals import Reconciled
-from workbench.analysis.report.workbook import BLANKS, FORMULA_SIGNS
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
 from workbench.render import Picture, sentence
-from workbench.visible import visible
+from workbench.visible import FORMULA, visible
 
 MAX_LISTED: Final = 50
 """So many breaks of a code are listed, the largest; the workbook has all."""
@@ -187,7 +186,7 @@ def _shown(value: Any) -> Any:  # noqa: ANN401  whatever the template names
 def _script() -> str:
     """What filters, and hands decisions over: with what begins a formula as every other output knows it."""
     text = files(__package__).joinpath("templates", "page.js").read_text("utf-8")
-    return text.replace("__BLANKS__", BLANKS).replace("__SIGNS__", FORMULA_SIGNS)
+    return text.replace("__FORMULA__", FORMULA)
 
 
 def _hashed(script: str) -> str:

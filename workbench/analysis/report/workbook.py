@@ -1,6 +1,5 @@
 """The results of a reconciliation as a workbook to hand over: a cover, and each frame as numbers that can be summed."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -22,6 +21,7 @@ from workbench.analysis.report.captions import HEADINGS, PROOF_HEADINGS, heading
 from workbench.analysis.report.totals import Reconciled
 from workbench.domain.money import decimals_of, major
 from workbench.errors import ReportRefused
+from workbench.visible import begins_as_formula
 
 COVER, BREAKS, SUGGESTIONS, PROPOSALS = "cover", "breaks", "suggestions", "proposals"
 FRAMES: Final = ("summary", "matches", "ageing", "proof", "inputs")
@@ -52,10 +52,6 @@ _MAX_DIGITS: Final = 15
 """A spreadsheet holds and shows so many digits of a number; the next one is lost."""
 _FIRST_DAY: Final = date(1900, 3, 1)
 """Spreadsheets believe in a 29 February 1900: what is before is written as text."""
-FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
-"""With the wide ones, which are taken for the narrow ones."""
-BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
-_FORMULA: Final = re.compile(rf"[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}]")
 Write = Callable[[Worksheet, int, int, Any, Any], str]
 """Write a value that is not None into a cell, given the value of the currency; what is shown of it."""
 
@@ -138,11 +134,6 @@ def cut(text: str) -> str:
         return text
     kept = text.encode("utf-16-le")[: 2 * (MAX_TEXT - len(CUT_MARK))]
     return kept.decode("utf-16-le", "ignore") + CUT_MARK
-
-
-def begins_as_formula(text: str) -> bool:
-    """Whether a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
-    return _FORMULA.match(text) is not None
 
 
 def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes a Decimal and declares a float

@@ -273,7 +273,8 @@ def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
         out, into = money[debit], money[credit]
         # A line of totals may have both.
         if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
-            yield _Way({"debit": debit, "credit": credit}, _fixed(into.values - out.debits))
+            for debits in (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,):
+                yield _Way({"debit": debit, "credit": credit}, _fixed(into.values - debits))
     known = listed(DIRECTION_WORDS).keys()
     most = min(_MOST_SIDES, len(sample.places) // 2)
     others = [(each, sample.words(each)) for each in sample.headings if each not in {*money, *sample.days}]

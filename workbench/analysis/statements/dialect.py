@@ -226,6 +226,8 @@ def _cell(value: object) -> Cell:
 
 
 _CODE: Final = re.compile(r"[A-Za-z]{3}\b")
+_ENDS: Final = {"first": 0, "last": -1}
+"""Field → where its day stands, where one value has both."""
 _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "closing": "an amount"}
 
 
@@ -249,11 +251,12 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
     # The currency first: the balances are read by its decimals, and may stand above it.
     told = next((code for _, field, _, value in said if field == "currency" and (code := _code(value))), None)
     of_file = currency or told or layout.currency
-    readers = _readers(layout, of_file)
+    readers = _readers(layout, of_file, [(field, value) for _, field, _, value in said if field in _ENDS])
     for line, field, label, value in said:
         read = readers[field](value)
         if read is None or isinstance(read, Wrong):
-            why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {layout.preamble_date}')}"
+            written = " or ".join(layout.preamble_dates)
+            why = read or f"{shown(value)} is not {_WANTED.get(field, f'a day written as {written}')}"
             raise StatementRefused(f"{name}, line {line}: {label} {why}.", file=name, line=line, label=label)
         named.update(currencies_named(value) if field in ("opening", "closing") else ())
         if made.setdefault(field, (line, read))[1] != read:
@@ -263,7 +266,7 @@ def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str 
         raise refused(name, f"has balances in {' or '.join(sorted(named))} above its header, and is in {of_file}.")
     if declared.first and declared.last and declared.first > declared.last:
         text = f"has a period that ends on {declared.last}, before it begins on {declared.first}."
-        raise refused(name, text, hint=f"Days are read as {layout.preamble_date}.")
+        raise refused(name, text, hint=f"Days are read as {' or '.join(layout.preamble_dates)}.")
     return declared, made.get("closing", (0, None))[0]
 
 
@@ -282,22 +285,31 @@ def _code(cell: Cell) -> str | None:
     return found[0].upper() if found else None
 
 
-def _readers(layout: Layout, currency: str) -> dict[str, Callable[[Cell], Any]]:
-    days, amounts = DateFormat(layout.preamble_date), Amounts(layout.decimal, layout.thousands, currency)
+def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) -> dict[str, Callable[[Cell], Any]]:
+    """Field → what reads its value; `ends` are the period's, of which one format is to read all if any does."""
+    amounts = Amounts(layout.decimal, layout.thousands, currency)
     is_one_cell = layout.preamble.get("first") == layout.preamble.get("last")
 
-    def day(place: int, cell: Cell) -> date | None:
+    def read(days: DateFormat, field: str, cell: Cell) -> date | None:
         if isinstance(cell, datetime):
             return cell.date()
         text = text_of(cell).strip()
         at = days.all_in(text) if is_one_cell else [days.read(text)]
-        found = at[place] if at else None
+        found = at[_ENDS[field]] if at else None
         return None if found is None else moment(found).date()
+
+    formats = [*map(DateFormat, layout.preamble_dates)]
+    formats = [each for each in formats if all(read(each, *end) for end in ends)] or formats
+
+    def day(field: str, cell: Cell) -> date | Wrong | None:
+        found = sorted({at for each in formats if (at := read(each, field, cell))})
+        if len(found) > 1:
+            return Wrong(f"{shown(cell)} is {' or '.join(map(str, found))}: keep one of them in preamble_date")
+        return found[0] if found else None
 
     return {
         "account": lambda cell: text_of(cell).strip(),
         "currency": _code,
-        "first": partial(day, 0),
-        "last": partial(day, -1),
+        **{field: partial(day, field) for field in _ENDS},
         **dict.fromkeys(("opening", "closing"), amounts.read),
     }

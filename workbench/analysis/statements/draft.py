@@ -15,9 +15,8 @@ from workbench.analysis.statements.dialect import CellRows, Line, pairs_of
 from workbench.analysis.statements.layouts import FIELDS, SUFFIX, Layout, layout_from
 from workbench.analysis.statements.statement import Statement
 from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, plain
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask_accounts
 from workbench.domain.money import ISO_4217, ZMW
-from workbench.domain.phones import mask_column
 from workbench.errors import StatementRefused
 from workbench.render import bundle, preformatted, with_widget
 from workbench.visible import visible
@@ -25,17 +24,13 @@ from workbench.visible import visible
 if TYPE_CHECKING:
     from workbench.analysis.statements.editing import Editor
 
-_DIGITS: Final = re.compile(r"(?<![0-9A-Za-z])(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}(?![0-9A-Za-z])")
-_BY_FOURS: Final = re.compile(
-    r"(?<![0-9A-Za-z])(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4})+|[0-9]{4}(?:[ -][0-9]{4})+)[ -][0-9]{1,4}(?![0-9A-Za-z])"
-)
-"""Numbers of phones, accounts and cards, and IBANs, in one or by fours."""
 MOST_ROWS: Final = 20_000
 """So many rows of a file are looked at; what the others have is seen when they are read."""
 _SETTINGS: Final = [each.name for each in fields(Layout)]
 _ORDER: Final = (
     "account", "currency", "encoding", "delimiter", "dates", "utc_offset_hours", "decimal", "thousands", "debits",
-    "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds", "optional", "ignored",
+    "negative", "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds",
+    "optional", "ignored",
 )  # fmt: skip
 WORDS: Final = ("directions", "statuses", "types")
 _TABLES: Final = ("columns", *WORDS, "preamble")
@@ -261,13 +256,8 @@ class Draft:
 
 
 def masked(text: str) -> str:
-    """One line of others' text: numbers of customers are masked, and nothing in it steers a terminal."""
-    whole = _BY_FOURS.sub(_hidden, text)
-    return visible(_DIGITS.sub(_hidden, mask(whole)))
-
-
-def _hidden(found: re.Match[str]) -> str:
-    return mask_column(found[0])
+    """One line of others' text: long numbers are masked, and nothing in it steers a terminal."""
+    return visible(mask_accounts(text))
 
 
 def _comment(text: str) -> str:

@@ -450,16 +450,17 @@ def _preamble(draft: Draft) -> None:
         days += [(line, text)] if is_day else []
         labels |= dict.fromkeys(("first", "last") if name == "period" else (name,), label)
     count = 2 if labels.get("first") == labels.get("last") else 1
-    formats = [
-        each.pattern
-        for each in map(DateFormat, DAYS)
-        if all(len(found := each.all_in(text)) == count and None not in found for _, text in days)
+    read = [
+        [each.pattern for each in map(DateFormat, DAYS) if len(at := each.all_in(text)) == count and None not in at]
+        for _, text in days
     ]
-    if days and not formats:
+    formats = [each for each in DAYS if all(each in those for those in read)]
+    if days and not all(read):
         draft.doubt("preamble", f"no known format reads the days in {' and '.join(repr(text) for _, text in days)}")
         labels = {name: label for name, label in labels.items() if name not in ("first", "last")}
     like = [each for each in formats if any(other.startswith(each) for other in draft.declared["dates"])]
-    draft.found("preamble_date", (like or formats)[0] if days and formats else None)
+    one = (like or formats)[:1] or [*dict.fromkeys(those[0] for those in read if those)]
+    draft.found("preamble_date", (one if one[1:] else one[0]) if days and all(read) else None)
     draft.found("preamble", labels or None)
     if "account" not in labels:
         said = "".join(f"; {each}" for each in numbers[:1])
@@ -490,12 +491,25 @@ def _result(draft: Draft) -> None:
         draft.above.append(f"? It cannot be read so: {wrong}")
         return
     draft.above += summary(statement)
+
+
+def _shipped(draft: Draft) -> None:
+    """Whether a shipped layout fits: it has the headings, and reads the file to its end."""
+    if len(draft.file.rows) == MOST_ROWS:
+        return
     with suppress(StatementRefused):
-        known = recognised(draft.file.path, LAYOUTS.values(), named=False).layout.name
-        draft.above.append(f"The shipped layout {known} fits it too: you need none of your own.")
+        known = recognised(draft.file.path, LAYOUTS.values(), named=False).layout
+        try:
+            check = Check(read_as(draft.file.path, known))
+            reasons = [] if check.is_sound else [why for *_, why in check.reasons().rows] + summary(check.statement)[1:]
+        except StatementRefused as wrong:
+            reasons = [wrong.message]
+        why = "; ".join(reasons)
+        said = f"has its headings, and does not fit it: {why}" if why else "fits it too: you need none of your own."
+        draft.above.append(f"The shipped layout {known.name} {said}")
 
 
-_STEPS: Final = (_cutting, _columns, _dates, _amounts, _parties, _words, _lines, _keys, _preamble, _result)
+_STEPS: Final = (_cutting, _columns, _dates, _amounts, _parties, _words, _lines, _keys, _preamble, _result, _shipped)
 
 
 def draft_layout(path: str | Path) -> Draft:

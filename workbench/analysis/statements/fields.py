@@ -138,10 +138,13 @@ def _currency(cell: Cell, otherwise: str) -> str | Wrong:
 
 _OF_THE_FILE: Final = {"statement", "account", "occurred_at", "business_date"}
 IS_OPENING: Final = "is_opening"
+OTHERWISE: Final = "otherwise"
 PIECE: Final = schema_of(
-    {name: kind for name, kind in STATEMENT_ROW.items() if name not in _OF_THE_FILE} | {IS_OPENING: "bool"}
+    {name: kind for name, kind in STATEMENT_ROW.items() if name not in _OF_THE_FILE}
+    | {IS_OPENING: "bool", OTHERWISE: "string"}
 )
-"""What a piece holds; the moments are decided for the whole file. An opening is no row: it tells a balance alone."""
+"""What a piece holds; the moments are decided for the whole file. An opening is no row: it tells a balance alone. What
+is read as a reversal has in `otherwise` its type if it is none."""
 _PIECE_ROWS: Final = 20_000
 
 
@@ -149,7 +152,7 @@ class Fields:
     """Some rows, cut into the columns of a layout, and what was found to be wrong with them."""
 
     def __init__(self, found: Found, readers: Mapping[str, Any], rows: Sequence[list[Cell]], currency: str) -> None:
-        self.headings = found.layout.columns
+        self.headings, self.negative = found.layout.columns, found.layout.negative
         self.readers = readers
         self.count = len(rows)
         self._problems: defaultdict[int, list[str]] = defaultdict(list)
@@ -282,7 +285,12 @@ def pieces_of(
             "batch": fields.names("batch"),
             "words": list(map(readers["words"].__getitem__, fields.each("type", "status"))),
         }
-        made["type"] = _instead(made.pop("is_reversal", ()), "reversal", fields.read("type", absent="other"))
+        types, is_reversal = (
+            fields.read("type", absent="other"),
+            made.pop("is_reversal", None) or [False] * fields.count,
+        )
+        made["type"] = _instead(is_reversal, "reversal", types)
+        made[OTHERWISE] = [kind if back else None for kind, back in zip(types, is_reversal, strict=True)]
         fields.compare_currencies()
         made[IS_OPENING] = fields.openings(found.layout)
         if "balance" not in fields.cells:
@@ -350,8 +358,8 @@ def _by_columns(fields: Fields) -> Made:
     is_reversal = [False] * fields.count
     debits = fields.read("debit")
     told = {debit > 0 for debit in debits if debit}
-    if told == {False} and "balance" not in fields.cells:
-        words = Wrong("is negative like every debit here, and no balance shows the side: set debits in the layout")
+    if told == {False} and not fields.negative and "balance" not in fields.cells:
+        words = Wrong("is negative like every debit here, and no balance shows the side: set negative in the layout")
         debits = fields.sorted_out("debit", [words if debit else debit for debit in debits])
     pairs = zip(debits, fields.read("credit"), strict=True)
     both, neither = (word.join(fields.headings[name] for name in ("debit", "credit")) for word in (" and ", " nor "))

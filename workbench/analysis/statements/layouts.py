@@ -30,6 +30,7 @@ PREAMBLE_FIELDS: Final = ("account", "currency", "first", "last", "opening", "cl
 TYPES: Final = ("payment", "refund", "reversal", "transfer", "payout", "fee", "other")
 KINDS: Final = ("csv", "xlsx")
 DEBITS: Final = ("plain", "minus", "parentheses")
+NEGATIVE: Final = ("reversal", "debit")
 FOUND: Final = ("key", "phone", "related")
 """What a pattern may find in a description."""
 SUFFIX: Final = ".toml"
@@ -73,7 +74,9 @@ class Layout:
     row's key or an order's number. What is found goes before the columns.
     makes_keys: whether a row that has no key is given one, made from what it says; else it cannot be used.
     debits: how an ordinary debit is written in a column of debits: `plain`, `minus` or `parentheses`. One written
-    below zero otherwise is a reversal, and so is a credit below zero. A fee may be written as debits are.
+    below zero otherwise is a reversal, and so is a credit below zero, unless the balance proves that it is not. A fee
+    may be written as debits are.
+    negative: what a debit below zero is where no balance proves it, `reversal` or `debit`.
     openings: how the description of a row begins that only tells a balance, such as that brought forward; it is no
     movement, and no row.
     dates: the formats in which `moment` may stand, in local time; one holds for a whole file. The first is written.
@@ -98,7 +101,7 @@ class Layout:
     types: word → one of TYPES; a word that is not here means `other`.
     preamble: field (one of PREAMBLE_FIELDS) → its label, in lines above the header: label, then value. Where `first`
     and `last` have one label, its value has both days.
-    preamble_date: the format of the period's days.
+    preamble_date: the format of the period's days, or a list of those in which they may stand; the first is written.
     footers: how lines of totals below the rows begin; they are no rows.
     utc_offset_hours: of the times in the file; Lusaka's by default.
 
@@ -113,6 +116,7 @@ class Layout:
     key_pattern: str = ""
     makes_keys: bool = False
     debits: str = "plain"
+    negative: str = ""
     openings: tuple[str, ...] = ()
     units: str = ""
     accounts: Mapping[str, str] = field(default_factory=dict)
@@ -129,7 +133,7 @@ class Layout:
     statuses: Mapping[str, str] = field(default_factory=lambda: {status: status for status in STATUSES})
     types: Mapping[str, str] = field(default_factory=lambda: {kind: kind for kind in TYPES})
     preamble: Mapping[str, str] = field(default_factory=dict)
-    preamble_date: str = "%Y-%m-%d"
+    preamble_date: str | tuple[str, ...] = "%Y-%m-%d"
     footers: tuple[str, ...] = ()
     utc_offset_hours: int = 2
 
@@ -143,6 +147,7 @@ class Layout:
             ("status", self.statuses.values(), STATUSES),
             ("type", self.types.values(), TYPES),
             ("way to write debits", (self.debits,), DEBITS),
+            ("meaning of negative", filter(None, (self.negative,)), NEGATIVE),
             ("group of key_pattern", self.groups, FOUND),
         ):
             unknown = [each for each in found if each not in known]
@@ -159,12 +164,12 @@ class Layout:
         self._demand("{phone}" in self.party, "party has no {phone}")
         twice = sorted(key for key, count in Counter(self.known_headings).items() if count > 1)
         self._demand(not twice, f"the heading {', '.join(twice)} is declared twice")
-        self._demand(self.dates, "no date format is declared")
+        self._demand(self.dates and self.preamble_dates, "no date format is declared")
         self._demand(self.units in _UNITS, f"units are {' or '.join(_UNITS[1:])}, not {self.units!r}")
         mixed = self.units or len({*map(_is_minor, self._amounts)}) <= 1
         self._demand(mixed, f"some of {', '.join(self._amounts)} end in _minor and some do not: set units")
-        for pattern in (*self.dates, self.preamble_date):
-            parted = DateFormat(pattern).is_parted or pattern == self.preamble_date
+        for pattern in (*self.dates, *self.preamble_dates):
+            parted = DateFormat(pattern).is_parted or pattern in self.preamble_dates
             self._demand(parted or "time" not in self.columns, f"{pattern} is not a day, a space and a time with hours")
         self._demand(len(self.delimiter) == len(self.decimal) == 1, "delimiter and decimal are one character each")
         self._demand(len(self.thousands) <= 1, "thousands is one character, or none")
@@ -190,6 +195,11 @@ class Layout:
             # Of the engine's words the first line: `Invalid regular expression: missing ): (`.
             self._demand(holds=False, otherwise=f"key_pattern: {str(error).splitlines()[0]}")
             raise
+
+    @property
+    def preamble_dates(self) -> tuple[str, ...]:
+        """The formats of `preamble_date`."""
+        return (self.preamble_date,) if isinstance(self.preamble_date, str) else tuple(self.preamble_date)
 
     @property
     def keys(self) -> dict[str, str]:

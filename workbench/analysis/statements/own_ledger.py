@@ -305,7 +305,7 @@ def _read(
         noted, offset = more.noted(lines), timedelta(hours=layout.utc_offset_hours)
         return _moments(noted, found.places["moment"], offset) if tuple(formats) == _DATES else noted
 
-    rows, local, is_opening = read_rows(found, formats, whole_currency, key, same, through)
+    rows, local, is_opening, _ = read_rows(found, formats, whole_currency, key, same, through)
     is_turned = newest_first(local, partial(checked, rows, said, 0))
     # The oldest comes last, and counts.
     told = rows[is_opening & rows["balance_minor"].notna().to_numpy()][:: 1 if is_turned else -1]
@@ -339,7 +339,7 @@ class _More:
         self._places = {name: place for name, place in found.places.items() if name in LEDGER_FIELDS}
         self._headings = found.layout.columns
         self._cells: dict[int, list[Cell]] = {}
-        self._days = DateFormat(found.layout.preamble_date)
+        self._days = [*map(DateFormat, found.layout.preamble_dates)]
         self._accounts = {heading_key(word): account for word, account in found.layout.accounts.items()}
         self._words = tuple(found.layout.accounts)
         self.problems: list[tuple[int, str]] = []
@@ -378,12 +378,12 @@ class _More:
         return self._accounts.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(self._words)}"))
 
     def _day(self, cell: Cell) -> int | Wrong:
-        at = (
-            milliseconds(cell.replace(tzinfo=UTC))
-            if isinstance(cell, datetime)
-            else self._days.read(text_of(cell).strip())
-        )
-        return Wrong(f"{shown(cell)} is not a day written as {self._days.pattern}") if at is None else at // DAY_MS
+        if isinstance(cell, datetime):
+            return milliseconds(cell.replace(tzinfo=UTC)) // DAY_MS
+        read = {at // DAY_MS for each in self._days if (at := each.read(text_of(cell).strip())) is not None}
+        written = " or ".join(each.pattern for each in self._days)
+        why = "is written in two ways" if read else "is not a day written as"
+        return read.pop() if len(read) == 1 else Wrong(f"{shown(cell)} {why} {written}")
 
 
 def _integer(cell: Cell) -> int | Wrong:

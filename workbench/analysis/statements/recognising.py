@@ -10,6 +10,7 @@ from workbench.analysis.statements.cells import Cell, error_in, refused, text_of
 from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line, cell_rows_of
 from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
+from workbench.visible import pasted
 
 HEADER_WITHIN: Final = 50
 """The header is looked for in so many lines."""
@@ -187,8 +188,8 @@ def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> 
         + (f" {_why_not(near, headings, delimiter)}" if likeness else ""),
         hint=_OF_A_LEDGER
         if set(map(heading_key, headings)) >= _LEDGERS_OWN
-        else "A first draft of its layout: workbench layout FILE --out mine.toml, or draft_layout(…) in Python; then "
-        "layout='mine.toml'.",
+        else f"A first draft of its layout: workbench layout {pasted(Path(path.name))} --out mine.toml, or "
+        "draft_layout(…) in Python; then layout='mine.toml'.",
         headings=headings,
         layouts=tuple(layout.name for layout in layouts),
     )

@@ -20,7 +20,7 @@ from workbench.analysis.shapes import MADE, STATEMENT_ROW
 from workbench.analysis.statements.cells import Cell, Memo, refused, text_of
 from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
 from workbench.analysis.statements.dialect import Line, declared_in, digest_of
-from workbench.analysis.statements.fields import IS_OPENING, PIECE, pieces_of
+from workbench.analysis.statements.fields import IS_OPENING, OTHERWISE, PIECE, pieces_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
@@ -130,6 +130,48 @@ def checked(rows: pd.DataFrame, said: Preamble, closing_line: int, *, newest_fir
     )
 
 
+def as_proven(
+    rows: pd.DataFrame, otherwise: pd.Series, said: Preamble, negative: str, *, newest_first: bool
+) -> pd.DataFrame:
+    """The rows, of which those read as reversals are none where the balance proves it, or `negative` says so.
+
+    `otherwise` is their type then. Between two balances all of them are reversals, or none; what nothing proves or
+    says is as all that is proven.
+    """
+    is_back = otherwise.notna().to_numpy(dtype=bool)
+    if not is_back.any():
+        return rows
+    step = -1 if newest_first else 1
+    effects, known = effects_of(rows)
+    fees = rows["fee_minor"].fillna(0).to_numpy(dtype=np.int64)
+    turns = np.where(is_back & (effects != 0), -2 * (effects + fees), 0)
+    balances = rows["balance_minor"][::step]
+    told = np.flatnonzero(balances.notna().to_numpy(dtype=bool))
+    ends = [(0, said.opening_minor), (len(rows), said.closing_minor)]
+    before, after = ([each for each in (end,) if each[1] is not None] for end in ends)
+    points = [*before, *zip((told + 1).tolist(), balances.iloc[told].tolist(), strict=True), *after]
+    at = np.array([place for place, _ in points], np.int64)
+    moved, turned, unread = (
+        np.diff(np.concatenate([[0], np.cumsum(each[::step])])[at]) for each in (effects, turns, ~known)
+    )
+    lacks = np.diff(np.array([balance for _, balance in points], np.int64)) - moved
+    places = np.flatnonzero(is_back[::step])
+    between = np.searchsorted(at, places + 1) - 1
+    is_between = (between >= 0) & (between < len(lacks))
+    places, between = places[is_between], between[is_between]
+    is_read = unread[between] == 0
+    stays, goes = (places[is_read & (each[between] == 0)] for each in (lacks, lacks - turned))
+    goes = np.setdiff1d(goes, stays)
+    by_default = negative == "debit" or (not negative and len(goes) > 0 and not len(stays))
+    is_debit = (is_back & (rows["direction"] == "in").to_numpy(dtype=bool))[::step] & by_default
+    is_debit[stays], is_debit[goes] = False, True
+    where = is_debit[::step]
+    kinds = rows[["direction", "type"]].astype("object")
+    other = pd.DataFrame({"direction": kinds["direction"].map({"in": "out", "out": "in"}), "type": otherwise})
+    kinds = kinds.mask(pd.Series(where), other)
+    return rows.assign(direction=kinds["direction"].astype("category"), type=kinds["type"].astype("category"))
+
+
 def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | None:
     """The balance at an end of the rows, from the point nearest to it; None where a row between cannot be read."""
     if not points.size or points[3, place] != unknown:
@@ -181,14 +223,19 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     whole_currency = agreed(source.name, "currency", passed, said.currency, found.layout.currency)
     same = {"statement": source.name, "account": account}
     formats = [date_format] if date_format else found.layout.dates
-    rows, local, is_opening = read_rows(found, formats, whole_currency, key, same)
+    rows, local, is_opening, otherwise = read_rows(found, formats, whole_currency, key, same)
     currencies = sorted(rows["currency"].dropna().unique())
     if (currency or said.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
-    check = partial(checked, rows, said, closing_line)
+    proven = partial(as_proven, rows, otherwise, said, found.layout.negative)
+
+    def check(*, newest_first: bool) -> Checked:
+        return checked(proven(newest_first=newest_first), said, closing_line, newest_first=newest_first)
+
     is_turned = newest_first(local[local != ABSENT], check)
     opening, closing, findings, followed = check(newest_first=is_turned)
+    rows = proven(newest_first=is_turned)
     rows = rows[~is_opening].reset_index(drop=True)
     if found.layout.makes_keys:
         rows["key"] = made_keys(rows, newest_first=is_turned)
@@ -251,7 +298,7 @@ def agreed(name: str, what: str, passed: str | None, declared: str | None, other
         raise refused(name, text, passed=passed, found=declared)
     value = passed or declared or otherwise
     if value is None:
-        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.")
+        raise refused(name, f"does not name its {what}.", hint=f"Pass {what}='…'.", lacks=what)
     return value
 
 
@@ -262,17 +309,19 @@ def read_rows(
     key: PhoneKey,
     same: Mapping[str, str],
     through: Callable[[Iterator[Line]], Iterator[Line]] = iter,
-) -> tuple[pd.DataFrame, Whole, NDArray[np.bool_]]:
+) -> tuple[pd.DataFrame, Whole, NDArray[np.bool_], pd.Series]:
     """The rows of a file in the shape STATEMENT_ROW, their local times, and which of them tell a balance alone.
 
-    `same` is what holds for every row, and `through` what the lines go through before they are read.
+    Last come, of those that are read as reversals, their types if they are none. `same` is what holds for every row,
+    and `through` what the lines go through before they are read.
     """
     times: dict[str, Memo[str, int | None]] = {}
     by = [DateFormat(each, times) for each in formats]
     dates = DateColumn(same["statement"], by)
     pieces = list(pieces_of(through(_without_footers(found, by)), found, dates, currency, key))
     is_opening = np.concatenate([np.empty(0, bool), *(piece[IS_OPENING].to_numpy() for piece in pieces)])
-    return _frame(pieces, dates, found.layout, same), dates.decided()[0], is_opening
+    otherwise = pd.Series([kind for piece in pieces for kind in piece[OTHERWISE].to_pylist()], dtype="object")
+    return _frame(pieces, dates, found.layout, same), dates.decided()[0], is_opening, otherwise
 
 
 def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Line]:

@@ -174,7 +174,7 @@ class StatementWriter:
         self._sink = sink
         self._fields = list(layout.columns)
         self._cells_of = _cells_of(layout, date_format)
-        day = DateFormat(layout.preamble_date)
+        day = DateFormat(layout.preamble_dates[0])
         declared: dict[str, Any] = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
         for name in ("opening", "closing"):
             if declared[name] is not None:

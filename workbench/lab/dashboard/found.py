@@ -32,6 +32,7 @@ from workbench.lab.sections import (
     when,
 )
 from workbench.session import Session
+from workbench.visible import armed
 
 T = TypeVar("T", wire.Payment, wire.LoggedRequest)
 L = TypeVar("L", bound=Identified)
@@ -43,8 +44,6 @@ _MAX_SEARCH: Final = 100
 _MOST_AT_ONCE: Final = 1000
 _CUT: Final = 3
 """The place of the column that is cut where there is little room: `dashboard.css` does."""
-_RISKY: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 
 class Opens(SessionSection):
@@ -227,7 +226,7 @@ class FoundSection(FilteredSection, Generic[T]):
         writer.writerow(self.columns)
         count = 0
         for row in self._every():
-            writer.writerow(map(_plain, self.columns, self._line(row)))
+            writer.writerow(armed(each) if isinstance(each, str) else each for each in self._line(row))
             count += 1
         return Message(f"{counted(count, self.noun)} in {name}.", download=Download(name, text.getvalue()))
 
@@ -261,8 +260,3 @@ def day(text: str, *, days_on: int = 0) -> str:
     if not RFC3339.fullmatch(midnight):
         raise ValueError(_NO_DAY)
     return midnight
-
-
-def _plain(column: str, value: object) -> object:
-    """A text that somebody typed is no formula of a spreadsheet; a masked number, which begins with a plus, is none."""
-    return f"'{value}" if column != "phone" and isinstance(value, str) and value.startswith(_RISKY) else value

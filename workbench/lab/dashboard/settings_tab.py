@@ -10,7 +10,7 @@ from workbench.domain import wire
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.masking import mask
 from workbench.domain.moments import moment, span
-from workbench.domain.phones import EVERY_OPERATOR
+from workbench.domain.phones import EVERY_OPERATOR, MARK
 from workbench.lab import views
 from workbench.lab.sections import Message, PagedSection, Reveal, SessionSection, Values, utc, when
 
@@ -85,7 +85,7 @@ class KeysSection(PagedSection[wire.ApiKey]):
     def _is_own(self, key: wire.ApiKey) -> bool:
         """Whether the bench holds it: a masked key shows how it begins and ends."""
         held = self._session.secret_key if key.kind == "secret" else self._session.publishable_key
-        begins, _, ends = key.masked.partition("••••")
+        begins, _, ends = key.masked.partition(MARK)
         return key.status == ACTIVE and held.startswith(begins) and held.endswith(ends) and mask(held) != held
 
 

@@ -18,6 +18,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
 from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
+from workbench.domain.phones import MARK
 from workbench.sandbox.store import records
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.table import Condition, Table
@@ -373,7 +374,7 @@ class Transaction:
         """Another key of an account, `secret` or `publishable`: its record, and its value, which is not stored."""
         made = self.made("key", account)
         value = key_value(self.draws, kind, made["id"])
-        masked = f"{KEY_PREFIXES[kind]}••••{value[-4:]}"
+        masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
         return self.api_keys.add(records.ApiKey(**made, digest=digest_of(value), kind=kind, masked=masked)), value
 
     def post(  # noqa: PLR0913  the columns of an entry

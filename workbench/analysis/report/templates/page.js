@@ -100,7 +100,7 @@
   }
 
   // A spreadsheet that opens the file runs nothing, and what is quoted stays one cell; by its mark it knows UTF-8.
-  const hostile = /^([\t\r\n]|[__BLANKS__]*[__SIGNS__])/;
+  const hostile = /^__FORMULA__/;
   const cell = (text) => {
     const safe = hostile.test(text) ? `'${text}` : text;
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
