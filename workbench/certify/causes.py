@@ -73,7 +73,7 @@ def _raises(result: Result, _: _Seen) -> str:
     if _forged(result):
         return f"{shown} to messages that are rejected"
     # Two errors of a handler are one cause only if the shop prints the same one.
-    *_, error = ("", *(line.strip() for line in result.printed.splitlines() if line.strip()))
+    error = ["", *(line.strip() for line in result.printed.splitlines() if line.strip())][-1]
     return f"{shown} to genuine messages: {error}" if error else ""
 
 
@@ -171,6 +171,8 @@ def _as_in_javascript(text: str) -> object:
 
 
 _WRITES: Final = tuple(
-    partial(_write, *each) for each in product((float, _as_in_javascript), ((",", ":"), (", ", ": ")), (True, False))
+    partial(_write, number, separators, is_ascii)
+    for number in (float, _as_in_javascript)
+    for separators, is_ascii in product(((",", ":"), (", ", ": ")), (True, False))
 )
 """The ways in which libraries write JSON again."""

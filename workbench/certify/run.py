@@ -227,10 +227,10 @@ def _fulfilled(orders: Orders | None, results: Sequence[Result]) -> tuple[dict[s
 
 def _row(result: Result) -> Row:
     name, title, *told = result.check[:7]
-    row = Row(name, title, result.verdict, result.came, *told, printed=result.printed)
+    row = Row(name, title, result.verdict, result.came, *told)
     if result.check.judge is refused and result.faulty and not any(is_accepted(each.reply) for each in result.faulty):
         row = row._replace(why=REFUSED_BADLY[0], fix=REFUSED_BADLY[1])
-    return row._replace(notebook=notebook_name(row.notebook))
+    return row._replace(notebook=notebook_name(row.notebook), printed=result.printed)
 
 
 def _order_rows(results: Iterable[Result], found: Mapping[str, ShopOrder], why_not: _Told) -> list[Row]:
