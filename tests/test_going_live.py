@@ -98,6 +98,24 @@ def test_the_exit_status_says_whether_anything_is_open():
     assert "why: \\*why\\*" in bad.output
 
 
+@pytest.mark.parametrize(
+    ("switched", "answers"),
+    [({}, 'signature_scheme = "stripe"'), ({"signature_scheme": "stripe"}, 'signature_scheme = "standard_webhooks"')],
+)
+def test_an_exam_under_other_rows_ticks_nothing_off_and_says_which(
+    switched: dict[str, str], answers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("exam.json").write_text(json.dumps({**json.loads(exam("passed")), "switched": switched}))
+    Path("answers.toml").write_text(TOML.replace('signature_scheme = "standard_webhooks"', answers))
+    other = run("--exam", "exam.json", "--gaps", "answers.toml")
+    assert (other.exit_code, "[x] **Check 0" in other.output) == (1, False)
+    was, now = (switched.get("signature_scheme", "standard_webhooks"), answers.split('"')[1])
+    assert f"signature_scheme = {was}, which is {now} now" in other.output
+    Path("same.toml").write_text(TOML.replace('"standard_webhooks"', f'"{was}"'))
+    assert "[x] **Check 0" in run("--exam", "exam.json", "--gaps", "same.toml").output
+
+
 @pytest.mark.usefixtures("folder")
 def test_it_is_written_as_markdown_and_as_a_page_with_every_topic_and_item():
     shown = run("--exam", "bad.json")

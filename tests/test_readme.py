@@ -148,7 +148,7 @@ def test_the_commands_of_going_live_are_taken(tmp_path: Path, monkeypatch: pytes
         bench.client.payment_intents.create(amount=Decimal(150))
         bench.trace.save("trace.har")
     check = dict.fromkeys(("name", "title", "came", "why", "fix"), "") | {"verdict": "passed"}
-    exam = {"endpoint": "", "at": "2026-01-05T06:00:00Z", "score": "", "checks": [check]}
+    exam = {"endpoint": "", "at": "2026-01-05T06:00:00Z", "score": "", "switched": {}, "checks": [check]}
     Path("exam.json").write_text(json.dumps(exam), "utf-8")
     Path("answers.toml").write_text("prompt_timeout_s = 60", "utf-8")
     lines = [line for each in blocks(GUIDE["going-live"].read_text("utf-8")) for line in each.text.splitlines()]

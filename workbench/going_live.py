@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from workbench.domain.gaps import Gaps
+from workbench.domain.gaps import REGISTER, Gaps, written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.domain.wire import TraceRow
 from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_of, entry_of, screen_of, webhook_of
@@ -49,7 +49,7 @@ class Checked(msgspec.Struct):
 
     name: str
     title: str
-    verdict: Literal["passed", "failed", "not examined"]
+    verdict: Literal["passed", "failed", "warning", "not examined"]
     came: str
     why: str
     fix: str
@@ -61,6 +61,7 @@ class Exam(msgspec.Struct):
     endpoint: str
     at: Annotated[datetime, msgspec.Meta(tz=True)]
     score: str
+    switched: dict[str, Any]
     checks: Annotated[list[Checked], msgspec.Meta(min_length=1)]
 
 
@@ -205,8 +206,8 @@ def checklist(
     """
     gaps = Gaps.chosen(settled)
     parts: dict[str, Iterable[tuple[str, ...]]] = {
-        HOSTS: (*_hosts(trace), *_KEYS), ROWS: _rows(gaps, frozenset(settled or ()), trace), EXAM: _examined(exam),
-        WATCH: _watch(gaps), CUSTOMERS: _CUSTOMERS,
+        HOSTS: (*_hosts(trace), *_KEYS), ROWS: _rows(gaps, frozenset(settled or ()), trace),
+        EXAM: _examined(gaps, exam), WATCH: _watch(gaps), CUSTOMERS: _CUSTOMERS,
     }  # fmt: skip
     return Checklist(Item(topic, *rest) for topic, items in parts.items() for rest in items)
 
@@ -270,10 +271,20 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
                "Record the trace of your whole test suite, not of one payment.")
 
 
-def _examined(exam: Exam | None) -> Iterator[tuple[str, ...]]:
+def _examined(gaps: Gaps, exam: Exam | None) -> Iterator[tuple[str, ...]]:
     if exam is None:
         yield ("No exam report was given", "Flaws in an endpoint appear when a message comes twice, late or forged.",
                "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)
+        return
+    under = Gaps.chosen(exam.switched)
+    differ = [(row.name, *(written(getattr(each, row.name)) for each in (under, gaps))) for row in REGISTER
+              if getattr(under, row.name) != getattr(gaps, row.name)]
+    if differ:
+        rows = "; ".join(f"{name} = {was}, which is {is_now} now" for name, was, is_now in differ)
+        yield (f"The exam was taken under other rows: {rows}",
+               "What it passes under other rows shows nothing about the real service: no check is ticked off.",
+               "Take it again under your provider's answers: workbench certify URL … --gaps FILE --report exam.json.",
+               OPEN)
         return
     yield (f"{exam.endpoint} on {in_lusaka(milliseconds(exam.at))}: {exam.score}",
            "The report is about the code that was examined.", "The same code goes live; if not, repeat the exam.")
@@ -281,7 +292,8 @@ def _examined(exam: Exam | None) -> Iterator[tuple[str, ...]]:
         if each.verdict == "passed":
             yield each.title, each.why, each.came, DONE
         else:
-            yield f"{each.title}: {each.verdict}", each.why, each.fix, OPEN
+            state = BY_HAND if each.verdict == "warning" else OPEN
+            yield f"{each.title}: {each.verdict}", each.why, each.fix, state
 
 
 def _watch(gaps: Gaps) -> tuple[tuple[str, str, str], ...]:

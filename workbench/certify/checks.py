@@ -5,13 +5,14 @@ To add one is to add its row, and what it sends.
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Final, NamedTuple
 
-from workbench.certify.exam import Exam, is_accepted
+from workbench.certify.exam import Exam, Exchange, is_accepted
 from workbench.certify.payments import NotExamined, Payment
+from workbench.certify.shop import PAID
 from workbench.domain.signatures import ID_HEADER, SECRET_PREFIX, STANDARD
 from workbench.sandbox.delivery import Reply
 
@@ -20,7 +21,7 @@ LARGE_BYTES: Final = 256 * 1024
 _HOUR_S: Final = 3600
 _AT_ONCE: Final = 4
 _WITH_POINT: Final = Decimal("150.00")
-_REFUSED: Final = range(400, 500)
+REFUSED: Final = range(400, 500)
 _REDIRECTS: Final = range(300, 400)
 _GONE: Final = 410
 _PUBLISHED: Final = f"{SECRET_PREFIX}MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -45,7 +46,7 @@ def refused(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
         return f"{shown(reply)}, which disables the endpoint"
     if is_accepted(reply):
         return f"{shown(reply)}: accepted as genuine"
-    return "" if reply.status_code in _REFUSED else shown(reply)
+    return "" if reply.status_code in REFUSED else shown(reply)
 
 
 def in_time(reply: Reply, limit_s: int) -> str:
@@ -66,11 +67,12 @@ def shown(reply: Reply) -> str:
 
 
 class Order(NamedTuple):
-    """How often the order of the check's payment is to be fulfilled, why, and how to fix it."""
+    """How often the order of the check's payment is to be fulfilled, why, how to fix it, and the status it then has."""
 
     fulfilled: int
     why: str
     fix: str
+    status: str = ""
 
 
 class Check(NamedTuple):
@@ -87,6 +89,19 @@ class Check(NamedTuple):
     """Sends it; the payment whose order is looked at in the end."""
     judge: Judge = accepted
     order: Order | None = None
+    warns: bool = False
+    """Whether a fault is a warning: it may never be met."""
+
+
+class Result(NamedTuple):
+    """What a check came to: its verdict, what came back, and which of the exchanges are at fault."""
+
+    check: Check
+    verdict: str
+    came: str
+    payment: Payment | None = None
+    printed: str = ""
+    faulty: Sequence[Exchange] = ()
 
 
 def _valid(exam: Exam) -> Payment:
@@ -185,6 +200,15 @@ def _rolled_secret(exam: Exam) -> None:
         exam.send(f"the signatures {label}", event.body, exam.signed(event, secret=secret, also=(also,)))
 
 
+def _restart(exam: Exam) -> Payment:
+    """What was acknowledged before a restart comes again after it, as when the response is lost."""
+    if exam.restart is None:
+        raise NotExamined("--cmd would examine it")
+    payment = exam.tell(exam.payments.paid())
+    exam.restart()
+    return exam.tell(payment)
+
+
 def _large(exam: Exam) -> None:
     event = exam.payments.paid().success
     exam.deliver([event.altered(event.id, object_members={"metadata": {"note": "x" * LARGE_BYTES}})])
@@ -221,10 +245,20 @@ _VERIFY, _RETRIES, _FAIL, _BACKEND = (
 )  # fmt: skip
 _TAKEN, _REFUSAL = "2xx to each", "400, or another 4xx except 410, to each"
 _RETRIED = "A message without a 2xx response is retried for three days and then becomes a dead letter"
-_FORGED = "Anybody who knows the address could tell the shop that an order is paid"
+_FORGED = "Whoever knows the address of a shop that accepts it can tell the shop that an order is paid"
+_CATCH = (
+    "Catch what the library raises, and respond 400. In the PyPI package standardwebhooks, that is ValueError beside "
+    "WebhookVerificationError; in the npm packages, any Error."
+)
+_NOT_ACCEPTED = (
+    "Your shop did not accept the message. But a 5xx says that the fault is yours, and 410 disables the endpoint: "
+    "anybody could fill your error log or stop your webhooks."
+)
+REFUSED_BADLY: Final = (_NOT_ACCEPTED, _CATCH)
+"""Why and fix, where what is not genuine is refused by something else than a 4xx."""
 
 _NOT_FORGED = Order(
-    0, "A forged message has paid an order whose payment failed.", "Fulfil after verifying, never before."
+    0, "Goods for an order whose payment failed.", "Verify first; read, record and fulfil after it, never before."
 )
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -254,7 +288,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "Use each event on its own, or retrieve the payment; never require that another came first.",
         _RETRIES, lambda exam: exam.tell(exam.payments.paid(), backwards=True),
         order=Order(1, "A late payment_intent.processing must not undo or repeat what success did.",
-                    "Let an order only move forward: paid is final, whatever arrives later."),
+                    "Let an order only move forward: paid is final, whatever arrives later.", PAID),
     ),
     Check(
         "failed", "A payment that fails", "Each event of a payment whose customer has too little money.", _TAKEN,
@@ -311,7 +345,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     Check(
         "missing_headers", "Headers that are missing",
         "A message without each of the headers that sign it, and without any.", _REFUSAL,
-        f"{_FORGED}, if a message without a signature is not verified.",
+        f"{_FORGED}, without any signature.",
         "Reject a message that lacks one; never skip the check because a header is missing.",
         _VERIFY, _missing_headers, refused,
     ),
@@ -319,8 +353,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "malformed_headers", "Malformed headers",
         "Signatures and timestamps that are nonsense.", _REFUSAL,
         "A 500 says that the fault is yours; anybody could fill your error log.",
-        "Catch what the library raises. In the PyPI package standardwebhooks, that is ValueError beside "
-        "WebhookVerificationError; in the npm packages, any Error.", _VERIFY, _malformed_headers, refused,
+        _CATCH, _VERIFY, _malformed_headers, refused,
     ),
     Check(
         "several_signatures", "A signature of a version that you do not know",
@@ -335,9 +368,20 @@ CHECKS: Final[tuple[Check, ...]] = (
         "Compare with every v1 signature of the header, not only with the first.", _VERIFY, _rolled_secret,
     ),
     Check(
+        "restart", "The same messages after a restart",
+        "The events of a paid payment, and once more after the shop was ended and started again.", _TAKEN,
+        "A shop is restarted with every release, and a message whose 2xx was lost comes again after it.",
+        "Start with the same database, and let what was recorded before be no error.", _RETRIES, _restart,
+        order=Order(1, "A shop that remembers in its memory what it has handled ships again after each restart; one "
+                    "that queues its work there loses it.",
+                    "Record the event's id in the database, in the transaction that fulfils the order."),
+    ),
+    Check(
         "large", "A large body", f"A genuine message of {LARGE_BYTES // 1024} KiB.", _TAKEN,
-        "Metadata of your own makes events larger than a framework's default of 100 kB.",
-        "Raise the limit of this route to 1 MB: express.raw({limit: '1mb'}), client_max_body_size.", _BACKEND, _large,
+        "Metadata of your own makes events larger than some frameworks allow: 100 kB in Express, 1 MB in others.",
+        "If your metadata can become so large, raise the limit of this route to 1 MB: express.raw({limit: '1mb'}) in "
+        "Express, bodyLimit in Fastify, MAX_CONTENT_LENGTH in Flask, DATA_UPLOAD_MAX_MEMORY_SIZE in Django, "
+        "client_max_size in aiohttp, client_max_body_size in nginx.", _BACKEND, _large, warns=True,
     ),
     Check(
         "replay", "Yesterday's event, replayed",
@@ -375,7 +419,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "slow", "A response in time", "The slowest response to all genuine messages so far.",
         "the whole response in time",
         "A late response counts as none: the message is sent again while you still work on it.",
-        "Record the message, return 200, and do the work in a queue.", _RETRIES,
+        "Respond first, work later: record the message, return 200, and do the work in a queue.", _RETRIES,
         Exam.look_at_the_slowest, in_time,
     ),
 )  # fmt: skip

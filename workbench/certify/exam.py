@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
@@ -19,6 +19,7 @@ class Exchange(NamedTuple):
 
     label: str
     reply: Reply
+    body: bytes = b""
 
 
 class NoAnswer(Exception):
@@ -33,15 +34,20 @@ class Exam:
     yesterday: Payment
     """One of a day ago, of which nothing was sent."""
 
-    def __init__(self, target: Target, secret: str, scheme: str, payments: Payments) -> None:
+    def __init__(
+        self, target: Target, secret: str, scheme: str, payments: Payments, restart: Callable[[], object] | None = None
+    ) -> None:
         self.secret = secret
         self.scheme = scheme
         self.way = SCHEMES[scheme]
         self.payments = payments
+        self.restart = restart
         self.exchanges: list[Exchange] = []
         """Those of the check that is made."""
         self._target = target
-        self._slowest = Exchange("", Reply(None))
+        self.slowest = Exchange("", Reply(None))
+        """The slowest answer to a genuine message."""
+        self.waited_ms = 0
         self._ids = f"evt_exam{secrets.token_hex(4)}"
         self._given = 0
 
@@ -61,7 +67,15 @@ class Exam:
 
     def send(self, label: str, body: bytes, headers: dict[str, str]) -> None:
         """Send one message as it is."""
-        self._note(Exchange(label, self._target.post(body, headers)))
+        self._note(Exchange(label, self.post(body, headers), body))
+
+    def post(self, body: bytes, headers: dict[str, str]) -> Reply:
+        """Send one message that belongs to no check."""
+        return self._target.post(body, headers)
+
+    def listens(self) -> bool:
+        """Whether the shop still takes connections."""
+        return self._target.listens()
 
     def tell(self, payment: Payment, *, backwards: bool = False) -> Payment:
         """Deliver the events of a payment, which is handed back; `backwards` those not accepted a second time."""
@@ -95,15 +109,16 @@ class Exam:
 
     def look_at_the_slowest(self) -> None:
         """Judge the slowest answer to a genuine message."""
-        self._note(self._slowest)
+        self._note(self.slowest)
 
     def _delivered(self, event: Event) -> Exchange:
-        return Exchange(event.type, self._target.post(event.body, self.signed(event)))
+        return Exchange(event.type, self.post(event.body, self.signed(event)), event.body)
 
     def _note(self, exchange: Exchange, *, genuine: bool = False) -> None:
         self.exchanges.append(exchange)
-        if genuine and exchange.reply.latency_ms >= self._slowest.reply.latency_ms:
-            self._slowest = exchange
+        self.waited_ms += exchange.reply.latency_ms
+        if genuine and exchange.reply.latency_ms >= self.slowest.reply.latency_ms:
+            self.slowest = exchange
         if exchange.reply.status_code is None and exchange.reply.latency_ms >= self._target.patience_s * 1000:
             raise NoAnswer
 

@@ -4,7 +4,7 @@ import json
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
+from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
 from workbench.render import Column, Table, bundle, page, sentence, table
@@ -20,7 +21,10 @@ from workbench.visible import visible
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
+WARNING: Final = "warning"
 NOT_EXAMINED: Final = "not examined"
+_MARKS: Final[Mapping[str, str]] = {PASSED: "✓", FAILED: "✗", WARNING: "!", NOT_EXAMINED: "-"}
+_TITLE: Final = 48
 _WIDTH: Final = 118
 _CAME: Final = 60
 _LAB: Final = "http://127.0.0.1:8888/lab/tree"
@@ -33,7 +37,7 @@ class Row(NamedTuple):
     name: str
     title: str
     verdict: str
-    """passed, failed or not examined."""
+    """passed, failed, warning or not examined."""
     came: str
     """What came back."""
     sent: str
@@ -43,26 +47,53 @@ class Row(NamedTuple):
     notebook: str
     printed: str = ""
     """What the shop printed meanwhile, where it failed."""
+    cause: str = ""
+    """The title of the cause that explains this failure and others; why and fix are that one's."""
+
+    def explained_by(self, cause: "Row | None") -> "Row":
+        """This row, if it failed for that cause."""
+        if cause is None or self.verdict not in {FAILED, WARNING}:
+            return self
+        return self._replace(cause=cause.title, why=cause.why, fix=cause.fix, notebook=cause.notebook, printed="")
+
+    @property
+    def of(self) -> str:
+        """The name of the check to which it belongs."""
+        return self.name.partition(".")[0]
+
+    @property
+    def line(self) -> str:
+        """The row on one line."""
+        came = textwrap.shorten(visible(self.came), _CAME, placeholder=" …")
+        return f"{_MARKS[self.verdict]} {self.verdict:<7}  {self.title:<{_TITLE}}  {came}"
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """Heading and text of what is said of it."""
+        texts = [(heading, visible(getattr(self, name))) for name, heading in _TOLD]
+        return [each for each in texts if each[1] and (not self.cause or each[0] in _WITH_A_CAUSE)]
 
 
 _TOLD: Final = (
-    ("sent", "Sent"), ("expected", "Expected"), ("came", "Came back"), ("why", "Why it matters"),
-    ("fix", "How to fix it"), ("notebook", "To read"),
+    ("sent", "Sent"), ("expected", "Expected"), ("came", "Came back"), ("cause", "Cause"),
+    ("why", "Why it matters"), ("fix", "How to fix it"), ("notebook", "To read"),
 )  # fmt: skip
+_WITH_A_CAUSE: Final = {"Came back", "Cause"}
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
     """The result of an exam, which shows itself as text and HTML; `at` is RFC 3339, `took_s` seconds.
 
-    `switched` names the rows of the register that were not at their default, with their values.
+    `switched` has the rows of the register that were not at their default; `causes` explain several failures each.
     """
 
     url: str
     at: str
     took_s: float
     rows: tuple[Row, ...]
-    switched: str = ""
+    switched: Mapping[str, Any] = field(default_factory=dict)
+    causes: tuple[Row, ...] = ()
 
     @property
     def failed(self) -> list[Row]:
@@ -78,20 +109,23 @@ class Report:
     def score(self) -> str:
         """How many passed, of how many, and how many were not examined."""
         counts = self._counts()
-        more = f", {counts[NOT_EXAMINED]} not examined" if counts[NOT_EXAMINED] else ""
-        return f"{counts[PASSED]} of {counts[PASSED] + counts[FAILED]} passed{more}"
+        more = "".join(f", {counts[each]} {each}" for each in (WARNING, NOT_EXAMINED) if counts[each])
+        return f"{counts[PASSED]} of {len(self.rows) - counts[NOT_EXAMINED]} passed{more}"
 
     def _counts(self) -> Counter[str]:
         return Counter(row.verdict for row in self.rows)
 
     def as_record(self) -> dict[str, Any]:
         """The report as JSON types."""
-        counts = {name.replace(" ", "_"): self._counts()[name] for name in (PASSED, FAILED, NOT_EXAMINED)}
-        rows = [{**each._asdict(), "notebook": f"{each.notebook}.ipynb"} for each in self.rows]
+        counts = {name.replace(" ", "_"): self._counts()[name] for name in (PASSED, FAILED, WARNING, NOT_EXAMINED)}
+        causes, rows = (
+            [{**each._asdict(), "notebook": f"{each.notebook}.ipynb"} for each in group]
+            for group in (self.causes, self.rows)
+        )
         return {
             "endpoint": self.url, "at": self.at, "took_s": self.took_s, "passes": self.passes, "score": self.score,
-            "switched": self.switched,
-            **counts, "checks": rows,
+            "switched": dict(self.switched),
+            **counts, "causes": causes, "checks": rows,
         }  # fmt: skip
 
     def json(self) -> str:
@@ -108,7 +142,9 @@ class Report:
         for row in self.rows:
             case = ET.SubElement(suite, "testcase", classname="certify", name=f"{row.name}: {row.title}")
             if row.verdict == FAILED:
-                ET.SubElement(case, "failure", message=visible(row.came)).text = "\n".join(told(row))
+                ET.SubElement(case, "failure", message=visible(row.came)).text = "\n".join(_lines_of(row))
+            elif row.verdict == WARNING:
+                ET.SubElement(case, "system-out").text = "\n".join(_lines_of(row))
             elif row.verdict == NOT_EXAMINED:
                 ET.SubElement(case, "skipped", message=visible(row.came))
         ET.indent(suite)
@@ -116,9 +152,8 @@ class Report:
 
     def html(self) -> str:
         """The report as a page to read offline."""
-        rows = [(row, {heading: visible(getattr(row, name)) for name, heading in _TOLD}) for row in self.rows]
         at = sentence(in_lusaka(milliseconds(datetime.fromisoformat(self.at))))
-        body = _template().render(report=self, rows=rows, url=visible(self.url), lab=_LAB, at=at)
+        body = _template().render(report=self, marks=_MARKS, url=visible(self.url), lab=_LAB, at=at)
         return page(f"Exam of a webhook endpoint: {self.score}", body)
 
     def write(self, path: Path) -> None:
@@ -130,9 +165,33 @@ class Report:
             raise ExamRefused(f"{path} cannot be written: {error.strerror}.") from None
 
     def __str__(self) -> str:
-        parts = [str(self._table())]
-        parts += ["\n".join([f"✗ {each.title}", *told(each)]) for each in self.failed]
-        return "\n\n".join([*parts, f"{visible(self.url)}: {self.score}, in {self.took_s} s{self._under}."])
+        return "\n".join([*(each.line for each in self.examined), "", self.ending()])
+
+    @property
+    def examined(self) -> list[Row]:
+        """The checks that have a verdict, in the order in which they ended."""
+        return [each for each in self.rows if each.verdict != NOT_EXAMINED]
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """Why checks were not examined, and their titles."""
+        found: dict[str, list[str]] = {}
+        for each in self.rows:
+            if each.verdict == NOT_EXAMINED:
+                found.setdefault(each.came, []).append(each.title)
+        return [(visible(why), "; ".join(titles)) for why, titles in found.items()]
+
+    def ending(self) -> str:
+        """What is said after the lines of the checks: causes, what failed, what was not examined, the score."""
+        flagged = sorted((each for each in self.examined if each.verdict != PASSED), key=lambda each: bool(each.cause))
+        parts = [
+            "\n".join([f"{_MARKS[each.verdict]} {each.title}", *_lines_of(each)]) for each in (*self.causes, *flagged)
+        ]
+        parts += [
+            textwrap.shorten(f"- not examined: {why}: {titles}", _WIDTH, placeholder=" …")
+            for why, titles in self.left_out
+        ]
+        return "\n\n".join([*parts, f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.under}."])
 
     __repr__ = __str__
 
@@ -145,23 +204,27 @@ class Report:
         return bundle(str(self), replace(shown, columns=(*shown.columns, read), rows=rows).html())
 
     @property
-    def _under(self) -> str:
-        return f", with {self.switched}" if self.switched else ""
+    def under(self) -> str:
+        """The rows that were switched, as the end of a sentence."""
+        return f", with {switched_text(self.switched)}" if self.switched else ""
 
     def _table(self) -> Table:
         cells = ((row.verdict, row.title, textwrap.shorten(row.came, _CAME, placeholder=" …")) for row in self.rows)
         return table(f"The exam of {self.url}", ("verdict", "check", "came back"), cells)
 
 
-def told(row: Row) -> list[str]:
+def switched_text(rows: Mapping[str, Any]) -> str:
+    """Rows of the register with their values."""
+    return ", ".join(f"{name} = {written(value)}" for name, value in rows.items())
+
+
+def _lines_of(row: Row) -> list[str]:
     """What is said of a check that failed, in lines."""
-    width = max(len(heading) for _, heading in _TOLD) + 2
+    width = max(len(title) for _, title in _TOLD) + 2
     lines: list[str] = []
-    for name, heading in _TOLD:
-        begins = f"  {heading}:".ljust(width + 3)
-        lines += textwrap.wrap(
-            visible(getattr(row, name)), _WIDTH, initial_indent=begins, subsequent_indent=" " * len(begins)
-        )
+    for title, text in row.told:
+        begins = f"  {title}:".ljust(width + 3)
+        lines += textwrap.wrap(text, _WIDTH, initial_indent=begins, subsequent_indent=" " * len(begins))
     printed = [f"    {line}" for line in row.printed.splitlines()]
     return [*lines, *(["  Your shop printed meanwhile:", *printed] if printed else [])]
 

@@ -9,10 +9,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
+from workbench.certify.payments import NotExamined
 from workbench.certify.sending import Target
 from workbench.domain.masking import mask
 from workbench.errors import ExamRefused
@@ -20,6 +21,7 @@ from workbench.visible import visible
 
 PHONE: Final = "PAYMENTS_CUSTOMER_PHONE"
 """In the environment of the checkout: the number of the customer who pays."""
+PAID: Final = "paid"
 _START_S: Final = 30.0
 _COMMAND_S: Final = 30
 _END_S: Final = 3.0
@@ -30,13 +32,46 @@ _READ_BYTES: Final = 1 << 20
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
-class Shop:
-    """A started shop: its process, and what it prints."""
+class ShopOrder(NamedTuple):
+    """How often the order of a payment was fulfilled, and its status, if the shop says one."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
-        self._process = process
+    fulfilled: int
+    status: str | None = None
+
+
+def total(orders: Iterable[ShopOrder]) -> ShopOrder:
+    """Several orders of one payment: `paid` only if no other status is said."""
+    orders = list(orders)
+    statuses = sorted((each.status for each in orders if each.status), key=PAID.__eq__)
+    return ShopOrder(sum(each.fulfilled for each in orders), statuses[0] if statuses else None)
+
+
+class Shop:
+    """A shop: the process that `start` begins, and what it prints into `log`."""
+
+    def __init__(self, log: IO[bytes], start: Callable[[], subprocess.Popen[bytes]], target: Target) -> None:
         self._log = log
+        self._start = start
+        self._target = target
+        self._process: subprocess.Popen[bytes] | None = None
         self._read = 0
+
+    def start(self) -> None:
+        """Start it, and wait until it listens. Raises ExamRefused: it does not."""
+        self._process = self._start()
+        _wait_for(self, self._target)
+
+    def restart(self) -> None:
+        """End it and start it again. Raises NotExamined: it outlives its end; ExamRefused: it does not come back."""
+        self.end()
+        if self._target.listens():
+            raise NotExamined("a process that --cmd left behind still listens, so that nothing was restarted")
+        self.start()
+
+    def end(self) -> None:
+        """Ask all its processes to end, and make them."""
+        if self._process is not None:
+            _end(self._process)
 
     def printed(self) -> str:
         """What it has printed since this was last asked: the last lines of it, without secrets."""
@@ -47,7 +82,7 @@ class Shop:
 
     def status(self) -> int | None:
         """The status with which it ended; None while it runs."""
-        return self._process.poll()
+        return self._process.poll() if self._process else None
 
 
 @contextmanager
@@ -60,13 +95,12 @@ def running(command: str, environment: Mapping[str, str], target: Target) -> Ite
         message = f"Another program listens on port {target.port} already, so the exam would examine that."
         raise ExamRefused(message, hint="End it, or leave --cmd out.")
     with tempfile.TemporaryFile() as log, _ended_when_asked():
-        process = _started(command, environment, log, log)
+        shop = Shop(log, lambda: _started(command, environment, log, log), target)
         try:
-            shop = Shop(process, log)
-            _wait_for(shop, target)
+            shop.start()
             yield shop
         finally:
-            _end(process)
+            shop.end()
 
 
 def checkout_by(command: str, environment: Mapping[str, str]) -> Callable[[str], None]:
@@ -78,30 +112,31 @@ def checkout_by(command: str, environment: Mapping[str, str]) -> Callable[[str],
     return check_out
 
 
-def orders_by(command: str, environment: Mapping[str, str]) -> Callable[[], dict[str, int]]:
-    """A function that reads how often the order of each payment was fulfilled."""
+def orders_by(command: str, environment: Mapping[str, str]) -> Callable[[], dict[str, ShopOrder]]:
+    """A function that reads the order of each payment."""
     return lambda: read_orders(_output_of("--orders", command, environment))
 
 
-def read_orders(text: str) -> dict[str, int]:
-    """Payment → how often its order was fulfilled, from lines of JSON; several lines of one payment add up.
+def read_orders(text: str) -> dict[str, ShopOrder]:
+    """Payment → its order, from lines of JSON; several lines of one payment add up.
 
     Raises ExamRefused: a line is no such JSON.
     """
-    found: dict[str, int] = {}
+    found: dict[str, list[ShopOrder]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-            payment, fulfilled = row["payment"], row["fulfilled"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            payment = fulfilled = None
-        if not isinstance(payment, str) or type(fulfilled) is not int or fulfilled < 0:
+            payment, fulfilled, status = row["payment"], row["fulfilled"], row.get("status")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            payment = fulfilled = status = None
+        is_order = isinstance(payment, str) and type(fulfilled) is int and fulfilled >= 0
+        if not is_order or not isinstance(status, str | None):
             message = f"Line {number} of --orders is {visible(mask(line[:80]))!r}."
-            raise ExamRefused(message, hint='A line looks like {"payment": "pi_…", "fulfilled": 1}.')
-        found[payment] = found.get(payment, 0) + fulfilled
-    return found
+            raise ExamRefused(message, hint='A line looks like {"payment": "pi_…", "fulfilled": 1, "status": "paid"}.')
+        found.setdefault(payment, []).append(ShopOrder(fulfilled, status))
+    return {payment: total(orders) for payment, orders in found.items()}
 
 
 def _output_of(option: str, command: str, environment: Mapping[str, str]) -> str:

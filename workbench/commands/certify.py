@@ -1,6 +1,7 @@
 """`workbench certify`: the exam for a webhook endpoint on this machine."""
 
 import os
+import signal
 import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -21,8 +22,9 @@ from workbench.visible import visible
 @click.option(
     "--cmd",
     metavar="LINE",
-    help="A command that starts your shop; the exam ends it afterwards. Its environment has PAYMENTS_BASE_URL, "
-    "PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and PAYMENTS_WEBHOOK_SECRET, a new one unless you name one.",
+    help="A command that starts your shop; the exam restarts it once, and ends it afterwards. Its environment has "
+    "PAYMENTS_BASE_URL, PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and PAYMENTS_WEBHOOK_SECRET, a new "
+    "one unless you name one.",
 )
 @click.option(
     "--checkout",
@@ -34,7 +36,8 @@ from workbench.visible import visible
     "--orders",
     metavar="LINE",
     help="A command that prints one line of JSON for each order, with how often it was fulfilled: "
-    '{"payment": "pi_…", "fulfilled": 1}.',
+    '{"payment": "pi_…", "fulfilled": 1, "status": "paid"}. Without the status, the exam cannot tell whether '
+    "a late event un-pays an order.",
 )
 @click.option(
     "--report",
@@ -79,9 +82,10 @@ def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by 
     The exam serves a sandbox and sends the endpoint messages that are genuine, forged, late, repeated and out of order.
     --cmd starts your shop. Without it, start the shop yourself and give its signing secret with --secret-env or
     --secret-file. --cmd, --checkout and --orders are shell commands with the same environment. Without --orders the
-    exam cannot tell how often an order was fulfilled; without --checkout it makes the payments itself.
+    exam cannot tell how often an order was fulfilled; without --checkout it makes the payments itself. Each check is
+    printed when it ends; Ctrl-C ends the exam and writes what is known.
 
-    Exit status 0 when every examined check passes, 1 when one fails, 2 when the exam cannot run.
+    Exit status 0 when no examined check fails, 1 when one fails, 2 when the exam cannot run, 130 after Ctrl-C.
     """
     from workbench.bench import Workbench
     from workbench.certify import report, run, shop
@@ -111,18 +115,26 @@ def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by 
             "PAYMENTS_WEBHOOK_SECRET": secret,
         }
         started = open_.enter_context(shop.running(cmd, environment, target)) if cmd else None
-        result = run.certify(
-            bench,
-            url,
-            secret,
-            checkout=shop.checkout_by(checkout, environment) if checkout else None,
-            orders=shop.orders_by(orders, environment) if orders else None,
-            printed=started.printed if started else str,
-        )
-    click.echo(str(result))
+        try:
+            result, status = (
+                run.certify(
+                    bench,
+                    url,
+                    secret,
+                    checkout=shop.checkout_by(checkout, environment) if checkout else None,
+                    orders=shop.orders_by(orders, environment) if orders else None,
+                    printed=started.printed if started else str,
+                    restart=started.restart if started else None,
+                    ended=lambda row: click.echo(row.line),
+                ),
+                None,
+            )
+        except run.Interrupted as interrupted:
+            result, status = interrupted.report, 128 + signal.SIGINT
+    click.echo(f"\n{result.ending()}")
     for each in reports:
         result.write(each)
-    sys.exit(0 if result.passes else 1)
+    sys.exit(status or (0 if result.passes else 1))
 
 
 def _secret(name: str | None, path: Path | None) -> str | None:
