@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from decimal import Decimal
@@ -188,6 +189,9 @@ def test_no_answer_says_whether_the_request_may_have_been_carried_out(fault: typ
     pay, _ = talk(fail)
     with pytest.raises(ServiceUnreachable, match=words):
         pay.payment_intents.create(amount=Decimal("1.00"))
+    # What only reads has changed nothing, wherever it was lost.
+    with pytest.raises(ServiceUnreachable, match=NOTHING):
+        pay.payment_intents.retrieve("pi_1")
 
 
 def test_the_shown_fields_are_enough_and_an_answer_of_another_shape_is_unexpected():
@@ -236,6 +240,20 @@ def test_wait_polls_by_the_sleep_it_was_given_and_gives_up_not_past_its_limit(
     with pytest.raises(WaitExpired, match=words) if words else nullcontext():
         assert pay.wait("pi_1", **limit).status == "succeeded"
     assert (slept, len(service.requests)) == (pauses, len(statuses))
+
+
+def test_a_wait_counts_the_time_that_a_slow_service_takes_to_answer():
+    slept: list[float] = []
+
+    def slowly(_: httpx.Request) -> httpx.Response:
+        time.sleep(0.1)
+        return httpx.Response(200, json={**INTENT, "status": "processing"})
+
+    pay, service = talk(slowly, sleep=slept.append)
+    with pytest.raises(WaitExpired, match=r"still processing after 0\.15 s"):
+        pay.wait("pi_1", timeout_s=0.15, poll_s=0.01)
+    assert len(service.requests) == 2
+    assert slept == [0.01]
 
 
 @pytest.mark.parametrize("wrong", [{"poll_s": 0}, {"poll_s": -1}, {"timeout_s": -1}, {"poll_s": float("nan")}], ids=str)
