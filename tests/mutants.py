@@ -28,6 +28,8 @@ _PYTEST = ("-m", "pytest", "-p", "no:nbval", "-p", "no:schemathesis", "-p", "no:
            "addopts=--import-mode=importlib", "-q", "-n", "0")  # fmt: skip
 _LIMIT_S = 60
 """A mutant may never come to an end. A test named in the table takes a few seconds."""
+_LIMIT_OF_ALL_S = 900
+"""Of the tests of all rows, which are run once as the package is."""
 KILLED, SURVIVED, UNTRIED = "killed", "SURVIVED", "NOT TRIED"
 _OUTCOMES = {0: SURVIVED, 1: KILLED, None: f"{KILLED} (it did not end)"}
 """pytest's exit status, None if it was stopped → the outcome; by any other status no test has run to its end."""
@@ -68,11 +70,13 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.printed = ""
+        """What pytest has said last."""
         for name in _COPIED:
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy2)(ROOT / name, folder / name)
         compileall.compile_dir(folder / "workbench", quiet=2)
 
-    def tested(self, tests: Iterable[str], *options: str) -> int | None:
+    def tested(self, tests: Iterable[str], *options: str, limit_s: int = _LIMIT_S) -> int | None:
         """The exit status of pytest over these tests; None if it had to be stopped."""
         # What is compiled of a mutant would be taken for the original again: both may be of one size and second.
         own = {"PYTHONPATH": str(self._folder), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -83,7 +87,7 @@ class Copy:
         )  # fmt: skip
         with process:
             try:
-                self.printed = process.communicate(timeout=_LIMIT_S)[0]
+                self.printed = process.communicate(timeout=limit_s)[0]
             except subprocess.TimeoutExpired:
                 # With whatever its tests have started.
                 os.killpg(process.pid, signal.SIGKILL)
@@ -129,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             folder.mkdir()
             copies.put(Copy(folder))
         first = copies.get()
-        if first.tested(sorted({test for row in rows for test in row.tests})) != 0:
+        if first.tested(sorted({test for row in rows for test in row.tests}), limit_s=_LIMIT_OF_ALL_S) != 0:
             print(first.printed, "The tests fail without a mutant.", sep="\n", file=sys.stderr)  # noqa: T201  why nothing is tried
             return 2
         copies.put(first)
