@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from decimal import Decimal
@@ -15,6 +16,7 @@ from workbench.errors import (
     ApiError,
     InvalidRequest,
     LiveKeyRefused,
+    RateLimited,
     ServiceFailed,
     ServiceUnreachable,
     UnexpectedResponse,
@@ -188,6 +190,9 @@ def test_no_answer_says_whether_the_request_may_have_been_carried_out(fault: typ
     pay, _ = talk(fail)
     with pytest.raises(ServiceUnreachable, match=words):
         pay.payment_intents.create(amount=Decimal("1.00"))
+    # What only reads has changed nothing, wherever it was lost.
+    with pytest.raises(ServiceUnreachable, match=NOTHING):
+        pay.payment_intents.retrieve("pi_1")
 
 
 def test_the_shown_fields_are_enough_and_an_answer_of_another_shape_is_unexpected():
@@ -236,6 +241,68 @@ def test_wait_polls_by_the_sleep_it_was_given_and_gives_up_not_past_its_limit(
     with pytest.raises(WaitExpired, match=words) if words else nullcontext():
         assert pay.wait("pi_1", **limit).status == "succeeded"
     assert (slept, len(service.requests)) == (pauses, len(statuses))
+
+
+def test_a_wait_counts_the_time_that_a_slow_service_takes_to_answer():
+    slept: list[float] = []
+
+    def slowly(_: httpx.Request) -> httpx.Response:
+        time.sleep(0.1)
+        return httpx.Response(200, json={**INTENT, "status": "processing"})
+
+    pay, service = talk(slowly, sleep=slept.append)
+    with pytest.raises(WaitExpired, match=r"still processing after 0\.15 s"):
+        pay.wait("pi_1", timeout_s=0.15, poll_s=0.01)
+    assert len(service.requests) == 2
+    assert slept == [0.01]
+
+
+def test_an_id_is_one_segment_of_a_path_whatever_is_in_it():
+    pay, service = talk(INTENT)
+    pay.payment_intents.retrieve("../charges/ch_1?x")
+    assert service.requests[0].url.raw_path == b"/v1/payment_intents/..%2Fcharges%2Fch_1%3Fx"
+
+
+def test_what_an_error_tells_is_exact_and_says_when_to_come_again():
+    body = {"detail": "later", "limit": 1}
+    pay, _ = talk(lambda _: httpx.Response(429, content=json.dumps(body).replace("1}", "150.10}"),
+                                           headers={"Retry-After": "7"}))  # fmt: skip
+    with pytest.raises(RateLimited) as raised:
+        pay.balance.retrieve()
+    assert raised.value.facts == {"limit": Decimal("150.10"), "retry_after_s": 7}
+    assert type(raised.value.facts["limit"]) is Decimal
+
+
+@pytest.mark.parametrize(("asked_s", "pause_s"), [("7", 7), ("2", 5), (None, 5)])
+def test_a_wait_comes_again_no_sooner_than_the_service_asks_for(asked_s: str | None, pause_s: int):
+    slept: list[float] = []
+    responses = iter([
+        httpx.Response(429, headers={"Retry-After": asked_s} if asked_s else {}),
+        httpx.Response(200, json={**CHARGE, "status": "pending"}),
+        httpx.Response(200, json=CHARGE),
+    ])  # fmt: skip
+    pay, _ = talk(lambda _: next(responses), sleep=slept.append)
+    assert pay.wait_charge("ch_1").status == "succeeded"
+    assert slept == [pause_s, 5]
+
+
+def test_every_object_is_listed_once_page_after_page_by_the_last_id_or_by_the_number():
+    """The last page may be a full one."""
+
+    def by_id(request: httpx.Request) -> httpx.Response:
+        after = int(request.url.params.get("starting_after", "ch_0").removeprefix("ch_"))
+        rows = [{**CHARGE, "id": f"ch_{number}"} for number in (after + 1, after + 2)]
+        return httpx.Response(200, json={"url": "/v1/charges", "has_more": after < 2, "data": rows})
+
+    def by_number(request: httpx.Request) -> httpx.Response:
+        page = int(request.url.params["page"])
+        rows = [{**CHARGE, "id": f"ch_{number}"} for number in (2 * page - 1, 2 * page)]
+        return httpx.Response(200, json={"url": "/v1/charges", "page": page, "per_page": 2, "total": 4, "data": rows})
+
+    for answer, options in ((by_id, {}), (by_number, {"pagination": "page"})):
+        pay, service = talk(answer, **options)
+        assert [each.id for each in pay.charges.each()] == ["ch_1", "ch_2", "ch_3", "ch_4"]
+        assert len(service.requests) == 2
 
 
 @pytest.mark.parametrize("wrong", [{"poll_s": 0}, {"poll_s": -1}, {"timeout_s": -1}, {"poll_s": float("nan")}], ids=str)

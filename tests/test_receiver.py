@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import httpx
@@ -179,6 +180,14 @@ def test_a_handler_takes_a_type_a_family_or_all_and_a_cell_that_is_run_twice_han
         receiver.on(*types)(noting(name))
     receiver.receive(event(), signed(event()))
     assert called == ["ship", "count", "note"], "the type itself first, then its family, then all"
+
+
+def test_a_handler_gets_amounts_as_they_were_written(receiver: Receiver):
+    got: list[object] = []
+    receiver.on("charge.succeeded")(lambda told: got.append(told.data.object["id"]))
+    body = event().replace(b'"ch_1"', b"150.10")
+    assert receiver.receive(body, signed(body)) == 200
+    assert (got, type(got[0])) == ([Decimal("150.10")], Decimal)
 
 
 def test_types_are_named_and_of_their_form_and_with_a_list_of_types_one_of_it(receiver: Receiver):

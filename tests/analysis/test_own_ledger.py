@@ -617,6 +617,20 @@ def test_the_command_says_what_is_wrong_with_a_ledger_and_reads_one_in_a_layout_
         assert not [name for name in SECRETS if name in done.output]
 
 
+def test_what_the_statement_alone_had_before_is_no_part_of_what_the_ledger_opens_with(tmp_path: Path):
+    """A ledger without balances: where it ends follows from the statement's opening, less what only that has."""
+    lines = STATEMENT.splitlines(keepends=True)
+    first, second = (csv_of(tmp_path, lines[0] + "".join(part), name) for part, name in
+                     ((lines[1:3], "first.csv"), (lines[3:], "second.csv")))  # fmt: skip
+    # The ledger never books the payment of 85.50.
+    booked = [line for line in SMALLEST.splitlines(keepends=True) if "7712345679" not in line]
+    begun, all_of_it = (csv_of(tmp_path, "".join(part), f"{len(part)}.csv") for part in (booked[:2], booked))
+    before = reconcile(read_ledger(begun), read_statement(first)).carry_forward
+    later = reconcile(read_ledger(all_of_it), read_statement(second), carry_forward=before)
+    names = ["ledger_minor", "statement_minor", "breaks_minor", "opening_minor", "unexplained_minor", "holds"]
+    assert later.proof[names].to_numpy().tolist() == [[637_550 - 8_550, 637_550, -8_550, 0, 0, True]]
+
+
 def test_a_row_that_was_booked_late_is_found_with_a_number_and_without_one(tmp_path: Path):
     days = STATEMENT.splitlines(keepends=True)
     first, second = (csv_of(tmp_path, days[0] + "".join(part), name) for part, name in

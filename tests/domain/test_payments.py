@@ -130,3 +130,6 @@ def test_a_charge_is_held_against_the_median_of_twenty_at_most():
 def test_of_a_fee_nothing_is_taken_back_where_the_refunds_that_stand_were_rounded_up():
     # Of 4 on 8, refunds of 1 give back 1, 0, 1, 0 and 1; those of nothing have failed since.
     assert fee_returned(4, amount_minor=8, refunded_minor=4, returned_minor=3) == 0
+    assert [fee_returned(4, amount_minor=8, refunded_minor=each, returned_minor=0) for each in range(1, 9)] == [
+        1, 1, 2, 2, 3, 3, 4, 4,
+    ]  # fmt: skip

@@ -273,6 +273,19 @@ def test_a_refusal_by_any_scheme_names_the_mistake():
     assert verify(BODY, of("github", at_s=1), [OURS], now_s=NOW_S, scheme="github") == ID, "it has no timestamp"
 
 
+def test_of_two_times_in_one_header_the_first_is_signed_and_tells_the_age():
+    """An old message is not made young by a second time, which nobody signed."""
+    given = f"v1={by_stripe(OURS, NOW_S, BODY)}"
+    for later_s, expected in ((NOW_S + 300, ""), (NOW_S + 301, "timestamp_stale")):
+        first, last = ({"Stripe-Signature": f"{times},{given}"} for times in
+                       (f"t={NOW_S},t={later_s}", f"t={later_s},t={NOW_S}"))  # fmt: skip
+        if expected:
+            assert reason(BODY, first, scheme="stripe", now_s=later_s) == expected
+        else:
+            assert verify(BODY, first, [OURS], now_s=later_s, scheme="stripe") == ID
+        assert reason(BODY, last, scheme="stripe", now_s=later_s) == "signature_mismatch"
+
+
 @pytest.mark.parametrize("body", [b"no JSON", b"[1]", b'{"id": 5}', b"{}", b"[" * 100_000])
 def test_the_id_of_a_message_that_carries_none_in_its_headers_is_the_bodys(body: bytes):
     for scheme in ("stripe", "github"):

@@ -124,6 +124,14 @@ class TestWhatIsTold:
         assert refusal(settle(**told(unknown, description="mtn.csv, line 8"))) == (409, "already_settled", "entry")
         assert refusal(settle(**told(unknown))) == (409, "already_settled", "entry")
 
+    def test_it_occurs_now_at_the_latest(self, shop: Shop, settle: Settle, unknown: str):
+        """A statement of tomorrow cannot have been read today, not even by a millisecond."""
+        for ahead_ms in (1, 1_000):
+            later = rfc3339(shop.bench.clock.now_ms + ahead_ms)
+            assert refusal(settle(**told(unknown, occurred_at=later))) == (409, "moment_impossible", "occurred_at")
+        now = rfc3339(shop.bench.clock.now_ms)
+        assert settle(**told(unknown, occurred_at=now)).json()["occurred_at"] == now
+
     def test_it_may_have_occurred_before(self, shop: Shop, settle: Settle, unknown: str):
         shop.advance(days=2)
         now_ms = shop.bench.clock.now_ms

@@ -558,6 +558,9 @@ class TestLedger:
         assert ledger([call()], ()) == (views.Note("No entry yet: money is booked when the customer has paid."),)
         note, _ = ledger([entry(*self.POSTINGS[:2])], self.ACCOUNTS)
         assert note == views.Note("It does not balance: debits K151.50, credits K0.00.", views.BAD)
+        note, _ = ledger([entry(*self.POSTINGS, ("debit", "operator:mtn:float", 300, "USD"))], self.ACCOUNTS)
+        says = "It does not balance: debits USD 3.00, credits USD 0.00; debits K151.50, credits K151.50."
+        assert note == views.Note(says, views.BAD), "each currency by itself"
 
 
 class TestWebhooks:

@@ -58,6 +58,10 @@ class Arrival(NamedTuple):
         return json.loads(self.body)
 
 
+MOST_NOTES = 1_000
+"""More than any test schedules."""
+
+
 class Merchant:
     """A WSGI application that answers each path with the statuses in hand, the last one for ever.
 
@@ -257,6 +261,8 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
 
     def note(tx: Transaction, ref: str) -> None:
         made.append((tx.now_ms - START_MS, ref))
+        if len(made) > MOST_NOTES:
+            pytest.fail("A job that is due again and again keeps the clock where it is.")
         name, _, then_ms = ref.partition("+")
         if then_ms:
             tx.schedule("note", f"{name}'", in_ms=int(then_ms))

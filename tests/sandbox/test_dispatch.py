@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import is_true_soon
 from tests.sandbox.conftest import Merchant, Sandbox
 from workbench.domain import webhooks
-from workbench.sandbox import driver
+from workbench.sandbox import delivery, driver
 from workbench.sandbox.delivery import MAX_IN_FLIGHT
 
 NewSandbox = Callable[..., Sandbox]
@@ -201,6 +201,27 @@ def test_a_job_that_raises_is_put_off_and_the_others_go_on(
     in_process.schedule((0, "bug of our own"))
     with pytest.raises(RuntimeError):
         in_process.engine.run_due()
+
+
+def test_a_delivery_that_cannot_be_recorded_is_sent_again_after_an_advance_and_not_within_it(
+    worker: NewSandbox, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+):
+    sandbox = worker("manual")
+    hooks(sandbox, "/a")
+    sandbox.event("first")
+
+    def bug(*_: Any) -> None:  # noqa: ANN401  what is recorded
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(delivery, "record", bug)
+        sandbox.advance(3600)
+    assert merchant.texts("/a") == ["first"]
+    sandbox.advance(59)
+    assert merchant.texts("/a") == ["first"]
+    sandbox.advance(1)
+    assert merchant.texts("/a") == ["first", "first"]
+    assert statuses(sandbox) == {"delivered": 1}
 
 
 @pytest.mark.parametrize("clock", ["running", "manual"])

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.conftest import Shop
+from tests.sandbox.conftest import Sandbox
 from workbench import Workbench
+from workbench.domain.moments import day_start_ms
 
 DR, CR = "debit", "credit"
 DAY_S = 86_400
@@ -36,6 +38,29 @@ def accounts(shop: Shop) -> Counter[int]:
         for side, code, amount in lines:
             sums[code] += amount if side == DR else -amount
     return sums
+
+
+def charge(sandbox: Sandbox, minor: int) -> None:
+    number = f"+2609612{minor:05}"
+    sandbox.client.charges.create(amount=minor, channel="mtn", phone=number, idempotency_key=f"order-{minor}")
+
+
+def pass_midnight(sandbox: Sandbox, by_s: int) -> None:
+    """Move the clock to so many seconds after the coming midnight, and run nothing."""
+    with sandbox.engine.store.transaction() as tx:
+        tx.move_clock(day_start_ms(tx.now_ms, days_on=1) + by_s * 1000)
+
+
+def balances(sandbox: Sandbox) -> dict[str, Decimal]:
+    found = sandbox.client.balance.retrieve()
+    return {name: getattr(found, name)[0].amount for name in ("pending", "available", "owed")}
+
+
+def moves(sandbox: Sandbox) -> dict[str, int]:
+    """What a night moved, by what it did."""
+    rows = sandbox.http.get("/sandbox/ledger/postings").json()["data"]
+    kinds = {"cleared", "swept"}
+    return {row["kind"]: row["amount_minor"] for row in rows if row["kind"] in kinds}
 
 
 def test_three_nights_of_one_payment(shop: Shop):
@@ -69,6 +94,43 @@ def test_each_operators_float_is_swept_and_each_merchant_cleared_apart(shop: Sho
         moved("swept", 1200, 1100, amount) for amount in (9_900, 19_800, 29_700)
     ]
     assert (shop.balance(), other.balance()) == ((0, 39_000, 0), (0, 19_500, 0))
+
+
+class TestLate:
+    """A running clock passes midnight before whoever drives comes to the night: a server that was down, say."""
+
+    @pytest.fixture
+    def sold(self, sandbox: Sandbox) -> Sandbox:
+        """K100.00 was paid the day before, and nobody has driven for so long; the night is due at midnight."""
+        charge(sandbox, 10_000)
+        sandbox.engine.run_due()
+        return sandbox
+
+    def test_it_clears_and_sweeps_what_came_before_its_midnight_alone(self, sold: Sandbox):
+        pass_midnight(sold, 3_600)
+        charge(sold, 1_000)
+        sold.engine.run_due()
+        assert balances(sold) == {"pending": Decimal("9.75"), "available": Decimal("97.50"), "owed": 0}
+        assert moves(sold) == {"cleared": 9_750, "swept": 9_900}
+
+    def test_what_was_taken_since_midnight_is_neither_cleared_nor_swept(self, sold: Sandbox):
+        (paid,) = sold.client.charges.list().data
+        pass_midnight(sold, 3_600)
+        sold.client.refunds.create(charge=paid.id, amount=4_000)
+        taken = {"recipe": "unknown_debit", "account": "operator:mtn:float", "amount_minor": 2_500, "reference": "x"}
+        assert sold.http.post("/sandbox/ledger/entries", json=taken).status_code == 200
+        sold.engine.run_due()
+        assert balances(sold) == {"pending": 0, "available": Decimal("57.50"), "owed": 0}
+        assert moves(sold) == {"cleared": 5_750, "swept": 7_400}
+
+    def test_a_payout_asked_for_at_midnight_is_the_next_nights(self, sold: Sandbox):
+        sold.advance(BEGINS)
+        pass_midnight(sold, 0)
+        made = sold.client.payouts.create(amount=Decimal("97.50"))
+        sold.engine.run_due()
+        assert sold.client.payouts.retrieve(made.id).status == "pending"
+        sold.advance(DAY_S)
+        assert sold.client.payouts.retrieve(made.id).status == "paid"
 
 
 class TestPayouts:

@@ -247,6 +247,16 @@ def test_a_number_confirmed_again(bench: Workbench, rows: Rows):
     assert rows("SELECT count(*) FROM charge WHERE payment_intent IS NOT NULL") == [(attempts,)]
 
 
+def test_an_operator_that_is_down_is_up_again_to_the_millisecond(bench: Workbench):
+    intent, began_ms = confirmed(bench, "+260960000009"), bench.clock.now_ms
+    bench.clock.advance(1)
+    assert now(bench, intent) == (RETRYABLE, "operator_unavailable")
+    move_to(bench, 600, began_ms)
+    confirm(bench, intent, "+260960000009")
+    bench.clock.advance(5)
+    assert now(bench, intent) == ("succeeded", None)
+
+
 @pytest.mark.parametrize(("ending", "first"), [("0000008", "payer_busy"), ("0000013", "insufficient_funds")])
 def test_attempts_are_counted_for_each_intent_or_number_and_reference(bench: Workbench, ending: str, first: str):
     intents = [confirmed(bench, f"+26096{ending}") for _ in range(2)]

@@ -288,6 +288,9 @@ def run(path: Path, sql: str):
 FOREIGN: dict[str, Callable[[Path], object]] = {
     "a database of another program": lambda path: run(path, "CREATE TABLE notes (id INTEGER)"),
     "else, with a table meta": lambda path: run(path, "CREATE TABLE meta (id INTEGER); PRAGMA user_version = 1"),
+    "another, of a version that ours has too": lambda path: run(
+        path, f"CREATE TABLE meta (name TEXT, value TEXT); PRAGMA user_version = {SCHEMA_VERSION}"
+    ),
     "a text file": lambda path: path.write_text("amount,currency\n" * 100),
     "a later schema": lambda path: (opened(path).close(), run(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")),
 }
@@ -301,6 +304,7 @@ def test_a_file_of_another_kind_is_refused_left_as_it_is_and_not_held(store_path
     with pytest.raises(StoreRefused) as refused:
         opened(store_path)
     assert str(store_path) in str(refused.value)
+    assert ("of another program" in str(refused.value)) == ("another" in kind or "else" in kind)
     assert (store_path.read_bytes(), modes(store_path)) == (before, {"store.db": 0o640})
     if "else" in kind:
         # While the exception lives, as it does in a notebook.

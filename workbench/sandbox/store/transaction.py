@@ -17,8 +17,8 @@ from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
-from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
 from workbench.domain.phones import MARK
+from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
 from workbench.sandbox.store import records
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.table import Condition, Table
