@@ -58,7 +58,7 @@ def pay(bench: Workbench) -> str:
 def test_payments_go_on_when_the_machines_clock_is_set_back(
     serving: Serving, shift: Path, tmp_path: Path, workers: str
 ):
-    options = ("--port", "0", "--json", "--store", str(tmp_path / "s.db"), "--workers", workers)
+    options = ("--port", "0", "--json", "--quiet", "--store", str(tmp_path / "s.db"), "--workers", workers)
     with serving(*options) as server, Workbench.connect(**server.address) as bench:
         assert pay(bench) == "succeeded"
         seen = [bench.clock.now_ms]

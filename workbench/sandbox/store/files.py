@@ -124,8 +124,8 @@ class Store:
     def close(self) -> None:
         """Close the file, which then holds everything by itself once nobody has it open."""
         if self.path is not None:
-            # Calls that only read, and how far a running clock went.
-            with suppress(*UNWRITTEN), self.transaction():
+            # Calls that only read, and how far a running clock went; nothing, of what was closed before.
+            with suppress(*UNWRITTEN, sqlite3.ProgrammingError), self.transaction():
                 pass
         with self._transaction.turn:
             if self.path is not None:
