@@ -4,6 +4,7 @@ import hashlib
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -25,6 +26,12 @@ _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
 _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
 """What stands before the nine digits of a whole number, however it is written."""
 _FEWEST_DIGITS: Final = 3
+BUSY_S: Final = 30
+"""How long a command waits for other processes."""
+_SHORTEST_PAUSE_S: Final = 0.001
+_LONGEST_PAUSE_S: Final = 0.02
+_LOOK_S: Final = 0.005
+"""How long the thread that never waits looks whether another thread ends its command."""
 _NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
 _MOST_HEADERS: Final = 5_000
 """The headers of so many of the latest calls are searched: each is a page of the file; the rest is in an index."""
@@ -117,6 +124,15 @@ def _ends_of_number(text: str) -> tuple[str, ...]:
     return (f"%{digits}",) if digits.isascii() and digits.isdecimal() and len(digits) >= _FEWEST_DIGITS else ()
 
 
+class NotNow(Exception):
+    """The connection or the file is busy, or a group was lost: nothing was done, and the same may be asked again."""
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether SQLite says that another connection is in the way."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
 class Transaction:
     """What a command reads and writes. There is one for each connection, used by one command at a time.
 
@@ -137,6 +153,10 @@ class Transaction:
         self._connection = connection
         self.turn = threading.Lock()
         """Held by the one thread of the process whose command or read it is."""
+        self.never_wait: set[int] = set()
+        """Threads to which NotNow is said where others wait."""
+        self._group: int | None = None
+        """The thread whose commands are one transaction now."""
         self._wall_ms = wall_ms
         self._version: int | None = None
         self._clock: tuple[str, int, int] | None = None
@@ -177,20 +197,87 @@ class Transaction:
 
     @contextmanager
     def begun(self, *, reads_only: bool) -> Iterator[Self]:
-        """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file."""
-        with self.turn:
-            self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
-            try:
-                self.begin(reads_only=reads_only)
+        """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
+
+        Raises NotNow: in the thread that never waits, the file or the connection is busy; or the group that the command
+        is part of was lost.
+        """
+        if self._group == threading.get_ident():
+            with self._part_of_group():
                 yield self
-                self.write_counters()
-                self._connection.execute("COMMIT")
-                self._end()
-            except BaseException:
-                self.drop_memory()
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+            return
+        self._take_turn(reads_only=reads_only)
+        try:
+            yield self
+            self._commit()
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self.turn.release()
+
+    @contextmanager
+    def grouped(self) -> Iterator[None]:
+        """Make the commands that this thread begins in the block parts of one transaction, committed at its end.
+
+        A command that fails is undone alone. If the block raises, all of them are undone.
+        """
+        self._take_turn(reads_only=False)
+        self._group = threading.get_ident()
+        try:
+            yield
+            self._commit()
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._group = None
+            self.turn.release()
+
+    @contextmanager
+    def _part_of_group(self) -> Iterator[None]:
+        if not self._connection.in_transaction:
+            raise NotNow  # a full disk, for one, has undone the whole of it
+        with self.savepoint():
+            self.now_ms, self.reads_only, self._read = self._look(), False, None
+            yield
+        self._note_read()
+
+    def _take_turn(self, *, reads_only: bool) -> None:
+        """Begin, once no other thread and no other process is in the way; whoever waits for a process has no turn."""
+        until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
+        while True:
+            self._take_connection()
+            try:
+                self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
+                self.begin(reads_only=reads_only)
+            except BaseException as error:
+                self._roll_back()
+                self.turn.release()
+                if not is_busy(error) or time.monotonic() > until_s:
+                    raise
+                if threading.get_ident() in self.never_wait:
+                    raise NotNow from None
+            else:
+                return
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _take_connection(self) -> None:
+        if not self.turn.acquire(timeout=_LOOK_S if threading.get_ident() in self.never_wait else -1):
+            raise NotNow
+
+    def _commit(self) -> None:
+        self.write_counters()
+        self._connection.execute("COMMIT")
+        if not self.reads_only:
+            self._later.clear()
+        self._note_read()
+
+    def _roll_back(self) -> None:
+        self.drop_memory()
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     def begin(self, *, reads_only: bool = False) -> None:
         """Begin a command, or a read: what is remembered holds unless somebody else has written since."""
@@ -207,11 +294,17 @@ class Transaction:
             return self._look()
 
     def clock_if_due(self) -> str | None:
-        """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died."""
-        with self.turn:
+        """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died.
+
+        Raises NotNow, as a command does.
+        """
+        self._take_connection()
+        try:
             now_ms = self._look()
             is_due = self._earliest(now_ms, claimed=0) or self._earliest(now_ms, claimed=1)
             return self.clock_mode() if is_due else None
+        finally:
+            self.turn.release()
 
     def _look(self) -> int:
         """The moment, in milliseconds since 1970; what is remembered is dropped if somebody else has written."""
@@ -223,10 +316,8 @@ class Transaction:
         mode, manual_ms, offset_ms = self._clock_row()
         return manual_ms if mode == "manual" else self._wall_ms() + offset_ms
 
-    def _end(self) -> None:
-        """What was done is done: a command's work is in the file, or a read has been answered."""
-        if not self.reads_only:
-            self._later.clear()
+    def _note_read(self) -> None:
+        """Keep the number of a read that has been answered."""
         if self._read:
             kind, number, self._opening = self._read
             self._latest_read[kind] = number
@@ -278,12 +369,13 @@ class Transaction:
         try:
             yield
         except BaseException:
-            self._connection.execute("ROLLBACK TO step")
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO step")
+                self._connection.execute("RELEASE step")
             self.drop_memory()
             self.now_ms, self._clock, self._counters, self._counted = before
             raise
-        finally:
-            self._connection.execute("RELEASE step")
+        self._connection.execute("RELEASE step")
 
     def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""
