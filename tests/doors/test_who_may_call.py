@@ -74,7 +74,7 @@ def door(request: pytest.FixtureRequest) -> Door:
 def hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Door, float]:
     """A door, and how long a body may take there: a server of this process is told to wait less."""
     if request.param == "threaded":
-        monkeypatch.setattr("workbench.sandbox.server.BODY_S", SHORT_S)
+        monkeypatch.setattr("workbench.sandbox.connections.BODY_S", SHORT_S)
         return request.getfixturevalue("threaded"), SHORT_S
     return request.getfixturevalue("served"), BODY_S
 

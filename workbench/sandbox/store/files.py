@@ -240,7 +240,7 @@ class Store:
         self.transaction = partial(tx.begun, reads_only=False)
         """Begin a command: all of it is committed, or none when the block raises."""
         self.grouped = tx.grouped
-        """Begin a group of commands of this thread, which are one transaction."""
+        """Begin a group of commands, or of reads, of this thread, which are one transaction."""
         self.now_ms, self.clock_if_due = tx.moment, tx.clock_if_due
         tx.begin()
         for kind in KEY_PREFIXES if is_new else ():

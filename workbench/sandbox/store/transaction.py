@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple, Self
@@ -203,7 +203,7 @@ class Transaction:
         is part of was lost.
         """
         if self._group == threading.get_ident():
-            with self._part_of_group():
+            with self._part_of_group(reads_only=reads_only):
                 yield self
             return
         self._take_turn(reads_only=reads_only)
@@ -217,12 +217,13 @@ class Transaction:
             self.turn.release()
 
     @contextmanager
-    def grouped(self) -> Iterator[None]:
-        """Make the commands that this thread begins in the block parts of one transaction, committed at its end.
+    def grouped(self, *, reads_only: bool) -> Iterator[None]:
+        """Make what this thread begins in the block parts of one transaction, committed at its end.
 
-        A command that fails is undone alone. If the block raises, all of them are undone.
+        A command that fails is undone alone. If the block raises, all of them are undone. With `reads_only`, NotNow is
+        said to commands.
         """
-        self._take_turn(reads_only=False)
+        self._take_turn(reads_only=reads_only)
         self._group = threading.get_ident()
         try:
             yield
@@ -235,11 +236,12 @@ class Transaction:
             self.turn.release()
 
     @contextmanager
-    def _part_of_group(self) -> Iterator[None]:
-        if not self._connection.in_transaction:
-            raise NotNow  # a full disk, for one, has undone the whole of it
-        with self.savepoint():
-            self.now_ms, self.reads_only, self._read = self._look(), False, None
+    def _part_of_group(self, *, reads_only: bool) -> Iterator[None]:
+        # What a full disk, for one, has undone the whole of, goes on no more.
+        if not self._connection.in_transaction or (self.reads_only and not reads_only):
+            raise NotNow
+        self.now_ms, self._read = self._moment(), None
+        with nullcontext() if self.reads_only else self.savepoint():
             yield
         self._note_read()
 
@@ -313,6 +315,9 @@ class Transaction:
             if version != self._version:
                 self.drop_memory()
                 self._version = version
+        return self._moment()
+
+    def _moment(self) -> int:
         mode, manual_ms, offset_ms = self._clock_row()
         return manual_ms if mode == "manual" else self._wall_ms() + offset_ms
 
