@@ -167,7 +167,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("other.localhost", True, "ConnectError: [SSL: CERTIFICATE_VERIFY_FAILED]"),
     ],
 )
-def test_tls_is_verified(certificate: Path, monkeypatch: pytest.MonkeyPatch, host: str, is_trusted: bool, said: str):
+def test_tls_is_verified(certificate: Path, monkeypatch: pytest.MonkeyPatch, host: str, *, is_trusted: bool, said: str):
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(certificate)
     if is_trusted:

@@ -113,12 +113,13 @@ class _Connection(io.RawIOBase):
     def receive(self) -> Received:
         """The response, behind those that only announce it."""
         self._step = "ReadError"
-        arriving = _AsSocket(io.BufferedReader(self))
-        while True:
-            response = HTTPResponse(cast("socket.socket", arriving), method="POST")
-            response.begin()
-            if response.status not in _INFORMATIONAL:
-                break
+        arriving = cast("socket.socket", _AsSocket(io.BufferedReader(self)))
+        # All are kept to the end, as the first that is dropped closes the file for those behind it.
+        responses: list[HTTPResponse] = []
+        while not responses or responses[-1].status in _INFORMATIONAL:
+            responses.append(HTTPResponse(arriving, method="POST"))
+            responses[-1].begin()
+        response = responses[-1]
         body = response.read(MAX_RESPONSE_BYTES)
         if len(body) < MAX_RESPONSE_BYTES and response.length:
             message = f"the connection ended {response.length} bytes before the response did"
