@@ -52,10 +52,9 @@ class Server(NamedTuple):
 
     @property
     def workers(self) -> list[psutil.Process]:
-        """The processes that answer, without the helpers of multiprocessing."""
-        return [
-            each for each in psutil.Process(self.process.pid).children() if "spawn_main" in " ".join(each.cmdline())
-        ]
+        """The processes that answer, without the helpers of multiprocessing: a single one is the server itself."""
+        own = psutil.Process(self.process.pid)
+        return [each for each in own.children() if "spawn_main" in " ".join(each.cmdline())] or [own]
 
     @staticmethod
     def is_alive(worker: psutil.Process) -> bool:

@@ -18,7 +18,7 @@ NAMES = {
     "reconcile",
     "verify",
 }
-HEAVY = {"duckdb", "pandas", "pyarrow", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert", "granian"}
+HEAVY = {"duckdb", "pandas", "pyarrow", "ipywidgets", "papermill", "matplotlib", "IPython", "nbconvert"}
 SERVER_SIDE = {"httpx", "msgspec"}
 
 

@@ -179,11 +179,13 @@ class Workbench(Session):
             raise ServeRefused("This Workbench is closed.")
         if self._engine is None:
             raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
+        from workbench.sandbox.server import listening  # asyncio takes a while to load
+
         serving = self.closing.enter_context(ExitStack())
-        listening = self._engine.listening(
-            port, allow_hosts=allow_hosts, allow_origins=allow_origins, after_each=self.watchers.notify
+        answering = listening(
+            self._engine, port, allow_hosts=allow_hosts, allow_origins=allow_origins, after_each=self.watchers.notify
         )
-        return Served(serving.enter_context(listening), self.secret_key, self.publishable_key, serving)
+        return Served(serving.enter_context(answering), self.secret_key, self.publishable_key, serving)
 
     def deliver_to(self, app: object, url: str | None = None) -> None:
         """Post events to `app`, a WSGI or ASGI application of this process, at `url`: as a server would, with no port.

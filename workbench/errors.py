@@ -11,10 +11,12 @@ WorkbenchError
 │   ├── RequestTimeout            408
 │   ├── StateConflict             409
 │   ├── PayloadTooLarge           413
+│   ├── TargetTooLong             414
 │   ├── UnsupportedMediaType      415
 │   ├── HostRefused               421
 │   ├── IdempotencyKeyReused      422
 │   ├── RateLimited               429
+│   ├── HeadTooLarge              431
 │   └── ServiceFailed             500
 │       ├── ServiceUnavailable    503
 │       └── StorageFull           507
@@ -147,6 +149,14 @@ class StateConflict(ApiError, status=409, title="Not in this state", code="state
 
 class PayloadTooLarge(ApiError, status=413, title="The body is too large", code="body_too_large"):
     """A body over the limit."""
+
+
+class TargetTooLong(ApiError, status=414, title="The target is too long", code="target_too_long"):
+    """A request whose first line is over the limit."""
+
+
+class HeadTooLarge(ApiError, status=431, title="The headers are too large", code="head_too_large"):
+    """A request with too many headers, or with a head over the limit."""
 
 
 class UnsupportedMediaType(ApiError, status=415, title="The body is not JSON", code="media_type_unsupported"):

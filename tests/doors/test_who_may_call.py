@@ -42,7 +42,7 @@ ANSWERS: dict[tuple[int, str], list[list[str]]] = {
 }  # fmt: skip
 """Status and code → the headers of requests that are answered so."""
 PATHS = ["/", "/docs", "/docs/assets/docs.js", "/v1/auth/token", "/sandbox/ledger/entries", "/nowhere"]
-METHODS = ["GET", "HEAD", "POST", "DELETE", "OPTIONS", "FOO"]
+METHODS = ["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PROPFIND"]
 SHORT_S = 1.5
 SHOP = "https://shop.example"
 CONFIRM, RETRIEVE = "/v1/payment_intents/pi_0/confirm", "/v1/payment_intents/pi_0"
@@ -74,7 +74,7 @@ def door(request: pytest.FixtureRequest) -> Door:
 def hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Door, float]:
     """A door, and how long a body may take there: a server of this process is told to wait less."""
     if request.param == "threaded":
-        monkeypatch.setattr("workbench.sandbox.threaded.BODY_S", SHORT_S)
+        monkeypatch.setattr("workbench.sandbox.connections.BODY_S", SHORT_S)
         return request.getfixturevalue("threaded"), SHORT_S
     return request.getfixturevalue("served"), BODY_S
 

@@ -9,14 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
 import schemathesis
 from schemathesis.engine import events, from_schema
 from schemathesis.transport.wsgi import WSGITransport
 
-from workbench.sandbox.engine import Engine
+from workbench.sandbox.engine import Application, Engine
+from workbench.sandbox.messages import Arrived
 from workbench.sandbox.store import Settings
 
 if TYPE_CHECKING:
@@ -43,6 +47,22 @@ SOCKET_SETTINGS = ("max_redirects", "verify", "cert", "proxies")
 Load = Callable[[schemathesis.Config], schemathesis.BaseSchema]
 
 
+def as_wsgi(app: Application) -> WSGIApplication:
+    """The application as what schemathesis can call in this process."""
+
+    def called(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        named = {name.removeprefix("HTTP_"): value for name, value in environ.items()
+                 if name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")}  # fmt: skip
+        headers = {name.lower().replace("_", "-"): value for name, value in named.items() if value}
+        target = quote(environ["PATH_INFO"], safe="/", encoding="latin-1") + "?" + environ.get("QUERY_STRING", "")
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        status, sent, answer = app.respond(Arrived(environ["REQUEST_METHOD"], target.encode(), headers, body))
+        start_response(f"{status} {HTTPStatus(status).phrase}", sent)
+        return [answer]
+
+    return called
+
+
 @contextmanager
 def opened(serving: "Serving", door: str, document: str) -> Iterator[tuple[Load, str]]:
     """The document as a door gives it, to be loaded; the secret key there."""
@@ -57,7 +77,7 @@ def opened(serving: "Serving", door: str, document: str) -> Iterator[tuple[Load,
             yield load, server.address["secret_key"]
         return
     with closing(Engine(Settings(seed="7", start_ms=START_MS), raise_bugs=False)) as engine:
-        app, key = engine.app, engine.store.key("secret")
+        app, key = as_wsgi(engine.app), engine.store.key("secret")
         yield lambda config: schemathesis.openapi.from_wsgi(document, app, config=config), key
 
 

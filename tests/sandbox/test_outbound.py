@@ -1,11 +1,14 @@
 """Where a webhook may go, and receivers that misbehave on a real socket: each is a recorded attempt in bounded time."""
 
 import socket
+import ssl
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn, cast
 
@@ -14,7 +17,7 @@ import pytest
 from workbench import Workbench
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
-from workbench.sandbox import addresses
+from workbench.sandbox import addresses, outgoing
 from workbench.sandbox.addresses import Destination, check_url, resolved
 from workbench.sandbox.delivery import Dispatch, Outbound, Reply
 
@@ -142,15 +145,78 @@ def test_each_is_one_recorded_attempt(kind: str):
     assert took_s < limit_s + 2
 
 
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a certificate of its own for the name shop.localhost, in one file."""
+    folder = tmp_path_factory.mktemp("tls")
+    made = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=shop -addext subjectAltName=DNS:shop.localhost"
+    subprocess.run(  # noqa: S603  fixed words
+        ["openssl", *made.split(), "-keyout", "key.pem", "-out", "cert.pem"],  # noqa: S607  the system's own
+        cwd=folder, check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    both = folder / "both.pem"
+    both.write_text((folder / "key.pem").read_text() + (folder / "cert.pem").read_text())
+    return both
+
+
+@pytest.mark.parametrize(
+    ("host", "is_trusted", "said"),
+    [
+        ("shop.localhost", True, "200"),
+        ("shop.localhost", False, "ConnectError: [SSL: CERTIFICATE_VERIFY_FAILED]"),
+        ("other.localhost", True, "ConnectError: [SSL: CERTIFICATE_VERIFY_FAILED]"),
+    ],
+)
+def test_tls_is_verified(certificate: Path, monkeypatch: pytest.MonkeyPatch, host: str, *, is_trusted: bool, said: str):
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(certificate)
+    if is_trusted:
+        monkeypatch.setattr(outgoing, "_trusting", lambda: ssl.create_default_context(cafile=certificate))
+
+    def over_tls(connection: socket.socket, stop: threading.Event) -> None:
+        with served.wrap_socket(connection, server_side=True) as wrapped:
+            says(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")(wrapped, stop)
+
+    with receiving(over_tls) as url:
+        reply = Outbound().send(url.replace("http://127.0.0.1", f"https://{host}"), {}, b"{}", LIMIT_S)
+    assert str(reply.fault or reply.status_code).startswith(said)
+
+
+def test_a_tls_handshake_that_drips_has_the_one_deadline_too():
+    record = b"\x16\x03\x03\x40\x00"  # the head of a message of 16 kB
+
+    def handshake(connection: socket.socket, stop: threading.Event) -> None:
+        connection.sendall(record)
+        while not stop.wait(0.05):
+            connection.sendall(b"\x02")
+
+    with receiving(handshake) as url:
+        started = time.monotonic()
+        reply = Outbound().send(url.replace("http:", "https:"), {}, b"{}", SHORT_S)
+        assert (reply.fault, time.monotonic() - started < SHORT_S + 1) == (TOO_LONG, True)
+
+
+def test_a_name_that_takes_too_long_to_look_up_has_it_too(monkeypatch: pytest.MonkeyPatch):
+    answered = threading.Event()
+    monkeypatch.setattr(outgoing, "resolved", lambda *_, **__: answered.wait(SOON_S))
+    assert Outbound().send("http://merchant.example/", {}, b"{}", SHORT_S).fault == TOO_LONG
+    answered.set()
+
+
+def test_when_to_come_again_is_read_from_a_chunked_response():
+    answer = b"HTTP/1.1 503 Busy\r\nRetry-After: 70\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbusy\r\n0\r\n\r\n"
+    reply, _ = sent(says(answer), LIMIT_S)
+    assert (reply.status_code, reply.answer, reply.retry_after) == (503, "busy", "70")
+
+
 def test_what_cannot_even_be_sent_is_an_attempt_too(monkeypatch: pytest.MonkeyPatch):
     def no_more(_thread: threading.Thread) -> NoReturn:
         message = "can't start new thread"
         raise RuntimeError(message)
 
-    assert Outbound().send(f"http://127.0.0.1:9/{'x' * 70_000}", {}, b"{}", 5).fault == "InvalidURL: URL too long"
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", no_more)
-        assert Outbound().send("http://127.0.0.1:9/", {}, b"{}", 5).fault == "RuntimeError: can't start new thread"
+        assert Outbound().send("http://a.example/", {}, b"{}", 5).fault == "RuntimeError: can't start new thread"
         dispatch, sending = Dispatch(Outbound()), SimpleNamespace(delivery=SimpleNamespace(endpoint="we_1"))
         with pytest.raises(RuntimeError):
             dispatch.start(cast("Any", sending))

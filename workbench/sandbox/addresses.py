@@ -72,6 +72,15 @@ def resolved(url: str, *, private: bool = False) -> Destination:
     return Destination(host, port, found[0])
 
 
+def needs_no_look_up(url: str) -> bool:
+    """Whether a URL names this machine or an address, or is refused anyway, so that no resolver is asked."""
+    try:
+        host, _ = split(url)
+    except InvalidRequest:
+        return True
+    return is_localhost(host) or _numeric(host) is not None
+
+
 def is_localhost(host: str) -> bool:
     """Whether a name is this machine's own, whatever its resolver says (RFC 6761)."""
     return host == "localhost" or host.endswith(".localhost")

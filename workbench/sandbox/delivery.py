@@ -3,29 +3,24 @@
 A message goes to an application in this process, or over a socket to a checked address.
 """
 
-import ssl
 import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from functools import cache, partial
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 from urllib.parse import urlsplit
-
-import httpx
 
 from workbench.domain import webhooks
 from workbench.domain.masking import mask, mask_values
 from workbench.domain.signatures import headers_for
 from workbench.domain.webhooks import DUPLICATE, MAX_RESPONSE_BYTES, Attempt, Delivery, Endpoint, Outcome
-from workbench.sandbox import views
-from workbench.sandbox.addresses import resolved
+from workbench.sandbox import outgoing, views
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.mounted import Mounted, NoAnswer, beginning
+from workbench.sandbox.mounted import Mounted, NoAnswer
 from workbench.sandbox.service.deliveries import DELIVER, emit, held_until_ms, settled
 from workbench.sandbox.service.lists import BY_ITSELF
 from workbench.sandbox.store import Transaction
@@ -81,7 +76,7 @@ class Outbound:
         started = time.monotonic()
         app = self._apps.get(_host_of(url))
         if app is None:
-            reply = _tried(partial(_over_a_socket, url, headers, body, timeout_s, private=self._private))
+            reply = _over_a_socket(url, headers, body, timeout_s, private=self._private)
         else:
             reply = _from_app(app, url, {**_HEADERS, **headers}, body, timeout_s)
         took_s = time.monotonic() - started
@@ -110,60 +105,19 @@ def _too_long(timeout_s: int) -> str:
 
 
 def _over_a_socket(url: str, headers: Mapping[str, str], body: bytes, timeout_s: int, *, private: bool) -> Reply:
-    """The reply, if it is whole within `timeout_s`; over a connection of its own.
-
-    httpx bounds each read, and a receiver that drips bytes would hold the sandbox's clock for ever:
-    so the request has a thread of its own, and when the time is up its connection is closed, which
-    ends it. Nothing is sent over a connection that is idle, as a receiver may be closing that very one.
-    """
-    too_long = Reply(None, fault=_too_long(timeout_s))
-    replies: list[Reply] = []
-    client = httpx.Client(
-        transport=httpx.HTTPTransport(verify=_context(is_https=url[:6].lower() == "https:")),
-        headers={**_HEADERS, "Connection": "close"},
-        timeout=timeout_s,
-        trust_env=False,
-    )
-
-    def attempt() -> Reply:
-        """Looked up, checked, and sent to the very address that was checked."""
-        try:
-            destination = resolved(url, private=private)
-            target = str(httpx.URL(url).copy_with(host=destination.address))
-            sent = {**headers, "Host": urlsplit(url).netloc}
-            sni = {"sni_hostname": destination.host}
-            with client.stream("POST", target, headers=sent, content=body, extensions=sni) as response:
-                answer = beginning(response.iter_raw())
-            return _reply(response.status_code, answer, response.headers.get("retry-after", ""))
-        except httpx.TimeoutException:
-            # Whichever of the two bounds is noticed first, it is one fault.
-            return too_long
-
-    sending = threading.Thread(target=lambda: replies.append(_tried(attempt)), daemon=True)
-    with client:
-        sending.start()
-        sending.join(timeout_s)
-    return replies[0] if replies else too_long
-
-
-def _reply(status_code: int, answer: bytes, retry_after: str) -> Reply:
-    return Reply(status_code, mask(answer.decode("utf-8", "replace")), retry_after)
-
-
-def _tried(send: Callable[[], Reply]) -> Reply:
+    """The reply, if it is whole within `timeout_s`; whatever went wrong instead is its fault."""
     try:
-        return send()
+        return _reply(*outgoing.post(url, {**_HEADERS, **headers}, body, timeout_s, private=private))
+    except TimeoutError:
+        return Reply(None, fault=_too_long(timeout_s))
+    except outgoing.NotReceived as error:
+        return Reply(None, fault=mask(str(error)))
     except Exception as error:  # noqa: BLE001  whatever it is, nothing came back, and somebody waits for the reply
         return Reply(None, fault=mask(f"{type(error).__name__}: {error}"))
 
 
-@cache
-def _context(*, is_https: bool) -> ssl.SSLContext:
-    """What https is checked against, made when first needed, as that takes 30 ms.
-
-    For plain http httpx makes one in any case, and one that trusts nobody costs next to nothing.
-    """
-    return httpx.create_ssl_context(trust_env=False) if is_https else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+def _reply(status_code: int, answer: bytes, retry_after: str) -> Reply:
+    return Reply(status_code, mask(answer.decode("utf-8", "replace")), retry_after)
 
 
 def _host_of(url: str) -> str:

@@ -98,9 +98,9 @@ class Driver:
         self._lines: list[tuple[Callable[[str], None], str]] = []
         """What is written, and how, once the command that it tells of is committed."""
 
-    def close(self) -> None:
-        """Let go of the turn's files, once whoever drives is done."""
-        self._lock.close()
+    def close(self, patience_s: float | None = None) -> None:
+        """Let go of the turn's files, once whoever drives is done; after so many seconds, without waiting for it."""
+        self._lock.close(patience_s)
 
     def run_due(self) -> None:
         """Run what is due now. Whoever drives already runs it too, so nobody waits here.
@@ -365,10 +365,10 @@ class DriverLock:
         self._holder = None
         self._held.free()
 
-    def close(self) -> None:
+    def close(self, patience_s: float | None = None) -> None:
         """Let go of the files, once whoever drives is done; nobody drives after that."""
-        self._held.close()
-        self._next.close()
+        self._held.close(patience_s)
+        self._next.close(patience_s)
 
     def _taken(self, patience_s: float) -> bool:
         if self._is_drivers() or not self._held.take(patience_s):
@@ -407,11 +407,13 @@ class _FileLock:
             self._file.execute("ROLLBACK")
         self._threads.release()
 
-    def close(self) -> None:
-        with self._threads:
-            self._closed = True
-            if self._file is not None:
-                self._file.close()
+    def close(self, patience_s: float | None) -> None:
+        self._closed = True
+        if not self._threads.acquire(timeout=-1 if patience_s is None else patience_s):
+            return  # the process ends, and with it the lock
+        if self._file is not None:
+            self._file.close()
+        self._threads.release()
 
     def _take_file(self, patience_s: float) -> bool:
         if self._file is None:

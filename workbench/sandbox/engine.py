@@ -1,14 +1,13 @@
-"""The running parts of one sandbox: the store, what is due, and the service as a WSGI application."""
+"""The running parts of one sandbox: the store, what is due, and the service that answers requests."""
 
-import io
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from wsgiref.types import WSGIApplication
 
 import httpx
 import msgspec
@@ -16,22 +15,12 @@ import msgspec
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
-from workbench.sandbox import control, month, operations, threaded
+from workbench.sandbox import control, month, operations
 from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
 from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
-from workbench.sandbox.messages import (
-    JSON,
-    MAX_BODY_BYTES,
-    NOT_WHOLE,
-    Request,
-    Response,
-    add_headers,
-    environ_key,
-    length_in,
-    log_fault,
-)
+from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, Request, Response, headers_in, length_in
 from workbench.sandbox.mounted import Mounted, Nobody, Wsgi, is_asgi
 from workbench.sandbox.openapi.pages import PAGES, Page
 from workbench.sandbox.operations import Operation
@@ -44,16 +33,14 @@ from workbench.watching import Watchers
 
 Apps = Mapping[str, WSGIApplication]
 _NOTED_HEADERS = {
-    environ_key(name): name
+    name.lower(): name
     for name in (
         "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
     )
 }  # fmt: skip
-"""Where they stand in an environment of WSGI → the headers that matter."""
-_UNSEEN = environ_key(wire.UNSEEN)
-_HEADERS = ("HTTP_", "CONTENT_")
-"""What headers begin with in an environment."""
-_PREFLIGHT = "HTTP_ACCESS_CONTROL_REQUEST_METHOD"
+"""The headers that matter, by their names in lower case."""
+_UNSEEN = wire.UNSEEN.lower()
+_PREFLIGHT = "access-control-request-method"
 _SLOW_S = 10
 """How long the scenario `slow` keeps an answer back."""
 
@@ -61,7 +48,7 @@ _SLOW_S = 10
 class Engine:
     """A sandbox over one store. `mounted` are applications of this process by host, which go by its clock.
 
-    `speaker` writes a line for each request to `app_to_serve` and each delivery.
+    `speaker` writes a line for each delivery, and for each request that is served.
     """
 
     def __init__(
@@ -72,46 +59,16 @@ class Engine:
             {host: Wsgi(app) for host, app in (mounted or {}).items()}, private=settings.private_receivers
         )
         self._driver = Driver(self.store, self._outbound, raise_bugs=raise_bugs, speaker=speaker)
-        self._speaker = speaker
+        self.speaker = speaker
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
         self._paths = _paths(settings.gaps)
-        self.app = _Application(self._exchanges, self._driver, Hosts(), Origins(), self._paths)
+        self.app = Application(self._exchanges, self._driver, Hosts(), Origins(), self._paths)
 
-    def app_to_serve(self, hosts: Hosts, origins: Origins) -> WSGIApplication:
+    def app_to_serve(self, hosts: Hosts, origins: Origins) -> "Application":
         """The application for a real port: a bug is logged, masked, and answered as a 500."""
         # Where a publishable key may do nothing, no page may.
         pages = Origins() if self.store.gaps.publishable_key == "nothing" else origins
-        app = _Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
-        if self._speaker:
-            app.response_to = self._speaker.spoken(app.response_to)  # type: ignore[method-assign]  # of this one
-
-        def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            try:
-                return app(environ, start_response)
-            except Exception as error:  # noqa: BLE001  what not even a failure's answer survives, a server would write out
-                log_fault("a request failed", error)
-                start_response("500 Internal Server Error", [("Content-Type", "text/plain"), ("Content-Length", "0")])
-                return [b""]
-
-        return guarded
-
-    def listening(
-        self, port: int, *, allow_hosts: Iterable[str], allow_origins: Iterable[str], after_each: Callable[[], object]
-    ) -> AbstractContextManager[str]:
-        """Answer on a port of this machine's loopback too while the block runs; its base URL.
-
-        `allow_hosts` are names to answer by beside the loopback's own, `allow_origins` those of pages that may call
-        what a publishable key may. `after_each` is called after each answer, when what the call made due has been done.
-        Raises ServeRefused: what is allowed is no name of a host, or no origin. Raises PortTaken: something listens
-        there.
-        """
-        app = self.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
-
-        def done() -> None:
-            self.run_due()
-            after_each()
-
-        return threaded.listening(app, port=port, after_each=done, new_request_id=self._exchanges.new_request_id)
+        return Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
 
     def mount(self, url: str, app: object) -> None:
         """Let a merchant's WSGI or ASGI application answer for the host of a URL; None for one that is to come.
@@ -148,14 +105,19 @@ class Engine:
             raise InvalidRequest(made.get("detail") or made["message"], code=made.get("code", ""), param="url")
         return str(made["secret"])
 
+    @property
+    def is_due(self) -> bool:
+        """Whether a job is due now."""
+        return self.store.clock_if_due() is not None
+
     def run_due(self) -> None:
         """Run what is due now; what cannot be written stays due."""
         with suppress(*UNWRITTEN):
             self._driver.run_due()
 
-    def close(self) -> None:
-        """Let go of every file and connection."""
-        self._driver.close()
+    def close(self, *, patience_s: float | None = None) -> None:
+        """Let go of every file and connection, once whoever drives is done, or after so many seconds."""
+        self._driver.close(patience_s)
         self._outbound.close()
         self.store.close()
 
@@ -182,30 +144,23 @@ class InProcess(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
-        environ = _environ_of(request)
-        status, headers, body = self._engine.app.respond(environ)
-        is_unseen = _UNSEEN in environ or self._watchers.is_watching()
+        headers = headers_in(request.headers.raw)
+        status, sent, body = self._engine.app.respond(
+            Arrived(request.method, request.url.raw_path, headers, request.read())
+        )
+        is_unseen = _UNSEEN in headers or self._watchers.is_watching()
         if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
             self._watchers.notify()
-        return httpx.Response(status, headers=headers, content=body)
+        return httpx.Response(status, headers=sent, content=body)
 
 
-def _environ_of(request: httpx.Request) -> WSGIEnvironment:
-    """What the application reads of a request that came over no socket."""
-    path, _, query = request.url.raw_path.partition(b"?")
-    environ: WSGIEnvironment = {
-        "REQUEST_METHOD": request.method,
-        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
-        "QUERY_STRING": query.decode("latin-1"),
-        "wsgi.input": io.BytesIO(request.read()),
-    }
-    add_headers(environ, request.headers.raw)
-    return environ
+_Rest = Callable[[], Response]
+"""What is left of a request that waits: outside of a transaction, and for as long as it takes."""
 
 
-class _Application:
-    """The service over WSGI, which answers by the names of `hosts` alone. `wsgi.input` holds the whole body."""
+class Application:
+    """The service, which answers by the names of `hosts` alone."""
 
     def __init__(self, exchanges: Exchanges, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
         self._exchanges = exchanges
@@ -214,37 +169,49 @@ class _Application:
         self._origins = origins
         self._paths = paths
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        status, headers, body = self.respond(environ)
-        start_response(f"{status} {HTTPStatus(status).phrase}", headers)
-        return [body]
+    def respond(self, arrived: Arrived) -> Answer:
+        """The response, however long it takes."""
+        begun = self.begin(arrived)
+        return begun if isinstance(begun, Answer) else begun()
 
-    def respond(self, environ: WSGIEnvironment) -> tuple[int, list[tuple[str, str]], bytes]:
-        """Status, headers and body of the response."""
-        response = self.response_to(environ, *_request_of(environ, self._paths))
-        headers = [("content-type", response.content_type)]
-        headers += [(name.lower(), value) for name, value in response.headers.items()]
-        headers.append(("content-length", str(len(response.body))))
-        return response.status, headers, b"" if environ["REQUEST_METHOD"] == "HEAD" else response.body
+    def begin(self, arrived: Arrived) -> Answer | Callable[[], Answer]:
+        """The response, or, for a request that waits, a function that waits and returns it."""
+        begun = self._response(arrived)
+        if isinstance(begun, Response):
+            return _answer(arrived, begun)
+        return lambda: _answer(arrived, begun())
 
-    def response_to(self, environ: WSGIEnvironment, request: Request, methods: "_Methods") -> Response:
+    def unreadable(self, error: ApiError) -> Answer:
+        """The response to what is no request of HTTP."""
+        return _answer(None, self._exchanges.unreadable(error))
+
+    def _response(self, arrived: Arrived) -> Response | _Rest:
         """What is answered; a page of an origin that is let in may read it, also before it asks (a preflight)."""
-        asked, origin = methods.get(request.method), environ.get("HTTP_ORIGIN")
-        wanted = methods.get(environ.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
+        request, methods, fault = _request_of(arrived, self._paths)
+        asked, origin = methods.get(request.method), arrived.headers.get("origin")
+        wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
+        host = arrived.headers.get("host")
         if origin is None or not self._origins.lets(wanted, origin):
-            return self._checked(environ, request, methods, asked, origin)
+            return self._checked(request, methods, asked, fault, host, origin)
         page = partial(preflight, wanted) if asked is None else asked
-        return shared_with(origin, self._checked(environ, request, methods, page, None))
+        begun = self._checked(request, methods, page, fault, host, None)
+        return shared_with(origin, begun) if isinstance(begun, Response) else lambda: shared_with(origin, begun())
 
     def _checked(
-        self, environ: WSGIEnvironment, request: Request, methods: "_Methods", asked: "_Asked", origin: str | None
-    ) -> Response:
+        self,
+        request: Request,
+        methods: "_Methods",
+        asked: "_Asked",
+        fault: ApiError | None,
+        host: str | None,
+        origin: str | None,
+    ) -> Response | _Rest:
         """Who may not come in is turned away first; a path or a method that there is not, after that."""
         operation = asked if isinstance(asked, Operation) else None
         try:
-            self._hosts.check(environ.get("HTTP_HOST"), origin)
-            if NOT_WHOLE in environ:
-                raise environ[NOT_WHOLE]
+            self._hosts.check(host, origin)
+            if fault is not None:
+                raise fault
         except ApiError as error:
             # A refusal where there is an operation is one of its responses.
             return self._exchanges.refuse(request, error, operation, whoever=True)
@@ -256,15 +223,22 @@ class _Application:
             return self._exchanges.refuse(request, _none(request, methods))
         return self._exchanges.show(asked, request)
 
-    def _run(self, operation: Operation, request: Request) -> Response:
+    def _run(self, operation: Operation, request: Request) -> Response | _Rest:
         response = self._exchanges.respond(request, operation)
         if response.is_slow:
-            # From within a delivery that moves the clock, no time can be let go by.
-            with suppress(StateConflict):
-                self._driver.pass_time(_SLOW_S)
-        if operation not in (control.ADVANCE, control.SIMULATE) or response.status != HTTPStatus.OK:
-            return response
-        # What is due is run outside of the transaction that read by how much to move, or what is to be done.
+            return partial(self._slow, response)
+        if operation in (control.ADVANCE, control.SIMULATE) and response.status == HTTPStatus.OK:
+            return partial(self._drive, operation, request, response)
+        return response
+
+    def _slow(self, response: Response) -> Response:
+        # From within a delivery that moves the clock, no time can be let go by.
+        with suppress(StateConflict):
+            self._driver.pass_time(_SLOW_S)
+        return response
+
+    def _drive(self, operation: Operation, request: Request, response: Response) -> Response:
+        """Advance or simulate, outside of the transaction that read by how much, or what is to be done."""
         try:
             if operation is control.SIMULATE:
                 return self._exchanges.respond(month.done(self._driver, request), operation)
@@ -272,6 +246,13 @@ class _Application:
         except ApiError as error:
             return self._exchanges.refuse(request, error, operation)
         return self._exchanges.respond(request, control.CLOCK)
+
+
+def _answer(arrived: Arrived | None, response: Response) -> Answer:
+    headers = [("content-type", response.content_type)]
+    headers += [(name.lower(), value) for name, value in response.headers.items()]
+    headers.append(("content-length", str(len(response.body))))
+    return Answer(response.status, headers, b"" if arrived and arrived.method == "HEAD" else response.body)
 
 
 _Methods = dict[str, Operation | Page]
@@ -322,38 +303,30 @@ def _none(request: Request, methods: _Methods) -> ApiError:
     return MethodNotAllowed(f"{request.method} is not offered on this path, which takes {allowed}.", allow=allowed)
 
 
-def _request_of(environ: WSGIEnvironment, paths: _Paths) -> tuple[Request, _Methods]:
-    """The request, and what there is at its path by method."""
-    path = environ["PATH_INFO"] or "/"
-    if not path.isascii():
-        path = path.encode("latin-1").decode("utf-8", "replace")
-    text = environ.get("QUERY_STRING", "")
+def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, ApiError | None]:
+    """The request, what there is at its path by method, and why it did not arrive whole."""
+    raw, _, asked = arrived.target.partition(b"?")
+    path = (unquote_to_bytes(raw) if b"%" in raw else raw).decode("utf-8", "replace") or "/"
+    text = asked.decode("latin-1")
     pairs = parse_qsl(text, keep_blank_values=True) if text else []
     query: dict[str, str | list[str]] = {}
     for name, value in pairs:
         query[name] = [*query[name], value] if name in query else value
     methods, path_params = _found(paths, path)
-    length = _length_of(environ)
+    headers, fault = arrived.headers, arrived.fault
+    length = length_in(headers.get("content-length") or str(MAX_BODY_BYTES + 1))
     if length is None:
-        message = "The request cannot be read: its Content-Length is not a number."
-        environ.setdefault(NOT_WHOLE, InvalidRequest(message))
+        fault = fault or InvalidRequest("The request cannot be read: its Content-Length is not a number.")
     request = Request(
-        method=environ["REQUEST_METHOD"],
+        method=arrived.method,
         path=path,
         query=query,
         target=f"{path}?{'&'.join(map('='.join, pairs))}" if pairs else path,
-        headers={name: environ[key] for key, name in _NOTED_HEADERS.items() if key in environ},
-        body=environ["wsgi.input"].read(length or 0),
+        headers={name: headers[key] for key, name in _NOTED_HEADERS.items() if key in headers},
+        # A body over the limit is refused for its length: one byte more tells it.
+        body=arrived.body[: min(length or 0, MAX_BODY_BYTES + 1)],
         path_params=path_params,
         # In whatever header.
-        live=holds_live_key("\n".join([text, *[environ[each] for each in environ if each.startswith(_HEADERS)]])),
+        live=holds_live_key("\n".join([text, *headers.values()])),
     )
-    return request, methods
-
-
-def _length_of(environ: WSGIEnvironment) -> int | None:
-    """How many bytes there are to read, at most one over the limit; None where its length is no number."""
-    most = MAX_BODY_BYTES + 1
-    # One in chunks tells no length.
-    length = length_in(environ.get("CONTENT_LENGTH") or str(most))
-    return None if length is None else min(length, most)
+    return request, methods, fault

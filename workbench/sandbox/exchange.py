@@ -27,7 +27,7 @@ from workbench.sandbox.operations import Operation
 from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by, relied_by, touched_by
 from workbench.sandbox.service.attempts import take_fault
 from workbench.sandbox.service.lists import Caller, Cause, Refused
-from workbench.sandbox.store import Store, Transaction
+from workbench.sandbox.store import NotNow, Store, Transaction
 from workbench.sandbox.store.transaction import UNWRITTEN
 
 _READS: Final = ("GET", "HEAD")
@@ -100,10 +100,11 @@ class Exchanges:
         except ApiError as error:
             return self.refuse(request, error)
 
-    def new_request_id(self) -> str:
-        """The number of a call that cannot be read, and so leads to no response of these."""
+    def unreadable(self, error: ApiError) -> Response:
+        """Answer what is no request of HTTP: numbered as all is, and in no trace."""
         with self._store.reading() as tx:
-            return tx.new_read_id("req")
+            call, request = _Call(tx.new_read_id("req"), None), Request("", "/")
+            return _finished(tx, call, request, None, _problem(tx, call, request, None, error))
 
     def _begun(self, request: Request, *, traced: bool) -> AbstractContextManager[Transaction]:
         """What is not in the trace may show how far it goes: what waits to be written there is written before it."""
@@ -128,6 +129,8 @@ class Exchanges:
             refused: ApiError = StateConflict(error.message, param="status", **error.facts)
         except ApiError as error:
             refused = error
+        except NotNow:
+            raise
         except Exception as error:
             if self._raise_bugs:
                 raise

@@ -5,13 +5,12 @@ import traceback
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
-from wsgiref.types import WSGIEnvironment
 
 import msgspec
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
-from workbench.errors import InvalidRequest, RequestTimeout
+from workbench.errors import ApiError, InvalidRequest, RequestTimeout
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
@@ -20,8 +19,6 @@ MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
 """How much of a body over the limit is read before it is refused."""
 BODY_S: Final = 10
 """How long the whole of a body may take to arrive."""
-NOT_WHOLE: Final = "workbench.not_whole"
-"""In the WSGI environment of a request that did not arrive whole: the ApiError that says so."""
 JSON: Final = "application/json"
 _MOST_DIGITS: Final = 18
 
@@ -42,17 +39,18 @@ def body_incomplete() -> InvalidRequest:
 
 
 @lru_cache
-def environ_key(header: str) -> str:
-    """Where a header stands in an environment of WSGI (PEP 3333); the same few come with every call."""
-    key = header.upper().replace("-", "_")
-    return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+def _lower(name: bytes) -> str:
+    """A header's name in lower case; the same few come with every call."""
+    return name.decode("latin-1").lower()
 
 
-def add_headers(environ: WSGIEnvironment, headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Put headers where WSGI has them; those of one name are joined by commas."""
-    for name, value in headers:
-        key, text = environ_key(name.decode("latin-1")), value.decode("latin-1").strip()
-        environ[key] = f"{environ[key]},{text}" if key in environ else text
+def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by their names in lower case; values of one name are joined by commas."""
+    headers: dict[str, str] = {}
+    for name, value in raw:
+        key, text = _lower(name), value.decode("latin-1").strip()
+        headers[key] = f"{headers[key]},{text}" if key in headers else text
+    return headers
 
 
 def length_in(text: str) -> int | None:
@@ -70,8 +68,29 @@ class InForce(NamedTuple):
     deprecated: frozenset[str] = frozenset()
 
 
+class Arrived(NamedTuple):
+    """A request as a socket or a client of this process brings it; nothing in it has been looked at yet."""
+
+    method: str
+    target: bytes
+    """Path and query, percent-encoded."""
+    headers: Mapping[str, str]
+    """By their names in lower case, as `headers_in` makes them."""
+    body: bytes = b""
+    fault: ApiError | None = None
+    """Why the request did not arrive whole."""
+
+
+class Answer(NamedTuple):
+    """Status, headers and body as a transport sends them."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
 class Request(NamedTuple):
-    """A request as it arrived; `headers` by their usual spelling, those that matter here alone."""
+    """A request as it is answered; `headers` by their usual spelling, those that matter here alone."""
 
     method: str
     path: str

@@ -13,7 +13,6 @@ from urllib.parse import unquote, urlsplit
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
-from workbench.sandbox.messages import environ_key
 
 _OF_ASGI = 3
 """So many arguments an ASGI application is called with."""
@@ -85,7 +84,8 @@ class Wsgi:
             "wsgi.errors": sys.stderr, "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
         }  # fmt: skip
         for name, value in ("Host", parts.netloc), *headers.items():
-            environ[environ_key(name)] = value
+            key = name.upper().replace("-", "_")
+            environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value
         begun: list[tuple[int, dict[str, str]]] = []
 
         def start_response(status: str, headers: Iterable[tuple[str, str]], exc_info: object = None) -> Any:  # noqa: ANN401, ARG001  WSGI's signature

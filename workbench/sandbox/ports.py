@@ -3,6 +3,7 @@
 import errno
 import ipaddress
 import socket
+import sys
 from typing import NamedTuple
 
 from workbench.errors import PortTaken, ServeRefused
@@ -41,24 +42,35 @@ def is_loopback(host: str) -> bool:
 def free_port(host: str, port: int) -> Port:
     """The address that `host` is, and the port, when nothing listens there; for 0 a free one.
 
-    The server's own sockets would share a taken one silently.
+    Raises PortTaken and ServeRefused as `listener` does.
+    """
+    bound, address = listener(host, port)
+    bound.close()
+    return address
+
+
+def listener(host: str, port: int) -> tuple[socket.socket, Port]:
+    """A socket that is bound to the address that `host` is, and to the port, for 0 a free one.
+
     Raises PortTaken: something listens there. Raises ServeRefused: no such port, or this machine has no such address.
     """
     if type(port) is not int or not 0 <= port <= _LAST_PORT:
         raise ServeRefused(f"A port is a whole number from 0 to {_LAST_PORT}, not {port!r}.")
     family, address = _resolved(host, port)
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                message = f"Another program listens on {address}:{port} already."
-                raise PortTaken(message, hint=_ANOTHER_PORT, port=port) from None
-            reason = (error.strerror or str(error)).lower()
-            message = f"Nothing can listen on {address}:{port} here: {reason}."
-            raise ServeRefused(message, hint=_ANOTHER) from None
-        return Port(address, int(probe.getsockname()[1]))
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":  # where it would let two servers share a port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, port))
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            message = f"Another program listens on {address}:{port} already."
+            raise PortTaken(message, hint=_ANOTHER_PORT, port=port) from None
+        reason = (error.strerror or str(error)).lower()
+        message = f"Nothing can listen on {address}:{port} here: {reason}."
+        raise ServeRefused(message, hint=_ANOTHER) from None
+    return bound, Port(address, int(bound.getsockname()[1]))
 
 
 def _resolved(host: str, port: int) -> tuple[int, str]:

@@ -1,181 +1,110 @@
-"""The sandbox over HTTP for backends in any language: granian's workers, each behind a front that receives whole."""
+"""The sandbox on a port, beside a notebook or as `workbench serve`: its process or processes, and how they end."""
 
 import asyncio
-import io
 import logging
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from http.client import HTTPConnection, HTTPException
-from multiprocessing import resource_tracker
+from multiprocessing import connection, resource_tracker
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any, Final, NamedTuple
-from urllib.parse import unquote_to_bytes
-from wsgiref.types import WSGIApplication, WSGIEnvironment
+from typing import Final, NamedTuple
 
-import granian
-from granian.constants import HTTPModes, Interfaces
-from granian.log import LogLevels
-
-from workbench.domain import wire
-from workbench.errors import ApiError, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.sandbox.access import Hosts, Origins
+from workbench.sandbox.connections import answer_until
 from workbench.sandbox.engine import Engine
-from workbench.sandbox.messages import (
-    BODY_S,
-    MAX_BODY_BYTES,
-    MAX_READ_BYTES,
-    NOT_WHOLE,
-    add_headers,
-    body_incomplete,
-    body_late,
-    length_in,
-    log_fault,
-)
-from workbench.sandbox.ports import Port, free_port
-from workbench.sandbox.speaking import Speaker
-from workbench.sandbox.store import Settings
+from workbench.sandbox.messages import log_fault
+from workbench.sandbox.ports import LOOPBACK, listener
+from workbench.sandbox.store import NotNow, Settings
 
 _LOG = logging.getLogger(__name__)
-_TICK_S = 0.05
-_AFTER_A_FAULT_S = 1.0
-_START_S = 30.0
-_STOP_S = 15
-"""How long requests in flight may take once the server is asked to end; longer than a body may take to arrive."""
-_THREADS = 4
-"""For each worker: a backend may call back while `advance` waits for its answer."""
-_LOG_TO_STDERR = {
-    "handlers": {
-        name: {"formatter": "generic", "class": "logging.StreamHandler", "stream": "ext://sys.stderr"}
-        for name in ("console", "access")
-    }
-}
-
-_Message = dict[str, Any]
-_Receive = Callable[[], Awaitable[_Message]]
-_Send = Callable[[_Message], Awaitable[None]]
-_CLOSE: Final = (b"connection", b"close")
+_AFTER_A_FAULT_S: Final = 1.0
+_START_S: Final = 30
+_STOP_S: Final = 20
+"""How long a worker may take to end: longer than the requests in flight may."""
+_HURRY_S: Final = 0.1
+"""How long what is due may take once the server has ended: it is due again at the next start."""
 
 
-class _Answer(NamedTuple):
-    status: int
-    headers: list[tuple[bytes, bytes]]
-    body: bytes
+class _Runner:
+    """Runs what is due in a thread of its own whenever it is woken, and then calls `then`."""
+
+    def __init__(self, engine: Engine, then: Callable[[], object] = lambda: None) -> None:
+        self._engine = engine
+        self._then = then
+        self._woken = threading.Event()
+        self._ends = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Run what is due, once more after what runs already."""
+        self._woken.set()
+
+    def end(self, within_s: float | None) -> None:
+        """Finish what was asked for, if that takes no longer than so many seconds; None waits."""
+        self._ends = True
+        self._woken.set()
+        self._thread.join(within_s)
+
+    def _run(self) -> None:
+        while not self._ends or self._woken.is_set():
+            self._woken.wait()
+            self._woken.clear()
+            try:
+                self._engine.run_due()
+                self._then()
+            except WorkbenchError as error:
+                _LOG.debug("not now: %s", error)
+            except Exception as error:  # noqa: BLE001  the thread must not end, whatever the fault is
+                if not self._ends:
+                    log_fault("what was due failed", error)
+                    time.sleep(_AFTER_A_FAULT_S)
 
 
-_Job = tuple[WSGIEnvironment, "asyncio.Future[_Answer]", asyncio.AbstractEventLoop]
+@contextmanager
+def listening(
+    engine: Engine,
+    port: int,
+    *,
+    allow_hosts: Iterable[str],
+    allow_origins: Iterable[str],
+    after_each: Callable[[], object],
+) -> Iterator[str]:
+    """Answer on a port of this machine's loopback too while the block runs; its base URL.
 
-
-class Front:
-    """`app` for an ASGI server, run in `threads` threads; `at_end` is called when the last request is answered."""
-
-    def __init__(self, app: WSGIApplication, *, threads: int, at_end: Callable[[], object]) -> None:
-        self._app = app
-        self._at_end = at_end
-        self._arrived: SimpleQueue[_Job | None] = SimpleQueue()
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
-        for each in self._threads:
-            each.start()
-
-    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
-        """One request, or the server's life; nothing else is asked of it."""
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-            return
-        environ = _environ(scope)
-        body, not_whole = await _received(environ, receive)
-        environ["wsgi.input"] = io.BytesIO(body)
-        if not_whole is not None:
-            environ[NOT_WHOLE] = not_whole
-        loop = asyncio.get_running_loop()
-        answered: asyncio.Future[_Answer] = loop.create_future()
-        self._arrived.put((environ, answered, loop))
-        response = await answered
-        # What is still to come of a body would be read as the next request.
-        headers = response.headers if not_whole is None else [*response.headers, _CLOSE]
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await send({"type": "http.response.body", "body": response.body})
-
-    async def _live(self, receive: _Receive, send: _Send) -> None:
-        await receive()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        for _ in self._threads:
-            self._arrived.put(None)
-        for each in self._threads:
-            each.join()
-        self._at_end()
-        await send({"type": "lifespan.shutdown.complete"})
-
-    def _work(self) -> None:
-        """Answer what has arrived, one request after the other: a hand-over is all that a pool is needed for."""
-        while job := self._arrived.get():
-            environ, answered, loop = job
-            loop.call_soon_threadsafe(answered.set_result, self._response(environ))
-
-    def _response(self, environ: WSGIEnvironment) -> _Answer:
-        started: list[tuple[int, list[tuple[bytes, bytes]]]] = []
-
-        def start_response(status: str, headers: Iterable[tuple[str, str]], exc_info: object = None) -> Any:  # noqa: ANN401, ARG001  WSGI's signature
-            coded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-            started.append((int(status[:3]), coded))
-
-        body = b"".join(self._app(environ, start_response))
-        return _Answer(*started[-1], body)
-
-
-def _environ(scope: Mapping[str, Any]) -> WSGIEnvironment:
-    """The environment of a WSGI application (PEP 3333), but for the body."""
-    server, port = scope["server"]
-    environ: WSGIEnvironment = {
-        "REQUEST_METHOD": scope["method"], "SCRIPT_NAME": "", "SERVER_NAME": server, "SERVER_PORT": str(port),
-        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}", "REMOTE_ADDR": scope["client"][0],
-        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
-        "QUERY_STRING": scope["query_string"].decode("latin-1"),
-        "wsgi.version": (1, 0), "wsgi.url_scheme": scope["scheme"], "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True, "wsgi.multiprocess": True, "wsgi.run_once": False,
-    }  # fmt: skip
-    add_headers(environ, scope["headers"])
-    return environ
-
-
-async def _received(environ: WSGIEnvironment, receive: _Receive) -> tuple[bytes, ApiError | None]:
-    """The body, up to one byte over the limit, and what is wrong with how it came."""
-    length = length_in(environ.get("CONTENT_LENGTH", "")) or 0
-    if "HTTP_TRANSFER_ENCODING" in environ:
-        length = MAX_READ_BYTES
-    elif length == 0:
-        return b"", None
-    try:
-        async with asyncio.timeout(BODY_S):
-            return await _read(receive, min(length, MAX_READ_BYTES))
-    except TimeoutError:
-        return b"", body_late()
-
-
-async def _read(receive: _Receive, most: int) -> tuple[bytes, ApiError | None]:
-    """So much, or to the end, also what is over the limit: answered while it still writes, a client sees no answer.
-
-    Who knows the length does not ask for the end behind it, which costs a turn of the server's loop.
+    `allow_hosts` are names to answer by beside the loopback's own, `allow_origins` those of pages that may call
+    what a publishable key may. `after_each` is called after responses, when what the calls made due has been done.
+    Requests in flight are finished before the block is left.
+    Raises ServeRefused: what is allowed is no name of a host, or no origin. Raises PortTaken: something listens there.
     """
-    body, read, more = bytearray(), 0, True
-    while more and read < most:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return b"", body_incomplete()
-        chunk, more = message["body"], message["more_body"]
-        read += len(chunk)
-        body += chunk[: MAX_BODY_BYTES + 1 - len(body)]
-    return bytes(body), None
+    app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
+    bound, address = listener(LOOPBACK, port)
+    runner, is_up, end = _Runner(engine, after_each), threading.Event(), list[Callable[[], object]]()
+
+    async def answering() -> None:
+        ended = asyncio.Event()
+        end.append(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
+        await answer_until(ended, engine, app, bound, after_each=runner.wake, on_tick=lambda: None, ready=is_up.set)
+
+    thread = threading.Thread(target=lambda: asyncio.run(answering()), name="workbench-serve", daemon=True)
+    thread.start()
+    is_up.wait(_START_S)
+    try:
+        yield address.base_url
+    finally:
+        end[0]()
+        thread.join()
+        runner.end(None)
 
 
 class Address(NamedTuple):
@@ -214,117 +143,127 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     Raises PortTaken: something listens there. Raises ServeRefused: no address of this machine, no name, no origin.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
-    bound = free_port(host, port)
-    hosts, origins = Hosts((host, bound.address, *allow_hosts)), Origins(allow_origins)
     with ExitStack() as at_end:
+        bound, address = listener(host, port)
+        at_end.enter_context(closing(bound))
+        hosts, origins = Hosts((host, address.address, *allow_hosts)), Origins(allow_origins)
+        at_end.enter_context(_signals_mean(lambda: sys.exit(0)))
         path = settings.path
         if path is None:
             path = Path(at_end.enter_context(tempfile.TemporaryDirectory(prefix="workbench-"))) / "store.db"
-        at_end.enter_context(_interrupt_means_terminate())
         served = replace(settings, path=path)
         # Open to the end: who closes last folds into the file what was written last.
-        engine = at_end.enter_context(closing(Engine(served, raise_bugs=False)))
+        engine = Engine(served, raise_bugs=False, speaker=None if quiet else speaker_of(sys.stderr))
+        at_end.callback(engine.close, patience_s=0)
         keys = engine.store.key("secret"), engine.store.key("publishable")
         account = engine.store.credentials or (None, None)
-        address = Address(bound.base_url, *keys, engine.registered(webhook) if webhook else None, *account)
-        threading.Thread(target=_when_up, args=(bound, partial(announce, address)), daemon=True).start()
-        # Spawned, not forked: no connection and no lock of this process is carried into a worker.
-        multiprocessing.set_start_method("spawn", force=True)
-        load = partial(_load, replace(served, seed=None, start_ms=None), hosts, origins, os.getpid(), quiet=quiet)
-        granian.Granian(
-            "workbench",
-            address=bound.address,
-            port=bound.port,
-            # With the lifespan protocol, so that a worker is told of its end.
-            interface=Interfaces.ASGI,
-            http=HTTPModes.http1,
-            websockets=False,
-            workers=workers,
-            workers_kill_timeout=_STOP_S,
-            log_level=LogLevels.error,
-            log_dictconfig=_LOG_TO_STDERR,
-        ).serve(target_loader=load, wrap_loader=False)
+        ready = partial(
+            announce, Address(address.base_url, *keys, engine.registered(webhook) if webhook else None, *account)
+        )
+        if workers == 1:
+            asyncio.run(_work(engine, hosts, origins, bound, ready))
+        else:
+            _supervise(workers, (replace(served, seed=None, start_ms=None), hosts, origins, bound, quiet), ready)
 
 
-def _load(settings: Settings, hosts: Hosts, origins: Origins, parent: int, *, quiet: bool) -> Front:
-    """In the worker: the application, with its two threads."""
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-    speaker = Speaker(sys.stderr.fileno()) if sys.stderr and not quiet else None
-    engine = Engine(settings, raise_bugs=False, speaker=speaker)
-    threading.Thread(target=_tick, args=(engine,), daemon=True).start()
-    return Front(engine.app_to_serve(hosts, origins), threads=_THREADS, at_end=_end)
+async def _work(
+    engine: Engine, hosts: Hosts, origins: Origins, bound: socket.socket, ready: Callable[[], object]
+) -> None:
+    """Answer and run what falls due as the clock goes, until this process is asked to end."""
+    ended, runner = asyncio.Event(), _Runner(engine)
 
-
-def _end() -> None:
-    """End the worker, whose last request is answered, here and now.
-
-    The interpreter's own end would race with the server's threads, which then abort (granian 2.8). The store is left
-    as a killed process would leave it, whole, as a thread may be at what is due; the parent closes it.
-    """
-    os._exit(0)
-
-
-def _tick(engine: Engine) -> None:
-    """Run what falls due as the clock runs, and trace what was read; after a fault a later tick tries again."""
-    while True:
-        time.sleep(_TICK_S)
+    def tick() -> None:
         try:
-            engine.run_due()
+            if engine.is_due:
+                runner.wake()
             engine.store.write_calls()
-        except WorkbenchError as error:
-            _LOG.debug("not this tick: %s", error)
-        except Exception as error:  # noqa: BLE001  the thread must not end, whatever the fault is
-            log_fault("what was due failed", error)
-            time.sleep(_AFTER_A_FAULT_S)
+        except NotNow:
+            pass
+        except Exception as error:  # noqa: BLE001  a later tick tries again
+            log_fault("what was read could not be traced", error)
+
+    app = engine.app_to_serve(hosts, origins)
+    with _signals_mean(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)):
+        await answer_until(ended, engine, app, bound, after_each=lambda: None, on_tick=tick, ready=ready)
+    runner.end(_HURRY_S)
 
 
-def _watch(parent: int) -> None:
+_Shared = tuple[Settings, Hosts, Origins, socket.socket, bool]
+
+
+def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
+    """Run worker processes until this one is asked to end, or one of them ends by itself."""
+    # Spawned, not forked: no connection and no lock of this process is carried into a worker.
+    context = multiprocessing.get_context("spawn")
+    told, tells = context.Pipe(duplex=False)
+    family = [context.Process(target=_worker, args=(*shared, tells)) for _ in range(workers)]
+    try:
+        with _deaf():
+            for each in family:
+                each.start()
+        ends = [each.sentinel for each in family]
+        if told in connection.wait([told, *ends], _START_S):
+            ready()
+            connection.wait(ends)
+        _LOG.error("A worker process has ended; so does the server.")
+        sys.exit(1)
+    finally:
+        with _signals_mean(lambda: None):
+            for each in family:
+                if each.pid is not None:
+                    each.terminate()
+            for each in family:
+                if each.pid is not None:
+                    each.join(_STOP_S)
+                    each.kill()
+
+
+def _worker(
+    settings: Settings, hosts: Hosts, origins: Origins, bound: socket.socket, tells: connection.Connection
+) -> None:
+    """Be one of several processes that answer on one socket from one file."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    engine = Engine(settings, raise_bugs=False)
+    try:
+        asyncio.run(_work(engine, hosts, origins, bound, partial(tells.send, None)))
+    finally:
+        engine.close(patience_s=0)
+
+
+def _end_with_parent() -> None:
     """End with the parent, even a killed one: a worker that serves on alone would keep the port."""
-    while os.getppid() == parent:
-        time.sleep(_TICK_S * 10)
-    os._exit(1)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager
-def _interrupt_means_terminate() -> Iterator[None]:
-    """Ctrl-C, and a terminal that is closed, reach every process at once; here that ends this one, then its workers.
+def _signals_mean(do: Callable[[], object]) -> Iterator[None]:
+    """Call `do` where this process is asked to end: SIGTERM, Ctrl-C, a terminal that is closed."""
+    names = ("SIGTERM", "SIGINT", "SIGHUP")
+    asked = [each for name in names if (each := getattr(signal, name, None)) is not None]
+    # A hang-up that is ignored, as under nohup, stays so.
+    before = {each: signal.getsignal(each) for each in asked if signal.getsignal(each) != signal.SIG_IGN}
+    for each in before:
+        signal.signal(each, lambda *_: do())
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
-    Workers are born with these signals blocked, so that none dies of one before it is asked to end.
-    Until the server has a handler of its own, what was begun here is cleared away.
-    """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Let processes that are started in the block be born deaf to what a whole terminal is sent."""
     if sys.platform == "win32":
         yield
         return
-    # A hang-up that is ignored, as under nohup, stays so.
-    heard = {signal.SIGINT} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else {signal.SIGINT, signal.SIGHUP}
     # Where it is first started, it lets through again what was blocked before (Python 3.11).
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
-    threading.Thread(target=_terminate_when_interrupted, args=(heard,), daemon=True).start()
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _terminate_when_interrupted(heard: set[signal.Signals]) -> None:
-    signal.sigwait(heard)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _when_up(bound: Port, announce: Callable[[], object]) -> None:
-    """Announce once a request is answered: the socket listens before a worker is there to answer."""
-    until = time.monotonic() + _START_S
-    while time.monotonic() < until:
-        connection = HTTPConnection(bound.reached_at, bound.port, timeout=_START_S)
-        try:
-            connection.request("GET", "/sandbox/clock", headers={wire.UNSEEN: "true"})
-            connection.getresponse().read()
-        except (OSError, HTTPException):
-            time.sleep(_TICK_S)
-        else:
-            announce()
-            return
-        finally:
-            connection.close()

@@ -3,9 +3,10 @@
 import logging
 import sqlite3
 import stat
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -15,7 +16,16 @@ from workbench.domain.ids import KEY_PREFIXES, Draws
 from workbench.domain.moments import START, milliseconds
 from workbench.errors import StoreRefused
 from workbench.sandbox.store.journal import Journal
-from workbench.sandbox.store.transaction import UNWRITTEN, Credentials, Transaction, create, credentials, key_value
+from workbench.sandbox.store.transaction import (
+    BUSY_S,
+    UNWRITTEN,
+    Credentials,
+    NotNow,
+    Transaction,
+    create,
+    credentials,
+    key_value,
+)
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
@@ -37,7 +47,6 @@ _APPLICATION_ID = 0x4D4D5742
 MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
-_BUSY_S = 30
 _MOST_CALLS_WAIT = 100
 """More calls that only read are written without a command, so that a caller who does nothing else fills no memory."""
 BESIDE = ("-driver", "-next")
@@ -138,7 +147,7 @@ class Store:
         What it traces is written with this process's next command, or by `write_calls`.
         """
         if self._transaction.calls_wait >= _MOST_CALLS_WAIT:
-            with suppress(*UNWRITTEN):
+            with suppress(NotNow, *UNWRITTEN):
                 self.write_calls()
         return self._transaction.begun(reads_only=True)
 
@@ -182,7 +191,7 @@ class Store:
         # check_same_thread: threads take turns at the one connection, as they would have to at the file.
         # Without a name it is a temporary database of SQLite's own, in a file without one as soon as it grows.
         connection = sqlite3.connect(
-            self.path or "", timeout=_BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
+            self.path or "", timeout=BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=256
         )
         if self.path is None:
             with closing(sqlite3.connect(":memory:")) as empty:
@@ -230,6 +239,8 @@ class Store:
         tx.mounted_hosts = self.mounted_hosts
         self.transaction = partial(tx.begun, reads_only=False)
         """Begin a command: all of it is committed, or none when the block raises."""
+        self.grouped = tx.grouped
+        """Begin a group of commands, or of reads, of this thread, which are one transaction."""
         self.now_ms, self.clock_if_due = tx.moment, tx.clock_if_due
         tx.begin()
         for kind in KEY_PREFIXES if is_new else ():
@@ -242,6 +253,18 @@ class Store:
         tx.end()
         if self.path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
+            # From now on whoever waits for another process waits without the turn.
+            connection.execute("PRAGMA busy_timeout = 0")
+
+    @contextmanager
+    def never_waiting_here(self) -> Iterator[None]:
+        """Say NotNow to the calling thread, where others wait for the file or for the connection."""
+        ours = threading.get_ident()
+        self._transaction.never_wait.add(ours)
+        try:
+            yield
+        finally:
+            self._transaction.never_wait.discard(ours)
 
     def _refused(self, message: str, *, hint: str = "", **facts: int) -> StoreRefused:
         return StoreRefused(message, hint=hint, path=str(self.path), **facts)

@@ -5,8 +5,10 @@ import logging
 import re
 import sqlite3
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple, Self
@@ -29,6 +31,12 @@ _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
 _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
 """What stands before the nine digits of a whole number, however it is written."""
 _FEWEST_DIGITS: Final = 3
+BUSY_S: Final = 30
+"""How long a command waits for other processes."""
+_SHORTEST_PAUSE_S: Final = 0.001
+_LONGEST_PAUSE_S: Final = 0.02
+_LOOK_S: Final = 0.005
+"""How long the thread that never waits looks whether another thread ends its command."""
 _NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
 _MOST_HEADERS: Final = 5_000
 """The headers of so many of the latest calls are searched: each is a page of the file; the rest is in an index."""
@@ -144,6 +152,15 @@ def _ends_of_number(text: str) -> tuple[str, ...]:
     return (f"%{digits}",) if digits.isascii() and digits.isdecimal() and len(digits) >= _FEWEST_DIGITS else ()
 
 
+class NotNow(Exception):
+    """The connection or the file is busy, or a group was lost: nothing was done, and the same may be asked again."""
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether SQLite says that another connection is in the way."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
 class Transaction:
     """What a command reads and writes. There is one for each connection, used by one command at a time.
 
@@ -164,6 +181,10 @@ class Transaction:
         self._connection = connection
         self.turn = threading.Lock()
         """Held by the one thread of the process whose command or read it is."""
+        self.never_wait: set[int] = set()
+        """Threads to which NotNow is said where others wait."""
+        self._group: int | None = None
+        """The thread whose commands are one transaction now."""
         self._wall_ms = wall_ms
         self._version: int | None = None
         self._clock: tuple[str, int, int] | None = None
@@ -171,6 +192,8 @@ class Transaction:
         """The latest moment of a running clock that was seen here; the file has that of the latest command."""
         self._lost_ms = 0
         """How far the wall clock was set back, until a command adds it to the offset."""
+        self._made_up_ms = 0
+        """How much of that the command has added."""
         self._counters: dict[str, int] = {}
         self._counted: set[str] = set()
         """Counters that the command has changed."""
@@ -180,7 +203,7 @@ class Transaction:
         self._read: tuple[str, int] | None = None
         self._latest_read: dict[str, int] = {}
         """The latest number of a kind that was given to what only reads: it may not have been written yet."""
-        self._later: list[records.Call] = []
+        self._later: deque[records.Call] = deque(maxlen=_MOST_READS_WAIT)
         self._failed_at: int | None = None
         """The count of changes when a command could last not be written; None once one was."""
         self.draws = draws
@@ -213,26 +236,96 @@ class Transaction:
     def begun(self, *, reads_only: bool) -> Iterator[Self]:
         """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
 
-        Raises StorageFull or ServiceUnavailable: the command cannot be written.
+        Raises StorageFull or ServiceUnavailable: the command cannot be written. Raises NotNow: in the thread that never
+        waits, the file or the connection is busy; or the group that the command is part of was lost.
         """
-        with self.turn:
-            try:
-                self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
-                self.begin(reads_only=reads_only)
+        if self._group == threading.get_ident():
+            with self._part_of_group(reads_only=reads_only):
                 yield self
+        else:
+            with self._in_turn(reads_only=reads_only):
+                yield self
+
+    @contextmanager
+    def grouped(self, *, reads_only: bool) -> Iterator[None]:
+        """Make what this thread begins in the block parts of one transaction, committed at its end.
+
+        A command that fails is undone alone. If the block raises, all of them are undone. With `reads_only`, NotNow is
+        said to commands. Raises as `begun` does.
+        """
+        with self._in_turn(reads_only=reads_only):
+            self._group = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._group = None
+
+    @contextmanager
+    def _in_turn(self, *, reads_only: bool) -> Iterator[None]:
+        """One transaction, with the connection to itself."""
+        try:
+            self._begin_in_turn(reads_only=reads_only)
+            try:
+                yield
                 self.write_counters()
                 self._connection.execute("COMMIT")
                 self.end()
-            except BaseException as error:
-                self.drop_memory()
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                if refused := unwritten(error):
-                    if self._failed_at is None:
-                        _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
-                    self._failed_at = self._connection.total_changes
-                    raise refused from error
+            except BaseException:
+                self._roll_back()
                 raise
+            finally:
+                self.turn.release()
+        except sqlite3.OperationalError as error:
+            if refused := unwritten(error):
+                if self._failed_at is None:
+                    _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
+                self._failed_at = self._connection.total_changes
+                raise refused from error
+            raise
+
+    @contextmanager
+    def _part_of_group(self, *, reads_only: bool) -> Iterator[None]:
+        if self.reads_only and not reads_only:
+            raise NotNow
+        self.now_ms, self._read = self._moment(), None
+        try:
+            with nullcontext() if self.reads_only else self.savepoint():
+                yield
+        except sqlite3.OperationalError as error:
+            # What is the disk's fails the whole group, which may be undone already: each is tried alone.
+            if unwritten(error) or not self._connection.in_transaction:
+                raise NotNow from error
+            raise
+        self._note_read()
+
+    def _begin_in_turn(self, *, reads_only: bool) -> None:
+        """Begin, once no other thread and no other process is in the way; whoever waits for a process has no turn."""
+        until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
+        while True:
+            self._take_connection()
+            try:
+                self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
+                self.begin(reads_only=reads_only)
+            except BaseException as error:
+                self._roll_back()
+                self.turn.release()
+                if not is_busy(error) or time.monotonic() > until_s:
+                    raise
+                if threading.get_ident() in self.never_wait:
+                    raise NotNow from None
+            else:
+                return
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _take_connection(self) -> None:
+        if not self.turn.acquire(timeout=_LOOK_S if threading.get_ident() in self.never_wait else -1):
+            raise NotNow
+
+    def _roll_back(self) -> None:
+        self.drop_memory()
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     def begin(self, *, reads_only: bool = False) -> None:
         """Begin a command, or a read: what is remembered holds unless somebody else has written since."""
@@ -242,6 +335,7 @@ class Transaction:
         if not reads_only:
             if self._lost_ms:
                 self._move_offset(self._lost_ms, self.now_ms)
+                self._made_up_ms, self._lost_ms = self._lost_ms, 0
             for call in self._later:
                 self.calls.add(msgspec.structs.replace(call, seq=self.next_seq()))
 
@@ -251,11 +345,17 @@ class Transaction:
             return self._look()
 
     def clock_if_due(self) -> str | None:
-        """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died."""
-        with self.turn:
+        """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died.
+
+        Raises NotNow, as a command does.
+        """
+        self._take_connection()
+        try:
             now_ms = self._look()
             is_due = self._earliest(now_ms, claimed=0) or self._earliest(now_ms, claimed=1)
             return self.clock_mode() if is_due else None
+        finally:
+            self.turn.release()
 
     def _look(self) -> int:
         """The moment, in milliseconds since 1970; what is remembered is dropped if somebody else has written."""
@@ -265,6 +365,9 @@ class Transaction:
                 self.drop_memory()
                 self._version = version
                 self._lost_ms = 0
+        return self._moment()
+
+    def _moment(self) -> int:
         mode, manual_ms, offset_ms = self._clock_row()
         if mode == "manual":
             return manual_ms
@@ -280,10 +383,14 @@ class Transaction:
             self._later.clear()
             if self._failed_at != self._connection.total_changes:
                 self._failed_at = None
-            if self._lost_ms >= _WORTH_TELLING_MS:
+            if self._made_up_ms >= _WORTH_TELLING_MS:
                 said = "This machine's clock was set back by %s s. The sandbox's goes on from where it was."
-                _LOG.warning(said, self._lost_ms // 1000)
-            self._lost_ms = 0
+                _LOG.warning(said, self._made_up_ms // 1000)
+            self._made_up_ms = 0
+        self._note_read()
+
+    def _note_read(self) -> None:
+        """Keep the number of a read that has been answered."""
         if self._read:
             kind, number = self._read
             self._latest_read[kind] = number
@@ -309,12 +416,14 @@ class Transaction:
     def trace(self, call: records.Call) -> None:
         """Write a call down; one that only reads gets its place in the order with the next command."""
         if self.reads_only:
-            self._later = [*self._later[1 - _MOST_READS_WAIT :], call]
+            self._later.append(call)
         else:
             self.calls.add(call)
 
     def write_counters(self) -> None:
         """Write what is written once a command, before its commit: the counters, and a running clock's moment."""
+        if self.reads_only:
+            return
         if self.clock_mode() == "running":
             self.note(_LATEST, self.now_ms)
         self._connection.executemany(
@@ -334,12 +443,11 @@ class Transaction:
             # An error of the disk's may have ended the whole transaction.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO step")
+                self._connection.execute("RELEASE step")
             self.drop_memory()
             self.now_ms, self._clock, self._counters, self._counted = before
             raise
-        finally:
-            if self._connection.in_transaction:
-                self._connection.execute("RELEASE step")
+        self._connection.execute("RELEASE step")
 
     def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""

@@ -1,0 +1,419 @@
+"""HTTP on the connections of one port: llhttp parses, and the loop's own thread answers, all that has come together.
+
+What waits, such as for the clock, leaves the loop in a thread of its own.
+"""
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Final, NamedTuple, cast
+
+import httptools
+
+from workbench.errors import ApiError, HeadTooLarge, InvalidRequest, TargetTooLong
+from workbench.sandbox.engine import Application, Engine
+from workbench.sandbox.messages import (
+    BODY_S,
+    MAX_BODY_BYTES,
+    MAX_READ_BYTES,
+    Answer,
+    Arrived,
+    body_incomplete,
+    body_late,
+    headers_in,
+    log_fault,
+)
+from workbench.sandbox.store import NotNow
+
+_LOG = logging.getLogger(__name__)
+_TICK_S: Final = 0.05
+_IDLE_S: Final = 75
+"""How long a connection may stay open between two requests."""
+_MAX_HEAD_BYTES: Final = 65_536
+_MAX_HEADERS: Final = 100
+_MOST_WAIT: Final = 8
+"""So many requests of one connection wait for their responses, then it is not read."""
+_MOST_TOGETHER: Final = 64
+"""So many commands are one transaction at most."""
+_BACKLOG: Final = 1024
+_STOP_S: Final = 15
+"""How long requests in flight may take once the server is asked to end; longer than a body may take to arrive."""
+_GRACE_S: Final = 0.1
+"""How long connections are still taken then: a client that has just connected is answered."""
+_LINES: Final[Mapping[int, str]] = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n" for each in HTTPStatus}
+_READS: Final = ("GET", "HEAD", "")
+"""Methods that ask for nothing to be done; an empty one is of what is no request."""
+_LINGER_S: Final = 1
+_AGAIN_S: Final = 0.005
+"""After so long a command is tried again that another process or thread was in the way of."""
+
+
+_CLOSE: Final = "connection: close\r\n"
+_KEEP_ALIVE: Final = {"1.0": "connection: keep-alive\r\n"}
+
+
+class _Exchange(NamedTuple):
+    """A request, the connection that waits for the response, and the line by which the response says how it goes on."""
+
+    connection: "_Connection"
+    arrived: Arrived
+    goes_on: str
+
+
+class _Connection(asyncio.Protocol):
+    """One connection: requests are received whole and answered in their order."""
+
+    _transport: asyncio.Transport
+
+    def __init__(self, server: "_Server") -> None:
+        self._server = server
+        self._parser = httptools.HttpRequestParser(self)
+        self._begin()
+        self._waiting: deque[_Exchange] = deque()
+        self._answering = False
+        self._full = False
+        """The other end does not read what was sent."""
+        self._ends = False
+        """Nothing more is read: the end of the connection follows the responses that are owed."""
+        self.until_s = time.monotonic() + _IDLE_S
+
+    def _begin(self) -> None:
+        self._target, self._headers, self._head_bytes = b"", list[tuple[bytes, bytes]](), 0
+        self._body, self._body_bytes = bytearray(), 0
+        self._in_head, self._in_body = False, False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._server.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the base class's signature
+        self._server.connections.discard(self)
+        self._ends = True
+        self._waiting.clear()
+
+    def pause_writing(self) -> None:
+        self._full, self.until_s = True, time.monotonic() + BODY_S
+
+    def resume_writing(self) -> None:
+        self._full, self.until_s = False, time.monotonic() + _IDLE_S
+        self._next()
+
+    def eof_received(self) -> bool:
+        """The other end sends nothing more, and may still read. Half a request is refused."""
+        if self._in_body:
+            self._refuse(body_incomplete())
+        elif self._in_head:
+            self._refuse(InvalidRequest("The connection ended in the middle of a request's head."))
+        self._begin()
+        self._ends = True
+        self._close_if_done()
+        return True
+
+    def data_received(self, data: bytes) -> None:
+        if self._ends:
+            return
+        if not self._in_head and not self._in_body:
+            self.until_s, self._in_head = time.monotonic() + BODY_S, True
+        if not self._in_body:
+            self._head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # It is answered as if it had not asked; what follows is of no protocol that is spoken here.
+            self._ends = True
+        except httptools.HttpParserCallbackError as error:
+            log_fault("a request failed", error)
+            self._transport.abort()
+        except httptools.HttpParserError as error:
+            # A first empty line is no request yet.
+            self._refuse(
+                body_incomplete() if self._in_body else InvalidRequest(f"The request cannot be read: {error}.")
+            )
+        else:
+            if self._in_head and self._head_bytes > _MAX_HEAD_BYTES:
+                self._refuse(_too_large(self._headers))
+
+    def on_message_begin(self) -> None:
+        self._in_head, self.until_s = True, time.monotonic() + BODY_S
+
+    def on_url(self, url: bytes) -> None:
+        self._target += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Behind the body there may be more of them, which are no headers of the request.
+        if self._in_head and len(self._headers) <= _MAX_HEADERS:
+            self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        if len(self._headers) > _MAX_HEADERS:
+            self._refuse(_too_large(self._headers))
+        self._in_head, self._in_body, self._head_bytes = False, True, 0
+        self.until_s = time.monotonic() + BODY_S
+        if not self._ends and any(
+            name.lower() == b"expect" and value.lower() == b"100-continue" for name, value in self._headers
+        ):
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        # Over the limit is told by one byte. The rest is read: a client that still writes sees no response.
+        self._body += body[: MAX_BODY_BYTES + 1 - len(self._body)]
+        if self._body_bytes > MAX_READ_BYTES and not self._ends:
+            self._owe(self._arrived(), _CLOSE)
+
+    def on_message_complete(self) -> None:
+        if self._ends:
+            return
+        arrived, goes_on = self._arrived(), _CLOSE
+        if self._parser.should_keep_alive():
+            goes_on = _KEEP_ALIVE.get(self._parser.get_http_version(), "")
+        self._begin()
+        self.until_s = time.monotonic() + _IDLE_S
+        self._owe(arrived, goes_on)
+
+    def _arrived(self, fault: ApiError | None = None) -> Arrived:
+        method = self._parser.get_method().decode("latin-1")
+        headers, target = headers_in(self._headers), self._target
+        if not target.startswith((b"/", b"*")):
+            with suppress(httptools.HttpParserInvalidURLError):
+                url = httptools.parse_url(target)
+                # A target that names a host outdoes the header (RFC 9112 §3.2.2).
+                port = f":{url.port}" if url.port else ""
+                headers["host"] = f"{(url.host or b'').decode('latin-1')}{port}"
+                target = (url.path or b"/") + (b"?" + url.query if url.query else b"")
+        return Arrived(method, target, headers, bytes(self._body), fault)
+
+    def _refuse(self, error: ApiError) -> None:
+        """Refuse what did not arrive whole; what is still to come would be read as the next request."""
+        if not self._ends:
+            self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
+
+    def _owe(self, arrived: Arrived, goes_on: str) -> None:
+        self._waiting.append(_Exchange(self, arrived, goes_on))
+        self._ends = self._ends or goes_on == _CLOSE
+        if len(self._waiting) >= _MOST_WAIT:
+            self._transport.pause_reading()
+        self._next()
+
+    def _next(self) -> None:
+        """Have the next request answered, in its order, once the response before it is sent."""
+        if self._waiting and not self._answering and not self._full:
+            self._answering = True
+            self._server.take(self._waiting[0])
+
+    def give_up(self, now_s: float) -> None:
+        """Refuse or close what has not come by now, or was not read."""
+        if now_s < self.until_s or (self._waiting and not self._full):
+            return
+        if self._full or self._transport.is_closing():
+            self._transport.abort()
+        elif self._in_body and not self._ends:
+            self._refuse(body_late())
+        else:
+            self._transport.close()
+
+    def send(self, answer: Answer) -> None:
+        """Send the response that is owed next."""
+        if not self._waiting:
+            return  # the other end has gone
+        exchange, self._answering = self._waiting.popleft(), False
+        goes_on = _CLOSE if self._server.is_ending else exchange.goes_on
+        lines = [_LINES[answer.status], f"date: {self._server.date}\r\n"]
+        lines += [f"{name}: {value}\r\n" for name, value in answer.headers]
+        self._transport.write("".join([*lines, goes_on, "\r\n"]).encode("latin-1") + answer.body)
+        if goes_on == _CLOSE:
+            self._ends = True
+            self._waiting.clear()
+        elif len(self._waiting) == _MOST_WAIT - 1:
+            self._transport.resume_reading()
+        if not (self._in_head or self._in_body):
+            self.until_s = time.monotonic() + _IDLE_S
+        if self._waiting:
+            # Not at once: a thousand requests may have come in one piece.
+            self._server.loop.call_soon(self._next)
+        self._close_if_done()
+
+    def _close_if_done(self) -> None:
+        if not self._ends or self._waiting or self._transport.is_closing():
+            return
+        if self._in_head or self._in_body:
+            # Closed before all has come, the other end would lose the response: it is read, or given up, first.
+            self._transport.write_eof()
+            self.until_s = time.monotonic() + _LINGER_S
+        else:
+            self._transport.close()
+
+    def end(self) -> None:
+        """Close a connection that is owed nothing."""
+        if not self._waiting:
+            self._ends = True
+            self._transport.close()
+
+
+def _too_large(headers: list[tuple[bytes, bytes]]) -> ApiError:
+    """Why a head is refused: its first line, or its headers."""
+    if headers:
+        return HeadTooLarge(f"The headers are over {_MAX_HEADERS}, or the head over {_MAX_HEAD_BYTES} bytes.")
+    return TargetTooLong(f"The request's first line is over {_MAX_HEAD_BYTES} bytes.")
+
+
+_Begun = Answer | Callable[[], Answer]
+"""A response, or what waits and then returns one."""
+
+
+class _Server:
+    """Answers the requests of all connections on the loop's thread; `after_each` is called there after each."""
+
+    def __init__(self, engine: Engine, app: Application, after_each: Callable[[], object]) -> None:
+        self._engine = engine
+        self._app = app
+        self._after_each = after_each
+        self._reads: list[_Exchange] = []
+        self._commands: deque[_Exchange] = deque()
+        self._is_woken = False
+        self.loop = asyncio.get_running_loop()
+        self.connections: set[_Connection] = set()
+        self.is_ending = False
+        self.sweep()
+
+    def take(self, exchange: _Exchange) -> None:
+        """Answer a request together with all that has arrived by then."""
+        (self._reads if exchange.arrived.method in _READS else self._commands).append(exchange)
+        self._wake(0)
+
+    def _wake(self, in_s: float) -> None:
+        if not self._is_woken:
+            self._is_woken = True
+            if in_s:
+                self.loop.call_later(in_s, self._run_all)
+            else:
+                self.loop.call_soon(self._run_all)
+
+    def _run_all(self) -> None:
+        """Run what has arrived: what reads as one transaction, commands as another; each is answered after its end."""
+        self._is_woken = False
+        reads, self._reads = self._reads, []
+        # Where a read must wait, or turns out to write, it is one of the commands.
+        self._commands += self._left_of(reads, reads_only=True)
+        batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
+        left = self._left_of(batch, reads_only=False)
+        self._commands.extendleft(reversed(left))
+        if self._commands:
+            self._wake(_AGAIN_S if left else 0)
+
+    def _left_of(self, batch: Sequence[_Exchange], *, reads_only: bool) -> Sequence[_Exchange]:
+        """Answer these, and return those for which it is not the moment."""
+        begun = self._together(batch, reads_only=reads_only) if len(batch) > 1 else []
+        if not begun:
+            # Alone, or what was to be done together is not: each gets its own transaction, and its own error.
+            for place, exchange in enumerate(batch):
+                try:
+                    self._send(exchange, self._begun(exchange))
+                except NotNow:
+                    return batch[place:]
+        for exchange, response in zip(batch, begun, strict=False):
+            if response is not None:
+                self._send(exchange, response)
+        return [exchange for exchange, response in zip(batch, begun, strict=False) if response is None]
+
+    def _together(self, batch: Sequence[_Exchange], *, reads_only: bool) -> Sequence[_Begun | None]:
+        """What comes of these in one transaction: None for one that is to be run later, nothing where all are lost."""
+        begun: list[_Begun | None] = []
+        try:
+            with self._engine.store.grouped(reads_only=reads_only):
+                for each in batch:
+                    try:
+                        begun.append(self._begun(each))
+                    except NotNow:
+                        if not reads_only:
+                            raise
+                        begun.append(None)
+        except NotNow:
+            return [] if begun else [None] * len(batch)
+        except Exception as error:  # noqa: BLE001  each of them gets its own
+            _LOG.debug("%s requests are answered one by one: %s", len(batch), error)
+            return []
+        return begun
+
+    def _begun(self, exchange: _Exchange) -> _Begun:
+        arrived = exchange.arrived
+        try:
+            if not arrived.method and arrived.fault is not None:
+                return self._app.unreadable(arrived.fault)
+            return self._app.begin(arrived)
+        except NotNow:
+            raise
+        except Exception as error:  # noqa: BLE001  what not even a failure's response survives
+            return _failed(error)
+
+    def _send(self, exchange: _Exchange, begun: _Begun) -> None:
+        if isinstance(begun, Answer):
+            exchange.connection.send(begun)
+            self._after_each()
+            return
+        threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()
+
+    def _wait(self, exchange: _Exchange, finish: Callable[[], Answer]) -> None:
+        """Wait in a thread of its own, such as for the clock, and have the response sent."""
+        try:
+            answer = finish()
+        except Exception as error:  # noqa: BLE001  as above
+            answer = _failed(error)
+        with suppress(RuntimeError):  # the loop has ended
+            self.loop.call_soon_threadsafe(self._send, exchange, answer)
+
+    def sweep(self) -> None:
+        """Give up what has not come in time."""
+        now_s, self.date = time.monotonic(), formatdate(usegmt=True)
+        for each in tuple(self.connections):
+            each.give_up(now_s)
+
+    async def end(self, listening: asyncio.Server) -> None:
+        """Answer what has come, close what is idle, and let go of the port."""
+        self.is_ending = True
+        await asyncio.sleep(_GRACE_S)
+        listening.close()
+        until_s = time.monotonic() + _STOP_S
+        while self.connections and time.monotonic() < until_s:
+            for each in tuple(self.connections):
+                each.end()
+            await asyncio.sleep(_TICK_S / 5)
+
+
+def _failed(error: Exception) -> Answer:
+    log_fault("a request failed", error)
+    return Answer(500, [("content-type", "text/plain"), ("content-length", "0")], b"")
+
+
+async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherwise
+    ended: asyncio.Event,
+    engine: Engine,
+    app: Application,
+    bound: socket.socket,
+    *,
+    after_each: Callable[[], object],
+    on_tick: Callable[[], object],
+    ready: Callable[[], object],
+) -> None:
+    """Answer on a socket until `ended` is set and what was asked until then is answered."""
+    loop = asyncio.get_running_loop()
+    server = _Server(engine, app, after_each)
+
+    def tick() -> None:
+        loop.call_later(_TICK_S, tick)
+        server.sweep()
+        on_tick()
+
+    with engine.store.never_waiting_here():
+        listening = await loop.create_server(lambda: _Connection(server), sock=bound, backlog=_BACKLOG)
+        tick()
+        ready()
+        await ended.wait()
+        await server.end(listening)
