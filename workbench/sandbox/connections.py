@@ -5,6 +5,7 @@ What waits, such as for the clock, leaves the loop in a thread of its own.
 
 import asyncio
 import logging
+import re
 import socket
 import threading
 import time
@@ -44,17 +45,18 @@ _MOST_TOGETHER: Final = 64
 """So many commands are one transaction at most."""
 _BACKLOG: Final = 1024
 _STOP_S: Final = 15
-"""How long requests in flight may take once the server is asked to end; longer than a body may take to arrive."""
+"""How long requests in flight may take once the server is asked to end."""
 _GRACE_S: Final = 0.1
 """How long connections are still taken then: a client that has just connected is answered."""
 _LINES: Final[Mapping[int, str]] = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n" for each in HTTPStatus}
 _READS: Final = ("GET", "HEAD", "")
 """Methods that ask for nothing to be done; an empty one is of what is no request."""
 _LINGER_S: Final = 1
+"""How long what still arrives is read once a response has refused it, or the server ends."""
 _AGAIN_S: Final = 0.005
 """After so long a command is tried again that another process or thread was in the way of."""
-
-
+_ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
+"""A target that names a host: the host, then path and query."""
 _CLOSE: Final = "connection: close\r\n"
 _KEEP_ALIVE: Final = {"1.0": "connection: keep-alive\r\n"}
 
@@ -78,11 +80,15 @@ class _Connection(asyncio.Protocol):
         self._begin()
         self._waiting: deque[_Exchange] = deque()
         self._answering = False
-        self._full = False
-        """The other end does not read what was sent."""
+        self._unread = 0
+        """How much the other end had not read when that was last looked at; nothing while it keeps up."""
         self._ends = False
         """Nothing more is read: the end of the connection follows the responses that are owed."""
-        self.until_s = time.monotonic() + _IDLE_S
+        self._may_take(_IDLE_S)
+
+    def _may_take(self, seconds: float) -> None:
+        """Give the other end so long for what it is to do next."""
+        self.until_s = time.monotonic() + seconds
 
     def _begin(self) -> None:
         self._target, self._headers, self._head_bytes = b"", list[tuple[bytes, bytes]](), 0
@@ -99,10 +105,12 @@ class _Connection(asyncio.Protocol):
         self._waiting.clear()
 
     def pause_writing(self) -> None:
-        self._full, self.until_s = True, time.monotonic() + BODY_S
+        self._unread = self._transport.get_write_buffer_size()
+        self._may_take(BODY_S)
 
     def resume_writing(self) -> None:
-        self._full, self.until_s = False, time.monotonic() + _IDLE_S
+        self._unread = 0
+        self._may_take(_IDLE_S)
         self._next()
 
     def eof_received(self) -> bool:
@@ -119,29 +127,45 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._ends:
             return
-        if not self._in_head and not self._in_body:
-            self.until_s, self._in_head = time.monotonic() + BODY_S, True
         if not self._in_body:
             self._head_bytes += len(data)
         try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # It is answered as if it had not asked; what follows is of no protocol that is spoken here.
-            self._ends = True
+            self._parse(memoryview(data))
         except httptools.HttpParserCallbackError as error:
             log_fault("a request failed", error)
             self._transport.abort()
         except httptools.HttpParserError as error:
-            # A first empty line is no request yet.
             self._refuse(
                 body_incomplete() if self._in_body else InvalidRequest(f"The request cannot be read: {error}.")
             )
         else:
             if self._in_head and self._head_bytes > _MAX_HEAD_BYTES:
-                self._refuse(_too_large(self._headers))
+                self._refuse_head()
+
+    def _parse(self, data: memoryview) -> None:
+        """Parse all of it. A request for another protocol is read as one that asks for none (RFC 9110 §7.8)."""
+        while data and not self._ends:
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as stopped:
+                data = data[stopped.args[0] :]
+                if not self._ends:
+                    self._parse_again()
+            else:
+                return
+
+    def _parse_again(self) -> None:
+        """Have the head parsed without what made the parser stop behind it."""
+        version = self._parser.get_http_version().encode()
+        head = [b"%s %s HTTP/%s" % (self._parser.get_method(), self._target, version)]
+        head += [b"%s: %s" % each for each in self._headers if each[0].lower() != b"upgrade"]
+        self._parser = httptools.HttpRequestParser(self)
+        self._begin()
+        self._parser.feed_data(b"\r\n".join([*head, b"", b""]))
 
     def on_message_begin(self) -> None:
-        self._in_head, self.until_s = True, time.monotonic() + BODY_S
+        self._in_head = True
+        self._may_take(BODY_S)
 
     def on_url(self, url: bytes) -> None:
         self._target += url
@@ -152,14 +176,16 @@ class _Connection(asyncio.Protocol):
             self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        if len(self._headers) > _MAX_HEADERS:
-            self._refuse(_too_large(self._headers))
+        head_bytes = len(self._target) + sum(len(name) + len(value) for name, value in self._headers)
+        if len(self._headers) > _MAX_HEADERS or head_bytes > _MAX_HEAD_BYTES:
+            self._refuse_head()
         self._in_head, self._in_body, self._head_bytes = False, True, 0
-        self.until_s = time.monotonic() + BODY_S
-        if not self._ends and any(
-            name.lower() == b"expect" and value.lower() == b"100-continue" for name, value in self._headers
-        ):
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self._may_take(BODY_S)
+        # Before an earlier request's response it would be taken for a part of that; HTTP/1.0 knows of none.
+        if not self._ends and not self._waiting and self._parser.get_http_version() == "1.1":
+            headers = ((name.lower(), value.strip().lower()) for name, value in self._headers)
+            if (b"expect", b"100-continue") in headers:
+                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -169,31 +195,35 @@ class _Connection(asyncio.Protocol):
             self._owe(self._arrived(), _CLOSE)
 
     def on_message_complete(self) -> None:
-        if self._ends:
+        is_tunnel = self._parser.get_method() == b"CONNECT"
+        if self._ends or (self._parser.should_upgrade() and not is_tunnel):
             return
         arrived, goes_on = self._arrived(), _CLOSE
-        if self._parser.should_keep_alive():
+        if self._parser.should_keep_alive() and not is_tunnel:
             goes_on = _KEEP_ALIVE.get(self._parser.get_http_version(), "")
         self._begin()
-        self.until_s = time.monotonic() + _IDLE_S
         self._owe(arrived, goes_on)
 
     def _arrived(self, fault: ApiError | None = None) -> Arrived:
         method = self._parser.get_method().decode("latin-1")
         headers, target = headers_in(self._headers), self._target
-        if not target.startswith((b"/", b"*")):
-            with suppress(httptools.HttpParserInvalidURLError):
-                url = httptools.parse_url(target)
-                # A target that names a host outdoes the header (RFC 9112 §3.2.2).
-                port = f":{url.port}" if url.port else ""
-                headers["host"] = f"{(url.host or b'').decode('latin-1')}{port}"
-                target = (url.path or b"/") + (b"?" + url.query if url.query else b"")
+        if named := _ABSOLUTE.fullmatch(target):
+            # It outdoes the header (RFC 9112 §3.2.2).
+            headers["host"], target = named[1].decode("latin-1"), named[2]
         return Arrived(method, target, headers, bytes(self._body), fault)
 
     def _refuse(self, error: ApiError) -> None:
         """Refuse what did not arrive whole; what is still to come would be read as the next request."""
         if not self._ends:
             self._owe(self._arrived(error) if self._in_body else Arrived("", b"", {}, fault=error), _CLOSE)
+
+    def _refuse_head(self) -> None:
+        """Refuse a head that is too large: its first line, or its headers."""
+        if self._headers and len(self._target) <= _MAX_HEAD_BYTES:
+            what = f"The headers are over {_MAX_HEADERS}, or the head over {_MAX_HEAD_BYTES} bytes."
+            self._refuse(HeadTooLarge(what))
+        else:
+            self._refuse(TargetTooLong(f"The request's first line is over {_MAX_HEAD_BYTES} bytes."))
 
     def _owe(self, arrived: Arrived, goes_on: str) -> None:
         self._waiting.append(_Exchange(self, arrived, goes_on))
@@ -204,15 +234,19 @@ class _Connection(asyncio.Protocol):
 
     def _next(self) -> None:
         """Have the next request answered, in its order, once the response before it is sent."""
-        if self._waiting and not self._answering and not self._full:
+        if self._waiting and not self._answering and not self._unread:
             self._answering = True
             self._server.take(self._waiting[0])
 
     def give_up(self, now_s: float) -> None:
         """Refuse or close what has not come by now, or was not read."""
-        if now_s < self.until_s or (self._waiting and not self._full):
+        if now_s < self.until_s or (self._waiting and not self._unread):
             return
-        if self._full or self._transport.is_closing():
+        if (left := self._transport.get_write_buffer_size()) < self._unread:
+            # It reads, however slowly.
+            self._unread = left
+            self._may_take(BODY_S)
+        elif self._unread or self._transport.is_closing():
             self._transport.abort()
         elif self._in_body and not self._ends:
             self._refuse(body_late())
@@ -224,17 +258,16 @@ class _Connection(asyncio.Protocol):
         if not self._waiting:
             return  # the other end has gone
         exchange, self._answering = self._waiting.popleft(), False
-        goes_on = _CLOSE if self._server.is_ending else exchange.goes_on
+        goes_on = _CLOSE if self._server.is_ending and not self._waiting else exchange.goes_on
         lines = [_LINES[answer.status], f"date: {self._server.date}\r\n"]
         lines += [f"{name}: {value}\r\n" for name, value in answer.headers]
         self._transport.write("".join([*lines, goes_on, "\r\n"]).encode("latin-1") + answer.body)
         if goes_on == _CLOSE:
             self._ends = True
-            self._waiting.clear()
         elif len(self._waiting) == _MOST_WAIT - 1:
             self._transport.resume_reading()
-        if not (self._in_head or self._in_body):
-            self.until_s = time.monotonic() + _IDLE_S
+        if not (self._unread or self._in_head or self._in_body):
+            self._may_take(_IDLE_S)
         if self._waiting:
             # Not at once: a thousand requests may have come in one piece.
             self._server.loop.call_soon(self._next)
@@ -246,22 +279,17 @@ class _Connection(asyncio.Protocol):
         if self._in_head or self._in_body:
             # Closed before all has come, the other end would lose the response: it is read, or given up, first.
             self._transport.write_eof()
-            self.until_s = time.monotonic() + _LINGER_S
+            self._may_take(_LINGER_S)
         else:
             self._transport.close()
 
     def end(self) -> None:
-        """Close a connection that is owed nothing."""
+        """Close a connection that is owed nothing; what has begun to arrive, or to be read, may go on for a moment."""
         if not self._waiting:
-            self._ends = True
-            self._transport.close()
-
-
-def _too_large(headers: list[tuple[bytes, bytes]]) -> ApiError:
-    """Why a head is refused: its first line, or its headers."""
-    if headers:
-        return HeadTooLarge(f"The headers are over {_MAX_HEADERS}, or the head over {_MAX_HEAD_BYTES} bytes.")
-    return TargetTooLong(f"The request's first line is over {_MAX_HEAD_BYTES} bytes.")
+            self.until_s = min(self.until_s, time.monotonic() + _LINGER_S)
+            if self._ends or not (self._in_head or self._in_body):
+                self._ends = True
+                self._transport.close()
 
 
 _Begun = Answer | Callable[[], Answer]
@@ -325,9 +353,10 @@ class _Server:
 
     def _together(self, batch: Sequence[_Exchange], *, reads_only: bool) -> Sequence[_Begun | None]:
         """What comes of these in one transaction: None for one that is to be run later, nothing where all are lost."""
-        begun: list[_Begun | None] = []
+        begun: list[_Begun | None] | None = None
         try:
             with self._engine.store.grouped(reads_only=reads_only):
+                begun = []
                 for each in batch:
                     try:
                         begun.append(self._begun(each))
@@ -336,7 +365,7 @@ class _Server:
                             raise
                         begun.append(None)
         except NotNow:
-            return [] if begun else [None] * len(batch)
+            return [None] * len(batch) if begun is None else []
         except Exception as error:  # noqa: BLE001  each of them gets its own
             _LOG.debug("%s requests are answered one by one: %s", len(batch), error)
             return []

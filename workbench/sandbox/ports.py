@@ -50,7 +50,7 @@ def free_port(host: str, port: int) -> Port:
 
 
 def listener(host: str, port: int) -> tuple[socket.socket, Port]:
-    """A socket that is bound to the address that `host` is, and to the port, for 0 a free one.
+    """A socket that listens on the address that `host` is, and on the port, for 0 a free one.
 
     Raises PortTaken: something listens there. Raises ServeRefused: no such port, or this machine has no such address.
     """
@@ -62,6 +62,7 @@ def listener(host: str, port: int) -> tuple[socket.socket, Port]:
         if sys.platform != "win32":  # where it would let two servers share a port
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((address, port))
+        bound.listen()  # two that only bind may both have one port
     except OSError as error:
         bound.close()
         if error.errno == errno.EADDRINUSE:

@@ -203,6 +203,8 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
                 each.start()
         ends = [each.sentinel for each in family]
         if told in connection.wait([told, *ends], _START_S):
+            # Nobody is to connect, and to wait, where no worker listens any more.
+            shared[-1].close()
             ready()
             connection.wait(ends)
         _LOG.error("A worker process has ended; so does the server.")

@@ -260,6 +260,8 @@ class Store:
     def never_waiting_here(self) -> Iterator[None]:
         """Say NotNow to the calling thread, where others wait for the file or for the connection."""
         ours = threading.get_ident()
+        with self.reading():
+            pass  # an opening's first read may take a command, and waits for that before
         self._transaction.never_wait.add(ours)
         try:
             yield
