@@ -166,7 +166,10 @@ def test_an_error_of_the_disks_is_a_503_of_its_own(serving: Serving, tmp_path: P
     if not hasattr(resource, "prlimit"):
         pytest.skip("the limits of another process cannot be set here")
     path = tmp_path / "s.db"
-    with serving("--port", "0", "--json", "--quiet", "--store", str(path)) as server, Workbench.connect(**server.address) as bench:
+    with (
+        serving("--port", "0", "--json", "--quiet", "--store", str(path)) as server,
+        Workbench.connect(**server.address) as bench,
+    ):
         made = create(bench, "before")
         workers = [int(each) for each in children_of(server.process.pid)]
         for each in workers:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, cast
 
 import httptools
 
-from workbench.errors import ApiError, HeadTooLarge, InvalidRequest, TargetTooLong
+from workbench.errors import ApiError, HeadTooLarge, InvalidRequest, ServiceUnavailable, TargetTooLong
 from workbench.sandbox.engine import Application, Engine
 from workbench.sandbox.messages import (
     BODY_S,
@@ -32,6 +32,7 @@ from workbench.sandbox.messages import (
     log_fault,
 )
 from workbench.sandbox.store import NotNow
+from workbench.sandbox.store.transaction import BUSY_S
 
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
@@ -62,11 +63,14 @@ _KEEP_ALIVE: Final = {"1.0": "connection: keep-alive\r\n"}
 
 
 class _Exchange(NamedTuple):
-    """A request, the connection that waits for the response, and the line by which the response says how it goes on."""
+    """A request and the connection that waits for the response."""
 
     connection: "_Connection"
     arrived: Arrived
     goes_on: str
+    """The line by which the response says how the connection goes on."""
+    since_s: float
+    """When it had arrived, by the monotonic clock."""
 
 
 class _Connection(asyncio.Protocol):
@@ -226,7 +230,7 @@ class _Connection(asyncio.Protocol):
             self._refuse(TargetTooLong(f"The request's first line is over {_MAX_HEAD_BYTES} bytes."))
 
     def _owe(self, arrived: Arrived, goes_on: str) -> None:
-        self._waiting.append(_Exchange(self, arrived, goes_on))
+        self._waiting.append(_Exchange(self, arrived, goes_on, time.monotonic()))
         self._ends = self._ends or goes_on == _CLOSE
         if len(self._waiting) >= _MOST_WAIT:
             self._transport.pause_reading()
@@ -333,6 +337,9 @@ class _Server:
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
         left = self._left_of(batch, reads_only=False)
         self._commands.extendleft(reversed(left))
+        while left and self._commands and time.monotonic() - self._commands[0].since_s > BUSY_S:
+            locked = ServiceUnavailable("Another program has the sandbox's store locked.", code="storage_locked")
+            self._send(self._commands.popleft(), self._app.unreadable(locked))
         if self._commands:
             self._wake(_AGAIN_S if left else 0)
 
@@ -385,6 +392,8 @@ class _Server:
     def _send(self, exchange: _Exchange, begun: _Begun) -> None:
         if isinstance(begun, Answer):
             exchange.connection.send(begun)
+            if self._engine.speaker:
+                self._engine.speaker.request(exchange.arrived, begun, time.monotonic() - exchange.since_s)
             self._after_each()
             return
         threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()

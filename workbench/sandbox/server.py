@@ -24,6 +24,7 @@ from workbench.sandbox.connections import answer_until
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.ports import LOOPBACK, listener
+from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import NotNow, Settings
 
 _LOG = logging.getLogger(__name__)
@@ -153,7 +154,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
             path = Path(at_end.enter_context(tempfile.TemporaryDirectory(prefix="workbench-"))) / "store.db"
         served = replace(settings, path=path)
         # Open to the end: who closes last folds into the file what was written last.
-        engine = Engine(served, raise_bugs=False, speaker=None if quiet else speaker_of(sys.stderr))
+        engine = Engine(served, raise_bugs=False, speaker=_speaker(quiet=quiet))
         at_end.callback(engine.close, patience_s=0)
         keys = engine.store.key("secret"), engine.store.key("publishable")
         account = engine.store.credentials or (None, None)
@@ -163,7 +164,11 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         if workers == 1:
             asyncio.run(_work(engine, hosts, origins, bound, ready))
         else:
-            _supervise(workers, (replace(served, seed=None, start_ms=None), hosts, origins, bound, quiet), ready)
+            _supervise(workers, (replace(served, seed=None, start_ms=None), hosts, origins, quiet, bound), ready)
+
+
+def _speaker(*, quiet: bool) -> Speaker | None:
+    return Speaker(sys.stderr.fileno()) if sys.stderr and not quiet else None
 
 
 async def _work(
@@ -188,7 +193,7 @@ async def _work(
     runner.end(_HURRY_S)
 
 
-_Shared = tuple[Settings, Hosts, Origins, socket.socket, bool]
+_Shared = tuple[Settings, Hosts, Origins, bool, socket.socket]
 
 
 def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
@@ -221,11 +226,16 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
 
 
 def _worker(
-    settings: Settings, hosts: Hosts, origins: Origins, bound: socket.socket, tells: connection.Connection
+    settings: Settings,
+    hosts: Hosts,
+    origins: Origins,
+    quiet: bool,  # noqa: FBT001  one of a process's arguments
+    bound: socket.socket,
+    tells: connection.Connection,
 ) -> None:
     """Be one of several processes that answer on one socket from one file."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    engine = Engine(settings, raise_bugs=False)
+    engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))
     try:
         asyncio.run(_work(engine, hosts, origins, bound, partial(tells.send, None)))
     finally:

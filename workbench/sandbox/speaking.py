@@ -3,22 +3,22 @@
 import os
 import select
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
+from urllib.parse import unquote
 
 from workbench.domain import wire
 from workbench.domain.masking import mask_beginning, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, ENABLED
-from workbench.sandbox.messages import Request, Response
+from workbench.sandbox.messages import Answer, Arrived
 from workbench.sandbox.service.deliveries import DELIVER
 from workbench.sandbox.store import Transaction
 from workbench.visible import visible
 
 _MOST: Final = 300
 """So many characters of a text of others: a line is then shorter than what a pipe takes in one piece (4,096 bytes)."""
+_UNSEEN: Final = wire.UNSEEN.lower()
 _GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 
 
@@ -44,20 +44,14 @@ class Speaker:
                 self._unwritten = 0
                 os.write(self._descriptor, f"{before}{line}\n".encode())
 
-    def spoken(self, respond: Callable[..., Response]) -> Callable[..., Response]:
-        """`respond`, with a line for each request; what only looks, and asks to leave no trace, has none."""
-
-        def responding(environ: Any, request: Request, *more: Any) -> Response:  # noqa: ANN401  handed on as they came
-            begun = time.perf_counter()
-            response = respond(environ, request, *more)
-            if wire.UNSEEN not in request.headers or request.method not in ("GET", "HEAD"):
-                took_ms, status = (time.perf_counter() - begun) * 1000, response.status
-                shown = self._coloured_as(_GOOD if status < 400 else _ODD if status < 500 else _BAD, str(status))  # noqa: PLR2004  failures: the client's, ours
-                what = f"{_short(request.method)} {_short(request.target)}"
-                self.write(f"{what}  {shown}  {took_ms:.1f} ms  {response.headers['Request-Id']}")
-            return response
-
-        return responding
+    def request(self, arrived: Arrived, answer: Answer, took_s: float) -> None:
+        """Write the line about a request; what only looks, and asks to leave no trace, has none."""
+        if _UNSEEN in arrived.headers and arrived.method in ("GET", "HEAD"):
+            return
+        status, headers = answer.status, dict(answer.headers)
+        shown = self._coloured_as(_GOOD if status < 400 else _ODD if status < 500 else _BAD, str(status))  # noqa: PLR2004  failures: the client's, ours
+        what = f"{_short(arrived.method)} {_short(unquote(arrived.target.decode('latin-1')))}".strip() or "no request"
+        self.write(f"{what}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}")
 
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
         """The line about a delivery: its `result` is a status or why no response came, empty where it was not sent."""

@@ -175,7 +175,7 @@ class Transaction:
     mounted_hosts: Container[str] = ()
     """Those for which an application of this process answers."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0915  a table of tables
         self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
     ) -> None:
         self._connection = connection
@@ -324,6 +324,7 @@ class Transaction:
 
     def _roll_back(self) -> None:
         self.drop_memory()
+        self._lost_ms, self._made_up_ms = self._lost_ms + self._made_up_ms, 0
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
