@@ -59,7 +59,7 @@ def test_without_javascript_an_operation_is_found_its_language_chosen_and_its_wo
     index.get_by_role("link", name="POST /v1/charges", exact=True).click()
     expect(page).to_have_url(f"{address}/docs#createCharge")
     operation = page.locator("#createCharge")
-    expect(operation.get_by_role("heading", name="Create a charge")).to_be_in_viewport()
+    expect(operation.get_by_role("heading", name="Charge a wallet")).to_be_in_viewport()
     shown = {"curl": "curl -X POST", "Python": "pay.charges.create(", "JavaScript": "await fetch("}
     for language, begins in shown.items():
         page.get_by_role("radio", name=language, exact=True).check()
@@ -73,8 +73,10 @@ def test_without_javascript_an_operation_is_found_its_language_chosen_and_its_wo
     operation.get_by_role("link", name="422", exact=True).click()
     expect(page).to_have_url(f"{address}/docs/errors#status-422")
     page.go_back()
-    operation.get_by_role("link", name="success_status").click()
-    expect(page).to_have_url(f"{address}/docs/interface#success_status")
+    row = operation.locator(".rows a").first
+    name = row.inner_text()
+    row.click()
+    expect(page).to_have_url(f"{address}/docs/interface#{name}")
     page.get_by_role("link", name="createCharge", exact=True).first.click()
     expect(page).to_have_url(f"{address}/docs#createCharge")
 

@@ -60,6 +60,7 @@ class Read(HTMLParser):
         self.inline += [name for name in given if name == "style" or name.startswith("on")]
         kind = given.get("class", "")
         self._section = given["id"] if kind == "operation" else self._section
+        self._language = "" if tag == "section" else self._language
         self._language = kind if kind in {"curl", "python", "javascript"} else self._language
         self._language = "" if tag == "details" else self._language
         self._in_code = tag == "code"
