@@ -1,4 +1,4 @@
-"""One operation as text to copy: as a call of the typed client, as raw HTTP in httpx, and as curl.
+"""One operation as text to copy: as a call of the typed client, as raw HTTP in httpx, as curl, and in JavaScript.
 
 >>> snippet("POST", "/sandbox/clock/advance", {"seconds": 3600}).python
 'bench.clock.advance(hours=1)'
@@ -26,7 +26,7 @@ from workbench.visible import visible
 
 
 class Snippet(NamedTuple):
-    """The same request three times; each text runs as it stands."""
+    """The same request four times; each text runs as it stands."""
 
     python: str
     """With `bench`, and `pay` for its client; the same as `httpx` if no call sends the same request."""
@@ -34,9 +34,11 @@ class Snippet(NamedTuple):
     """With `bench.http`, which holds no credentials."""
     curl: str
     """For a shell in which SECRET_KEY is set, and BASE_URL for a sandbox in this process."""
+    javascript: str
+    """For a browser or Node, with the same names."""
 
     def __str__(self) -> str:
-        return "\n\n".join(self)
+        return "\n\n".join(self[:3])
 
 
 def snippet(  # noqa: PLR0913  one argument per part of a request
@@ -68,7 +70,7 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
         scheme or usual, key, base_url.rstrip("/"),
     )  # fmt: skip
     raw = _httpx(request)
-    return Snippet(*map(_noted, (_typed(request) or raw, raw, _curl(request))))
+    return Snippet(*map(_noted, (_typed(request) or raw, raw, _curl(request), _javascript(request))))
 
 
 class Variable(str):
@@ -82,6 +84,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'["$`\\!]')
 _BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
 """A name in braces that ends in the same place without them."""
+_TEMPLATE = re.compile(r"[`\\$]")
+_UNSET = re.compile(r'"\\u0000(\w+)\\u0000"')
 _WIDTH = 88
 _INDENT = "    "
 
@@ -302,6 +306,52 @@ def _curl(request: Request) -> str:
         # Not -d, for which a text that begins with @ is the name of a file.
         parts.append(f"--data-raw {_shell_word(request.content)}")
     return " \\\n  ".join(parts)
+
+
+def _javascript(request: Request) -> str:
+    """The request as `fetch` sends it, in a browser or in Node."""
+    key = Variable(request.key)
+    credentials = {
+        "Bearer": _js_text(["Bearer ", key]),
+        "Basic": f'"Basic " + btoa({_js_text([key, ":"])})',
+    }
+    headers = {
+        name: _js_text([value]) for name, value in request.headers.items() if value or not _is_content_type(name)
+    }
+    if request.scheme in credentials:
+        headers = {"Authorization": credentials[request.scheme], **headers}
+    options = [f"method: {_js_text([request.method])}"]
+    if headers:
+        lines = "".join(f"    {_js_text([name])}: {value},\n" for name, value in headers.items())
+        options.append(f"headers: {{\n{lines}  }}")
+    if request.content is not None:
+        options.append(f"body: {_js_body(request.content)}")
+    lines = "".join(f"  {each},\n" for each in options)
+    return f"const response = await fetch({_js_text(_url(request))}, {{\n{lines}}});"
+
+
+def _js_text(pieces: list[Piece]) -> str:
+    """A text as JavaScript writes it; as a template where a variable is in it."""
+    if not any(isinstance(each, Variable) for each in pieces):
+        shown = _json_text("".join(pieces))
+        return "'" + shown[1:-1].replace('\\"', '"').replace("'", "\\'") + "'" if '\\"' in shown else shown
+    texts = (
+        f"${{{each.upper()}}}" if isinstance(each, Variable) else _TEMPLATE.sub(r"\\\g<0>", each) for each in pieces
+    )
+    return f"`{''.join(texts)}`"
+
+
+def _js_body(content: list[Piece]) -> str:
+    """An object where `JSON.stringify` writes the same bytes; else a text, as of an amount with decimals."""
+    text = "".join(f"\0{each}\0" if isinstance(each, Variable) else each for each in content)
+    try:
+        value = json.loads(text, strict=False, parse_float=str)
+    except ValueError:
+        return _js_text(content)
+    if json.dumps(value, ensure_ascii=False, separators=(",", ":")) != text.replace("\0", r"\u0000"):
+        return _js_text(content)
+    shown = _whole(json.dumps(value, ensure_ascii=False, indent=2)).replace("\n", "\n  ")
+    return f"JSON.stringify({_UNSET.sub(lambda found: found[1].upper(), shown)})"
 
 
 def _header_line(name: str, value: str) -> str:

@@ -199,11 +199,14 @@ def test_a_tile_opens_the_documentation(page: "Page", opened: Opened):
     page.locator(".jp-LauncherCard").get_by_text("API docs").click()
     docs = page.frame_locator("#workbench-docs iframe")
     expect(docs.get_by_role("link", name="Test numbers", exact=True)).to_be_visible(timeout=READY_MS)
-    operation = docs.locator(".opblock-summary-control", has_text="Create a payment intent.")
-    operation.click()
-    expect(docs.get_by_text("Parameters").first).to_be_visible()
-    for needs_a_sandbox in ("Try it out", "Authorize"):
-        expect(docs.get_by_role("button", name=needs_a_sandbox)).to_have_count(0)
+    docs.get_by_role("navigation", name="Operations").get_by_role(
+        "link", name="POST /v1/payment_intents", exact=True
+    ).click()
+    operation = docs.get_by_role("region", name="Create a payment intent")
+    expect(operation.get_by_role("table", name="Body", exact=True)).to_be_visible()
+    docs.get_by_role("radio", name="Python").check()
+    expect(operation.locator(".python")).to_contain_text("pay.payment_intents.create(")
+    expect(operation.locator(".curl")).to_be_hidden()
     docs.get_by_role("link", name="Test numbers", exact=True).click()
     expect(docs.get_by_role("table").first).to_contain_text("0000001")
 

@@ -1,8 +1,17 @@
 """The description and the pages through both doors: for everybody, numbered, and nothing from elsewhere."""
 
+import json
+import os
 import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import httpx
+import pytest
 
 from tests.doors.conftest import Wire
+from workbench import Workbench
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES
 from workbench.domain.payments import FAILURES
@@ -11,11 +20,7 @@ from workbench.resources import guide
 from workbench.sandbox.openapi.pages import PAGES
 
 HTML = "text/html; charset=utf-8"
-SCRIPT, STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
-ASSETS = {
-    "swagger-ui-bundle.js": SCRIPT, "swagger-ui.css": STYLE, "favicon-32x32.png": "image/png", "docs.js": SCRIPT,
-    "docs.css": STYLE,
-}  # fmt: skip
+ASSETS = {"mark.svg": "image/svg+xml", "docs.css": "text/css; charset=utf-8"}
 GUIDE = "/docs/guide"
 PAGES_FOR_PEOPLE = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/interface", GUIDE)
 TYPES = {
@@ -24,9 +29,49 @@ TYPES = {
     **{f"/docs/assets/{name}": media_type for name, media_type in ASSETS.items()},
 }
 NOT_THERE = (
-    "VERSION", "swagger-ui.js", "..%2fpages.py", "..%2f..%2ftemplates%2fdocs.html", "%2e%2e%2fdocs.js", "docs.js%00",
-    "%2fetc%2fpasswd", ".", "docs.js/",
+    "page.css", "docs.js", "..%2fpages.py", "..%2f..%2ftemplates%2fdocs.html", "%2e%2e%2fdocs.css", "docs.css%00",
+    "%2fetc%2fpasswd", ".", "docs.css/",
 )  # fmt: skip
+SAMPLE = (
+    "createPaymentIntent", "listPaymentIntents", "createCharge", "retrieveBalance", "createWebhookEndpoint",
+    "createApiKey", "createPlant", "issueToken", "sandboxClock", "sandboxAdvance", "sandboxScript", "sandboxMovements",
+)  # fmt: skip
+"""Operations whose call runs as it is copied: it names no object of an earlier run."""
+
+
+class Read(HTMLParser):
+    """A page as its elements: by id, their links and what each of them has in `pre`."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.inline: list[str] = []
+        self.calls: dict[tuple[str, str], str] = {}
+        self._section = self._language = ""
+        self._in_code = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given[name] for name in ("href", "src") if name in given]
+        self.inline += [tag] if tag in {"style", "script"} else []
+        self.inline += [name for name in given if name == "style" or name.startswith("on")]
+        kind = given.get("class", "")
+        self._section = given["id"] if kind == "operation" else self._section
+        self._language = "" if tag == "section" else self._language
+        self._language = kind if kind in {"curl", "python", "javascript"} else self._language
+        self._language = "" if tag == "details" else self._language
+        self._in_code = tag == "code"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_code = self._in_code and tag != "code"
+
+    def handle_data(self, data: str) -> None:
+        if self._in_code and self._language and self._section:
+            place = self._section, self._language
+            self.calls[place] = self.calls.get(place, "") + data
 
 
 def test_a_page_is_for_everybody_and_numbered(wire: Wire):
@@ -51,11 +96,12 @@ def test_a_page_loads_what_is_there_and_nothing_from_elsewhere(wire: Wire):
             assert address.startswith("/")
             assert wire.get(address, {}).status_code == 200
         assert path != "/" or f"curl {wire.bench.base_url}/v1/charges" in page.text
-        assert "//" not in page.text.replace(f"curl {wire.bench.base_url}/", "")
+        assert Read(page.text).inline == []
         assert not re.search(r"[sp]k_test_\w", page.text)
         # The browser is held to that.
         policy = page.headers["content-security-policy"]
-        assert policy.startswith("default-src 'none'; script-src 'self';")
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert "unsafe" not in policy
         assert not [each for each in ("http", "*") if each in policy]
 
 
@@ -84,13 +130,82 @@ def test_an_asset_is_kept_for_good_under_an_address_of_its_content_and_no_other_
         if name.endswith(".css"):
             assert "@import" not in response.text
             assert re.findall(r"url\((?![\"']?data:)[^)]*", response.text) == []
-    script = wire.get("/docs/assets/docs.js", {}).text
-    assert re.findall(r"https?:", script) == []
-    assert "validatorUrl: null" in script, "the validator of Swagger is not asked"
     for name in NOT_THERE:
         response = wire.get(f"/docs/assets/{name}", {})
         assert (response.status_code, response.json()["code"]) == (404, "path_not_found")
     assert "/docs" in wire.get("/v1/plants", {}).json()["detail"]
+
+
+def test_every_operation_has_its_section_its_schema_and_its_calls(wire: Wire):
+    described, page = wire.get("/openapi.json", {}).json(), wire.get("/docs", {}).text
+    read = Read(page)
+    assert len(read.ids) == len({*read.ids})
+    operations = {
+        each["operationId"]: (method.upper(), path, each)
+        for path, item in described["paths"].items()
+        for method, each in item.items()
+    }
+    events = {each["post"]["operationId"] for each in described["webhooks"].values()}
+    schemas = described["components"]["schemas"]
+    assert operations.keys() | events | {f"object-{name}" for name in schemas} <= {*read.ids}
+    assert {(name, language) for name in operations for language in ("curl", "python", "javascript")} == {*read.calls}
+    sections = dict(re.findall(r'<section class="operation" id="(\w+)"(.*?)</section>', page, re.DOTALL))
+    for name, (method, path, each) in operations.items():
+        section = sections[name]
+        text = re.sub(r"<wbr>", "", section)
+        assert f'<span class="method {method}">{method}</span> <code>{path}</code>' in text
+        assert f'class="mark {each["x-provenance"]}"' in section
+        assert all(f"#section-{one}" in section for one in each.get("x-section", "").split(", ") if one)
+        assert all(f"<code>{one['name']}</code>" in section for one in each.get("parameters", ()))
+        assert all(f'<th scope="row">{status}</th>' in section or f"#status-{status}" in section
+                   for status in each["responses"])  # fmt: skip
+        body = each.get("requestBody", {}).get("content", {}).get("application/json")
+        fields = schemas[body["schema"]["$ref"].rpartition("/")[2]].get("properties", {}) if body else {}
+        assert all(f"<code>{field}</code>" in section for field in fields)
+        assert f"-X {method} " in read.calls[name, "curl"] or "--head" in read.calls[name, "curl"]
+    assert re.search(r"<code>payment_method\.mobile_money\.phone</code>.*?required", sections["confirmPaymentIntent"])
+
+
+def test_every_link_of_every_page_leads_to_a_place_that_is_there(wire: Wire):
+    pages = {
+        path: Read(wire.get(path, {}).text) for path in (*PAGES_FOR_PEOPLE, *(f"{GUIDE}/{name}" for name in guide()))
+    }
+    for path, read in pages.items():
+        for link in read.links:
+            address, _, place = link.partition("#")
+            address = (address or path).partition("?")[0]
+            if address not in pages:
+                assert link.startswith(("/docs/assets/", "data:")) or wire.get(address, {}).status_code == 200, link
+            else:
+                assert not place or place in pages[address].ids, (path, link)
+    assert {link for link in pages["/docs"].links if link.startswith("/docs/errors#")} >= {
+        f"/docs/errors#{code}" for code in CODES
+    }
+    # From a row of the register to the operations of its section, and back.
+    assert "/docs#createCharge" in pages["/docs/interface"].links
+    assert "/docs/interface#success_status" in pages["/docs"].links
+
+
+@pytest.mark.parametrize(("language", "shell"), [("curl", ["bash", "-c"]), ("javascript", ["node", "-e"])])
+@pytest.mark.socket
+def test_a_call_runs_as_it_is_copied_with_the_key_put_in(language: str, shell: list[str]):
+    program = shutil.which(shell[0])
+    if program is None:
+        pytest.skip(f"{shell[0]} is not installed")
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        calls = Read(httpx.get(f"{served.base_url}/docs").text).calls
+        known = {"SECRET_KEY": str(served.secret_key), "PASSWORD": "greenhouse"}
+        told = "curl() { command curl -s -o /dev/null -w '%{http_code}\\n' \"$@\"; }\n"
+        if language == "javascript":
+            told = f"const {{SECRET_KEY, PASSWORD}} = {json.dumps(known)};\n"
+        written = [calls[name, language] for name in SAMPLE]
+        if language == "javascript":
+            written = [f"await (async () => {{\n{each}\nconsole.log(response.status)\n}})()" for each in written]
+            written = ["(async () => {", *written, "})()"]
+        line = [program, shell[1], told + "\n".join(written)]
+        env = {**os.environ, **known}
+        ran = subprocess.run(line, env=env, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603  ours
+        assert [each[:1] for each in ran.stdout.split()] == ["2"] * len(SAMPLE), ran
 
 
 def test_every_code_has_an_anchor_its_words_and_what_others_call_a_failure_and_every_number_what_it_does(wire: Wire):

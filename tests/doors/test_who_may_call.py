@@ -41,7 +41,7 @@ ANSWERS: dict[tuple[int, str], list[list[str]]] = {
                               *(["Host: localhost", f"Origin: {each}"] for each in PAGES_ELSEWHERE)],
 }  # fmt: skip
 """Status and code → the headers of requests that are answered so."""
-PATHS = ["/", "/docs", "/docs/assets/docs.js", "/v1/auth/token", "/sandbox/ledger/entries", "/nowhere"]
+PATHS = ["/", "/docs", "/docs/assets/docs.css", "/v1/auth/token", "/sandbox/ledger/entries", "/nowhere"]
 METHODS = ["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PROPFIND"]
 SHORT_S = 1.5
 SHOP = "https://shop.example"

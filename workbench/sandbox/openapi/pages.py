@@ -5,12 +5,11 @@ Nothing here asks for anything beyond this machine, and the browser is told to h
 
 import base64
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
-from importlib.util import find_spec
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
@@ -24,31 +23,27 @@ from workbench.domain.payments import FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OFFERED, OPERATORS
 from workbench.errors import NotFound
 from workbench.sandbox.messages import JSON, InForce, Request, Response
+from workbench.sandbox.openapi import reference
 from workbench.sandbox.openapi.document import document
 from workbench.sandbox.openapi.markdown import rendered
 from workbench.sandbox.operations import in_force
 from workbench.sandbox.provenance import OF_CODE
+from workbench.snippets import IN_PROCESS_URL
 
 Page = Callable[[Request, InForce], Response]
 
 _HTML: Final = "text/html; charset=utf-8"
 _SELF_ALONE: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _PAGE_HEADERS: Final = {"Content-Security-Policy": _SELF_ALONE, "Cache-Control": "no-cache"}
 _ASSET_HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
-_FROM_PACKAGE: Final = "swagger_ui"
-"""The installed package that brings Swagger UI's files; none of its code is run."""
-_SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
-    "swagger-ui-bundle.js": (_FROM_PACKAGE, _SCRIPT),
-    "swagger-ui.css": (_FROM_PACKAGE, _STYLE),
-    "favicon-32x32.png": (_FROM_PACKAGE, "image/png"),
-    "docs.js": ("", _SCRIPT),
-    "docs.css": ("", _STYLE),
+    "mark.svg": ("workbench/templates", "image/svg+xml"),
+    "docs.css": ("workbench/sandbox/openapi/static", "text/css; charset=utf-8"),
 }
-"""Name → the package that it is from, ours for none, and its type. What is not here is not served."""
+"""Name → its folder and its type. What is not here is not served."""
 _GUIDE: Final = "/docs/guide"
 _INDEX: Final = "index"
 """The page of the documentation that leads to all others."""
@@ -84,9 +79,11 @@ def plant_store(request: Request, choices: InForce) -> Response:  # noqa: ARG001
     return Response(200, JSON, msgspec.json.format(files(__package__).joinpath("plants.json").read_bytes(), indent=-1))
 
 
-def docs(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
-    """GET /docs: the description to read and to try."""
-    return _page("docs.html")
+def docs(request: Request, choices: InForce) -> Response:
+    """GET /docs: each operation of the description, with its schema and the calls to copy."""
+    # What is in process, or shown by JupyterLab, has no address that a call from outside reaches.
+    base_url = f"http://{request.headers['Host']}" if "Host" in request.headers else IN_PROCESS_URL
+    return Response(200, _HTML, _reference(*choices, base_url), _PAGE_HEADERS)
 
 
 def errors(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
@@ -101,7 +98,8 @@ def errors(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one
 
 def interface(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /docs/interface: the interface, section by section, with the rows of the register that it leaves open."""
-    return _page("guide.html", document=rendered(_interface(choices.gaps), _served))
+    operations = reference.by_section(document(*choices))
+    return _page("guide.html", document=rendered(_interface(choices.gaps, operations), _served))
 
 
 def guide(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
@@ -147,7 +145,9 @@ def _beside(href: str) -> str | None:
 def _served(href: str) -> str | None:
     name, place = _leads_to(href)
     path = {"interface": PAGE, _INDEX: _GUIDE}.get(name, f"{_GUIDE}/{name}")
-    return f"{path}{place}" if name else _within(href)
+    if name:
+        return f"{path}{place}"
+    return href if href.startswith("/") else _within(href)
 
 
 def _leads_to(href: str) -> tuple[str, str]:
@@ -157,8 +157,8 @@ def _leads_to(href: str) -> tuple[str, str]:
     return name if path.endswith(".md") and name in names() else "", sharp + place
 
 
-def _interface(gaps: Gaps) -> str:
-    text = _templates().get_template("interface.md").render(sections=_sections(gaps))
+def _interface(gaps: Gaps, operations: Mapping[str, list[str]] | None = None) -> str:
+    text = _templates().get_template("interface.md").render(sections=_sections(gaps), operations=operations or {})
     return cast("str", text).strip() + "\n"
 
 
@@ -199,20 +199,23 @@ def asset(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one 
 
 
 @lru_cache(maxsize=4)
+def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
+    described = document(gaps, deprecated)
+    about = rendered(described["info"]["description"], _served).html
+    shown = reference.shown(described, gaps, base_url)
+    shown |= {"about": about, "codes": CODES, "base_url": base_url.removeprefix(IN_PROCESS_URL)}
+    return _text("docs.html", style="", described=described, **shown).encode()
+
+
+@lru_cache(maxsize=4)
 def _openapi(gaps: Gaps, deprecated: frozenset[str]) -> bytes:
     return msgspec.json.encode(document(gaps, deprecated))
 
 
 @cache
 def _content(name: str) -> bytes:
-    package, _ = _ASSETS[name]
-    if not package:
-        return files(__package__).joinpath("static", name).read_bytes()
-    # Found without being imported: none of its code is used.
-    found = find_spec(package)
-    if found is None or found.origin is None:
-        raise NotFound(f"The package that brings {name} is not installed.", code="path_not_found")
-    return (Path(found.origin).parent / "static" / name).read_bytes()
+    package, _, folder = _ASSETS[name][0].partition("/")
+    return files(package).joinpath(folder, name).read_bytes()
 
 
 def _versioned(name: str) -> str:
@@ -250,6 +253,7 @@ def _templates() -> Any:  # noqa: ANN401  loaded when it is first used
         lstrip_blocks=True,
     )
     environment.filters["coded"] = coded
+    environment.filters["laid_out"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
     environment.filters["cell"] = lambda text: text.replace("|", "\\|")
     return environment
 

@@ -1,0 +1,100 @@
+"""The pages of the documentation without JavaScript: at each width, in both schemes, by keyboard and on paper."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from workbench import Workbench
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.browser.conftest import Tools
+
+PAGES = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/guide", "/docs/guide/testing", "/docs/interface")
+WIDTHS = (360, 900, 1440, 1600)
+FINDINGS = "(found) => found.violations.map((each) => [each.id, each.nodes.map((node) => node.html.slice(0, 120))])"
+WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        yield served.base_url
+
+
+@pytest.fixture
+def page(browser: "Browser") -> Iterator["Page"]:
+    """A page on which no script of the document runs; what a test evaluates does."""
+    context = browser.new_context(java_script_enabled=False)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_whole_at_every_width_and_axe_finds_nothing(
+    browser: "Browser", tools: "Tools", address: str, path: str
+):
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+        page = context.new_page()
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(address + path)
+            assert page.evaluate(WIDER) <= 0, width
+            if width in (360, 1440):
+                page.add_script_tag(path=tools.axe)
+                found = page.evaluate(f"axe.run(document, {{resultTypes: ['violations']}}).then({FINDINGS})")
+                assert (scheme, width, found) == (scheme, width, [])
+        context.close()
+
+
+def test_without_javascript_an_operation_is_found_its_language_chosen_and_its_words_lead_on(page: "Page", address: str):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{address}/docs")
+    index = page.get_by_role("navigation", name="Operations", exact=True)
+    index.get_by_role("link", name="POST /v1/charges", exact=True).click()
+    expect(page).to_have_url(f"{address}/docs#createCharge")
+    operation = page.locator("#createCharge")
+    expect(operation.get_by_role("heading", name="Charge a wallet")).to_be_in_viewport()
+    shown = {"curl": "curl -X POST", "Python": "pay.charges.create(", "JavaScript": "await fetch("}
+    for language, begins in shown.items():
+        page.get_by_role("radio", name=language, exact=True).check()
+        expect(operation.locator(".side > div:visible")).to_have_count(1)
+        expect(operation.locator(".side > div:visible")).to_contain_text(begins)
+    left, middle, right = (
+        part.bounding_box() or {} for part in (index, operation.locator("> div").first, operation.locator(".side"))
+    )
+    assert left["x"] + left["width"] <= middle["x"]
+    assert middle["x"] + middle["width"] <= right["x"]
+    operation.get_by_role("link", name="422", exact=True).click()
+    expect(page).to_have_url(f"{address}/docs/errors#status-422")
+    page.go_back()
+    row = operation.locator(".rows a").first
+    name = row.inner_text()
+    row.click()
+    expect(page).to_have_url(f"{address}/docs/interface#{name}")
+    page.get_by_role("link", name="createCharge", exact=True).first.click()
+    expect(page).to_have_url(f"{address}/docs#createCharge")
+
+
+def test_by_keyboard_the_content_is_one_link_away_and_the_languages_are_one_stop(page: "Page", address: str):
+    page.goto(f"{address}/docs")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.get_by_role("radio", name="curl").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("radio", name="Python")).to_be_checked()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("navigation", name="Operations", exact=True).get_by_role("link").first).to_be_focused()
+
+
+def test_on_paper_stand_the_words_and_the_examples_and_no_index(page: "Page", address: str):
+    page.emulate_media(media="print")
+    page.goto(f"{address}/docs")
+    expect(page.locator(".index")).to_be_hidden()
+    expect(page.locator("#sandboxPayment summary + pre")).to_be_visible()
+    assert httpx.get(f"{address}/docs").headers["content-type"].startswith("text/html")
