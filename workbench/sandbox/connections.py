@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
@@ -327,18 +327,18 @@ class _Server:
     def _run_all(self) -> None:
         """Run what has arrived: what reads as one transaction, commands as another; each is answered after its end."""
         self._is_woken = False
-        reads, self._reads = self._reads, []
-        # Where a read must wait, or turns out to write, it is one of the commands.
-        self._commands += self._left_of(reads, reads_only=True)
+        self._reads = self._left_of(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
         left = self._left_of(batch, reads_only=False)
         self._commands.extendleft(reversed(left))
-        if self._commands:
-            self._wake(_AGAIN_S if left else 0)
+        if self._reads or self._commands:
+            self._wake(_AGAIN_S if self._reads or left else 0)
 
-    def _left_of(self, batch: Sequence[_Exchange], *, reads_only: bool) -> Sequence[_Exchange]:
+    def _left_of(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
         """Answer these, and return those for which it is not the moment."""
-        begun = self._together(batch, reads_only=reads_only) if len(batch) > 1 else []
+        begun = self._together(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
+        if begun is None:
+            return batch
         if not begun:
             # Alone, or what was to be done together is not: each gets its own transaction, and its own error.
             for place, exchange in enumerate(batch):
@@ -347,12 +347,17 @@ class _Server:
                 except NotNow:
                     return batch[place:]
         for exchange, response in zip(batch, begun, strict=False):
-            if response is not None:
+            if response is None:
+                self._commands.append(exchange)
+            else:
                 self._send(exchange, response)
-        return [exchange for exchange, response in zip(batch, begun, strict=False) if response is None]
+        return []
 
-    def _together(self, batch: Sequence[_Exchange], *, reads_only: bool) -> Sequence[_Begun | None]:
-        """What comes of these in one transaction: None for one that is to be run later, nothing where all are lost."""
+    def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
+        """What comes of these in one transaction: nothing where it is lost, None where it is not the moment.
+
+        None stands for a read that turns out to be a command.
+        """
         begun: list[_Begun | None] | None = None
         try:
             with self._engine.store.grouped(reads_only=reads_only):
@@ -365,7 +370,7 @@ class _Server:
                             raise
                         begun.append(None)
         except NotNow:
-            return [None] * len(batch) if begun is None else []
+            return None if begun is None else []
         except Exception as error:  # noqa: BLE001  each of them gets its own
             _LOG.debug("%s requests are answered one by one: %s", len(batch), error)
             return []

@@ -237,12 +237,17 @@ class Transaction:
 
     @contextmanager
     def _part_of_group(self, *, reads_only: bool) -> Iterator[None]:
-        # What a full disk, for one, has undone the whole of, goes on no more.
-        if not self._connection.in_transaction or (self.reads_only and not reads_only):
+        if self.reads_only and not reads_only:
             raise NotNow
         self.now_ms, self._read = self._moment(), None
-        with nullcontext() if self.reads_only else self.savepoint():
-            yield
+        try:
+            with nullcontext() if self.reads_only else self.savepoint():
+                yield
+        except Exception as error:
+            if self._connection.in_transaction:
+                raise
+            # A full disk, for one, has undone the whole of the group.
+            raise NotNow from error
         self._note_read()
 
     def _take_turn(self, *, reads_only: bool) -> None:
