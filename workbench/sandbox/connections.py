@@ -47,7 +47,7 @@ _BACKLOG: Final = 1024
 _STOP_S: Final = 15
 """How long requests in flight may take once the server is asked to end."""
 _GRACE_S: Final = 0.1
-"""How long connections are still taken then: a client that has just connected is answered."""
+"""How long connections are still taken then, and how long the last of them may take to ask."""
 _LINES: Final[Mapping[int, str]] = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n" for each in HTTPStatus}
 _READS: Final = ("GET", "HEAD", "")
 """Methods that ask for nothing to be done; an empty one is of what is no request."""
@@ -285,11 +285,11 @@ class _Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """Close a connection that is owed nothing; what has begun to arrive, or to be read, may go on for a moment."""
-        if not self._waiting:
+        if self._unread or not self._waiting:
             self.until_s = min(self.until_s, time.monotonic() + _LINGER_S)
-            if self._ends or not (self._in_head or self._in_body):
-                self._ends = True
-                self._transport.close()
+        if not self._waiting and (self._ends or not (self._in_head or self._in_body)):
+            self._ends = True
+            self._transport.close()
 
 
 _Begun = Answer | Callable[[], Answer]
@@ -414,6 +414,7 @@ class _Server:
         self.is_ending = True
         await asyncio.sleep(_GRACE_S)
         listening.close()
+        await asyncio.sleep(_GRACE_S)
         until_s = time.monotonic() + _STOP_S
         while self.connections and time.monotonic() < until_s:
             for each in tuple(self.connections):
