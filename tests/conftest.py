@@ -84,6 +84,7 @@ gc.disable()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=5, help="How often the served sandbox is killed under load.")
+    parser.addoption("--workers", type=int, default=1, help="By how many workers it is served then.")
     parser.addoption("--thorough", action="store_true", help="Run the long tests too, and all of the doors served.")
     parser.addoption("--examples", type=int, help="With how many random requests each operation is tried.")
     parser.addoption("--installed", action="store_true", help="Install the wheel elsewhere, and run its notebooks.")

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.utils import formatdate
 from http import HTTPStatus
@@ -48,7 +48,7 @@ _BACKLOG: Final = 1024
 _STOP_S: Final = 15
 """How long requests in flight may take once the server is asked to end."""
 _GRACE_S: Final = 0.1
-"""How long connections are still taken then: a client that has just connected is answered."""
+"""How long connections are still taken then, and how long the last of them may take to ask."""
 _LINES: Final[Mapping[int, str]] = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n" for each in HTTPStatus}
 _READS: Final = ("GET", "HEAD", "")
 """Methods that ask for nothing to be done; an empty one is of what is no request."""
@@ -289,11 +289,11 @@ class _Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """Close a connection that is owed nothing; what has begun to arrive, or to be read, may go on for a moment."""
-        if not self._waiting:
+        if self._unread or not self._waiting:
             self.until_s = min(self.until_s, time.monotonic() + _LINGER_S)
-            if self._ends or not (self._in_head or self._in_body):
-                self._ends = True
-                self._transport.close()
+        if not self._waiting and (self._ends or not (self._in_head or self._in_body)):
+            self._ends = True
+            self._transport.close()
 
 
 _Begun = Answer | Callable[[], Answer]
@@ -331,21 +331,21 @@ class _Server:
     def _run_all(self) -> None:
         """Run what has arrived: what reads as one transaction, commands as another; each is answered after its end."""
         self._is_woken = False
-        reads, self._reads = self._reads, []
-        # Where a read must wait, or turns out to write, it is one of the commands.
-        self._commands += self._left_of(reads, reads_only=True)
+        self._reads = self._left_of(self._reads, reads_only=True) if self._reads else []
         batch = [self._commands.popleft() for _ in range(min(len(self._commands), _MOST_TOGETHER))]
         left = self._left_of(batch, reads_only=False)
         self._commands.extendleft(reversed(left))
         while left and self._commands and time.monotonic() - self._commands[0].since_s > BUSY_S:
             locked = ServiceUnavailable("Another program has the sandbox's store locked.", code="storage_locked")
             self._send(self._commands.popleft(), self._app.unreadable(locked))
-        if self._commands:
-            self._wake(_AGAIN_S if left else 0)
+        if self._reads or self._commands:
+            self._wake(_AGAIN_S if self._reads or left else 0)
 
-    def _left_of(self, batch: Sequence[_Exchange], *, reads_only: bool) -> Sequence[_Exchange]:
+    def _left_of(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Exchange]:
         """Answer these, and return those for which it is not the moment."""
-        begun = self._together(batch, reads_only=reads_only) if len(batch) > 1 else []
+        begun = self._together(batch, reads_only=reads_only) if reads_only or len(batch) > 1 else []
+        if begun is None:
+            return batch
         if not begun:
             # Alone, or what was to be done together is not: each gets its own transaction, and its own error.
             for place, exchange in enumerate(batch):
@@ -354,12 +354,17 @@ class _Server:
                 except NotNow:
                     return batch[place:]
         for exchange, response in zip(batch, begun, strict=False):
-            if response is not None:
+            if response is None:
+                self._commands.append(exchange)
+            else:
                 self._send(exchange, response)
-        return [exchange for exchange, response in zip(batch, begun, strict=False) if response is None]
+        return []
 
-    def _together(self, batch: Sequence[_Exchange], *, reads_only: bool) -> Sequence[_Begun | None]:
-        """What comes of these in one transaction: None for one that is to be run later, nothing where all are lost."""
+    def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
+        """What comes of these in one transaction: nothing where it is lost, None where it is not the moment.
+
+        None stands for a read that turns out to be a command.
+        """
         begun: list[_Begun | None] | None = None
         try:
             with self._engine.store.grouped(reads_only=reads_only):
@@ -372,7 +377,7 @@ class _Server:
                             raise
                         begun.append(None)
         except NotNow:
-            return [None] * len(batch) if begun is None else []
+            return None if begun is None else []
         except Exception as error:  # noqa: BLE001  each of them gets its own
             _LOG.debug("%s requests are answered one by one: %s", len(batch), error)
             return []
@@ -418,6 +423,7 @@ class _Server:
         self.is_ending = True
         await asyncio.sleep(_GRACE_S)
         listening.close()
+        await asyncio.sleep(_GRACE_S)
         until_s = time.monotonic() + _STOP_S
         while self.connections and time.monotonic() < until_s:
             for each in tuple(self.connections):

@@ -184,7 +184,8 @@ class Store:
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = DELETE")
-            for ending in BESIDE:
+            # A lock that is held to the end of the process, as by a delivery that hangs, has a journal.
+            for ending in (*BESIDE, *(f"{each}-journal" for each in BESIDE)):
                 Path(f"{self.path}{ending}").unlink(missing_ok=True)
 
     def _connected(self) -> sqlite3.Connection:

@@ -291,7 +291,7 @@ class Transaction:
         try:
             with nullcontext() if self.reads_only else self.savepoint():
                 yield
-        except sqlite3.OperationalError as error:
+        except Exception as error:
             # What is the disk's fails the whole group, which may be undone already: each is tried alone.
             if unwritten(error) or not self._connection.in_transaction:
                 raise NotNow from error

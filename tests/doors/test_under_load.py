@@ -1,0 +1,198 @@
+"""A served sandbox that is busy: stalled connections, what waits, shops that call back, and the end of it all."""
+
+import json
+import signal
+import socket
+import statistics
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import INTENT, Serving, StoreFile, is_true_soon
+from tests.doors.conftest import Door, whole
+from workbench import Workbench
+
+SOON_S = 12
+LATER = pytest.mark.thorough
+
+
+def timed(client: httpx.Client, for_s: float) -> list[float]:
+    """How long calls took, one after the other for so many seconds."""
+    took, until = [], time.monotonic() + for_s
+    while time.monotonic() < until:
+        before = time.monotonic()
+        assert client.get("/v1/balance").status_code == 200
+        took.append(time.monotonic() - before)
+        time.sleep(0.002)
+    return took
+
+
+def p99(took: list[float]) -> float:
+    return statistics.quantiles(took, n=100)[98]
+
+
+def client_of(address: dict[str, str]) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {address['secret_key']}"}
+    return httpx.Client(base_url=address["base_url"], headers=headers, trust_env=False, timeout=30, verify=False)  # noqa: S501  no TLS
+
+
+def test_hundreds_that_stall_hold_nobody_up(serving: Serving):
+    half = "POST /v1/payment_intents HTTP/1.1\r\nHost: localhost\r\nContent-Length: 80\r\n\r\n{"
+    with serving("--port", "0", "--json") as server, client_of(server.address) as client, ExitStack() as held:
+        port = client.base_url.port
+        for number in range(600):
+            each = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=SOON_S))
+            each.sendall(half[: len(half) if number % 2 else 40].encode())
+        took = timed(client, 1)
+    assert p99(took) < 0.1
+    assert server.errors == ""
+
+
+@LATER
+def test_what_waits_holds_nobody_up(serving: Serving):
+    with serving("--port", "0", "--json") as server, ExitStack() as held:
+        client, other = (held.enter_context(client_of(server.address)) for _ in range(2))
+        begun = time.monotonic()
+        asked = [
+            threading.Thread(
+                target=lambda: other.post("/v1/payment_intents", json=INTENT, headers={"Sandbox-Scenario": "slow"})
+            )
+            for _ in range(4)
+        ]
+        for each in asked:
+            each.start()
+        assert p99(timed(client, 1)) < 0.1
+        assert all(each.is_alive() for each in asked)
+        # Asked to end, it answers them first.
+        server.process.terminate()
+        assert server.process.wait(SOON_S + 5) == 0
+        for each in asked:
+            each.join(SOON_S)
+        assert time.monotonic() - begun > 9
+    assert server.errors == ""
+
+
+@contextmanager
+def shop_that_calls_back(base_url: str, secret_key: str) -> Iterator[tuple[str, list[float]]]:
+    """A merchant's server that creates and reads while its webhook handler runs: its URL, how long the calls took."""
+    took: list[float] = []
+
+    class Shop(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            if len(took) < 6:
+                with client_of({"base_url": base_url, "secret_key": secret_key}) as client:
+                    before = time.monotonic()
+                    assert client.post("/v1/payment_intents", json=INTENT).status_code == 200
+                    assert client.get("/v1/balance").status_code == 200
+                    took.append(time.monotonic() - before)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Shop) as shop:
+        threading.Thread(target=shop.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{shop.server_address[1]}/", took
+        finally:
+            shop.shutdown()
+
+
+@pytest.mark.parametrize("clock", ["manual", "running"])
+def test_a_shop_may_call_back_while_the_clock_is_advanced(serving: Serving, clock: str):
+    with serving("--port", "0", "--json", "--clock", clock) as server, Workbench.connect(**server.address) as bench:
+        with shop_that_calls_back(server.address["base_url"], server.address["secret_key"]) as (url, took):
+            bench.client.webhook_endpoints.create(url=url)
+            bench.client.payment_intents.create(amount=1)
+            begun = time.monotonic()
+            bench.clock.advance(60)
+            assert is_true_soon(lambda: len(took) >= 3)
+            assert time.monotonic() - begun < SOON_S
+        assert max(took) < 2
+    assert server.errors == ""
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_shop_may_call_a_notebook_back_that_advances_its_clock(store: StoreFile, kept: bool):  # noqa: FBT001  a case
+    with Workbench(seed=7, store=store.path if kept else None) as bench, bench.serve() as served:
+        with shop_that_calls_back(served.base_url, str(served.secret_key)) as (url, took):
+            bench.client.webhook_endpoints.create(url=url)
+            bench.client.payment_intents.create(amount=1)
+            bench.clock.advance(60)
+            assert is_true_soon(lambda: len(took) >= 3)
+        assert max(took) < 2
+
+
+@pytest.mark.parametrize(
+    ("ask", "workers"),
+    [
+        (signal.SIGTERM, 1), (signal.SIGINT, 2),
+        pytest.param(signal.SIGINT, 1, marks=LATER), pytest.param(signal.SIGTERM, 2, marks=LATER),
+    ],
+)  # fmt: skip
+def test_asked_to_end_under_load_it_breaks_no_request(
+    serving: Serving, tmp_path: Path, ask: signal.Signals, workers: int
+):
+    store = tmp_path / "kept" / "s.db"
+    store.parent.mkdir()
+    told: Counter[str] = Counter()
+    with socket.create_server(("127.0.0.1", 0)) as hangs:  # a receiver that never answers
+        options = ("--webhook", f"http://127.0.0.1:{hangs.getsockname()[1]}/", "--workers", str(workers))
+        with serving("--port", "0", "--json", "--store", str(store), *options) as server, ExitStack() as held:
+            family = server.workers
+
+            def pay() -> None:
+                with client_of(server.address) as client:
+                    while True:
+                        try:
+                            response = client.post("/v1/payment_intents", json=INTENT)
+                        except httpx.ConnectError:
+                            return
+                        except httpx.TransportError as error:
+                            told[repr(error)] += 1
+                            return
+                        told[str(response.status_code)] += 1
+                        if response.headers.get("connection") == "close":
+                            return  # who is told so, and connects anew, is no longer in flight
+
+            callers = [threading.Thread(target=pay) for _ in range(8)]
+            for each in callers:
+                each.start()
+            # One that says half a request, and one that does not read what it asked for.
+            door = Door(httpx.URL(server.address["base_url"]).port or 0, server.address["secret_key"])
+            half, unread = held.enter_context(door.connection()), held.enter_context(door.connection())
+            half.sendall(door.head("/v1/payment_intents", "Host: localhost", "Content-Length: 9", method="POST"))
+            unread.sendall(door.head("/openapi.json", "Host: localhost").replace(b"close", b"keep-alive") * 100)
+            time.sleep(0.7)
+            begun = time.monotonic()
+            server.process.send_signal(ask)
+            assert server.process.wait(SOON_S) == 0
+            assert time.monotonic() - begun < 6
+            for each in callers:
+                each.join(SOON_S)
+            assert whole(half).split(b" ")[1] == b"408"
+        assert told.keys() == {"200"}
+        assert told["200"] > 20
+        assert not any(map(server.is_alive, family))
+        assert server.errors == ""
+    assert [*store.parent.iterdir()] == [store]
+    made = StoreFile(store).rows("SELECT count(*) FROM payment_intent")
+    assert made == [(told["200"],)]
+
+
+def test_at_the_other_loopback(serving: Serving):
+    with serving("--port", "0", "--json", "--host", "::1") as server, Workbench.connect(**server.address) as bench:
+        assert "[::1]" in server.address["base_url"]
+        assert bench.client.payment_intents.create(amount=1).id
+        door = Door(httpx.URL(server.address["base_url"]).port or 0, server.address["secret_key"], "::1")
+        for host, status in (("[::1]", 200), ("[::2]", 421), ("::1", 400)):
+            assert door.send(door.head("/docs", f"Host: {host}"))[0] == status
+    assert json.loads(server.first_line)
