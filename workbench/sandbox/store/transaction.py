@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import timedelta
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple, Self
@@ -33,9 +34,9 @@ _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
 _FEWEST_DIGITS: Final = 3
 BUSY_S: Final = 30
 """How long a command waits for other processes."""
-_SHORTEST_PAUSE_S: Final = 0.001
-_LONGEST_PAUSE_S: Final = 0.02
-_LOOK_S: Final = 0.005
+_SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
+_LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
+_LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
 """How long the thread that never waits looks whether another thread ends its command."""
 _NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
 _MOST_HEADERS: Final = 5_000
