@@ -127,7 +127,7 @@ def test_a_response_is_a_page_whatever_is_asked_for(bench: Workbench):
 
 def test_what_needs_the_newest_asks_for_only_that(bench: Workbench, asked: list[str]):
     trace = bench.trace
-    assert asked == [f"{bench.base_url}/sandbox/trace?latest={PAGE}"]
+    assert asked == [f"{bench.base_url}/sandbox/trace?latest={PAGE}&skip=0"]
     assert (trace[-1], len(trace[-10:]), len(trace)) == ([*trace][-1], 10, len([*trace]))
     del asked[:]
     assert len(bench.trace.sequence.steps) == 60
