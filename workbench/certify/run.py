@@ -31,6 +31,7 @@ _ORDERS_S: Final = 5.0
 _POLL_S: Final = 0.2
 _GONE: Final = "nothing listens any more"
 _UNACCEPTED: Final = "let your shop accept genuine messages first"
+_BROKE: Final = "let the command that failed succeed first"
 
 Checkout = Callable[[str], object]
 Orders = Callable[[], Mapping[str, int | ShopOrder]]
@@ -59,14 +60,12 @@ def certify(  # noqa: PLR0913  each is another thing about the shop
     """Examine the webhook endpoint at `url`, on this machine, that verifies with `secret`.
 
     `checkout` makes the shop create a payment in the sandbox of `session`, for the customer whose number it is handed;
-    without it the payments are made here, and the shop does not know them. `orders` gives how often the order of each
-    payment was fulfilled, by the payment's id, or that with the order's status; without it, that is not examined.
-    `printed` gives what the shop has printed since it was last asked, which is shown where a check fails. `restart`
-    ends the shop and starts it again. `ended` is handed each check that has a verdict, as it ends. `limit_s` is how
-    long an answer may take, in seconds (15, as the sandbox waits). The session's clock moves on by a day and some
-    minutes. It takes seconds for a quick endpoint, and never more than some minutes.
-    Raises ExamRefused: the URL is not of this machine, nothing listens there, or the secret is none. Interrupted, with
-    the report of what is known.
+    without it the payments are made here, and the shop does not know them. `orders` gives payment → how often its order
+    was fulfilled, or that with the order's status. `printed` gives what the shop has printed since it was last asked.
+    `restart` ends the shop and starts it again. `ended` is handed each check that has a verdict, as it ends. `limit_s`
+    is how long an answer may take, in seconds (15, as the sandbox waits). The session's clock moves on by a day and
+    some minutes. It takes seconds for a quick endpoint, and never more than some minutes.
+    Raises ExamRefused: the URL is not of this machine, nothing listens there, or the secret is none. Interrupted.
     """
     register = session.control.gaps()
     rows = {row["name"]: row["value"] for row in register}
@@ -200,13 +199,9 @@ def _of_orders(orders: Orders | None, results: Sequence[Result], *, is_known: bo
             verdict, came = FAILED, why_not
         else:
             # Not examined yet, a check without --cmd or with too little time left is not examined for that very reason.
-            verdict = NOT_EXAMINED
-            came = made[name].came if made[name].verdict == NOT_EXAMINED else why_not or _why_unpaid(made[name])
+            verdict, of = NOT_EXAMINED, made[name]
+            came = of.came if of.verdict == NOT_EXAMINED else why_not or (_BROKE if of.broke else _UNACCEPTED)
         yield Result(check, verdict, came, broke=broke)
-
-
-def _why_unpaid(result: Result) -> str:
-    return "let the command that failed succeed first" if result.broke else _UNACCEPTED
 
 
 def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
