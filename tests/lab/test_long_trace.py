@@ -172,6 +172,16 @@ def test_a_choice_among_an_older_trace_has_no_newer_rows(long: tuple[Path, str, 
         assert len(bench.trace.for_(intent)) == len(bench.trace.for_(intent).only("call")) + 1 > PAGE
 
 
+def test_a_trace_that_has_grown_is_the_trace_of_now():
+    with Workbench(seed=7) as bench:
+        pay(bench)
+        trace, calls = bench.trace, bench.trace.only("call")
+        assert trace.grown() is trace
+        pay(bench)
+        assert [*trace.grown()] == [*bench.trace]
+        assert [*calls.grown()] == [*bench.trace.only("call")]
+
+
 def test_what_a_run_relied_on_and_what_is_saved_are_of_all_rows(bench: Workbench, tmp_path: Path):
     assert any("merchant_fee" in each["name"] for each in bench.gaps.used)
     bench.trace.for_("pi_none").save(tmp_path / "none.har")
