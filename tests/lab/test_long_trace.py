@@ -37,8 +37,8 @@ def lengthen(path: Path, most: int) -> None:
     with closing(Store(Settings(path=path), new_seed=str)) as store, store.transaction() as tx:
         calls = [each for each in tx.calls.all() if each.payment is None]
         for number in range(most):
-            call = msgspec.structs.replace(calls[number % len(calls)], id=f"req_{number}", seq=tx.next_seq())
-            tx.calls.add(call)
+            seq = tx.next_seq()
+            tx.calls.add(msgspec.structs.replace(calls[number % len(calls)], id=f"req_{seq}", seq=seq))
 
 
 @pytest.fixture(scope="module")
