@@ -159,6 +159,9 @@ def test_a_slow_shop_is_told_to_respond_first(tmp_path: Path, monkeypatch: pytes
     assert "Respond first, work later" in done.stdout
     assert "CSRF" not in done.stdout
     assert exam.record["causes"][0]["came"] == "no whole response within 5 s"
+    (line,) = [each for each in done.stdout.splitlines() if "not examined: " in each]
+    assert line.startswith("- not examined: let your shop accept genuine messages first: The same message again; ")
+    assert line.endswith("; and 29 more")
 
 
 EXPLAINED = [
@@ -208,6 +211,7 @@ def test_what_was_not_examined_is_one_line_with_the_option(tmp_path: Path):
     assert done.exit_code == 0
     (line,) = [each for each in done.stdout.splitlines() if "not examined: " in each]
     assert line.startswith("- not examined: --orders would examine it: A paid payment: its order; ")
+    assert line.endswith("; and 8 more")
     assert len(exam.named("not examined")) == 11
 
 

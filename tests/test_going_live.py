@@ -117,6 +117,13 @@ def test_an_exam_under_other_rows_ticks_nothing_off_and_says_which(
 
 
 @pytest.mark.usefixtures("folder")
+def test_an_older_report_is_refused_with_what_to_do():
+    Path("old.json").write_text(json.dumps({**json.loads(exam("passed")), "switched": "signature_scheme = stripe"}))
+    old = run("--exam", "old.json")
+    assert (old.exit_code, "Take the exam again: workbench certify" in " ".join(old.stderr.split())) == (2, True)
+
+
+@pytest.mark.usefixtures("folder")
 def test_it_is_written_as_markdown_and_as_a_page_with_every_topic_and_item():
     shown = run("--exam", "bad.json")
     assert (

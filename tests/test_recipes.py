@@ -136,7 +136,7 @@ def test_a_shop_whose_books_fail_once_fulfils_the_order_when_the_message_comes_a
     command, books = BOOKS[name]
     folder = shutil.copytree(fixture("receivers"), tmp_path / "shop")
     (folder / "verifier.mjs").write_text(VERIFIER)
-    once = [{"payment": "pi_1", "fulfilled": 1}]
+    once = [{"payment": "pi_1", "fulfilled": 1, "status": "paid"}]
     with open_shop(command, folder) as url:
         (folder / books).mkdir()  # nothing can be written to it
         assert tell(url) == 500
@@ -155,7 +155,7 @@ def test_nodes_shop_reads_books_that_end_in_the_middle_of_a_line(tmp_path: Path,
     (folder / "verifier.mjs").write_text(VERIFIER)
     (folder / "shop.jsonl").write_text('\n{"message":"evt_0","fulfils":"pi_0"}\n{"message":"evt_1","ful')
     command, _ = BOOKS["node"]
-    both = [{"payment": "pi_0", "fulfilled": 1}, {"payment": "pi_1", "fulfilled": 1}]
+    both = [{"payment": each, "fulfilled": 1, "status": "paid"} for each in ("pi_0", "pi_1")]
     with open_shop(command, folder) as url:
         assert tell(url) == 200
         assert orders("node", url, folder) == both

@@ -61,7 +61,8 @@ class Exam(msgspec.Struct):
     endpoint: str
     at: Annotated[datetime, msgspec.Meta(tz=True)]
     score: str
-    switched: dict[str, Any]
+    switched: Any
+    """Rows of the register with their values."""
     checks: Annotated[list[Checked], msgspec.Meta(min_length=1)]
 
 
@@ -85,6 +86,9 @@ _DETAILS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
 def read_exam(path: Path) -> Exam:
     """The report of an exam. Raises CheckLiveRefused: it cannot be read, or is none."""
     exam: Exam = _read(path, Exam, "the JSON that `workbench certify … --report REPORT.json` writes")
+    if not isinstance(exam.switched, dict):
+        message = f"{path} is an older version's report: the rows of the register in it cannot be compared."
+        raise CheckLiveRefused(message, hint="Take the exam again: workbench certify URL … --report REPORT.json.")
     return exam
 
 

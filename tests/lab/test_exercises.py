@@ -396,7 +396,11 @@ def _reconciled(_: Workbench, __: Path) -> dict[str, Any]:
 
 def _examined(_: Workbench, __: Path) -> dict[str, Any]:
     def report(*verdicts: str) -> SimpleNamespace:
-        rows = [SimpleNamespace(title=f"of {each}", verdict=each, came="500", expected="200") for each in verdicts]
+        came = {"not examined": "--orders would examine it", "failed": "500"}
+        rows = [
+            SimpleNamespace(title=f"of {each}", verdict=each, came=came.get(each, "200"), expected="200")
+            for each in verdicts
+        ]
         return SimpleNamespace(rows=tuple(rows))
 
     def shop(handled: str = "*", arrivals: int = 1, handler: Callable[..., object] = print) -> SimpleNamespace:
@@ -501,7 +505,7 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         'repaired, report = shop(), report_of("passed", "failed")':
             "fails 1 of 2 checks, the first of them: of failed. seen: 500 expected: 200",
         'repaired, report = shop(), report_of("passed", "not examined")':
-            "1 checks were not examined, such as: of not examined. Let the exam count",
+            "The exam left 1 of 2 checks out, the first of them: of not examined. Let it count the orders. seen: 1 not",
         'repaired, report = shop("charge.*"), report_of("passed")': 'its handler of "*" is gone. seen: no handler',
         'def file(event):\n    """File it."""\nrepaired, report = shop(handler=file), report_of("passed")':
             'its handler of "*" does nothing. seen: an empty function expected: a function that files the event line 1',

@@ -19,7 +19,9 @@ from workbench.lab.trace_board import trace_board
 from workbench.sandbox.store import Settings, Store
 from workbench.trace import PAGE, Trace
 
+LONGER = 3 * PAGE
 MANY = 50_000
+LATER = pytest.mark.thorough
 NUMBER = "+260960000001"
 
 
@@ -35,8 +37,8 @@ def lengthen(path: Path, most: int) -> None:
     with closing(Store(Settings(path=path), new_seed=str)) as store, store.transaction() as tx:
         calls = [each for each in tx.calls.all() if each.payment is None]
         for number in range(most):
-            call = msgspec.structs.replace(calls[number % len(calls)], id=f"req_{number}", seq=tx.next_seq())
-            tx.calls.add(call)
+            seq = tx.next_seq()
+            tx.calls.add(msgspec.structs.replace(calls[number % len(calls)], id=f"req_{seq}", seq=seq))
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +48,18 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     with Workbench(seed=7, store=path) as bench:
         bench.client.balance.retrieve()
         first = pay(bench)
-    lengthen(path, MANY)
+    lengthen(path, LONGER)
     with Workbench(store=path) as bench:
         return path, first, pay(bench)
+
+
+@pytest.fixture(scope="module")
+def longest(tmp_path_factory: pytest.TempPathFactory, long: tuple[Path, str, str]) -> Path:
+    """The same store with many more rows."""
+    path = tmp_path_factory.mktemp("longest") / "s.db"
+    path.write_bytes(long[0].read_bytes())
+    lengthen(path, MANY)
+    return path
 
 
 @pytest.fixture
@@ -81,9 +92,10 @@ with Workbench(store=sys.argv[1]) as bench:
 """
 
 
-def test_it_is_iterated_within_two_seconds_and_50_mb(long: tuple[Path, str, str]):
+@LATER
+def test_it_is_iterated_within_two_seconds_and_50_mb(longest: Path):
     """In a process of its own, by its CPU time, as other tests run beside it."""
-    run = [sys.executable, "-c", MEASURED, str(long[0])]
+    run = [sys.executable, "-c", MEASURED, str(longest)]
     count, same, took_s, peak = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()  # noqa: S603  our own
     assert int(count) == int(same) > MANY
     assert float(took_s) < 2
@@ -115,7 +127,7 @@ def test_a_response_is_a_page_whatever_is_asked_for(bench: Workbench):
 
 def test_what_needs_the_newest_asks_for_only_that(bench: Workbench, asked: list[str]):
     trace = bench.trace
-    assert asked == [f"{bench.base_url}/sandbox/trace?latest={PAGE}"]
+    assert asked == [f"{bench.base_url}/sandbox/trace?latest={PAGE}&skip=0"]
     assert (trace[-1], len(trace[-10:]), len(trace)) == ([*trace][-1], 10, len([*trace]))
     del asked[:]
     assert len(bench.trace.sequence.steps) == 60
@@ -131,7 +143,7 @@ def test_any_place_and_any_choice_is_that_of_the_whole(bench: Workbench, long: t
     _, first, second = long
     charge = bench.client.payment_intents.retrieve(first).latest_charge
     trace, rows = bench.trace, [*bench.trace]
-    for place in (0, 1, PAGE - 1, PAGE, 3 * PAGE + 7, len(rows) // 2, len(rows) - PAGE - 1, len(rows) - PAGE, -1):
+    for place in (0, 1, PAGE - 1, PAGE, 2 * PAGE + 7, len(rows) // 2, len(rows) - PAGE - 1, len(rows) - PAGE, -1):
         assert trace[place] == rows[place]
     assert [*trace[: PAGE + 3]] == rows[: PAGE + 3]
     assert [*trace[-2 * PAGE :: 7]] == rows[-2 * PAGE :: 7]
@@ -142,8 +154,32 @@ def test_any_place_and_any_choice_is_that_of_the_whole(bench: Workbench, long: t
         assert [*trace.for_(chosen)] == [*whole.for_(chosen)]
         assert [*trace.for_(chosen).only("webhook", "entry")] == [*whole.for_(chosen).only("webhook", "entry")]
     assert [*trace.only("webhook").only("entry")] == [*trace.only()] == []
-    assert len(trace.only("call")) == len(trace.exchanges) == len(whole.exchanges) > MANY
+    assert len(trace.only("call")) == len(trace.exchanges) == len(whole.exchanges) > LONGER
     assert trace.exchanges[5].request == whole.exchanges[5].request
+
+
+def test_a_choice_among_an_older_trace_has_no_newer_rows(long: tuple[Path, str, str], tmp_path: Path):
+    path = tmp_path / "s.db"
+    path.write_bytes(long[0].read_bytes())
+    with Workbench(store=path) as bench:
+        trace, before = bench.trace, [*bench.trace.only("call")]
+        intent = bench.client.payment_intents.create(amount=5).id
+        for _ in range(PAGE):
+            bench.client.payment_intents.retrieve(intent)
+        assert [*trace.only("call")] == before
+        assert len(trace.exchanges) == len(before)
+        assert [*trace.for_(intent)] == []
+        assert len(bench.trace.for_(intent)) == len(bench.trace.for_(intent).only("call")) + 1 > PAGE
+
+
+def test_a_trace_that_has_grown_is_the_trace_of_now():
+    with Workbench(seed=7) as bench:
+        pay(bench)
+        trace, calls = bench.trace, bench.trace.only("call")
+        assert trace.grown() is trace
+        pay(bench)
+        assert [*trace.grown()] == [*bench.trace]
+        assert [*calls.grown()] == [*bench.trace.only("call")]
 
 
 def test_what_a_run_relied_on_and_what_is_saved_are_of_all_rows(bench: Workbench, tmp_path: Path):
@@ -171,12 +207,12 @@ def test_rows_that_a_reset_has_deleted_are_told_as_gone(tmp_path: Path):
             trace[0]
 
 
-def test_a_served_sandbox_reads_its_trace_in_little_memory(
-    serving: Serving, long: tuple[Path, str, str], tmp_path: Path
-):
-    path = tmp_path / "s.db"
-    path.write_bytes(long[0].read_bytes())
-    with serving("--port", "0", "--json", "--store", str(path)) as server, Workbench.connect(**server.address) as bench:
+@LATER
+def test_a_served_sandbox_reads_its_trace_in_little_memory(serving: Serving, longest: Path):
+    with (
+        serving("--port", "0", "--json", "--store", str(longest)) as server,
+        Workbench.connect(**server.address) as bench,
+    ):
         before = len(bench.trace)
         tracemalloc.start()
         count = sum(1 for _ in bench.trace)

@@ -102,6 +102,8 @@ class Result(NamedTuple):
     payment: Payment | None = None
     printed: str = ""
     faulty: Sequence[Exchange] = ()
+    broke: bool = False
+    """Whether a command of the user's has failed."""
 
 
 def _valid(exam: Exam) -> Payment:
@@ -256,6 +258,14 @@ _NOT_ACCEPTED = (
 )
 REFUSED_BADLY: Final = (_NOT_ACCEPTED, _CATCH)
 """Why and fix, where what is not genuine is refused by something else than a 4xx."""
+RESPONDS_LATE: Final = (
+    "A late response counts as none: the message is sent again while you still work on it.",
+    "Respond first, work later: record the message, return 200, and do the work in a queue.",
+)
+PARSES_FIRST: Final = (
+    "The bytes are signed. JSON that is parsed and written again has other bytes: 150.0 for 150.00, an escaped letter.",
+    "Verify the raw body before anything parses it: request.get_data(), request.body, express.raw().",
+)
 
 _NOT_FORGED = Order(
     0, "Goods for an order whose payment failed.", "Verify first; read, record and fulfil after it, never before."
@@ -311,10 +321,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     Check(
         "exact_bytes", "JSON in an unusual spelling",
         "The events of a payment as JSON with blanks, and a letter in its long form.",
-        _TAKEN, "The bytes are signed. JSON that is parsed and written again has other bytes, if an amount is 150.00 "
-        "or a name has an accent.",
-        "Verify the raw body before anything parses it: request.get_data(), request.body, express.raw().",
-        _VERIFY, lambda exam: exam.tell(exam.payments.paid(_WITH_POINT, "Größe ½").respelt()),
+        _TAKEN, *PARSES_FIRST, _VERIFY, lambda exam: exam.tell(exam.payments.paid(_WITH_POINT, "Größe ½").respelt()),
     ),
     Check(
         "tampered", "A message that was changed on the way",
@@ -417,9 +424,22 @@ CHECKS: Final[tuple[Check, ...]] = (
     ),
     Check(
         "slow", "A response in time", "The slowest response to all genuine messages so far.",
-        "the whole response in time",
-        "A late response counts as none: the message is sent again while you still work on it.",
-        "Respond first, work later: record the message, return 200, and do the work in a queue.", _RETRIES,
-        Exam.look_at_the_slowest, in_time,
+        "the whole response in time", *RESPONDS_LATE, _RETRIES, Exam.look_at_the_slowest, in_time,
     ),
 )  # fmt: skip
+
+
+def times(count: int) -> str:
+    """How often an order was fulfilled, in words."""
+    return {0: "not fulfilled", 1: "fulfilled once"}.get(count, f"fulfilled {count} times")
+
+
+ORDER_CHECKS: Final = tuple(
+    each._replace(
+        name=f"{each.name}.{what}", title=f"{each.title}: its {what}", expected=expected,
+        why=each.order.why, fix=each.order.fix,
+    )
+    for each in CHECKS if each.order
+    for what, expected in (("order", times(each.order.fulfilled)), ("status", each.order.status)) if expected
+)  # fmt: skip
+"""What is asked about the orders of the checks' payments, in the end; nothing is sent."""

@@ -3,8 +3,8 @@
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
-from workbench.render import Column, Table, bundle, page, sentence, table
+from workbench.render import Column, bundle, page, sentence, table
 from workbench.resources import write_whole
 from workbench.visible import visible
 
@@ -27,6 +27,8 @@ _MARKS: Final[Mapping[str, str]] = {PASSED: "✓", FAILED: "✗", WARNING: "!", 
 _TITLE: Final = 48
 _WIDTH: Final = 118
 _CAME: Final = 60
+_SHOWN: Final = 3
+"""So many faults of one check are shown, and so many titles or messages with the same."""
 _LAB: Final = "http://127.0.0.1:8888/lab/tree"
 """Where `workbench lab` shows a notebook, unless it is told another port."""
 
@@ -50,22 +52,10 @@ class Row(NamedTuple):
     cause: str = ""
     """The title of the cause that explains this failure and others; why and fix are that one's."""
 
-    def explained_by(self, cause: "Row | None") -> "Row":
-        """This row, if it failed for that cause."""
-        if cause is None or self.verdict not in {FAILED, WARNING}:
-            return self
-        return self._replace(cause=cause.title, why=cause.why, fix=cause.fix, notebook=cause.notebook, printed="")
-
-    @property
-    def of(self) -> str:
-        """The name of the check to which it belongs."""
-        return self.name.partition(".")[0]
-
     @property
     def line(self) -> str:
         """The row on one line."""
-        came = textwrap.shorten(visible(self.came), _CAME, placeholder=" …")
-        return f"{_MARKS[self.verdict]} {self.verdict:<7}  {self.title:<{_TITLE}}  {came}"
+        return f"{_MARKS[self.verdict]} {self.verdict:<7}  {self.title:<{_TITLE}}  {_shortened(visible(self.came))}"
 
     @property
     def told(self) -> list[tuple[str, str]]:
@@ -173,13 +163,13 @@ class Report:
         return [each for each in self.rows if each.verdict != NOT_EXAMINED]
 
     @property
-    def left_out(self) -> list[tuple[str, str]]:
+    def left_out(self) -> list[tuple[str, list[str]]]:
         """Why checks were not examined, and their titles."""
         found: dict[str, list[str]] = {}
         for each in self.rows:
             if each.verdict == NOT_EXAMINED:
                 found.setdefault(each.came, []).append(each.title)
-        return [(visible(why), "; ".join(titles)) for why, titles in found.items()]
+        return [(visible(why), titles) for why, titles in found.items()]
 
     def ending(self) -> str:
         """What is said after the lines of the checks: causes, what failed, what was not examined, the score."""
@@ -187,30 +177,31 @@ class Report:
         parts = [
             "\n".join([f"{_MARKS[each.verdict]} {each.title}", *_lines_of(each)]) for each in (*self.causes, *flagged)
         ]
-        parts += [
-            textwrap.shorten(f"- not examined: {why}: {titles}", _WIDTH, placeholder=" …")
-            for why, titles in self.left_out
-        ]
+        parts += [f"- not examined: {why}: {some(titles, '; ')}" for why, titles in self.left_out]
         return "\n\n".join([*parts, f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.under}."])
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         # Its notebooks stand beside one that shows this.
-        links = [row.notebook for row in self.rows]
-        read = Column("to read", link="{}.ipynb")
-        shown = self._table()
-        rows = tuple((*cells, link) for cells, link in zip(shown.rows, links, strict=True))
-        return bundle(str(self), replace(shown, columns=(*shown.columns, read), rows=rows).html())
+        columns = ("verdict", "check", "came back", Column("to read", link="{}.ipynb"))
+        cells = [(row.verdict, row.title, _shortened(row.came), row.notebook) for row in self.rows]
+        return bundle(str(self), table(f"The exam of {self.url}", columns, cells).html())
 
     @property
     def under(self) -> str:
         """The rows that were switched, as the end of a sentence."""
         return f", with {switched_text(self.switched)}" if self.switched else ""
 
-    def _table(self) -> Table:
-        cells = ((row.verdict, row.title, textwrap.shorten(row.came, _CAME, placeholder=" …")) for row in self.rows)
-        return table(f"The exam of {self.url}", ("verdict", "check", "came back"), cells)
+
+def some(texts: Sequence[str], between: str) -> str:
+    """The first of them, and how many more there are."""
+    more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
+    return between.join([*texts[:_SHOWN], *more])
+
+
+def _shortened(came: str) -> str:
+    return textwrap.shorten(came, _CAME, placeholder=" …")
 
 
 def switched_text(rows: Mapping[str, Any]) -> str:

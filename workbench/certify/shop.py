@@ -58,8 +58,16 @@ class Shop:
 
     def start(self) -> None:
         """Start it, and wait until it listens. Raises ExamRefused: it does not."""
-        self._process = self._start()
-        _wait_for(self, self._target)
+        self._process, until = self._start(), time.monotonic() + _START_S
+        while not self._target.listens():
+            ended = self._process.poll()
+            if ended is None and time.monotonic() < until:
+                time.sleep(_POLL_S)
+                continue
+            listens = f"nothing listened at {self._target.url}"
+            what = f"{listens} in {_START_S:g} s" if ended is None else f"it ended with status {ended} and {listens}"
+            said = f"--cmd was run, and {what}; it printed:\n{self.printed() or _NOTHING}"
+            raise ExamRefused(said, hint="Your shop must listen on the port in URL.")
 
     def restart(self) -> None:
         """End it and start it again. Raises NotExamined: it outlives its end; ExamRefused: it does not come back."""
@@ -69,20 +77,21 @@ class Shop:
         self.start()
 
     def end(self) -> None:
-        """Ask all its processes to end, and make them."""
-        if self._process is not None:
-            _end(self._process)
+        """Ask all its processes to end, wait, and make them."""
+        if process := self._process:
+            _signal(process, signal.SIGTERM)
+            until = time.monotonic() + _END_S
+            while _signal(process, None) and time.monotonic() < until:
+                process.poll()
+                time.sleep(_POLL_S)
+            _signal(process, signal.SIGKILL)
+            process.wait()
 
     def printed(self) -> str:
         """What it has printed since this was last asked: the last lines of it, without secrets."""
         # Without moving to it: the process writes where the file stands.
-        new = os.pread(self._log.fileno(), _READ_BYTES, max(self._read, _size(self._log) - _READ_BYTES))
-        self._read = _size(self._log)
-        return _shown(new)
-
-    def status(self) -> int | None:
-        """The status with which it ended; None while it runs."""
-        return self._process.poll() if self._process else None
+        begin, self._read = self._read, os.fstat(self._log.fileno()).st_size
+        return _shown(os.pread(self._log.fileno(), _READ_BYTES, max(begin, self._read - _READ_BYTES)))
 
 
 @contextmanager
@@ -170,30 +179,6 @@ def _started(
     )  # fmt: skip
 
 
-def _wait_for(shop: Shop, target: Target) -> None:
-    until = time.monotonic() + _START_S
-    while not target.listens():
-        ended = shop.status()
-        if ended is None and time.monotonic() < until:
-            time.sleep(_POLL_S)
-            continue
-        listens = f"nothing listened at {target.url}"
-        what = f"{listens} in {_START_S:g} s" if ended is None else f"it ended with status {ended} and {listens}"
-        said = f"--cmd was run, and {what}; it printed:\n{shop.printed() or _NOTHING}"
-        raise ExamRefused(said, hint="Your shop must listen on the port in URL.")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the whole group to end, wait, and make it."""
-    _signal(process, signal.SIGTERM)
-    until = time.monotonic() + _END_S
-    while _signal(process, None) and time.monotonic() < until:
-        process.poll()
-        time.sleep(_POLL_S)
-    _signal(process, signal.SIGKILL)
-    process.wait()
-
-
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals | None) -> bool:
     """Signal all processes of the group, or none of them; whether there are any."""
     try:
@@ -201,10 +186,6 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals | None) -> 
     except (ProcessLookupError, PermissionError):
         return False
     return True
-
-
-def _size(log: IO[bytes]) -> int:
-    return os.fstat(log.fileno()).st_size
 
 
 def _shown(printed: bytes) -> str:

@@ -115,19 +115,17 @@ def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by 
             "PAYMENTS_WEBHOOK_SECRET": secret,
         }
         started = open_.enter_context(shop.running(cmd, environment, target)) if cmd else None
+        status = None
         try:
-            result, status = (
-                run.certify(
-                    bench,
-                    url,
-                    secret,
-                    checkout=shop.checkout_by(checkout, environment) if checkout else None,
-                    orders=shop.orders_by(orders, environment) if orders else None,
-                    printed=started.printed if started else str,
-                    restart=started.restart if started else None,
-                    ended=lambda row: click.echo(row.line),
-                ),
-                None,
+            result = run.certify(
+                bench,
+                url,
+                secret,
+                checkout=shop.checkout_by(checkout, environment) if checkout else None,
+                orders=shop.orders_by(orders, environment) if orders else None,
+                printed=started.printed if started else str,
+                restart=started.restart if started else None,
+                ended=lambda row: click.echo(row.line),
             )
         except run.Interrupted as interrupted:
             result, status = interrupted.report, 128 + signal.SIGINT

@@ -12,7 +12,7 @@ from workbench.lab.board import Board
 from workbench.lab.sections import BoardSection, Download, Message, Values, counted, plural
 from workbench.render import indented
 from workbench.session import Session
-from workbench.trace import KINDS, Exchange, PagedRows, Trace, rows_of
+from workbench.trace import KINDS, Exchange, PagedRows, Trace
 from workbench.trace import PAGE as HELD
 from workbench.trace.diagram import LANES, TIME, SequenceDiagram, short, step_of
 from workbench.trace.inspector import message
@@ -110,7 +110,7 @@ class TraceSection(BoardSection):
         held = self._end is not None
         news = f"{len(chosen) - self._known:,} new, show" if len(chosen) > self._known else "Follow again"
         follow = views.Action("newest", news, primary=True) if held else views.Action("pause", "Pause")
-        following = (follow,) if self._trace.whole is not None or held else ()
+        following = (follow,) if self._trace.grows or held else ()
         if self._form == DIAGRAM and len(shown):
             bands = self._bands(shown)
             fold = views.Action("fold", "Fold all" if any(each.arrows for each in bands) else "Unfold all")
@@ -260,24 +260,19 @@ def trace_board(trace: Trace, session: Session) -> Board:
     Rows that were picked by their places, such as `trace[-5:]`, stay as they are.
     """
     section = TraceSection(trace)
-    if trace.whole is None:
+    if not trace.grows:
         return Board("Trace", (section,), lambda _callback: lambda: None, name="trace")
-    rows = trace.whole if isinstance(trace.whole, PagedRows) else PagedRows(session.untraced.trace_page)
 
     def read() -> None:
-        nonlocal rows
-        before, rows = rows, rows.grown()
-        if rows is not before:
-            section.grow(trace.among(rows))
+        nonlocal trace
+        before, trace = trace, trace.grown()
+        if trace is not before:
+            section.grow(trace)
 
     return Board("Trace", (section,), session.watch, name="trace", read=read)
 
 
 def payment_board(payment: str, session: Session) -> Board:
     """A board of all that happened to one payment. Only its rows are read, however long the whole trace is."""
-
-    def read() -> Trace:
-        return Trace(rows_of(session.untraced.payment(payment).trace), session.trace_context)
-
-    section = TraceSection(read())
-    return Board("Trace", (section,), session.watch, name="trace", read=lambda: section.grow(read()))
+    rows = PagedRows(session.untraced.trace_page, {"payment": payment})
+    return trace_board(Trace(rows, session.trace_context), session)

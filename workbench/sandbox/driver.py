@@ -95,8 +95,8 @@ class Driver:
         self._speaker = speaker
         self._report = speaker.write if speaker else LiveLine().show
         self._done, self._report_s = 0, 0.0
-        self._lines: list[tuple[Callable[[str], None], str]] = []
-        """What is written, and how, once the command that it tells of is committed."""
+        self._lines: list[str] = []
+        """What is reported once the command that it tells of is committed."""
 
     def close(self, patience_s: float | None = None) -> None:
         """Let go of the turn's files, once whoever drives is done; after so many seconds, without waiting for it."""
@@ -174,11 +174,11 @@ class Driver:
             self._report_s = time.monotonic() + _REPORT_EVERY_S
             left = tx.jobs.count([Condition("due_ms <= ?", (until_ms or tx.now_ms,))])
             clock = f"the clock is at {rfc3339(tx.now_ms)}" + (f" of {rfc3339(until_ms)}" if until_ms else "")
-            self._lines.append((self._report, f"{self._done:,} jobs done, {left:,} due; {clock}"))
+            self._lines.append(f"{self._done:,} jobs done, {left:,} due; {clock}")
 
     def _tell(self, tx: Transaction, delivery_id: str, result: str) -> None:
         if self._speaker:
-            self._lines.append((self._speaker.write, self._speaker.attempt(tx, delivery_id, result)))
+            self._lines.append(self._speaker.attempt(tx, delivery_id, result))
 
     def pass_time(self, seconds: int) -> None:
         """Let so many seconds go by: the virtual clock is moved, a running one is waited for."""
@@ -289,8 +289,8 @@ class Driver:
         self._lines = []
         with self._store.transaction() as tx:
             yield tx
-        for write, line in self._lines:
-            write(line)
+        for line in self._lines:
+            self._report(line)
         if self._bug is not None:
             bug, self._bug = self._bug, None
             raise bug

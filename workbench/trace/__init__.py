@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, overload
@@ -21,8 +22,6 @@ from workbench.trace.inspector import Exchange, TraceContext
 __all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of"]
 
 Rows: TypeAlias = list[dict[str, Any]]
-Choice: TypeAlias = tuple[str, ...]
-"""A filter of `wire.TraceQuery`, and what it asks for."""
 PAGE: Final = 500
 """So many rows are read at a time."""
 
@@ -37,20 +36,32 @@ def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
 class PagedRows(Sequence["dict[str, Any]"]):
     """The rows of a sandbox's trace up to now: the latest are held, the others are read page by page when looked at.
 
-    `ask` asks for a page by the fields of `wire.TraceQuery`; `filters` are those of `kind` and `payment`.
+    `ask` asks for a page by the fields of `wire.TraceQuery`; `filters` are those of `kind` and `payment`. Rows after
+    the `seq` of `until` are left out.
     """
 
-    def __init__(self, ask: Callable[..., wire.TracePage], filters: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(
+        self, ask: Callable[..., wire.TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
+    ) -> None:
         self._ask, self.filters = ask, filters
-        page = ask(latest=str(PAGE), **filters)
-        self.latest = rows_of(page.data)
-        self._total = page.total or 0
+        self.latest, newer, more = Rows(), 0, True
+        while more and not self.latest:
+            page = ask(latest=str(PAGE), skip=str(newer), **filters)
+            self.latest = [row for row in rows_of(page.data) if row["seq"] <= until]
+            newer, more = newer + len(page.data) - len(self.latest), page.has_more
+        self._total = (page.total or 0) - newer
         self._number, self._page = -1, Rows()
         """The page that was read last, and its number."""
 
     def filtered(self, name: str, value: str) -> "PagedRows":
-        """Those of them with another filter."""
-        return PagedRows(self._ask, {**self.filters, name: value})
+        """Those of these rows with another filter; the sandbox is asked unless all are held."""
+        filters = {**self.filters, name: value}
+        if len(self) > len(self.latest):
+            return PagedRows(self._ask, filters, self.latest[-1]["seq"])
+        made = copy(self)
+        made.filters, made.latest = filters, _filtered(self.latest, name, value)
+        made._total = len(made.latest)  # noqa: SLF001  a copy of this
+        return made
 
     def grown(self) -> "PagedRows":
         """These rows with what came since, others after a reset; themselves where nothing came.
@@ -133,29 +144,32 @@ class Trace(Sequence["dict[str, Any]"]):
         self._rows = rows
         self._context = context or TraceContext()
         self._make_widget = widget
-        self._choices: tuple[Choice, ...] = ()
-        self.whole: AnyRows | None = rows
-        """All rows among which these were chosen; None for a slice, whose rows stay the same."""
+
+    @property
+    def grows(self) -> bool:
+        """Whether rows may come; those that were picked by their places stay the same."""
+        return isinstance(self._rows, PagedRows)
+
+    def grown(self) -> "Trace":
+        """The same choice with what came since; itself where nothing came."""
+        rows = self._rows.grown() if isinstance(self._rows, PagedRows) else self._rows
+        return self if rows is self._rows else self._with(rows)
 
     def for_(self, payment: str) -> "Trace":
         """The rows of one payment, by the id of its intent, its charge or a refund of it; or those of one payout."""
-        return self._choose("payment", payment)
+        return self._with(_chosen(self._rows, "payment", payment))
 
     def only(self, *kinds: str) -> "Trace":
         """The rows of some kinds. Raises ValueError: no such kind."""
         if unknown := set(kinds) - set(KINDS):
             message = f"kinds are {', '.join(KINDS)}, not {', '.join(sorted(unknown))}"
             raise ValueError(message)
-        return self._choose("kind", ",".join(kinds))
-
-    def among(self, rows: AnyRows) -> "Trace":
-        """The same choice among other rows."""
-        return self._with(reduce(_chosen, self._choices, rows), rows, self._choices)
+        return self._with(_chosen(self._rows, "kind", ",".join(kinds)))
 
     @property
     def exchanges(self) -> Exchanges:
         """The calls, each as raw request and response; the last is `exchanges[-1]`."""
-        return Exchanges(_chosen(self._rows, ("kind", CALL)), self._context)
+        return Exchanges(_chosen(self._rows, "kind", CALL), self._context)
 
     @property
     def sequence(self) -> SequenceDiagram:
@@ -180,7 +194,7 @@ class Trace(Sequence["dict[str, Any]"]):
     def __getitem__(self, place: int | slice) -> "dict[str, Any] | Trace":
         if isinstance(place, int):
             return self._rows[place]
-        return self._with(self._rows[place], None, ())
+        return self._with(self._rows[place])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self._rows)
@@ -191,13 +205,8 @@ class Trace(Sequence["dict[str, Any]"]):
     def __repr__(self) -> str:
         return str(self._table())
 
-    def _choose(self, *choice: str) -> "Trace":
-        return self._with(_chosen(self._rows, choice), self.whole, (*self._choices, choice))
-
-    def _with(self, rows: AnyRows, whole: AnyRows | None, choices: tuple[Choice, ...]) -> "Trace":
-        made = Trace(rows, self._context, self._make_widget)
-        made.whole, made._choices = whole, choices
-        return made
+    def _with(self, rows: AnyRows) -> "Trace":
+        return Trace(rows, self._context, self._make_widget)
 
     def _table(self) -> Table:
         rows = self._rows[-PAGE:]
@@ -215,11 +224,14 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (str(row["seq"]), clock_of(row["at"]), row["kind"], short(row["what"]), row["result"])
 
 
-def _chosen(rows: AnyRows, choice: Choice) -> AnyRows:
-    """Some of the rows: chosen by the sandbox where it has more than are held, and has not chosen so before."""
-    name, value = choice
-    if isinstance(rows, PagedRows) and value and len(rows) > len(rows.latest) and name not in rows.filters:
+def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
+    """The rows of some kinds, or of a payment."""
+    if isinstance(rows, PagedRows) and value and name not in rows.filters:
         return rows.filtered(name, value)
+    return _filtered(rows, name, value)
+
+
+def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
     return _rows_for(value, rows) if name == "payment" else [row for row in rows if row["kind"] in value.split(",")]
 
 
