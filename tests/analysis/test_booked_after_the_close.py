@@ -19,7 +19,6 @@ from workbench.cli import app
 
 MTN = "operator:mtn:float"
 HEADINGS = "account,key,occurred_at,amount"
-ENGINES = ("duckdb", "pandas", "polars")
 KEY = b"the book's own key, of 32 bytes."
 
 
@@ -223,13 +222,12 @@ LONG = settings.get_current_profile_name() == "long"
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 @given(
-    engine=st.sampled_from(ENGINES),
     world=worlds(),
     order=st.randoms(use_true_random=False),
     splits=st.sampled_from([(0, 1, 2), (0, 2), (1, 2)]),
 )
 def test_any_split_into_periods_ends_in_the_closings_of_one_run(
-    engine: str, world: list[tuple[Moved, int | None, bool]], order: Random, splits: tuple[int, ...]
+    world: list[tuple[Moved, int | None, bool]], order: Random, splits: tuple[int, ...]
 ):
     with TemporaryDirectory() as name:
         folder, carried, begins, opening, told = Path(name), None, -1, 0, []
@@ -241,9 +239,9 @@ def test_any_split_into_periods_ends_in_the_closings_of_one_run(
             order.shuffle(ledger)
             told.append(read_statement(folder / f"{period}.csv"))
             read = read_ledger(books(folder / "books.csv", ledger))
-            result = reconcile(read, told[-1], carry_forward=carried, engine=engine)
+            result = reconcile(read, told[-1], carry_forward=carried)
             carried, begins = result.carry_forward, period
-        whole = reconcile(read, told, engine=engine)
+        whole = reconcile(read, told)
     assert proven(result) == proven(whole)
     assert result.proof["holds"].all()
     assert result.breaks["variance_minor"].sum() == whole.breaks["variance_minor"].sum()
