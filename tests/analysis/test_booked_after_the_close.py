@@ -116,6 +116,8 @@ class TestACommand:
             ([ONE, TWO._replace(minor=70_000), LATE, LAST, NEXT], "has them changed: T2 of 2026-01-10"),
             ([ONE, TWO._replace(day=11), LATE, LAST, NEXT], "has them changed: T2 of 2026-01-10"),
             ([LATE, NEXT], "lacks 3 rows read in an earlier run, or has them changed: T1 of 2026-01-05, T2"),
+            ([NEXT], ("the ledger begins after 3 rows read in an earlier run, and lacks them: T1 of 2026-01-05, T2 of "
+             "2026-01-10, T4 of 2026-01-31: give the whole ledger in each period, from its first row")),
         ],
     )  # fmt: skip
     def test_names_what_was_read_and_is_missing_or_changed_until_it_is_back(
