@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.analysis.test_reconcile import ACCOUNT, movement
+from tests.analysis.test_reconcile import ACCOUNT, KINDS, movement
 from workbench.analysis import files
 from workbench.analysis.breaks import VERDICTS
 from workbench.analysis.frames import frame
@@ -67,7 +67,7 @@ THEIRS = [row("B", 500), row("K", 150), row("FEE", 35, direction="out", descript
 
 
 def ran(ours: list[Row] = OURS, theirs: list[Row] = THEIRS, **more: Any) -> Reconciliation:  # noqa: ANN401  settings
-    return reconcile(ledger_of(*ours), statement_of(*theirs), engine="polars", **more)
+    return reconcile(ledger_of(*ours), statement_of(*theirs), **more)
 
 
 @cache
@@ -107,8 +107,8 @@ class TestIds:
         ours, theirs = (data.draw(st.lists(one, min_size=1, max_size=9)) for _ in range(2))
         first = ran(ours, theirs).breaks
         shuffled = [data.draw(st.permutations(each)) for each in (ours, theirs)]
-        engine = data.draw(st.sampled_from(["polars", "pandas"] if LONG else ["polars"]))
-        again = reconcile(ledger_of(*shuffled[0]), statement_of(*shuffled[1], name="other.csv"), engine=engine).breaks
+        made = KINDS[data.draw(st.sampled_from(sorted(KINDS)))]
+        again = reconcile(made(ledger_of(*shuffled[0])), made(statement_of(*shuffled[1], name="other.csv"))).breaks
         told = ["id", "code", "side", "variance_minor", "rows"]
         assert first["id"].is_unique
         assert first["id"].str.fullmatch("b[a-z2-7]{11}").all()
@@ -130,7 +130,7 @@ class TestIds:
         ours = [*OURS, row("P", 7, phone="0961234567"), row("S1", 3, batch="S"), row("S2", 4, batch="S")]
         first, later = ran([*ours, row("T", 1, day=20)]), [row("NEW", 5, day=25)]
         ledger, statement = ledger_of(*ours, row("T", 1, day=20)), statement_of(*later, name="next.csv")
-        second = reconcile(ledger, statement, carry_forward=first.carry_forward, engine="polars")
+        second = reconcile(ledger, statement, carry_forward=first.carry_forward)
         gone = set(first.breaks["id"]) - set(second.breaks["id"])
         assert gone == {ids(first)["T"]}, "it waited for the other side, and now it is missing there"
         assert len(second.breaks) == len(first.breaks) + 1
@@ -168,7 +168,7 @@ class TestApplied:
         first = settled()
 
         def following(**more: object) -> Reconciliation:
-            return reconcile(ledger_of(*OURS), statement_of(row("NEW", 5, day=25), name="next.csv"), engine="polars",
+            return reconcile(ledger_of(*OURS), statement_of(row("NEW", 5, day=25), name="next.csv"),
                              carry_forward=first.carry_forward, **more)  # fmt: skip
 
         later = following()

@@ -238,41 +238,40 @@ class TestSafety:
         assert draft.layout.ignored == ('a"] = \\ #',)
 
 
-class TestEditor:
-    def test_what_is_chosen_changes_the_draft_and_a_headless_run_has_text(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ):
+@pytest.mark.parametrize(
+    ("debits", "way"), [(["(5.00)", "5.00"], "plain"), (["(5.00)", "5.00", "(1.00)"], "parentheses")]
+)
+def test_of_two_ways_to_write_debits_the_plain_one_wins_a_tie(debits: list[str], way: str, tmp_path: Path):
+    rows = [f"2026-10-{day},A{day},{debit},\n" for day, debit in enumerate(debits, start=20)]
+    draft = drafted(tmp_path, "".join(["Date,Reference,Debit,Credit\n", *rows, "2026-10-30,A30,,9.00\n"]))
+    assert draft.declared.get("debits", "plain") == way
+
+
+class TestDeclared:
+    def test_what_is_declared_changes_the_draft_and_the_file_that_is_written(self, tmp_path: Path):
         draft = draft_layout(saved(tmp_path, "airtel_merchant", "utf-8"))
         assert set(draft._repr_mimebundle_()) == {"text/plain", "text/html"}
-        monkeypatch.setenv("JPY_SESSION_NAME", "some.ipynb")
-        assert "application/vnd.jupyter.widget-view+json" in draft._repr_mimebundle_()
-        editor = draft.editor
-        assert "MP261030.0711.C70001" in editor.preview.value
-        shown = str([each.value for each in editor.box.children[0].children])
-        assert "•" in shown
+        shown = draft.check().html()
+        assert "MP261030.0711.C70001" in shown
+        assert "agrees in every row" in shown
         assert "260971234567" not in shown
-        editor.fields["Charges"].value = ""
-        assert "does not agree" in editor.preview.value
-        editor.fields["S/N"].value = "fee"
+        draft.use("Charges", None)
+        assert "does not agree" in draft.check().html()
+        draft.use("S/N", "fee")
         assert draft.columns["fee"] == "S/N"
-        editor.fields["Charges"].value = "fee"
-        assert editor.fields["S/N"].value == "", "a field is that of one column"
-        assert "agrees in every row" in editor.preview.value
-        editor.words["statuses"].value = "TS = completed\nTF = done"
-        assert "status done does not exist" in editor.preview.value
-        editor.words["statuses"].value = "TS = completed\nTF = failed"
-        editor.settings["dates"].value = "%d/%m/%Y %H:%M:%S; %d/%m/%Y"
-        editor.settings["account"].value = "operator:airtel:float"
-        editor.settings["dates"].value = "%q"
-        assert "is not a date format" in editor.preview.value
-        editor.settings["dates"].value = "%d/%m/%Y %H:%M:%S"
-        editor.path.value = str(tmp_path / "mine.toml")
-        editor.save.click()
-        assert editor.said.value.startswith("Written")
+        draft.use("Charges", "fee")
+        assert "S/N" not in draft.columns.values(), "a field is that of one column"
+        draft.declare(statuses={"TS": "completed", "TF": "done"})
+        with pytest.raises(StatementRefused, match="status done does not exist"):
+            draft.check()
+        draft.declare(statuses={"TS": "completed", "TF": "failed"}, account="operator:airtel:float", dates=["%q"])
+        with pytest.raises(StatementRefused, match="is not a date format"):
+            draft.check()
+        draft.declare(dates=["%d/%m/%Y %H:%M:%S"])
+        draft.write(tmp_path / "mine.toml")
         assert read_statement(draft.file.path, layout=tmp_path / "mine.toml").account == "operator:airtel:float"
-        editor.save.click()
-        assert "already exists" in editor.said.value
-        assert draft.layout.dates == ("%d/%m/%Y %H:%M:%S",)
+        with pytest.raises(StatementRefused, match="already exists"):
+            draft.write(tmp_path / "mine.toml")
         with pytest.raises(StatementRefused, match="has no column 'Nothing'"):
             draft.use("Nothing", "fee")
         with pytest.raises(StatementRefused, match="has no colour"):

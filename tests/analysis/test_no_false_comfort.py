@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.test_reconcile import (
-    QUICK,
     A,
     B,
     Case,
@@ -108,7 +107,7 @@ PERIODS: dict[str, tuple[Case, Row]] = {
 
 @cache
 def run(as_of: date | None) -> Reconciliation:
-    return together({name: case for name, (case, _) in TABLES[as_of].items()}, as_of=as_of, engine=QUICK)
+    return together({name: case for name, (case, _) in TABLES[as_of].items()}, as_of=as_of)
 
 
 TABLES: Mapping[date | None, dict[str, tuple[Case, Row]]] = {TODAY: AS_OF, None: PERIODS}
@@ -125,11 +124,11 @@ def test_of_days_and_rows_it_says(as_of: date | None, name: str):
 
 def test_a_line_of_an_impossible_day_stays_invalid_in_the_next_month_and_any_other_is_as_it_was():
     told = file_of(statement_of(OLD, A, movement("lost", 3, day=10), FAR), period=JANUARY)
-    first = reconcile(ledger_of(A), told, engine=QUICK)
+    first = reconcile(ledger_of(A), told)
     later = movement("b", 5, day=40)
     days = (date(2026, 2, 1), date(2026, 2, 28))
     february = file_of(statement_of(later, opening=119), name=told.name, sha256="1", period=days)
-    second = reconcile(ledger_of(A, later), february, carry_forward=first.carry_forward, engine=QUICK)
+    second = reconcile(ledger_of(A, later), february, carry_forward=first.carry_forward)
     for result in (first, second):
         # Both months' files have one name, and the second has a period of its own.
         assert codes(result.breaks) == [("far", "invalid_row"), ("lost", "missing_in_ledger"), ("old", "invalid_row")]
@@ -143,10 +142,10 @@ def test_the_clock_of_a_sandbox_bounds_its_ledger(shop: Shop):
     today = shop.bench.clock.now.astimezone(LUSAKA).date()
     assert ledger.business_date == today
     told = [FAR, movement("now", 3, business_date=today)]
-    result = reconcile(ledger, statement_of(*told), engine=QUICK)
+    result = reconcile(ledger, statement_of(*told))
     assert result.carry_forward.closed["closing_date"].tolist() == [today]
     assert ("far", "invalid_row") in codes(result.breaks)
-    later = reconcile(ledger, statement_of(*told), as_of=date(2062, 1, 5), engine=QUICK)
+    later = reconcile(ledger, statement_of(*told), as_of=date(2062, 1, 5))
     assert later.carry_forward.closed["closing_date"].tolist() == [date(2062, 1, 5)]
 
 
@@ -164,7 +163,7 @@ def test_a_last_day_long_after_all_others_is_said():
         ([A, near, {**FAR, "problem": "odd"}], {}, None),
         ([A, near, FAR], {"as_of": TODAY}, None),
     ):
-        result = reconcile(ledger_of(*rows), file_of(statement_of(*rows)), engine=QUICK, **more)
+        result = reconcile(ledger_of(*rows), file_of(statement_of(*rows)), **more)
         assert result.proof["holds"].all()
         assert [note[: len(says or note)] for note in result.notes] == ([says] if says else [])
         assert all(note in result._repr_html_() for note in result.notes)
@@ -184,7 +183,7 @@ def test_a_lone_row_of_a_year_mistyped_closes_nothing_though_nobody_says_what_da
         ([A, FAR], FAR, [("far", "timing")]),
     ):
         told = file_of(statement_of(*rows), period=(rows[0]["business_date"], rows[-1]["business_date"]))
-        result = reconcile(ledger_of(A, near), told, engine=QUICK)
+        result = reconcile(ledger_of(A, near), told)
         assert result.carry_forward.closed["closing_date"].tolist() == [closes["business_date"]]
         assert [each for each in codes(result.breaks) if each[0] != "near"] == found
         assert result.proof["holds"].all()
@@ -199,21 +198,21 @@ def test_what_is_no_day_is_refused(wrong: object):
 class TestTheHeadline:
     def test_it_begins_with_files_of_which_half_or_more_of_their_own_rows_cannot_be_read(self):
         odd = [{**movement(f"k{place}", 5), "problem": f"Amount '{place}O' is odd"} for place in range(4)]
-        result = reconcile(ledger_of(A, B), statement_of(*odd[:2], A, B), engine=QUICK)
+        result = reconcile(ledger_of(A, B), statement_of(*odd[:2], A, B))
         begins = "2 of 4 rows of mtn.csv cannot be read: check the layout. First reason: Amount '0O' is odd."
         assert headline(result).startswith(f"{begins} 2 breaks to settle.")
         assert repr(result).startswith(f"{begins} 2 breaks to settle.")
         assert not is_proven(result)
         later = movement("c", 5, day=6)
         told = statement_of(later, opening=315)
-        second = reconcile(ledger_of(A, B, later), told, carry_forward=result.carry_forward, engine=QUICK)
+        second = reconcile(ledger_of(A, B, later), told, carry_forward=result.carry_forward)
         assert headline(second).startswith("2 breaks to settle."), "what is carried is no row of the file"
-        fewer = reconcile(ledger_of(A, B), statement_of(odd[0], A, B), engine=QUICK)
+        fewer = reconcile(ledger_of(A, B), statement_of(odd[0], A, B))
         assert headline(fewer).startswith("1 break to settle.")
         assert is_proven(fewer)
 
     def test_it_says_that_nothing_is_proven(self):
-        result = reconcile(ledger_of(), file_of(statement_of()), engine=QUICK)
+        result = reconcile(ledger_of(), file_of(statement_of()))
         assert headline(result) == (
             "mtn.csv has no rows and no closing balance: nothing is proven. Nothing to settle. "
             "The proof does not hold for operator:mtn:float."

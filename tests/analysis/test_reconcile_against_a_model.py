@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.analysis.test_reconcile import KINDS
 from workbench.analysis.reconcile import Reconciliation, Tolerance, reconcile
-from workbench.analysis.reconcile.within import FEW
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import Statement
 
@@ -423,19 +423,16 @@ TOLERANCES = st.sampled_from([
     Tolerance(), Tolerance(1, 1, 0), Tolerance(100, 0, 3), Tolerance(minutes=5), Tolerance(pair_by=BY_DAY),
     Tolerance(minutes=3 * 1440, pair_by=BY_BOTH),
 ])  # fmt: skip
-ENGINES = st.sampled_from(["polars", "polars", "duckdb", "pandas"])
+KIND = st.sampled_from(sorted(KINDS))
 
 
 class TestAgainstTheModel:
     @settings(SOME, max_examples=30 if LONG else 4)
-    @given(engine=ENGINES, case=cases(), tolerance=TOLERANCES, few=st.sampled_from([FEW, -1]))
-    def test_each_row_is_where_the_model_has_it(self, engine: str, case: Case, tolerance: Tolerance, few: int):
+    @given(kind=KIND, case=cases(), tolerance=TOLERANCES)
+    def test_each_row_is_where_the_model_has_it(self, kind: str, case: Case, tolerance: Tolerance):
         closing = dict.fromkeys(ACCOUNTS, LAST)
         breaks, matches = classify(*case, closing=closing, tolerance=tolerance)
-        with pytest.MonkeyPatch.context() as patch:
-            # Where there are many rows to a key the engine goes through them.
-            patch.setattr("workbench.analysis.reconcile.classify.FEW", few)
-            result = reconcile(*frames(*case), tolerance=tolerance, engine=engine)
+        result = reconcile(*map(KINDS[kind], frames(*case)), tolerance=tolerance)
         assert found_breaks(result) == expected_breaks(breaks)
         assert found_matches(result) == expected_matches(matches)
         assert_every_row_counts_once(result, *map(len, case))
@@ -443,29 +440,30 @@ class TestAgainstTheModel:
             assert not result.proof["tolerated_minor"].any()
 
     @settings(SOME, max_examples=8 if LONG else 1)
-    @given(engine=ENGINES, case=cases(), seed=st.integers(0, 99))
-    def test_another_run_changes_nothing_and_neither_does_the_order_of_rows(self, engine: str, case: Case, seed: int):
+    @given(kind=KIND, case=cases(), seed=st.integers(0, 99))
+    def test_another_run_changes_nothing_and_neither_does_the_order_of_rows(self, kind: str, case: Case, seed: int):
         tables = frames(*case)
         shuffled = [frame.sample(frac=1, random_state=seed).reset_index(drop=True) for frame in tables]
-        assert_same(reconcile(*tables, engine=engine), reconcile(*shuffled, engine=engine))
+        assert_same(reconcile(*tables), reconcile(*map(KINDS[kind], shuffled)))
 
     @settings(SOME, max_examples=15 if LONG else 3)
-    @given(engine=ENGINES, case=cases())
+    @given(kind=KIND, case=cases())
     @pytest.mark.thorough
-    def test_what_is_open_is_the_same_when_nothing_is_new(self, engine: str, case: Case):
+    def test_what_is_open_is_the_same_when_nothing_is_new(self, kind: str, case: Case):
         key = {"phone_key": b"the book's own key, of 32 bytes."}
-        first = reconcile(*frames(*case), engine=engine, **key)
+        first = reconcile(*map(KINDS[kind], frames(*case)), **key)
         carried = first.carry_forward
-        again = reconcile(frames(*case)[0], nothing_new(first), carry_forward=carried, engine=engine, **key)
+        again = reconcile(KINDS[kind](frames(*case)[0]), nothing_new(first), carry_forward=carried, **key)
         assert found_breaks(again) == found_breaks(first)
         assert again.proof["holds"].all()
         pd.testing.assert_frame_equal(first.carry_forward.rows, again.carry_forward.rows)
 
     @settings(SOME, max_examples=15 if LONG else 3)
-    @given(engine=ENGINES, case=cases(), order=st.randoms(use_true_random=False))
+    @given(kind=KIND, case=cases(), order=st.randoms(use_true_random=False))
     @pytest.mark.thorough
-    def test_another_export_in_another_order_has_the_same_breaks(self, engine: str, case: Case, order: Random):
-        first, again = (reconcile(*without_balances(*rows), engine=engine) for rows in (case, exported(case, order)))
+    def test_another_export_in_another_order_has_the_same_breaks(self, kind: str, case: Case, order: Random):
+        tables = (map(KINDS[kind], without_balances(*rows)) for rows in (case, exported(case, order)))
+        first, again = (reconcile(*both) for both in tables)
         said = ["account", "id", "code", "key", "ledger_minor", "statement_minor", "variance_minor", "rows"]
         pd.testing.assert_frame_equal(*(of.breaks[said].sort_values(said, ignore_index=True) for of in (first, again)))
         figures = [name for name in first.proof.columns if name.endswith("_minor") or name == "holds"]
@@ -525,21 +523,20 @@ def assert_every_row_counts_once(result: Reconciliation, ledger: int, statement:
 
 @settings(SOME, max_examples=5 if LONG else 1)
 @given(case=cases())
-def test_every_input_and_every_engine_has_the_same_answer(case: Case, tmp_path_factory: pytest.TempPathFactory):
+def test_every_input_has_the_same_answer(case: Case, tmp_path_factory: pytest.TempPathFactory):
     ledger, statement = frames(*case)
     folder = tmp_path_factory.mktemp("tables")
-    tables = [pl.from_pandas(frame) for frame in (ledger, statement)]
-    for name, table in zip(("ledger", "statement"), tables, strict=True):
-        table.write_parquet(folder / f"{name}.parquet")
+    for name, frame in (("ledger", ledger), ("statement", statement)):
+        pl.from_pandas(frame).write_parquet(folder / f"{name}.parquet")
     relations = [duckdb.read_parquet(str(folder / f"{name}.parquet")) for name in ("ledger", "statement")]
-    base = reconcile(ledger, statement, engine="pandas")
+    base = reconcile(ledger, statement)
     inputs = [
-        (ledger, statement), relations, tables, [table.lazy() for table in tables],
-        [table.to_arrow() for table in tables], (folder / "ledger.parquet", str(folder / "statement.parq*")),
+        *([made(ledger), made(statement)] for made in KINDS.values()), relations,
+        (folder / "ledger.parquet", str(folder / "statement.parq*")),
     ]  # fmt: skip
     # Each side is read by itself: a run takes two kinds at once.
-    mixed = [(first[0], second[1]) for first, second in zip(inputs[::2], inputs[1::2], strict=True)]
-    mixed += [(second[0], first[1]) for first, second in zip(inputs[::2], inputs[1::2], strict=True)] if LONG else []
+    turned = [*inputs[1:], inputs[0]]
+    mixed = [(first[0], second[1]) for first, second in zip(inputs, turned, strict=True)][:: 1 if LONG else 2]
     for given_ledger, given_statement in mixed:
         other = reconcile(given_ledger, given_statement)
         assert other.engine == "duckdb"

@@ -108,7 +108,7 @@ def test_a_planted_break_that_is_no_answer_would_be_seen(month: Month, tmp_path:
     text = statement.read_text()
     row = next(line for line in text.splitlines() if ",Successful,Payment," in line)
     statement.write_text(text.replace(row, row.replace(",Successful,", ",Pending,")))
-    other = reconciled(month.made, folder, engine="polars")
+    other = reconciled(month.made, folder)
     assert len(other.found - other.answers) == 1
     assert not other.result.proof["holds"].all()
 
@@ -127,7 +127,7 @@ def test_what_comes_with_the_traffic_is_answered_or_a_decoy(tmp_path: Path):
     traffic = Traffic(late_per_100k=3_000, unknown_per_100k=8_000, again_per_100k=20_000)
     made = simulated(tmp_path, payments=400, breaks={"all": 0}, traffic=traffic)
     assert set(made.breaks) == {"late_success", "missing_in_ledger", "timing"}
-    month = reconciled(made, tmp_path, engine="polars")
+    month = reconciled(made, tmp_path)
     assert month.found == month.answers
     rows = pd.concat(each.rows for each in month.statements)
     paid = rows[rows["type"] == "payment"]
@@ -148,7 +148,7 @@ SMALL += [pytest.param(*each, marks=pytest.mark.thorough) for each in [(0, 3), (
 
 @pytest.mark.parametrize(("payments", "days"), SMALL)
 def test_small_months(tmp_path: Path, payments: int, days: int):
-    month = reconciled(simulated(tmp_path, payments=payments, days=days), tmp_path, engine="polars")
+    month = reconciled(simulated(tmp_path, payments=payments, days=days), tmp_path)
     assert sum(month.made.outcomes.values()) == payments
     assert month.found == month.answers
     # An operator by whom nobody paid sends headings alone, which say nothing.

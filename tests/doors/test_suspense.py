@@ -161,7 +161,7 @@ def test_settled_late_money_reconciles_with_the_operators_next_statement():
         for name in "abc":
             bench.client.charges.create(amount=15_000, channel="mtn", phone=LATE, idempotency_key=name)
         bench.clock.advance(days=2)
-        first = reconcile(bench.ledger.statement_of(FLOAT), told(bench, 0, "one.csv"), engine="polars")
+        first = reconcile(bench.ledger.statement_of(FLOAT), told(bench, 0, "one.csv"))
         assert first.breaks["code"].tolist() == ["late_success"] * 3
         closed, waiting = int(bench.ledger.entries["number"].max()), bench.operator.suspense()
         assert bench.operator.settle(waiting[0]["id"], "credit")["status"] == "credited"
@@ -170,7 +170,7 @@ def test_settled_late_money_reconciles_with_the_operators_next_statement():
         later = told(bench, closed, "two.csv")
         # It had all been swept: the float is filled before the operator pays out of it.
         assert later[["direction", "amount_minor"]].to_numpy().tolist() == [["in", 15_000], ["out", 15_000]]
-        second = reconcile(bench.ledger.statement_of(FLOAT), later, carry_forward=first.carry_forward, engine="polars")
+        second = reconcile(bench.ledger.statement_of(FLOAT), later, carry_forward=first.carry_forward)
         assert second.breaks["key"].tolist() == [waiting[2]["operator_reference"]]
         assert second.proof["holds"].all()
         table = bench.tables.suspense

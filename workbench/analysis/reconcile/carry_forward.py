@@ -118,6 +118,7 @@ _MOVING: Shape = {
     **dict.fromkeys(("no", "day", "nth"), nw.Int64),
 }
 _READ: Shape = {name: _MOVING[name] for name in ("account", "hash", "nth", "key", "day")}
+_BEGINS: Shape = {name: _MOVING[name] for name in ("account", "day")}
 _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
 _NAMED: Final = 5
@@ -132,7 +133,8 @@ class LedgerRead:
     `moving` are the rows that move money, in the shape _MOVING, `again` the rows that this run reads, in the shape
     LOADED, and `closed` those that were gone through. `late` and `missing`, in the shape READ, are rows that were
     booked after the close to which they are dated, and rows that were read then and are missing or changed. `unknown`
-    has the accounts of which nobody knows what was read, and why; `key_id` is the id of the key of the hashes.
+    has the accounts of which nobody knows what was read, and why, and `begins` the first day of each other, where rows
+    are missing; `key_id` is the id of the key of the hashes.
     """
 
     moving: Frame
@@ -142,6 +144,7 @@ class LedgerRead:
     late: pd.DataFrame
     missing: pd.DataFrame
     unknown: Mapping[str, str]
+    begins: Mapping[str, int]
 
 
 def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKey) -> LedgerRead:
@@ -152,7 +155,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     key_id, secret = (key.id, key.of_rows) if is_keyed else ("", "")
     if carried.is_first:
         return LedgerRead(_numbered(engine, _moving(engine, ours, secret)), ours, ours.head(0), key_id,
-                          frame([], READ), frame([], READ), {})  # fmt: skip
+                          frame([], READ), frame([], READ), {}, {})  # fmt: skip
     differ = [account for account in carried.closed["account"] if heads.get(account) != key_id]
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
     left = engine.keep(rows_of(engine, _open(engine, carried, LEDGER), LEDGER, carried=True))
@@ -183,14 +186,17 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     absent = names.join(new, on=_ENTRY, how="anti")
     ends = {row["account"]: day_number(row["closing_date"]) for row in carried.closed.to_dict("records")}
     late = known.join(then, on=_NTH, how="anti").filter(_until(ends))
+    missing = _as_read(engine, then.join(known, on=_NTH, how="anti"))
+    begins = known.group_by("account").agg(day=nw.col("day").min())
     return LedgerRead(
         moving=moving,
         again=nw.concat([each.select(*LOADED) for each in (new, absent)]),
         closed=ours.join(settled, on=_PLACE, how="semi"),
         key_id=key_id,
         late=typed([_as_read(engine, late)], READ),
-        missing=typed([_as_read(engine, then.join(known, on=_NTH, how="anti"))], READ),
+        missing=typed([missing], READ),
         unknown=unknown,
+        begins={row["account"]: row["day"] for row in engine.rows(begins, _BEGINS)} if len(missing) else {},
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import HERE, Engine, arrow_schema
+from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.rules import (
     GROUP,
     LEDGER,
@@ -26,7 +26,7 @@ from workbench.analysis.reconcile.rules import (
     Shape,
     Tolerance,
 )
-from workbench.analysis.reconcile.within import FEW, SPECIAL, few_special_of, nearest, respelt, settled, special_of
+from workbench.analysis.reconcile.within import SPECIAL, nearest, respelt, settled, special_of
 from workbench.analysis.shapes import COMPLETED
 
 Both = TypeVar("Both", nw.LazyFrame[Any], nw.DataFrame[Any])
@@ -36,7 +36,6 @@ NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names 
 """What goes through the great join."""
 _PAIRED = (*ROW, "pair")
 _MARK: Shape = {"account": nw.Int64, "g": nw.String, "rows": nw.Int64, "batches": nw.Int64}
-_INSIDE: Shape = {**ROW, "rows": nw.Int64, "batches": nw.Int64}
 COMPARED: Shape = {"account": nw.Int64, "g": nw.String, "pair": nw.String, "code": nw.String} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
@@ -87,21 +86,14 @@ def classify(
     # Most pairs agree: all columns are read of the others alone, and of special groups.
     none = {"rows": nw.lit(0), "batches": nw.lit(0)}
     differing = engine.keep(engine.conform(great.filter(~nw.col("code").is_null()), _MARK, **none))
-    inside = everything.join(nw.concat([marked, differing]), on=GROUP, how="inner")
-    few = not overlaps and _rows_at_most(engine, marked) <= FEW
-    runs = HERE if few else engine
-    inside = runs.arrow(engine.table(inside, _INSIDE), _INSIDE) if few else engine.keep(inside)
+    inside = engine.keep(everything.join(nw.concat([marked, differing]), on=GROUP, how="inner"))
     several, single = (inside.filter(each) for each in (nw.col("rows") > 0, nw.col("rows") == 0))
-    special = few_special_of(several) if few else special_of(engine, several, overlaps=overlaps)
+    special = special_of(engine, several, overlaps=overlaps)
     paired = single.with_columns(pair=nw.lit("")).select(*_PAIRED)
     near = _compared_within(nw.concat([paired, _alike(special)]), tolerance)
     compared = great.filter(nw.col("code").is_null())
-    left, further = _members(runs, special, tolerance)
-    if few:
-        opened, special = arrow_schema(COMPARED).empty_table(), engine.arrow(runs.collect(special), SPECIAL)
-        left = pa.concat_tables([left, runs.table(near, COMPARED)])
-    else:
-        opened, compared = _opened(engine, near), nw.concat([compared, near])
+    left, further = _members(engine, special, tolerance)
+    opened, compared = _opened(engine, near), nw.concat([compared, near])
     broken = [each.select(GROUP) for each in (_differing(opened), _differing(left), further)]
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
@@ -147,14 +139,6 @@ def _marked(engine: Engine, rows: Iterable[Frame], *, carried: bool) -> Frame:
         marks.append(engine.conform(counted.filter((nw.col("rows") > 1) | (nw.col("batches") > 0)), _MARK))
     sums = {name: nw.col(name).sum() for name in ("rows", "batches")}
     return engine.conform(nw.concat(marks).group_by(*GROUP).agg(**sums), _MARK)
-
-
-def _rows_at_most(engine: Engine, marked: Frame) -> int:
-    """How many rows the groups may have, if none is carried: a side that does not mark a group has one, or none."""
-    sums = engine.rows(
-        marked.select(rows=nw.col("rows").sum(), groups=nw.len()), {"rows": nw.Int64, "groups": nw.Int64}
-    )
-    return sum(each or 0 for each in sums[0].values())
 
 
 def _alike(special: Frame) -> Frame:

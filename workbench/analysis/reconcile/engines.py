@@ -11,14 +11,12 @@ from typing import Any
 
 import duckdb
 import narwhals.stable.v2 as nw
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from workbench.analysis.reconcile.rules import Frame, Shape
 
-DUCKDB, POLARS, PANDAS, SPARK = "duckdb", "polars", "pandas", "spark"
+DUCKDB, SPARK = "duckdb", "spark"
 _FEW_BYTES = 8_000_000
 _ARROW = {nw.Int64: pa.int64(), nw.String: pa.string(), nw.Boolean: pa.bool_()}
 
@@ -42,7 +40,7 @@ class Engine(ABC):
         """
         given = {name: made.get(name, nw.col(name)) for name in shape}
         cast = {name: each.cast(nw.Int64) if shape[name] is nw.Int64 else each for name, each in given.items()}
-        return self.typed(frame.select(**cast), shape)
+        return frame.select(**cast)
 
     @abstractmethod
     def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
@@ -69,11 +67,13 @@ class Engine(ABC):
         found: list[dict[str, Any]] = self.table(frame, shape, **made).to_pylist()
         return found
 
+    @abstractmethod
     def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
         """The rows with 64 bits of the hash of `secret` and their column `hash` in place of this text."""
-        with duckdb.connect() as connection:
-            made = _hashed(connection.from_arrow(self.table(frame, shape)), secret).to_arrow_table()
-        return self.arrow(made, shape)
+
+    @abstractmethod
+    def keep(self, frame: Frame) -> Frame:
+        """The same rows, worked out once however often they are used."""
 
     def named(self, frame: Frame) -> Frame:
         """The same rows; what they are made of is told to the engine once, however often they are used."""
@@ -83,15 +83,7 @@ class Engine(ABC):
         """The rows of a side, which are used often; kept where the tables are so small that this costs less."""
         return frame
 
-    def keep(self, frame: Frame) -> Frame:
-        """The same rows, worked out once however often they are used."""
-        return frame
-
-    def typed(self, frame: Frame, shape: Shape) -> Frame:  # noqa: ARG002  most engines need no occurrence
-        """The same rows with the types of `shape` as the engine stores them."""
-        return frame
-
-    def close(self) -> None:  # noqa: B027  most engines hold nothing
+    def close(self) -> None:  # noqa: B027  Spark's session is another's
         """Let go of what was kept."""
 
 
@@ -139,7 +131,8 @@ class _DuckDB(Engine):
         return _lazy(relation.project(", ".join(self._READ[kind].format(name) for name, kind in shape.items())))
 
     def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
-        return _lazy(_hashed(nw.to_native(self.conform(frame, shape)), secret))
+        made = f"* REPLACE (substr(sha256('{secret}' || hash), 1, 16) AS hash)"
+        return _lazy(nw.to_native(self.conform(frame, shape)).project(made))
 
     def named(self, frame: Frame) -> Frame:
         name = self._name()
@@ -164,78 +157,6 @@ class _DuckDB(Engine):
 
     def close(self) -> None:
         self._connection.close()
-
-
-class _Pandas(Engine):
-    """DataFrames with Arrow's types, which have a null in every type; a step at a time."""
-
-    name = PANDAS
-
-    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
-        return self.arrow(pa.concat_tables([pq.read_table(path, columns=list(shape)) for path in paths]), shape)
-
-    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  a DataFrame; annotated as its protocol is
-        return self.arrow(pa.Table.from_pandas(native[list(shape)], preserve_index=False), shape)
-
-    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
-        return _lazy(_plain(table, shape).to_pandas(types_mapper=pd.ArrowDtype))
-
-    def typed(self, frame: Frame, shape: Shape) -> Frame:
-        # A literal, alone or in a choice, has NumPy's type, which cannot be null without being another.
-        native = nw.to_native(frame)
-        other = [name for name in shape if not isinstance(native[name].dtype, pd.ArrowDtype)]
-        return _lazy(native.astype({name: pd.ArrowDtype(_ARROW[shape[name]]) for name in other}))
-
-    def collect(self, frame: Frame) -> pa.Table:
-        return pa.Table.from_pandas(nw.to_native(frame), preserve_index=False)
-
-
-class _Here(_Pandas):
-    """Arrow's own tables: where rows are few, the text of a query takes any other engine longer than they do."""
-
-    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
-        return _lazy(_plain(table, shape))
-
-    def typed(self, frame: Frame, shape: Shape) -> Frame:
-        return Engine.typed(self, frame, shape)
-
-    def collect(self, frame: Frame) -> pa.Table:
-        table: pa.Table = nw.to_native(frame)
-        return table
-
-
-class _Polars(Engine):
-    """Lazy frames."""
-
-    name = POLARS
-
-    def __init__(self) -> None:
-        import polars as pl
-
-        self._polars = pl
-        self.failures = (pl.exceptions.PolarsError, pa.ArrowException)
-        self._read: Mapping[Any, Callable[[pl.Expr], pl.Expr]] = {
-            nw.String: lambda column: column.cast(pl.String),
-            nw.Int64: lambda column: column.cast(pl.Int64),
-            nw.Boolean: lambda column: column.cast(pl.Boolean),
-            nw.Datetime: lambda column: column.cast(pl.Datetime("ms", "UTC")).dt.timestamp("ms"),
-            nw.Date: lambda column: column.cast(pl.Date).to_physical().cast(pl.Int64),
-        }
-
-    def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
-        return self.own(self._polars.scan_parquet(list(paths)), shape)
-
-    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  Polars may not be installed
-        return _lazy(native.lazy().select(self._read[kind](self._polars.col(name)) for name, kind in shape.items()))
-
-    def arrow(self, table: pa.Table, shape: Shape) -> Frame:
-        return self.own(self._polars.from_arrow(table.select(list(shape))), shape)
-
-    def keep(self, frame: Frame) -> Frame:
-        return _lazy(nw.to_native(frame).collect().lazy())
-
-    def collect(self, frame: Frame) -> pa.Table:
-        return nw.to_native(frame).collect().to_arrow()
 
 
 class _Spark(Engine):
@@ -290,19 +211,13 @@ class _Spark(Engine):
         return nw.to_native(frame).toArrow()
 
 
-ENGINES: Mapping[str, Callable[..., Engine]] = {DUCKDB: _DuckDB, PANDAS: _Pandas, POLARS: _Polars, SPARK: _Spark}
-
-HERE = _Here()
+ENGINES: Mapping[str, Callable[..., Engine]] = {DUCKDB: _DuckDB, SPARK: _Spark}
 
 
 def _lazy(native: Any) -> Frame:  # noqa: ANN401  any engine's table
     """An engine's own table as narwhals sees it."""
     made: Frame = nw.from_native(native).lazy()
     return made
-
-
-def _hashed(rows: duckdb.DuckDBPyRelation, secret: str) -> duckdb.DuckDBPyRelation:
-    return rows.project(f"* REPLACE (substr(sha256('{secret}' || hash), 1, 16) AS hash)")
 
 
 def _plain(table: pa.Table, shape: Shape) -> pa.Table:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from workbench.analysis.breaks import DAYS, MOST_MINOR
 from workbench.analysis.frames import schema_of
-from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, PANDAS, POLARS, SPARK, Engine
+from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, SPARK, Engine
 from workbench.analysis.reconcile.rules import LEDGER, OPTIONAL, ROW, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
 from workbench.analysis.statements.own_ledger import Ledger as OwnLedger
@@ -27,7 +27,7 @@ from workbench.domain.moments import DAY_MS
 from workbench.errors import ReconcileRefused
 from workbench.extras import how_to_install
 
-PATHS, ARROW = "paths", "arrow"
+PATHS, ARROW, PANDAS = "paths", "arrow", "pandas"
 
 _FITS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
     nw.String: ("text", lambda kind: kind in (nw.String, nw.Categorical, nw.Enum)),
@@ -67,7 +67,7 @@ THE_STATEMENT: Final = Side(
 
 @dataclass(frozen=True)
 class Source:
-    """A table as it was given: `kind` is the engine whose own it is, or `arrow` or `paths`."""
+    """A table as it was given: `kind` is the engine whose own it is, or `pandas`, `arrow` (Polars too) or `paths`."""
 
     kind: str
     given: Any
@@ -177,7 +177,7 @@ class Source:
 
 
 _OTHERS: Final = {
-    ("polars", "DataFrame"): POLARS, ("polars", "LazyFrame"): POLARS, ("duckdb", "DuckDBPyRelation"): DUCKDB,
+    ("polars", "DataFrame"): ARROW, ("polars", "LazyFrame"): ARROW, ("duckdb", "DuckDBPyRelation"): DUCKDB,
     ("pyspark", "DataFrame"): SPARK,
 }  # fmt: skip
 """Library and class → the kind; told by name, since none of them need be installed, nor be loaded."""
@@ -315,8 +315,7 @@ class Inputs:
         try:
             return ENGINES[SPARK](sparks[0].sparkSession) if name == SPARK and sparks else ENGINES[name]()
         except ImportError as problem:
-            hint = how_to_install(SPARK) if name == SPARK else f"pip install {name}"
-            raise ReconcileRefused(f"{name} is not installed.", hint=hint) from problem
+            raise ReconcileRefused(f"{name} is not installed.", hint=how_to_install(name)) from problem
 
 
 def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any table

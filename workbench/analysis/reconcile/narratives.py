@@ -49,7 +49,7 @@ def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForwa
         made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
         since = _number(kept["since_date"]).take(before)
     for name in _TEXTS:
-        rows = rows.append_column(name, mapped(made[name], lambda text: text and mask(text)))
+        rows = rows.append_column(name, mapped(made[name], lambda text: mask(text) if text else None))
     return rows.append_column("since", since)
 
 

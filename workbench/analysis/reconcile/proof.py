@@ -453,7 +453,10 @@ def _doubts(account: str, ledger: LedgerRead) -> list[str]:
     missing = ledger.missing[ledger.missing["account"] == account]
     if missing.empty:
         return []
-    rows = "1 row" if len(missing) == 1 else f"{len(missing):,} rows"
+    rows, begins = "1 row" if len(missing) == 1 else f"{len(missing):,} rows", ledger.begins.get(account)
+    if begins is None or begins > day_number(missing["business_date"].max()):
+        text = f"the ledger begins after {rows} read in an earlier run, and lacks them: {rows_named(missing)}"
+        return [f"{text}: give the whole ledger in each period, from its first row, not the new rows alone"]
     return [f"the ledger lacks {rows} read in an earlier run, or has them changed: {rows_named(missing)}"]
 
 

@@ -91,8 +91,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
 
     `tolerance` says how far both sides may differ, `cut_off` how many of the last days are not yet settled,
     `carry_forward` is what an earlier run left open; lines of statements that it had matched are refused, or left out
-    if `skip_settled`. `engine` is `duckdb` (which is used when nothing is said,
-    but for Spark's tables), `polars`, `pandas` or `spark`.
+    if `skip_settled`. `engine` is `duckdb` (which is used when nothing is said, but for Spark's tables) or `spark`.
 
     `decisions` is what people have decided about breaks, as `decisions.csv`, a file or a frame of breaks with
     verdicts, or a frame (DECIDED), beside what an earlier run has carried forward, and `rules` a TOML file of rules of

@@ -7,14 +7,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
-from typing import Final
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import HERE, Engine, arrow_schema
+from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.rules import GROUP, PREFIX, ROW, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import COMPLETED
 
@@ -36,8 +35,6 @@ and `told_again` those that count once and stand twice. `stands` is how many row
 way are paired, and `moved` how many of its group moved at all. `n`, `l_n`, `l_sum` and `s_sum` are how many rows of
 both sides and of the ledger are left of its group, and what they move.
 """
-FEW: Final = 2_000
-"""So many rows of special groups are gone through here: their windows take an engine longer than they take Python."""
 _ALIKE = ("direction", "amount", "fee", "currency")
 """In what two rows of one key that moved are one movement."""
 _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
@@ -90,65 +87,6 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     several = ((nw.col("n") > 1) & ~((l_n == 1) & (s_n == 1))) | (nw.col("batches") > 0)
     is_one = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least") == nw.col("most"))
     return engine.keep(engine.conform(summed, SPECIAL, agrees=(still > 0) & several & is_one))
-
-
-def few_special_of(rows: Frame) -> Frame:
-    """The same of few rows of this run alone, which are here, and of which no line occurs twice."""
-    here = HERE.collect(rows)
-    here = here.set_column(here.column_names.index("source"), "source", here["source"].fill_null(""))
-    here = here.append_column("ends", pc.utf8_slice_codeunits(here["phone"], -3))
-    here = here.append_column("fresh", pc.equal(here["side"], STATEMENT).cast(pa.int64()))
-    made = {**dict(zip(here.column_names, here.columns, strict=True)), **_worked_out(here)}
-    return HERE.arrow(pa.table({name: made[name] for name in SPECIAL}), SPECIAL)
-
-
-def _worked_out(rows: pa.Table) -> dict[str, pa.Array]:
-    """The columns that SPECIAL has besides, but for those by which rows are sorted."""
-    of = {name: rows[name].to_pylist() for name in {*GROUP, "side", "key", *_ALIKE, "status", "signed", "batches"}}
-    groups = list(zip(*(of[name] for name in GROUP), strict=True))
-    adds = [each == COMPLETED or many > 0 for each, many in zip(of["status"], of["batches"], strict=True)]
-    left, pairs = [*adds], [""] * len(adds)
-    alike: defaultdict[tuple[object, ...], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    values = list(zip(*(of[name] for name in _ALIKE), strict=True))
-    for place in range(len(adds)):
-        if adds[place] and not of["batches"][place]:
-            alike[groups[place], values[place]][of["side"][place] == STATEMENT].append(place)
-    # Few rows have their like on their own side: only these are sorted.
-    several = [places for sides in alike.values() if all(sides) for places in sides if len(places) > 1]
-    tied = pa.array(chain(*several), pa.int64())
-    rank = {place: nth for nth, place in enumerate(tied.take(_order(rows.take(tied))).to_pylist())}
-    for sides in alike.values():
-        met = min(map(len, sides))
-        for places in sides if met else ():
-            for nth, place in enumerate(sorted(places, key=lambda place: rank.get(place, 0))[:met], start=1):
-                pairs[place], left[place] = " ".join(map(str, (*values[place], nth))), False
-    ways = list(zip(groups, *(of[name] for name in ("side", "direction", "key")), strict=True))
-    stands = Counter(way for way, added, stays in zip(ways, adds, left, strict=True) if added and not stays)
-    moved = Counter(group for group, added in zip(groups, adds, strict=True) if added)
-    sums: dict[str, Counter[object]] = {name: Counter() for name in ("l_n", "s_n", "l_sum", "s_sum")}
-    currencies = defaultdict(set)
-    for place in (place for place, stays in enumerate(left) if stays):
-        prefix, group = PREFIX[of["side"][place]], groups[place]
-        sums[f"{prefix}n"][group] += 1
-        sums[f"{prefix}sum"][group] += of["signed"][place]
-        currencies[group].add(of["currency"][place])
-    agree = {
-        group: len(currencies[group]) == 1
-        and sums["l_sum"][group] == sums["s_sum"][group]
-        and (batches > 0 or (sums["l_n"][group], sums["s_n"][group]) not in {(1, 0), (0, 1), (1, 1)})
-        for group, batches in zip(groups, of["batches"], strict=True)
-    }
-    made = {
-        "pair": pairs,
-        "told_again": [False] * len(pairs),
-        "agrees": [stays and agree[group] for group, stays in zip(groups, left, strict=True)],
-        "n": [sums["l_n"][group] + sums["s_n"][group] for group in groups],
-        **{name: [sums[name][group] for group in groups] for name in ("l_n", "l_sum", "s_sum")},
-        "stands": [stands[way] for way in ways],
-        "moved": [moved[group] for group in groups],
-    }
-    schema = arrow_schema(SPECIAL)
-    return {name: pa.array(values, schema.field(name).type) for name, values in made.items()}
 
 
 def _told_again(rows: Frame) -> Frame:

@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from workbench.analysis.statements.cells import Amounts, Cell, refused, text_of
 from workbench.analysis.statements.checking import Check, read_as
@@ -18,11 +17,8 @@ from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, plain
 from workbench.domain.masking import mask_accounts
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.errors import StatementRefused
-from workbench.render import bundle, preformatted, with_widget
+from workbench.render import bundle, preformatted
 from workbench.visible import visible
-
-if TYPE_CHECKING:
-    from workbench.analysis.statements.editing import Editor
 
 MOST_ROWS: Final = 20_000
 """So many rows of a file are looked at; what the others have is seen when they are read."""
@@ -227,16 +223,8 @@ class Draft:
     def __repr__(self) -> str:
         return self.toml
 
-    @cached_property
-    def editor(self) -> "Editor":
-        """The table to edit, for JupyterLab; one, however often it is shown."""
-        from workbench.analysis.statements.editing import Editor
-
-        return Editor(self)
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
-        shown = bundle(self.toml, preformatted(self.toml, "The draft of a layout"))
-        return with_widget(shown, lambda: self.editor.box)
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(self.toml, preformatted(self.toml, "The draft of a layout"))
 
     def write(self, path: str | Path, *, replace: bool = False) -> None:
         """Write the layout to a `.toml` file, over one that is there only with `replace`.

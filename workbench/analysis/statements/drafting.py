@@ -267,9 +267,10 @@ def _amounts(draft: Draft) -> None:
         draft.found("currency", *draft.file.currency)
     amounts = draft.file.amounts(*chosen)
     ways = _styles(amounts, draft.texts("debit") or draft.texts("fee"))
-    for way, count in ways.most_common(1):
-        if way in DEBITS[1:]:
-            draft.found("debits", way, f"{count} of {ways.total()}; another is a reversal")
+    # Of ways that are as common the plain one is taken.
+    way = max(ways, key=lambda each: (ways[each], each == DEBITS[0]), default=DEBITS[0])
+    if way in DEBITS[1:]:
+        draft.found("debits", way, f"{ways[way]} of {ways.total()}; another is a reversal")
     is_bare = {*_styles(amounts, draft.texts("amount"))} == {"plain"}
     if is_bare and draft.columns.keys().isdisjoint(("debit", "direction", "from")):
         draft.doubt("columns.amount", "no row has a sign, and nothing else tells a direction: all is coming in")

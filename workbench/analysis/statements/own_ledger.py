@@ -37,7 +37,6 @@ from workbench.analysis.statements.cells import (
 from workbench.analysis.statements.dates import ABSENT, DateFormat
 from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout, heading_key
-from workbench.analysis.statements.plain_books import ALIKE, LedgerRows, plain_rows
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import (
     Whole,
@@ -79,6 +78,11 @@ _COLUMNS: Final = (
      "115000", "the balance after the row, in ngwee"),
 )  # fmt: skip
 """A table whose columns are called so needs no layout."""
+_ALIKE: Final = {
+    **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone")},
+    **{name: name for name in LEDGER_FIELDS}, "moment": "occurred_at", "day": "business_date",
+}  # fmt: skip
+"""Field → the column of that name; one of amounts is `amount_minor`, or `amount` in major units."""
 
 
 def ledger_columns() -> Table:
@@ -149,11 +153,7 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     """
     taken, key = _taken(source, query), key_from(phone_key)
     found, formats = taken.found(layout)
-    is_told_more = any(each is not None for each in (layout, account, date_format, currency))
-    whole = None if is_told_more else plain_rows(taken.content, found, key)
-    if whole is None:
-        whole = _read(taken, found, [date_format] if date_format else formats, account, currency, key)
-    return _finished(taken, found.layout, whole)
+    return _read(taken, found, [date_format] if date_format else formats, account, currency, key)
 
 
 class _Taken(NamedTuple):
@@ -259,7 +259,7 @@ def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
     shown_headings: Sequence[str] = ()
     for header, mark in headers:
         headings = {heading_key(each) for each in header}
-        columns = {field: column for field, column in ALIKE.items() if column in headings}
+        columns = {field: column for field, column in _ALIKE.items() if column in headings}
         for called in ("amount", "fee", "balance", "amount_minor", "fee_minor", "balance_minor"):
             columns |= {called.removesuffix("_minor"): called} if called in headings else {}
         if "moment" not in columns and "day" in columns:
@@ -289,7 +289,7 @@ def _books(layout: Layout) -> Layout:
 
 def _read(
     taken: _Taken, found: Found, formats: Sequence[str], account: str | None, currency: str | None, key: PhoneKey
-) -> LedgerRows:
+) -> Ledger:
     """Every row of the ledger. Raises StatementRefused: any of them cannot be read."""
     name, layout = taken.name, found.layout
     passed = currency and currency.strip().upper()
@@ -317,16 +317,11 @@ def _read(
     _refuse_unreadable(taken, rows, more)
     if layout.makes_keys:
         rows["key"] = made_keys(rows, newest_first=is_turned)
-    return LedgerRows(rows, made, local, is_turned, openings)
-
-
-def _finished(taken: _Taken, layout: Layout, read: LedgerRows) -> Ledger:
-    places = np.arange(read.local.size)[:: -1 if read.newest_first else 1]
+    places = np.arange(local.size)[:: -1 if is_turned else 1]
     called: dict[str, str] = {}
     for word, account in layout.accounts.items():
         called[account] = f"{called[account]} / {word}" if account in called else word
-    rows = _ledger(read.rows, read.made, read.local, places, read.openings)
-    return Ledger(taken.name, taken.sha256, layout.name, rows, called)
+    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, openings), called)
 
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")

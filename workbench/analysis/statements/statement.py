@@ -165,11 +165,9 @@ def as_proven(
     by_default = negative == "debit" or (not negative and len(goes) > 0 and not len(stays))
     is_debit = (is_back & (rows["direction"] == "in").to_numpy(dtype=bool))[::step] & by_default
     is_debit[stays], is_debit[goes] = False, True
-    where = is_debit[::step]
-    kinds = rows[["direction", "type"]].astype("object")
-    other = pd.DataFrame({"direction": kinds["direction"].map({"in": "out", "out": "in"}), "type": otherwise})
-    kinds = kinds.mask(pd.Series(where), other)
-    return rows.assign(direction=kinds["direction"].astype("category"), type=kinds["type"].astype("category"))
+    other = {"direction": rows["direction"].map({"in": "out", "out": "in"}), "type": otherwise}
+    kinds = {name: rows[name].astype("object").mask(is_debit[::step], each) for name, each in other.items()}
+    return rows.assign(**{name: column.astype("category") for name, column in kinds.items()})
 
 
 def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | None:
