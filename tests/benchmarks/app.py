@@ -2,7 +2,7 @@
 
     python app.py PORT STORE
 
-The sandbox's own server serves it, with its settings, but by WSGI, for which Falcon is written.
+granian serves it by WSGI, for which Falcon is written, with four threads.
 """
 
 import secrets

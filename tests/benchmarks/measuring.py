@@ -13,7 +13,7 @@ from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 OURS = "Workbench"
-_PACKAGES = ("httpx", "msgspec", "granian", "duckdb", "narwhals", "pandas", "pyarrow")
+_PACKAGES = ("httpx", "msgspec", "httptools", "duckdb", "narwhals", "pandas", "pyarrow")
 
 
 class Size(NamedTuple):

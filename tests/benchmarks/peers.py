@@ -71,14 +71,14 @@ class Peer(NamedTuple):
     command: Callable[[Path, Path, str, Canned], list[str]] | None = None
     """From its programs, a folder for its files, a port and what the sandbox answers."""
     beside: tuple[str, ...] = ()
-    """What it runs with, in the versions that the sandbox has."""
+    """What it runs with, in the versions that the sandbox has unless another one stands here."""
 
 
 APP, LOCALSTRIPE, MOCKOON, PRISM, DATACOMPY = "app by hand", "localstripe", "Mockoon", "Prism", "datacompy"
 PEERS = {
     APP: Peer("pip", "falcon", "4.4.0", (), lambda programs, folder, port, _canned: [
         str(programs / "python"), str(Path(__file__).with_name("app.py")), port, str(folder / "store.db"),
-    ], ("granian", "msgspec")),
+    ], ("granian==2.8.7", "msgspec")),
     "WireMock": Peer("npm", "wiremock", "3.13.2", ("npm", "java"), _wiremock),
     MOCKOON: Peer("npm", "@mockoon/cli", "9.9.0", ("npm", "node"), _mockoon),
     PRISM: Peer("npm", "@stoplight/prism-cli", "5.14.2", ("npm", "node"), _prism),
@@ -98,7 +98,7 @@ def installed(who: str, folder: Path | None) -> Path:
         raise Absent(f"{lacking[0]} is not on this machine")
     home = folder / who
     python = str(home / "bin" / "python")
-    beside = [f"{each}=={version(each)}" for each in peer.beside]
+    beside = [each if "==" in each else f"{each}=={version(each)}" for each in peer.beside]
     steps = {
         "npm": [["npm", "install", "--prefix", str(home), *_NPM, f"{peer.package}@{peer.version}"]],
         "pip": [

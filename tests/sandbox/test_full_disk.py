@@ -171,7 +171,7 @@ def test_an_error_of_the_disks_is_a_503_of_its_own(serving: Serving, tmp_path: P
         Workbench.connect(**server.address) as bench,
     ):
         made = create(bench, "before")
-        workers = [int(each) for each in children_of(server.process.pid)]
+        workers = [each.pid for each in server.workers]
         for each in workers:
             resource.prlimit(each, resource.RLIMIT_FSIZE, (path.stat().st_size, resource.RLIM_INFINITY))
         key = fill(bench, ServiceUnavailable)
@@ -185,12 +185,3 @@ def test_an_error_of_the_disks_is_a_503_of_its_own(serving: Serving, tmp_path: P
         errors = server.errors.splitlines()
     assert len(errors) == 1
     assert "disk I/O error" in errors[0]
-
-
-def children_of(pid: int) -> list[str]:
-    """The processes below one, of a Linux."""
-    below = Path(f"/proc/{pid}/task/{pid}/children")
-    if not below.exists():
-        pytest.skip("this system does not list them")
-    found = below.read_text().split()
-    return found + [each for child in found for each in children_of(int(child))]
