@@ -22,7 +22,7 @@ from workbench.domain.phones import MARK
 from workbench.domain.reading import json_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.errors import InvalidRequest
-from workbench.visible import visible
+from workbench.visible import escaped, visible
 
 
 class Snippet(NamedTuple):
@@ -327,7 +327,7 @@ def _javascript(request: Request) -> str:
     if request.content is not None:
         options.append(f"body: {_js_body(request.content)}")
     lines = "".join(f"  {each},\n" for each in options)
-    return f"const response = await fetch({_js_text(_url(request))}, {{\n{lines}}});"
+    return escaped(f"const response = await fetch({_js_text(_url(request))}, {{\n{lines}}});")
 
 
 def _js_text(pieces: list[Piece]) -> str:

@@ -37,6 +37,11 @@ def visible(text: str, *, lines: bool = False) -> str:
     return _UNSEEN.sub(_symbol, text)
 
 
+def escaped(code: str) -> str:
+    """JavaScript with every control and invisible mark in its texts as an escape; its line breaks stay."""
+    return _UNSEEN.sub(lambda found: "\n" if found[0] == "\n" else f"\\u{{{ord(found[0]):x}}}", code)
+
+
 def begins_as_formula(text: str) -> bool:
     """Whether a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
     return _FORMULA.match(text) is not None

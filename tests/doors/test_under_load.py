@@ -19,6 +19,8 @@ from tests.conftest import INTENT, Serving, StoreFile, is_true_soon
 from tests.doors.conftest import Door, whole
 from workbench import Workbench
 
+QUIETLY = ("--port", "0", "--json", "--quiet")
+
 SOON_S = 12
 LATER = pytest.mark.thorough
 
@@ -45,7 +47,11 @@ def client_of(address: dict[str, str]) -> httpx.Client:
 
 def test_hundreds_that_stall_hold_nobody_up(serving: Serving):
     half = "POST /v1/payment_intents HTTP/1.1\r\nHost: localhost\r\nContent-Length: 80\r\n\r\n{"
-    with serving("--port", "0", "--json") as server, client_of(server.address) as client, ExitStack() as held:
+    with (
+        serving(*QUIETLY) as server,
+        client_of(server.address) as client,
+        ExitStack() as held,
+    ):
         port = client.base_url.port
         for number in range(600):
             each = held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=SOON_S))
@@ -57,7 +63,7 @@ def test_hundreds_that_stall_hold_nobody_up(serving: Serving):
 
 @LATER
 def test_what_waits_holds_nobody_up(serving: Serving):
-    with serving("--port", "0", "--json") as server, ExitStack() as held:
+    with serving(*QUIETLY) as server, ExitStack() as held:
         client, other = (held.enter_context(client_of(server.address)) for _ in range(2))
         begun = time.monotonic()
         asked = [
@@ -108,7 +114,10 @@ def shop_that_calls_back(base_url: str, secret_key: str) -> Iterator[tuple[str, 
 
 @pytest.mark.parametrize("clock", ["manual", "running"])
 def test_a_shop_may_call_back_while_the_clock_is_advanced(serving: Serving, clock: str):
-    with serving("--port", "0", "--json", "--clock", clock) as server, Workbench.connect(**server.address) as bench:
+    with (
+        serving(*QUIETLY, "--clock", clock) as server,
+        Workbench.connect(**server.address) as bench,
+    ):
         with shop_that_calls_back(server.address["base_url"], server.address["secret_key"]) as (url, took):
             bench.client.webhook_endpoints.create(url=url)
             bench.client.payment_intents.create(amount=1)
@@ -146,7 +155,10 @@ def test_asked_to_end_under_load_it_breaks_no_request(
     told: Counter[str] = Counter()
     with socket.create_server(("127.0.0.1", 0)) as hangs:  # a receiver that never answers
         options = ("--webhook", f"http://127.0.0.1:{hangs.getsockname()[1]}/", "--workers", str(workers))
-        with serving("--port", "0", "--json", "--store", str(store), *options) as server, ExitStack() as held:
+        with (
+            serving(*QUIETLY, "--store", str(store), *options) as server,
+            ExitStack() as held,
+        ):
             family = server.workers
 
             def pay() -> None:
@@ -189,7 +201,10 @@ def test_asked_to_end_under_load_it_breaks_no_request(
 
 
 def test_at_the_other_loopback(serving: Serving):
-    with serving("--port", "0", "--json", "--host", "::1") as server, Workbench.connect(**server.address) as bench:
+    with (
+        serving(*QUIETLY, "--host", "::1") as server,
+        Workbench.connect(**server.address) as bench,
+    ):
         assert "[::1]" in server.address["base_url"]
         assert bench.client.payment_intents.create(amount=1).id
         door = Door(httpx.URL(server.address["base_url"]).port or 0, server.address["secret_key"], "::1")

@@ -18,6 +18,8 @@ from tests.conftest import INTENT, Serving, StoreFile, charge_of, is_true_soon
 from tests.doors.conftest import Door, basic, whole
 from workbench import Workbench
 
+QUIETLY = ("--port", "0", "--json", "--quiet")
+
 MANY = 48
 
 
@@ -164,7 +166,7 @@ def test_reads_go_on_while_somebody_else_writes_and_commands_are_done_after_it(
     serving: Serving, store: StoreFile, workers: int
 ):
     with (
-        serving("--port", "0", "--json", "--workers", str(workers), "--store", str(store.path)) as server,
+        serving(*QUIETLY, "--workers", str(workers), "--store", str(store.path)) as server,
         ExitStack() as stack,
     ):
         headers = {"Authorization": f"Bearer {server.address['secret_key']}"}

@@ -396,9 +396,9 @@ class _Server:
 
     def _send(self, exchange: _Exchange, begun: _Begun) -> None:
         if isinstance(begun, Answer):
-            exchange.connection.send(begun)
             if self._engine.speaker:
                 self._engine.speaker.request(exchange.arrived, begun, time.monotonic() - exchange.since_s)
+            exchange.connection.send(begun)
             self._after_each()
             return
         threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing import connection, resource_tracker
@@ -168,7 +168,10 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 
 
 def _speaker(*, quiet: bool) -> Speaker | None:
-    return Speaker(sys.stderr.fileno()) if sys.stderr and not quiet else None
+    """Who writes to standard error; nobody where that is no file, as in a test of the command line."""
+    with suppress(AttributeError, OSError):
+        return None if quiet else Speaker(sys.stderr.fileno())
+    return None
 
 
 async def _work(
