@@ -131,10 +131,10 @@ def test_reading_goes_on_for_long_and_its_calls_fill_no_memory(store_path: Path)
 
 
 @pytest.fixture
-def held(store_path: Path) -> Iterator[tuple[Workbench, sqlite3.Connection]]:
+def held(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Workbench, sqlite3.Connection]]:
     """A bench that waits for nobody, and another program that has its file open."""
+    monkeypatch.setattr("workbench.sandbox.store.transaction.BUSY_S", 0)  # not for half a minute
     with Workbench(seed=7, store=store_path) as bench:
-        bench._engine.store._connection.execute("PRAGMA busy_timeout = 0")  # noqa: SLF001  not for half a minute
         with closing(sqlite3.connect(store_path, isolation_level=None)) as other:
             yield bench, other
 
