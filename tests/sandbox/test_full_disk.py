@@ -134,9 +134,11 @@ def test_reading_goes_on_for_long_and_its_calls_fill_no_memory(store_path: Path)
 def held(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Workbench, sqlite3.Connection]]:
     """A bench that waits for nobody, and another program that has its file open."""
     monkeypatch.setattr("workbench.sandbox.store.transaction.BUSY_S", 0)  # not for half a minute
-    with Workbench(seed=7, store=store_path) as bench:
-        with closing(sqlite3.connect(store_path, isolation_level=None)) as other:
-            yield bench, other
+    with (
+        Workbench(seed=7, store=store_path) as bench,
+        closing(sqlite3.connect(store_path, isolation_level=None)) as other,
+    ):
+        yield bench, other
 
 
 def test_a_locked_file_is_a_503_of_its_own_and_the_key_stays_free(
