@@ -14,6 +14,7 @@ from workbench.domain.masking import (
     RULES,
     Secret,
     mask,
+    mask_accounts,
     mask_beginning,
     mask_numbers,
     mask_secrets,
@@ -216,3 +217,8 @@ def test_a_text_for_xml_is_one_that_a_parser_takes_and_else_as_it_was(text: str)
     assert read == told.replace("\r\n", "\n").replace("\r", "\n")
     assert all(now in (was, "\ufffd") for was, now in zip(text, told, strict=True))
     assert xml_text("a\x00b\x1bc\ud800d\ufffee\tf\n") == "a\ufffdb\ufffdc\ufffdd\ufffde\tf\n"
+
+
+def test_a_layout_that_is_handed_on_shows_no_account():
+    text = "Account 0123456789012, card 4000 1234 5678 9010, reference 12-34, 150.00"
+    assert mask_accounts(text) == "Account ••••••••••012, card •••• •••• •••• •010, reference 12-34, 150.00"

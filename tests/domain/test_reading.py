@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
 from workbench.domain import wire
-from workbench.domain.reading import json_from, query_from, struct_from
+from workbench.domain.reading import as_text, json_from, query_from, struct_from
 from workbench.errors import InvalidRequest
 
 INTENT = {"amount": 150, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
@@ -213,3 +213,8 @@ def test_any_json_is_the_struct_or_refused(shape: type[Struct], drawn: object, w
     except InvalidRequest as error:
         is_right = bool(error.problems) and error.code in ("parameter_missing", "parameter_invalid")
     assert is_right
+
+
+def test_a_parameter_of_which_a_number_was_made_is_the_text_that_was_typed():
+    typed = {0.37: "0.37", 87.35: "87.35", 150: "150", 260961234567: "+260961234567", "0.10": "0.10", 26096: "26096"}
+    assert {value: as_text(value) for value in typed} == typed

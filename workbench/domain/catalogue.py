@@ -124,6 +124,10 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, str]]]] 
     errors.RequestTimeout: {"body_late": ("The body did not arrive within 10 seconds.",
                                           "Send the body at once; retry with the same idempotency key.")},
     errors.PayloadTooLarge: {"body_too_large": ("The body is over 1 MiB.", "Send only what the operation reads.")},
+    errors.TargetTooLong: {"target_too_long": ("The request's first line is over 64 KiB.", "Shorten path and query.")},
+    errors.HeadTooLarge: {
+        "head_too_large": ("There are over 100 headers, or they are over 64 KiB.", "Send fewer and shorter headers."),
+    },
     errors.UnsupportedMediaType: {"media_type_unsupported": ("The body is not declared as JSON.",
                                                              "Send Content-Type: application/json.")},
     errors.StateConflict: {
