@@ -185,8 +185,9 @@ async def _work(
             if engine.is_due:
                 runner.wake()
             engine.store.write_calls()
-        except NotNow:
-            pass
+        except (NotNow, WorkbenchError) as error:
+            # The store itself says once what it cannot write.
+            _LOG.debug("not this tick: %s", error)
         except Exception as error:  # noqa: BLE001  a later tick tries again
             log_fault("what was read could not be traced", error)
 
