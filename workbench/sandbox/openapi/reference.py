@@ -25,7 +25,8 @@ def shown(described: Schema, gaps: Gaps, base_url: str) -> dict[str, Any]:
     table = (*in_force(gaps), *control.OPERATIONS)
     groups = {tag["name"]: [each for each in listed if tag["name"] in each[2]["tags"]] for tag in described["tags"]}
     return {
-        "groups": groups,
+        # Events have a section of their own.
+        "groups": {name: operations for name, operations in groups.items() if operations},
         "calls": {each["operationId"]: _call(method, path, each, base_url) for method, path, each in listed},
         "rows": {
             row.id: " ".join(_ROWS.findall(provenance(row, row.success, JSON))).split() for row in table if not row.gone
