@@ -308,8 +308,10 @@ class Transaction:
                 self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
                 self.begin(reads_only=reads_only)
             except BaseException as error:
-                self._roll_back()
-                self.turn.release()
+                try:
+                    self._roll_back()
+                finally:  # a closed connection can't be rolled back either
+                    self.turn.release()
                 if not is_busy(error) or time.monotonic() > until_s:
                     raise
                 if threading.get_ident() in self.never_wait:
