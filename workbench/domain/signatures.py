@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from workbench.errors import SignatureRefused
@@ -30,6 +31,8 @@ SECRET_PREFIX: Final = "whsec_"  # noqa: S105  the prefix, not a secret
 STANDARD: Final = "standard_webhooks"
 _KEY_BYTES = range(24, 65)
 _GITHUB_SECRET = 40
+_BLOCK = 64
+"""What SHA-256 takes in at a time, in bytes."""
 _SECONDS = re.compile(r"[0-9]{1,12}")
 _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
 _Encode = Callable[[bytes], str]
@@ -280,7 +283,17 @@ def _base64(data: bytes) -> str:
 
 
 def _digest(key: bytes, prefix: str, body: bytes) -> bytes:
-    return hmac.digest(key, _bytes(prefix) + body, hashlib.sha256)
+    inner, outer = (begun.copy() for begun in _begun(key))
+    inner.update(_bytes(prefix) + body)
+    outer.update(inner.digest())
+    return outer.digest()
+
+
+@lru_cache
+def _begun(key: bytes) -> "tuple[hashlib._Hash, hashlib._Hash]":
+    """The two hashes of an HMAC (RFC 2104) that have taken the key in: copies take half the time of new ones."""
+    whole = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
+    return hashlib.sha256(bytes(each ^ 0x36 for each in whole)), hashlib.sha256(bytes(each ^ 0x5C for each in whole))
 
 
 def _prefix_standard(message_id: str, sent_s: int | None) -> str:
