@@ -221,7 +221,9 @@ class Application:
             return self._run(asked, request)
         if asked is None:
             return self._exchanges.refuse(request, _none(request, methods))
-        return self._exchanges.show(asked, request)
+        shown = self._exchanges.show(asked, request)
+        made = shown.made
+        return shown if made is None else lambda: shown._replace(body=made())
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
         response = self._exchanges.respond(request, operation)
