@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 from html.parser import HTMLParser
 
 import httpx
@@ -17,6 +18,8 @@ from workbench.domain.catalogue import CODES, OPERATOR_NAMES
 from workbench.domain.payments import FAILURES
 from workbench.domain.wire import API_VERSION
 from workbench.resources import guide
+from workbench.sandbox.openapi import pages
+from workbench.sandbox.openapi.document import document
 from workbench.sandbox.openapi.pages import PAGES
 
 HTML = "text/html; charset=utf-8"
@@ -184,6 +187,30 @@ def test_every_link_of_every_page_leads_to_a_place_that_is_there(wire: Wire):
     # From a row of the register to the operations of its section, and back.
     assert "/docs#createCharge" in pages["/docs/interface"].links
     assert "/docs/interface#success_status" in pages["/docs"].links
+
+
+@pytest.mark.socket
+@pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/docs/interface"])
+def test_no_request_waits_while_a_page_is_made(monkeypatch: pytest.MonkeyPatch, path: str):
+    begun, answered, held_up = threading.Event(), threading.Event(), list[bool]()
+
+    def slow(*given: object) -> dict[str, object]:
+        begun.set()
+        held_up.append(not answered.wait(5))
+        return document(*given)
+
+    with Workbench(seed=7, gaps={"dead_letter": "dropped"}) as bench, bench.serve() as served:
+        monkeypatch.setattr("workbench.sandbox.openapi.pages.document", slow)
+        for made in (pages._reference, pages._openapi):  # noqa: SLF001  a page that another test had made is kept
+            made.cache_clear()
+        got = list[int]()
+        reader = threading.Thread(target=lambda: got.append(httpx.get(served.base_url + path, timeout=20).status_code))
+        reader.start()
+        assert begun.wait(10)
+        assert httpx.get(f"{served.base_url}/docs/assets/mark.svg", timeout=20).status_code == 200
+        answered.set()
+        reader.join()
+    assert (got, held_up) == ([200], [False])
 
 
 @pytest.mark.parametrize(("language", "shell"), [("curl", ["bash", "-c"]), ("javascript", ["node", "-e"])])

@@ -201,6 +201,12 @@ class TestHttp10:
             "close",
         ]
 
+    def test_chunks_that_it_knows_nothing_of_end_the_connection(self, door: Door):
+        lines = ("Connection: keep-alive", "Content-Type: application/json", CHUNKED)
+        message = asked(door, "/v1/payment_intents", *lines, method="POST", version="1.0")
+        got = responses(door.raw(message + f"{len(BODY):x}\r\n{BODY}\r\n0\r\n\r\n{SMUGGLED}".encode()))
+        assert [(status, headers["connection"]) for status, headers, _ in got] == [(200, "close")]
+
     def test_it_is_not_told_to_go_on(self, door: Door):
         message = asked(door, "/plants", "Expect: 100-continue", method="POST", body="{}", version="1.0")
         assert b" 100 " not in door.raw(message)

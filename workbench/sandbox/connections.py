@@ -202,9 +202,11 @@ class _Connection(asyncio.Protocol):
         is_tunnel = self._parser.get_method() == b"CONNECT"
         if self._ends or (self._parser.should_upgrade() and not is_tunnel):
             return
-        arrived, goes_on = self._arrived(), _CLOSE
-        if self._parser.should_keep_alive() and not is_tunnel:
-            goes_on = _KEEP_ALIVE.get(self._parser.get_http_version(), "")
+        arrived, version, goes_on = self._arrived(), self._parser.get_http_version(), _CLOSE
+        # HTTP/1.0 knows of no chunks: whoever handed the request on may read its end elsewhere (RFC 9112 §6.1).
+        is_torn = version == "1.0" and "transfer-encoding" in arrived.headers
+        if self._parser.should_keep_alive() and not (is_tunnel or is_torn):
+            goes_on = _KEEP_ALIVE.get(version, "")
         self._begin()
         self._owe(arrived, goes_on)
 

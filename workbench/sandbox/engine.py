@@ -217,11 +217,17 @@ class Application:
             return self._exchanges.refuse(request, error, operation, whoever=True)
         if isinstance(asked, Operation):
             if asked.gone:
-                return self._exchanges.refuse(request, _gone(asked), asked)
+                message = (
+                    f"The service does not offer this operation, because of {asked.gone[0]} in the register of gaps."
+                )
+                hint = f"The sandbox's own dashboard has it, below {wire.DASHBOARD}."
+                return self._exchanges.refuse(request, NotFound(message, code="path_not_found", hint=hint), asked)
             return self._run(asked, request)
         if asked is None:
             return self._exchanges.refuse(request, _none(request, methods))
-        return self._exchanges.show(asked, request)
+        shown = self._exchanges.show(asked, request)
+        made = shown.made
+        return shown if made is None else lambda: shown._replace(body=made())
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
         response = self._exchanges.respond(request, operation)
@@ -286,12 +292,6 @@ def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
         if there := paths.get((*segments[:place], None, *segments[place + 1 :])):
             return there[1], {there[0]: segment}
     return {}, {}
-
-
-def _gone(operation: Operation) -> ApiError:
-    """Why an assumed operation is not there."""
-    message = f"The service does not offer this operation, because of {operation.gone[0]} in the register of gaps."
-    return NotFound(message, code="path_not_found", hint=f"The sandbox's own dashboard has it, below {wire.DASHBOARD}.")
 
 
 def _none(request: Request, methods: _Methods) -> ApiError:

@@ -2,7 +2,7 @@
 
 import logging
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -122,3 +122,5 @@ class Response(NamedTuple):
     """It was asked to be kept back for a while."""
     relied: tuple[str, ...] = ()
     """Rows of the register that this response relied on, and others of its kind do not."""
+    made: Callable[[], bytes] | None = None
+    """Makes the body of a page that takes long, outside of any transaction; `body` is empty until then."""

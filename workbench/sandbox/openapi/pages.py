@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from itertools import groupby
 from typing import Any, Final, cast
@@ -71,7 +71,7 @@ def start(request: Request, choices: InForce) -> Response:
 
 def openapi(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /openapi.json: the description of this very sandbox."""
-    return Response(200, JSON, _openapi(*choices))
+    return Response(200, JSON, b"", made=partial(_openapi, *choices))
 
 
 def plant_store(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
@@ -83,7 +83,7 @@ def docs(request: Request, choices: InForce) -> Response:
     """GET /docs: each operation of the description, with its schema and the calls to copy."""
     # What is in process, or shown by JupyterLab, has no address that a call from outside reaches.
     base_url = f"http://{request.headers['Host']}" if "Host" in request.headers else IN_PROCESS_URL
-    return Response(200, _HTML, _reference(*choices, base_url), _PAGE_HEADERS)
+    return Response(200, _HTML, b"", _PAGE_HEADERS, made=partial(_reference, *choices, base_url))
 
 
 def errors(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
@@ -98,8 +98,12 @@ def errors(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one
 
 def interface(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /docs/interface: the interface, section by section, with the rows of the register that it leaves open."""
-    operations = reference.by_section(document(*choices))
-    return _page("guide.html", document=rendered(_interface(choices.gaps, operations), _served))
+
+    def made() -> bytes:
+        text = _interface(choices.gaps, reference.by_section(document(*choices)))
+        return _text("guide.html", style="", document=rendered(text, _served)).encode()
+
+    return Response(200, _HTML, b"", _PAGE_HEADERS, made=made)
 
 
 def guide(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
@@ -224,7 +228,8 @@ def _versioned(name: str) -> str:
 
 
 def _page(template: str, **values: Any) -> Response:  # noqa: ANN401  what a template shows is of any type
-    return Response(200, _HTML, _text(template, style="", **values).encode(), _PAGE_HEADERS)
+    # The first page of a process has the library of templates loaded.
+    return Response(200, _HTML, b"", _PAGE_HEADERS, made=lambda: _text(template, style="", **values).encode())
 
 
 def _text(template: str, **values: Any) -> str:  # noqa: ANN401  the same

@@ -16,6 +16,7 @@ Schema = dict[str, Any]
 _GIVEN: Final = {"phone": "+260960000001", "operation_id": "createCharge", "account": "operator:mtn:float",
                  "Idempotency-Key": "order-1"}  # fmt: skip
 """Parameters whose example is in no response."""
+_IDS: Final = {"request_id": r"\breq_[0-9A-Za-z]{24}\b"}
 _ROWS: Final = re.compile('gaps="([^"]+)"')
 
 
@@ -52,14 +53,10 @@ def _call(method: str, path: str, operation: Schema, base_url: str) -> Snippet:
     """The call of the operation's first example, with the ids of the run that its response is from."""
     response = str(examples.of_a_run()[operation["operationId"]])
     needed = {each["name"]: each["in"] for each in operation.get("parameters", ()) if each.get("required")}
-    given = {name: _GIVEN.get(name) or _id_in(response, "req" if name == "request_id" else "[a-z]+") for name in needed}
+    ids = {name: re.search(_IDS.get(name, r"\b[a-z]+_[0-9A-Za-z]{24}\b"), response) for name in needed}
+    given = {name: _GIVEN.get(name) or (found[0] if found else "") for name, found in ids.items()}
     parts = {place: {name: given[name] for name in needed if needed[name] == place} for place in ("query", "header")}
     sent = operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("examples", {})
     body = next((each["value"] for each in sent.values()), None)
     address = re.sub(r"{(\w+)}", lambda found: given[found[1]], path)
     return snippet(method, address, body, query=parts["query"], headers=parts["header"], base_url=base_url)
-
-
-def _id_in(response: str, prefix: str) -> str:
-    found = re.search(rf"\b{prefix}_[0-9A-Za-z]{{24}}\b", response)
-    return found[0] if found else ""

@@ -12,7 +12,7 @@ from workbench.errors import RateLimited, ServiceUnavailable, StorageFull
 from workbench.sandbox import views
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.openapi import examples, schemas
-from workbench.sandbox.operations import OPERATIONS, Link, Operation
+from workbench.sandbox.operations import OPERATIONS, Operation
 
 Schema = dict[str, Any]
 _SHAPES_BY_DEFAULT: Final = {each.id: each.response for each in OPERATIONS}
@@ -213,12 +213,11 @@ def _success(operation: Operation, response: str, gaps: Gaps) -> Schema:
     if _SHAPES_BY_DEFAULT.get(operation.id, operation.response) == operation.response:
         content["example"] = examples.answer(operation.id, gaps)
     done: Schema = {"description": "Done.", "headers": _named(names), "content": {JSON: content}}
-    return {**done, "links": {link.name: _link(link) for link in operation.links}} if operation.links else done
-
-
-def _link(link: Link) -> Schema:
-    """What an answer leads to: which operation takes what it holds."""
-    return {"operationId": link.leads_to, "parameters": {link.takes: f"$response.body#/{link.gives}"}}
+    links = {
+        link.name: {"operationId": link.leads_to, "parameters": {link.takes: f"$response.body#/{link.gives}"}}
+        for link in operation.links
+    }
+    return {**done, "links": links} if links else done
 
 
 def _refusal(status: int, gaps: Gaps) -> Schema:

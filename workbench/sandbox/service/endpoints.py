@@ -65,18 +65,14 @@ def update(
 def roll_secret(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: roll the signing secret, shown once."""
     stored, scheme = found(tx, caller, endpoint_id), tx.gaps.signature_scheme
+    signing_on = (OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
     rolled = tx.endpoints.put(
         stored,
         secret=tx.draws.webhook_secret(stored.id, stored.rolls + 2, scheme=scheme),
         rolls=stored.rolls + 1,
-        old_secrets=_signing_on(tx, stored) if SCHEMES[scheme].has_room else (),
+        old_secrets=signing_on if SCHEMES[scheme].has_room else (),
     )
     return views.webhook_endpoint(rolled, tx.now_ms, secret=True)
-
-
-def _signing_on(tx: Transaction, endpoint: Endpoint) -> tuple[OldSecret, ...]:
-    """The secrets that go on signing beside a new one."""
-    return (OldSecret(endpoint.secret, tx.now_ms + OVERLAP_MS), *endpoint.overlapping(tx.now_ms))
 
 
 def delete(tx: Transaction, caller: Caller, *, endpoint_id: wire.PathEndpoint) -> wire.Deleted:

@@ -79,7 +79,11 @@ def send(tx: Transaction, refund_id: str) -> None:
 
 def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
     tx.reverse(refund.entry, "refund_failed", description=f"{refund.money} could not be sent back")
-    _give_back_recovered(tx, charge)
+    # What a night took of the merchant for this refund is available again.
+    over = -clearing.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
+    if over > 0:
+        words = f"{Money(over, charge.currency)} given back, taken for what was not owed"
+        post(tx, charge, "recovery_returned", {"owed": over}, words)
     tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
     _move(tx, refund, "failed", "refund.failed", code)
     clearing.expect(tx)
@@ -88,14 +92,6 @@ def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
 def _move(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, event), failure_code=code)
     emit(tx, BY_ITSELF, refund.account, event_type, views.refund(moved, tx.gaps), before={"status": refund.status})
-
-
-def _give_back_recovered(tx: Transaction, charge: Charge) -> None:
-    """What a night took of the merchant for a refund that then failed is available again."""
-    over = -clearing.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
-    if over > 0:
-        words = f"{Money(over, charge.currency)} given back, taken for what was not owed"
-        post(tx, charge, "recovery_returned", {"owed": over}, words)
 
 
 def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
