@@ -40,11 +40,12 @@ def test_what_is_slow_takes_ten_seconds_of_the_clock_in_which_what_is_due_happen
 
 
 def test_a_replayed_response_is_as_slow_as_it_is_asked_to_be(shop: Shop):
+    goes_on_ms = 0 if shop.bench.clock.mode == "manual" else 5_000
     for scenario, passed_ms in (("slow", 10_000), ("slow", 10_000), ("", 0)):
         more = {"Sandbox_Scenario": scenario} if scenario else {}
         before_ms = shop.bench.clock.now_ms
         assert shop.post("/v1/payment_intents", INTENT, Idempotency_Key="order-1", **more).status_code == 200
-        assert shop.bench.clock.now_ms - before_ms == passed_ms
+        assert passed_ms <= shop.bench.clock.now_ms - before_ms <= passed_ms + goes_on_ms
     assert len(shop.read("/v1/payment_intents")["data"]) == 1
 
 

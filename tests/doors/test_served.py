@@ -240,11 +240,11 @@ NewNumber = Callable[..., str]
 def test_a_receiver_that_hangs_stalls_nobody(serving: Serving, tmp_path: Path):
     gaps = tmp_path / "gaps.toml"
     gaps.write_text("delivery_timeout_s = 5\n")
-    options = ("--port", "0", "--json", "--gaps", str(gaps), "--workers", "2", "--store", str(tmp_path / "s.db"))
+    options = ("--port", "0", "--json", "--quiet", "--gaps", str(gaps), "--workers", "2")
     # It takes connections and never answers.
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        with serving(*options, "--webhook", url) as server, ExitStack() as held:
+        with serving(*options, "--store", str(tmp_path / "s.db"), "--webhook", url) as server, ExitStack() as held:
             address = server.address
             bench = held.enter_context(Workbench.connect(address["base_url"], address["secret_key"]))
             receiver, started = bench.receiver, time.monotonic()

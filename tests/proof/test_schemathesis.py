@@ -51,9 +51,10 @@ def as_wsgi(app: Application) -> WSGIApplication:
     """The application as what schemathesis can call in this process."""
 
     def called(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        named = {name.removeprefix("HTTP_"): value for name, value in environ.items()
-                 if name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")}  # fmt: skip
-        headers = {name.lower().replace("_", "-"): value for name, value in named.items() if value}
+        # Of these two the environment has an empty one where the request has none.
+        named = {name: value for name in ("CONTENT_TYPE", "CONTENT_LENGTH") if (value := environ.get(name))}
+        named |= {name[5:]: value for name, value in environ.items() if name.startswith("HTTP_")}
+        headers = {name.lower().replace("_", "-"): value for name, value in named.items()}
         target = quote(environ["PATH_INFO"], safe="/", encoding="latin-1") + "?" + environ.get("QUERY_STRING", "")
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         status, sent, answer = app.respond(Arrived(environ["REQUEST_METHOD"], target.encode(), headers, body))
