@@ -29,7 +29,8 @@ from workbench.resources import fixture
 if TYPE_CHECKING:
     from tests.conftest import Server, Serving
 
-SOON_S = 15
+SOON_S = 30
+"""Longer than a worker may take to end."""
 LATER = pytest.mark.thorough
 
 
