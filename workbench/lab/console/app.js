@@ -83,7 +83,7 @@ function Head({ dead }) {
   const badges = { webhooks: dead, money: late?.data.length };
   const says = { webhooks: "dead letters", money: "sums in suspense" };
   return html`<header class="head"><span class="brand"><${Mark} /><b>Sandbox</b></span>
-    <nav aria-label="Views">${Object.entries(NAMES).map(([name, label]) => html`<${Link} to=${name} current=${name === view ? "page" : undefined} change=${{ pane: "list" }}>${label}${badges[name] ? html`<span class="badge bad" title="${badges[name]} ${says[name]}">${badges[name]}</span>` : null}<//>`)}</nav>
+    <nav aria-label="Views">${Object.entries(NAMES).map(([name, label]) => html`<${Link} to=${name} current=${name === view ? "page" : undefined}>${label}${badges[name] ? html`<span class="badge bad" title="${badges[name]} ${says[name]}">${badges[name]}</span>` : null}<//>`)}</nav>
     <span class="space" /><${Clock} /></header>`;
 }
 
@@ -105,7 +105,7 @@ function Panes({ rings }) {
   const store = useStore();
   const button = (pane, label, icon) => html`<button type="button" aria-pressed=${store.state.pane === pane} onClick=${() => store.set({ pane })}><${Icon} name=${icon} />${label}${pane === "phone" && rings && html`<span class="badge ring">rings</span>`}</button>`;
   const isPayments = store.state.route.startsWith("payments");
-  return html`<div class="panes" role="group" aria-label="What is shown">${button("list", "List", "list")}${isPayments && button("payment", "Payment", "card")}${button("phone", "Phone", "phone")}</div>`;
+  return html`<div class="panes" role="group" aria-label="What is shown">${button("list", "List", "list")}${isPayments && button("detail", "Payment", "card")}${button("phone", "Phone", "phone")}</div>`;
 }
 
 function Ended() {
@@ -118,7 +118,7 @@ function shortcut(event, store, root) {
   const isText = event.target.closest?.("input, textarea, select, [contenteditable=true]");
   if (event.key === "Escape" && event.target.closest?.("details[open]")) return event.target.closest("details[open]").removeAttribute("open");
   if (event.key === "Escape" && isText) return event.target.blur();
-  if (event.key === "Escape" && store.state.route.split("/").length > 1) return store.go(store.state.route.split("/").slice(0, -1).join("/"), { pane: "list" });
+  if (event.key === "Escape" && store.state.route.split("/").length > 1) return store.go(store.state.route.split("/").slice(0, -1).join("/"));
   if (isText) return undefined;
   if (event.key === "/") {
     const search = root.querySelector("[data-search]");
@@ -126,7 +126,7 @@ function shortcut(event, store, root) {
     if (search) event.preventDefault();
   }
   if (event.key === "n") {
-    store.go("payments/new", { pane: "payment" });
+    store.go("payments/new");
     event.preventDefault();
   }
   if (event.key === "ArrowDown" && event.target === document.body) root.querySelector("a.row")?.focus();

@@ -13,7 +13,7 @@ export function classes(...names) {
 }
 
 export function Pill({ state, says = "", also = "" }) {
-  const [tone, sentence] = STATES[state] ?? ["quiet", ""];
+  const [tone, sentence] = STATES[state] ?? ["calm", ""];
   return html`<span class="pill ${tone}" title=${says || sentence}>${state}${also && html`<span class="also"> ${also}</span>`}</span>`;
 }
 
@@ -142,7 +142,7 @@ export function message(first, headers, body) {
 // ---- tabs, tables, facts ---------------------------------------------------------------------------------------
 
 // `tabs` are `[name, label, badge]`; arrow keys go from one to the next.
-export function Tabs({ tabs, chosen, choose, label, children }) {
+export function Tabs({ tabs, chosen, choose, label, aside, children }) {
   const turn = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
@@ -152,10 +152,10 @@ export function Tabs({ tabs, chosen, choose, label, children }) {
     choose(next);
     event.currentTarget.querySelector(`[data-tab="${next}"]`).focus();
   };
-  return html`<div class="tabbed"><div class="tabs" role="tablist" aria-label=${label} onKeyDown=${turn}>
+  return html`<div class="tabbed"><div class="tab-row"><div class="tabs" role="tablist" aria-label=${label} onKeyDown=${turn}>
     ${tabs.map(([name, text, badge, tone]) => html`<button type="button" role="tab" data-tab=${name} aria-selected=${name === chosen}
       tabindex=${name === chosen ? 0 : -1} onClick=${() => choose(name)}>${text}${badge ? html`<span class=${classes("badge", tone)}>${badge}</span>` : null}</button>`)}
-    </div><div class="panel" role="tabpanel" aria-label=${tabs.find(([name]) => name === chosen)?.[1]}>${children}</div></div>`;
+    </div>${aside}</div><div class="panel" role="tabpanel" aria-label=${tabs.find(([name]) => name === chosen)?.[1]}>${children}</div></div>`;
 }
 
 // `columns` are `[heading, cell, class]`. With `to`, a row leads to a place, and arrow keys go from row to row.
@@ -278,7 +278,7 @@ export function Empty({ says, children }) {
 }
 
 // What is looked for, a little after it was typed.
-export function Search({ value, change, label }) {
+export function Search({ value, change, label, title }) {
   const timer = useRef(0);
   const typed = (event) => {
     const text = event.currentTarget.value;
@@ -286,7 +286,7 @@ export function Search({ value, change, label }) {
     timer.current = setTimeout(() => change(text), 120);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
-  return html`<div class="search"><${Icon} name="search" /><input type="search" aria-label=${label} placeholder=${label} maxlength="100" autocomplete="off" spellcheck="false"
+  return html`<div class="search"><${Icon} name="search" /><input type="search" aria-label=${label} placeholder=${label} title=${title} maxlength="100" autocomplete="off" spellcheck="false"
     data-search defaultValue=${value} onInput=${typed} /></div>`;
 }
 

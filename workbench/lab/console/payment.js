@@ -14,8 +14,7 @@ const PIN = (number, base) => ({
 });
 
 export function Payment({ id, phone }) {
-  const store = useStore();
-  const [kept, change] = useKept("payment", { tab: "timeline" });
+  const [kept, change] = useKept("payment", { tab: "timeline", form: "diagram" });
   const concerns = (row) => (row.kind === "payment" && row.id === id) || row.kind === "delivery";
   const { data, error } = useRead(`/sandbox/payments/${id}`, concerns);
   if (!data) return html`<section class="detail" aria-label="Payment">${error && html`<${Empty} says=${error.message}><${Link} to="payments">Show the newest payment<//><//>`}</section>`;
@@ -30,10 +29,13 @@ export function Payment({ id, phone }) {
     ["code", "Code"],
     ["json", "JSON"],
   ];
+  const box = useRef();
+  const [form, setForm] = [kept.form, (each) => change({ form: each })];
+  const aside = kept.tab === "timeline" && html`<${Files} box=${box} steps=${data.steps} name=${id} form=${form} setForm=${setForm} />`;
   const shown = { timeline: Timeline, ledger: Ledger, webhooks: Webhooks, code: CodeOf, json: Json }[kept.tab];
   return html`<section class="detail" aria-label="Payment ${id}"><${Head} details=${data} />
-    <${Tabs} label="Of this payment" tabs=${tabs} chosen=${kept.tab} choose=${(tab) => change({ tab })}>
-      <${shown} key=${id} details=${data} phone=${phone} store=${store} /><//></section>`;
+    <${Tabs} label="Of this payment" tabs=${tabs} chosen=${kept.tab} choose=${(tab) => change({ tab })} aside=${aside}>
+      <${shown} key=${id} details=${data} phone=${phone} box=${box} form=${form} /><//></section>`;
 }
 
 // ---- its header ------------------------------------------------------------------------------------------------
@@ -44,7 +46,7 @@ function Head({ details: { payment, trace } }) {
   const waiting = late?.data.filter((each) => [each.payment_intent, each.charge].includes(payment.id)) ?? [];
   const operator = store.offers.operators.find((each) => each.provider === payment.provider)?.name ?? payment.provider;
   return html`<header class="title"><div class="lead">
-      <${Link} to="payments" class="icon-button narrow" label="All payments" change=${{ pane: "list" }}><${Icon} name="back" /><//>
+      <${Link} to="payments" class="icon-button narrow" label="All payments"><${Icon} name="back" /><//>
       <h1 class="amount">${money(payment.amount_minor, payment.currency)}</h1><span class="what" title=${visible(payment.description)}>${visible(payment.description)}</span>
       <${Pill} state=${payment.state} also=${payment.failure_code} says=${payment.failure_code ? store.says(payment.failure_code) : ""} />
       <span class="space" /><span class="actions"><${Ways} payment=${payment} trace=${trace} operator=${operator} /></span></div>
@@ -85,21 +87,19 @@ export function Late({ item, bare }) {
   const store = useStore();
   const settle = (how) => () => store.act("POST", `/sandbox/suspense/${item.id}/settle`, { how });
   const sum = moneyOf(item);
-  const ways = html`<${Action} label="Credit to merchant…" title="Credit ${sum} to the merchant" confirm="Credit" says="You get ${sum}, less the fee, as if the payment had succeeded in time. The intent stays as it is." run=${settle("credit")} />
-    <${Action} label="Return to customer…" title="Return ${sum} to the customer" confirm="Return" says="${sum} goes back to ${item.phone}. You get nothing." run=${settle("return")} />`;
+  const ways = html`<${Action} label=${bare ? "Credit…" : "Credit to merchant…"} title="Credit ${sum} to the merchant" confirm="Credit" says="You get ${sum}, less the fee, as if the payment had succeeded in time. The intent stays as it is." run=${settle("credit")} />
+    <${Action} label=${bare ? "Return…" : "Return to customer…"} title="Return ${sum} to the customer" confirm="Return" says="${sum} goes back to ${item.phone}. You get nothing." run=${settle("return")} />`;
   if (bare) return ways;
   return html`<div class="strip warn"><span><b>${sum} came late</b>, <${When} ms=${item.since * 1000} />, after the attempt had failed. It waits in suspense.</span><span class="actions">${ways}</span></div>`;
 }
 
 // ---- timeline --------------------------------------------------------------------------------------------------
 
-function Timeline({ details, phone, store }) {
-  const [kept, change] = useKept("timeline", { form: "diagram" });
+function Timeline({ details, box, form }) {
   const [opened, setOpened] = useState(null);
-  const { payment, steps, trace } = details;
+  const { steps, trace } = details;
   const step = steps.find((each) => each.seq === opened?.seq && each.kind === opened.kind) ?? null;
   const row = step && trace.find((each) => each.seq === step.seq && each.kind === step.kind);
-  const box = useRef();
   const columns = [
     ["Lusaka", (each) => html`<${When} at=${each.at} shape="time" />`],
     ["From, to", (each) => `${each.from} → ${each.to}`, "nowrap"],
@@ -107,30 +107,29 @@ function Timeline({ details, phone, store }) {
     ["Response", (each) => `${each.is_bad ? "✗ " : ""}${visible(each.response ?? "")}`],
   ];
   const toggle = (each) => setOpened(each === step ? null : each);
-  const files = html`<${Files} box=${box} steps=${steps} name=${payment.id} form=${kept.form} change=${change} />`;
   return html`<div class=${classes("timeline", row && "split")} onKeyDown=${(event) => event.key === "Escape" && row && (event.stopPropagation(), setOpened(null))}>
-    <div class="drawn" ref=${box}>${files}${kept.form === "diagram"
+    <div class="drawn" ref=${box}>${form === "diagram"
       ? html`<${Sequence} steps=${steps} opened=${step} open=${toggle} about=${counted(steps.length, "step")} />`
       : html`<div class="scroll"><${Table} label="Who told whom what" columns=${columns} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`}</div>
-    ${row ? html`<${Exchange} row=${row} step=${step} close=${() => setOpened(null)} />` : html`<${Outcome} details=${details} phone=${phone} store=${store} />`}</div>`;
+    ${row ? html`<${Exchange} row=${row} step=${step} close=${() => setOpened(null)} />` : html`<${Outcome} details=${details} />`}</div>`;
 }
 
-function Files({ box, steps, name, form, change }) {
+function Files({ box, steps, name, form, setForm }) {
   const kinds = form === "diagram" ? [["svg", "SVG"], ["png", "PNG"], ["mmd", "Mermaid"]] : [["mmd", "Mermaid"]];
   return html`<div class="files"><div class="switch" role="group" aria-label="How it is shown">${["diagram", "table"].map((each) => html`
-    <button type="button" aria-pressed=${each === form} onClick=${() => change({ form: each })}>${each}</button>`)}</div>
+    <button type="button" aria-pressed=${each === form} onClick=${() => setForm(each)}>${each}</button>`)}</div>
     <details class="menu"><summary class="bare">Save</summary><div class="pop list-of">${kinds.map(([kind, label]) => html`<button type="button" class="bare" onClick=${() => save(kind, box.current, steps, name)}>${label}</button>`)}</div></details></div>`;
 }
 
 // What came of the payment, beneath the diagram until an arrow is opened.
-function Outcome({ details, phone, store }) {
+function Outcome({ details }) {
   const { events, deliveries, trace } = details;
   const sides = sidesOf(trace);
   const sum = (side) => sides.reduce((all, each) => all + each[side], 0);
   const last = trace.findLast((row) => row.kind === "call" && row.what.startsWith("POST") && requestOf(row));
   return html`<div class="outcome"><section aria-label="Ledger of this payment"><h2>Ledger${sides.length > 0 && html`<span class="good">balanced</span>`}</h2>
       ${sides.length ? html`<table class="mini"><thead><tr><th scope="col">Account</th><th scope="col" class="num">Debit</th><th scope="col" class="num">Credit</th></tr></thead>
-        <tbody>${sides.map((each) => html`<tr key=${each.account}><th scope="row"><span title=${each.account}>${each.account}</span></th><td class="num">${each.debit ? major(each.debit, each.currency) : ""}</td><td class="num">${each.credit ? major(each.credit, each.currency) : ""}</td></tr>`)}</tbody>
+        <tbody>${sides.map((each) => html`<tr key=${each.account}><th scope="row"><span title=${each.account}>${each.account.split(":").slice(-2).join(":")}</span></th><td class="num">${each.debit ? major(each.debit, each.currency) : ""}</td><td class="num">${each.credit ? major(each.credit, each.currency) : ""}</td></tr>`)}</tbody>
         <tfoot><tr><th scope="row">Total</th><td class="num">${major(sum("debit"))}</td><td class="num">${major(sum("credit"))}</td></tr></tfoot></table>` : html`<p class="dim">Money is booked when the customer has paid.</p>`}</section>
     <section aria-label="Events of this payment"><h2>Events${events.length > 0 && html`<span class="dim">${events.length}</span>`}</h2><${EventList} events=${events} deliveries=${deliveries} brief /></section>
     <section aria-label="The code that did it"><h2>Code</h2>${last ? html`<${RequestCode} id=${requestOf(last)} label="The last call" fill />` : html`<p class="dim">The call that makes a payment stands here.</p>`}</section></div>`;
@@ -210,7 +209,8 @@ function Webhooks({ details }) {
   return html`<div class="scroll pad"><${EventList} events=${details.events} deliveries=${details.deliveries} /></div>`;
 }
 
-function CodeOf({ details, phone, store }) {
+function CodeOf({ details, phone }) {
+  const store = useStore();
   const calls = details.trace.filter((row) => row.kind === "call" && requestOf(row));
   return html`<div class="scroll pad stack">${calls.length > 10 && html`<p class="dim">The last 10 of ${calls.length} calls.</p>`}
     ${calls.slice(-10).map((row) => html`<section key=${row.seq}><h3><code>${visible(shortId(row.what))}</code> <span class="dim">${row.result}</span></h3><${RequestCode} id=${requestOf(row)} label=${row.what} /></section>`)}

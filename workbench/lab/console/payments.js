@@ -74,14 +74,14 @@ export function Payments({ selected, newest, follows }) {
   ];
   const field = (name, label, type) => html`<${Field} name=${name} label=${label} type=${type} value=${filter[name]} onChange=${(event) => narrow({ [name]: event.currentTarget.value })} />`;
   return html`<section class="list" aria-label="Payments">
-    <div class="bar"><${Search} label="Search id, description, last digits" value=${filter.search} change=${(search) => narrow({ search })} />
-      <${Link} to="payments/new" class="button primary" title="New payment (N)" change=${{ pane: "payment" }}><${Icon} name="plus" />New payment<//></div>
+    <div class="bar"><${Search} label="Search payments" title="Id, description, last digits of the number" value=${filter.search} change=${(search) => narrow({ search })} />
+      <${Link} to="payments/new" class="button primary" title="New payment (N)"><${Icon} name="plus" />New payment<//></div>
     <div class="filters"><${Choice} label="State" value=${filter.status} options=${PAYMENT_STATES} change=${(status) => narrow({ status })} />
       <${Choice} label="Operator" value=${filter.provider} options=${store.offers.operators.map((each) => [each.provider, each.name])} change=${(provider) => narrow({ provider })} />
       <details class="menu"><summary class=${classes("choice", more && "set")}>Date, amount${more ? ` (${more})` : ""}</summary>
         <div class="fields pop">${field("from", "From", "date")}${field("to", "To", "date")}${field("min", "K from", "text")}${field("max", "K to", "text")}</div></details>
       ${isFiltered && html`<button type="button" class="bare" onClick=${() => change(NO_FILTER)}>Clear</button>`}
-      <span class="space" />${!follows && html`<${Link} to="payments" class="follow" title="Show the newest payment, whichever it is">Follow<//>`}
+      <span class="space" />${!follows && html`<${Link} to="payments" class="follow" title="Show the newest payment, whichever it is" change=${{ pane: "detail" }}>Follow<//>`}
       <button type="button" class="bare" title="These payments as a file" onClick=${() => saveAll(store, "/sandbox/payments", filter, "payments", COLUMNS, line)}>CSV</button></div>
     <${Problem} problem=${error} />
     <div class="scroll">${newest === undefined ? null : page && (page.total || isFiltered || newest)
@@ -180,9 +180,9 @@ export function NewPayment() {
       <${Field} label=${draft.calls === "one" ? "Reference of your order" : "Description"} name="description" value=${draft.description} onInput=${typed("description")} error=${refused.description} maxlength="200" />
       <${Field} label="Customer's number" name="phone" inputmode="tel" value=${phoneText(draft.phone)} onChange=${dial} error=${refused.phone}
         hint=${own && own.provider !== draft.provider ? `A number of ${own.name}: ${store.gaps.operator_mismatch === "refused" ? "this will be refused." : "its operator moves the money."}` : ""} />
-      <${Field} label="What the customer does" name="ending" value=${ending} onChange=${act} options=${[["", "You answer on the phone"], ...numbers.map((each) => [each.ending, each.says])]} />
+      <${Field} label="What the customer does" name="ending" value=${ending} onChange=${act} options=${[["", "You answer"], ...numbers.map((each) => [each.ending, each.says])]} />
       <${Field} label="Operator" name="provider" value=${draft.provider} onChange=${operate} error=${refused.provider ?? refused.channel} options=${operators.map((each) => [each.provider, each.name])} />
-      <fieldset class="field"><legend>How</legend><div class="radios">${calls("two", "Intent", "create, then confirm")}${calls("one", "Charge", "one call")}</div></fieldset></div>
+      <fieldset class="field"><legend>How</legend><div class="radios">${calls("two", "Intent", "two calls")}${calls("one", "Charge", "one call")}</div></fieldset></div>
       <details open=${Boolean(draft.key || draft.scenario)}><summary>Idempotency key, scenario</summary><div class="fields">
         <${Field} label="Idempotency key" name="key" value=${draft.key} onInput=${typed("key")} maxlength="255" hint="Sent twice with one key, it is done once." />
         <${Field} label="Scenario on demand" name="scenario" value=${draft.scenario} onChange=${typed("scenario")} options=${[["", "none"], ...scenarios.map((each) => [each, each])]} />
@@ -198,7 +198,7 @@ export function First() {
   const store = useStore();
   const task = useTask();
   return html`<section class="first" aria-label="First payment"><h1>Take a first payment</h1>
-    <p>It asks the customer on the right for K150.00. Enter the PIN, <b>1234</b>, on the phone: the payment, its ledger, its webhooks and the code that made it appear here as they happen.</p>
+    <p>A customer is asked for K150.00. Enter the PIN, <b>1234</b>, on the phone: the payment, its ledger, its webhooks and its code appear here as they happen.</p>
     <button type="button" class="primary large" disabled=${task.busy} onClick=${() => task.run(() => take(store, FIRST))}>Take a first payment: K150.00 from ${phoneText(FIRST.phone)}</button>
     <${Problem} problem=${task.problem} /><p class="dim">Or <${Link} to="payments/new">fill in your own<//>, or let your shop send it: the keys are in <${Link} to="sandbox">Sandbox<//>.</p></section>`;
 }

@@ -61,16 +61,18 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     if (!prompt) return undefined;
     setRings(true);
     if (loud) beep();
-    if (!isEditing(root.current)) {
-      if (!root.current.contains(document.activeElement)) back.current = document.activeElement;
-      field.current?.focus({ preventScroll: true });
-    }
     const calm = setTimeout(() => setRings(false), RING_MS);
     return () => {
       clearTimeout(calm);
       setRings(false);
     };
   }, [prompt]);
+  const isFront = store.state.pane === "phone";
+  useLayoutEffect(() => {
+    if (!prompt || isEditing(root.current)) return;
+    if (!root.current.contains(document.activeElement)) back.current = document.activeElement;
+    field.current?.focus({ preventScroll: true });
+  }, [prompt, isFront]);
   useLayoutEffect(() => {
     if (thread.current) thread.current.scrollTop = thread.current.scrollHeight;
   }, [messages.length, waits, number]);

@@ -5,11 +5,14 @@ import { useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
 import { classes, download, html } from "./parts.js";
 import { LANES, lusaka, utc, visible } from "./words.js";
 
-const LINE = 15;
-const ROOMY = 560; // from this width on, the times stand in a column of their own
-const SHARES = [1.45, 1.25, 0.8, 0.9]; // of the width, between two lanes
-const MARGIN = 18;
-const PADDING = 7;
+const LINE = 14;
+const ROOMY = 520; // from this width on, the times stand in a column of their own
+const WIDE = [1.8, 1.3, 0.75, 0.75]; // of the width, between two lanes
+const TIGHT = [1.2, 1.15, 1, 1];
+const BOLD = 1.07; // by which the names above the lanes are wider than other text
+const MARGIN = 16;
+const PADDING = 6;
+const SIDE = 8; // as the style has it
 
 let context = null;
 
@@ -19,10 +22,11 @@ function widthOf(text, font) {
   return context.measureText(text).width;
 }
 
-// Text in lines that are no wider than `room`, broken after blanks, slashes, points and underscores, else anywhere.
+// Text in lines that are no wider than `room`, broken after blanks, slashes, points and
+// underscores, never within an amount; where that does not suffice, anywhere.
 export function wrapped(text, room, measure) {
   const lines = [""];
-  for (const piece of visible(text).match(/[^ /_.]*[ /_.]|[^ /_.]+/g) ?? []) {
+  for (const piece of visible(text).match(/(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+/g) ?? []) {
     if (lines.at(-1) && measure((lines.at(-1) + piece).trimEnd()) > room) lines.push("");
     for (const letter of measure(piece.trimEnd()) > room ? piece : [piece]) {
       if (lines.at(-1) && measure((lines.at(-1) + letter).trimEnd()) > room) lines.push("");
@@ -34,30 +38,35 @@ export function wrapped(text, room, measure) {
 
 // Where the lanes stand and what each row needs, at a width.
 export function placed(steps, width, measure) {
-  const times = width >= ROOMY ? 62 : 0;
-  const half = Math.min(58, (width - times) / 10);
+  const isRoomy = width >= ROOMY;
+  const [times, shares] = isRoomy ? [56, WIDE] : [0, TIGHT];
+  const [sum, least] = [shares.reduce((a, b) => a + b), Math.min(...shares)];
+  // The name above a lane takes as much as the nearest lanes leave.
+  const half = Math.min(56, ((width - times) * least) / (2 * sum + 2 * least) - 2);
+  const small = 2 * half - 4 < measure("customer's") * BOLD ? 0.87 : 1;
   const left = times + half + 2;
   const between = width - left - half - 2;
-  const sum = SHARES.reduce((a, b) => a + b);
-  const xs = SHARES.reduce((all, share) => [...all, all.at(-1) + (between * share) / sum], [left]);
-  const heads = LANES.map((name) => wrapped(name, 2 * half - 8, measure));
+  const xs = shares.reduce((all, share) => [...all, all.at(-1) + (between * share) / sum], [left]);
+  const heads = LANES.map((name) => wrapped(name, 2 * half - 4, (text) => measure(text) * small * BOLD));
   let [y, time] = [PADDING, ""];
   const rows = steps.map((step) => {
     const [from, to] = [xs[LANES.indexOf(step.from)], xs[LANES.indexOf(step.to)]];
     const room = Math.abs(to - from) - MARGIN;
     const isBadCall = step.is_bad && !step.response;
-    const label = wrapped(`${isBadCall ? "✗ " : ""}${step.label}`, room, measure);
-    const response = step.response ? wrapped(`${step.is_bad ? "✗ " : ""}${step.response}`, room, measure) : [];
+    // The response to a webhook is a status alone: it stands on the same arrow.
+    const isOne = step.kind === "webhook" && step.response;
+    const label = wrapped(`${isBadCall || (isOne && step.is_bad) ? "✗ " : ""}${step.label}${isOne ? ` ${step.response}` : ""}`, room, measure);
+    const response = step.response && !isOne ? wrapped(`${step.is_bad ? "✗ " : ""}${step.response}`, room, measure) : [];
     const clock = lusaka(Date.parse(step.at), "time");
     const said = clock === time ? "" : clock;
     time = clock;
     const top = y;
     const there = top + PADDING + (said && !times ? LINE : 0) + label.length * LINE;
-    const back = there + (response.length ? response.length * LINE + 7 : 0);
+    const back = there + (response.length ? response.length * LINE + 6 : 0);
     y = back + PADDING;
     return { step, from, to, label, response, time: said, top, there, back, height: y - top };
   });
-  return { width, times, half, xs, heads, rows, height: y + PADDING, headHeight: Math.max(...heads.map((each) => each.length)) * LINE + 12 };
+  return { width, times, small, half, xs, heads, rows, height: y + PADDING, headHeight: Math.max(...heads.map((each) => each.length)) * LINE + 12 };
 }
 
 function spoken({ step }) {
@@ -70,7 +79,7 @@ function Arrow({ from, to, y, lines, back = false }) {
   const middle = (from + to) / 2;
   return html`<path class=${classes("line", back && "back")} d="M${from + 4 * sign} ${y}H${to - 7 * sign}" />
     <path class=${classes("tip", back && "open")} d="M${to - 8 * sign} ${y - 4}L${to - sign} ${y}L${to - 8 * sign} ${y + 4}${back ? "" : "z"}" />
-    ${lines.map((line, place) => html`<text x=${middle} y=${y - 5 - LINE * (lines.length - 1 - place)} text-anchor="middle">${line}</text>`)}`;
+    ${lines.map((line, place) => html`<text x=${middle} y=${y - 4 - LINE * (lines.length - 1 - place)} text-anchor="middle">${line}</text>`)}`;
 }
 
 function Row({ row, width, times, opened, focused, open }) {
@@ -83,15 +92,15 @@ function Row({ row, width, times, opened, focused, open }) {
   return html`<g class=${classes("step", `of-${step.kind}`, step.is_bad && "bad", opened && "opened")} role="button" tabindex=${focused ? 0 : -1}
     aria-label=${spoken(row)} aria-expanded=${opened} data-step="${step.seq}${step.kind}" onClick=${() => open(step)} onKeyDown=${pressed}>
     <rect class="hit" x="0.5" y=${top + 0.5} width=${width - 1} height=${height - 1} rx="4" />
-    ${row.time && html`<text class="time" x=${times ? 8 : Math.min(from, to)} y=${times ? there - 5 - LINE * (row.label.length - 1) : top + PADDING + LINE - 4}>${row.time}<title>${utc(Date.parse(step.at))}</title></text>`}
+    ${row.time && html`<text class="time" x=${times ? 8 : Math.min(from, to)} y=${times ? there - 4 - LINE * (row.label.length - 1) : top + PADDING + LINE - 4}>${row.time}<title>${utc(Date.parse(step.at))}</title></text>`}
     <${Arrow} from=${from} to=${to} y=${there} lines=${row.label} />
     ${row.response.length > 0 && html`<${Arrow} from=${to} to=${from} y=${back} lines=${row.response} back />`}
     <circle class="dot" cx=${from} cy=${there} r="3" /></g>`;
 }
 
 function Lanes({ drawn }) {
-  const { xs, half, heads, headHeight, width } = drawn;
-  return html`<svg class="lanes" width=${width} height=${headHeight + 6} aria-hidden="true">${LANES.map((name, lane) => html`
+  const { xs, half, heads, headHeight, width, small } = drawn;
+  return html`<svg class=${classes("lanes", small < 1 && "tight")} width=${width} height=${headHeight + 6} aria-hidden="true">${LANES.map((name, lane) => html`
     <rect class="lane" x=${xs[lane] - half} y="0.5" width=${2 * half} height=${headHeight} rx="5" />
     <path class="life" d="M${xs[lane]} ${headHeight + 0.5}V${headHeight + 6}" />
     ${heads[lane].map((line, place) => html`<text x=${xs[lane]} y=${headHeight / 2 + 4.5 + LINE * (place - (heads[lane].length - 1) / 2)} text-anchor="middle">${line}</text>`)}`)}</svg>`;
@@ -104,7 +113,7 @@ export function Sequence({ steps, opened, open, about }) {
   const [focus, setFocus] = useState(0);
   const end = useRef(false);
   useLayoutEffect(() => {
-    const measured = () => setWidth(Math.floor(box.current.clientWidth));
+    const measured = () => setWidth(Math.floor(box.current.clientWidth) - 2 * SIDE);
     const observer = new ResizeObserver(measured);
     observer.observe(box.current);
     measured();
@@ -118,7 +127,7 @@ export function Sequence({ steps, opened, open, about }) {
     const arrow = box.current.querySelector(".step.opened");
     if (arrow) arrow.scrollIntoView({ block: "nearest" });
   }, [opened]);
-  const font = box.current ? `500 12px ${getComputedStyle(box.current).fontFamily}` : "12px sans-serif";
+  const font = box.current ? `500 11.5px ${getComputedStyle(box.current).fontFamily}` : "11.5px sans-serif";
   const drawn = width ? placed(steps, width, (text) => widthOf(text, font)) : null;
   const turn = (event) => {
     const next = { ArrowDown: focus + 1, ArrowUp: focus - 1, Home: 0, End: steps.length - 1 }[event.key];

@@ -67,7 +67,7 @@ export function makeStore(transport, address, base) {
   const store = {
     base,
     sent,
-    state: { route: address.read(), status: "starting", pane: "list", number: null },
+    state: { route: address.read(), status: "starting", pane: paneOf(address.read()), number: null },
     kept: {},
     gaps: {},
     clock: null,
@@ -86,7 +86,7 @@ export function makeStore(transport, address, base) {
 
     go(route, change = {}) {
       address.write(route);
-      store.set({ ...change, route });
+      store.set({ pane: paneOf(route), ...change, route });
     },
 
     now() {
@@ -131,6 +131,14 @@ export function makeStore(transport, address, base) {
       } finally {
         store.refresh();
       }
+    },
+
+    // Sends a request as it is; a refusal is a response too.
+    async send(request) {
+      const response = await transport.send(request);
+      keep(response, request);
+      store.refresh();
+      return response;
     },
 
     known: (path) => readings.get(path),
@@ -248,8 +256,15 @@ export function makeStore(transport, address, base) {
     for (const heard of each.heard) heard();
   }
 
-  address.listen((route) => store.set({ route }));
+  // It opens with the newest payment.
+  if (store.state.route === "payments") store.state.pane = "detail";
+  address.listen((route) => store.set({ route, pane: paneOf(route) }));
   return store;
+}
+
+// Where there is room for one column, a route that names one thing shows it, and any other the list.
+function paneOf(route) {
+  return /^payments\/.|^requests\/(?!try$).|^webhooks\/\w+\/./.test(route) ? "detail" : "list";
 }
 
 export function failure(says, hint = "") {

@@ -57,9 +57,12 @@ export function EventList({ events, deliveries, brief }) {
 
 // How the last attempt went, in a word.
 function Sent({ delivery }) {
-  const last = delivery.attempts.at(-1);
-  const code = last?.status_code ?? (last ? "no response" : "");
-  return html`<span class=${classes("sent", delivery.status)} title="${delivery.url}: ${words(delivery.status)}">${last ? code : "due"}${delivery.attempts.length > 1 ? ` ×${delivery.attempts.length}` : ""}</span>`;
+  return html`<span class=${classes("sent", delivery.status)} title="${delivery.url}: ${words(delivery.status)}">${tried(delivery)}</span>`;
+}
+
+function tried({ attempts }) {
+  const last = attempts.at(-1);
+  return last ? `${last.status_code ?? "no response"}${attempts.length > 1 ? ` ×${attempts.length}` : ""}` : "due";
 }
 
 export function Delivery({ delivery, open }) {
@@ -90,7 +93,7 @@ export function Webhooks({ place: [tab = "deliveries", id], dead }) {
   const store = useStore();
   const shown = { deliveries: Deliveries, events: Events, endpoints: Endpoints }[tab] ?? Deliveries;
   const details = { deliveries: DeliveryDetail, events: EventDetail, endpoints: EndpointDetail }[tab] ?? DeliveryDetail;
-  return html`<div class=${classes("two", id && "chosen")}><section class="list" aria-label="Webhooks"><${Tabs} label="Webhooks" chosen=${tab} choose=${(each) => store.go(`webhooks/${each}`)}
+  return html`<div class="two"><section class="list" aria-label="Webhooks"><${Tabs} label="Webhooks" chosen=${tab} choose=${(each) => store.go(`webhooks/${each}`)}
       tabs=${[["deliveries", "Deliveries", dead, "bad"], ["events", "Events"], ["endpoints", "Endpoints"]]}><${shown} id=${id} dead=${dead} /><//></section>
     <section class="detail" aria-label="Details">${id ? html`<${details} key=${id} id=${id} />` : html`<${Empty} says=${`Choose ${{ events: "an event", endpoints: "an endpoint" }[tab] ?? "a delivery"} to see all of it.`} />`}</section></div>`;
 }
@@ -109,8 +112,7 @@ function Deliveries({ id, dead }) {
   const columns = [
     ["Event", (row) => row.event_type, "fill"],
     ["To", (row) => html`<span title=${visible(row.url)}>${visible(row.url.replace(/^https?:\/\//, ""))}</span>`, "dim fill roomy"],
-    ["State", (row) => html`<${Pill} state=${row.status} />`],
-    ["Last", (row) => { const last = row.attempts.at(-1); return last ? `${last.status_code ?? "none"} ×${row.attempts.length}` : "due"; }, "num dim"],
+    ["State", (row) => html`<${Pill} state=${row.status} also=${row.status === "delivered" ? "" : tried(row)} />`],
     ["Made", (row) => html`<${Lately} ms=${row.created * 1000} />`, "dim end"],
   ];
   const replay = () => store.act("POST", store.v1("/dead_letters/replay"));
@@ -143,7 +145,7 @@ function Events({ id }) {
     ["Time", (row) => html`<${Lately} ms=${Date.parse(row.timestamp ?? row.time)} />`, "dim end"],
   ];
   return html`<${List} noun="events" path="/events" filter=${asked} columns=${columns} id=${id} concerns=${of("payment")} empty=${Object.values(filter).some(Boolean) ? "No event matches." : "No event yet: they tell what became of payments."}>
-    <div class="bar"><${Search} label="Search id, reference, last digits" value=${filter.search} change=${(search) => change({ search })} /></div>
+    <div class="bar"><${Search} label="Search events" title="Id, reference, last digits of the number" value=${filter.search} change=${(search) => change({ search })} /></div>
     <div class="filters"><input class="choice" list="wb-types" aria-label="Type" placeholder="Type, such as charge.failed" value=${filter.type} onChange=${(event) => change({ type: event.currentTarget.value.trim() })} />
     <datalist id="wb-types">${FAMILIES.map((each) => html`<option value=${each} />`)}</datalist><label class="inline">From <input class="choice" type="date" value=${filter.from} onChange=${(event) => change({ from: event.currentTarget.value })} /></label></div><//>`;
 }

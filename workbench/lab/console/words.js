@@ -1,27 +1,27 @@
 // What things are called, and how amounts, moments and texts of others are written.
 
 export const STATES = {
-  new: ["quiet", "Created and not confirmed: no customer was asked yet. The intent is requires_payment_method."],
+  new: ["calm", "Created and not confirmed: no customer was asked yet. The intent is requires_payment_method."],
   waiting: ["busy", "The customer was asked, and the outcome is not known yet: requires_action or processing."],
   succeeded: ["good", "The customer paid, and the money is in the ledger."],
   part_refunded: ["warn", "Paid; a part of the money went back to the customer."],
   refunded: ["warn", "Paid; all of the money went back to the customer."],
   failed: ["bad", "The last attempt failed and no money moved. An intent can be confirmed again."],
-  canceled: ["quiet", "You canceled it before the customer paid; it cannot be confirmed again."],
+  canceled: ["calm", "You canceled it before the customer paid; it cannot be confirmed again."],
   pending: ["busy", "Not done yet."],
   delivered: ["good", "The endpoint responded with a 2xx status."],
   dead_letter: ["bad", "Every attempt failed, and no more will be made until it is replayed."],
   enabled: ["good", "Events are sent to this endpoint."],
-  disabled: ["quiet", "Nothing is sent to this endpoint, until it is enabled."],
+  disabled: ["calm", "Nothing is sent to this endpoint, until it is enabled."],
   active: ["good", "The key works."],
   rolled: ["warn", "Another key has replaced this one."],
-  revoked: ["quiet", "The key no longer works."],
+  revoked: ["calm", "The key no longer works."],
   paid: ["good", "The bank took the payout."],
   credited: ["good", "The merchant got the money, less the fee."],
   returned: ["warn", "The customer got the money back."],
   up: ["good", "The operator responds."],
   down: ["bad", "Payments by this operator's wallets fail with operator_unavailable."],
-  nowhere: ["quiet", "No enabled endpoint takes this event."],
+  nowhere: ["calm", "No enabled endpoint takes this event."],
 };
 export const PAYMENT_STATES = ["new", "waiting", "succeeded", "part_refunded", "refunded", "failed", "canceled"];
 export const LANES = ["your server", "payment service", "customer's phone", "ledger", "webhook receiver"];
