@@ -1,0 +1,134 @@
+// The console: its head, its views, and the phone beside them.
+
+import { render } from "./vendor/preact.js";
+import { useEffect, useLayoutEffect, useReducer, useRef } from "./vendor/hooks.js";
+import { Icon, Link, Mark, Problem, classes, html, useTask } from "./parts.js";
+import { First, NewPayment, Payments } from "./payments.js";
+import { Payment } from "./payment.js";
+import { Phone, useHandsets } from "./phone.js";
+import { Webhooks, useDeadLetters } from "./webhooks.js";
+import { Requests } from "./requests.js";
+import { Money } from "./money.js";
+import { Sandbox } from "./sandbox.js";
+import { StoreProvider, makeStore, of, useNow, useRead, useStore } from "./store.js";
+import { lusaka, utc } from "./words.js";
+
+const STEPS = [["+1 min", 60], ["+1 h", 3600], ["+1 day", 86_400]];
+const NAMES = { payments: "Payments", webhooks: "Webhooks", requests: "Requests", money: "Money", sandbox: "Sandbox" };
+
+// Shows the console in an element. `options` are the `base` of addresses in code, an `address` to read and write, where
+// the page has one, and whether the keyboard is the `page`'s. Returns a function that takes it away.
+export function mount(element, transport, options = {}) {
+  const store = makeStore(transport, options.address ?? inMemory(), options.base ?? "$BASE_URL");
+  element.classList.add("wb-console");
+  if (options.theme) element.dataset.theme = options.theme;
+  render(html`<${StoreProvider} value=${store}><${Console} keys=${options.page ? document : element} /><//>`, element);
+  store.start();
+  return () => {
+    store.stop();
+    render(null, element);
+  };
+}
+
+function inMemory() {
+  return { read: () => "payments", write: () => {}, listen: () => {} };
+}
+
+function Console({ keys }) {
+  const store = useStore();
+  const [, redraw] = useReducer((count) => count + 1, 0);
+  const root = useRef();
+  useLayoutEffect(() => store.listen(redraw), []);
+  useEffect(() => {
+    const pressed = (event) => shortcut(event, store, root.current);
+    keys.addEventListener("keydown", pressed);
+    return () => keys.removeEventListener("keydown", pressed);
+  }, []);
+  const { status, route, pane } = store.state;
+  const isReady = Object.keys(store.gaps).length > 0;
+  return html`<div class="app" ref=${root} data-pane=${pane} data-view=${route.split("/")[0]} data-status=${status}>
+    ${status === "ended" ? html`<${Ended} />` : isReady ? html`<${Ready} />` : html`<${Head} /><main class="view" /><${Phone} handsets=${{ all: [], others: [] }} />`}</div>`;
+}
+
+function Ready() {
+  const store = useStore();
+  const [view, ...place] = store.state.route.split("/");
+  const { data: latest } = useRead("/sandbox/payments?limit=1", of("payment"), { keep: true, pause: 60 });
+  const newest = latest && (latest.data[0]?.id ?? null);
+  const isNew = view === "payments" && place[0] === "new";
+  const chosen = view === "payments" && !isNew ? place[0] : undefined;
+  const before = useRef(null);
+  // A payment whose PIN is half typed is not left for a newer one.
+  const selected = chosen ?? (store.typing && before.current ? before.current : newest);
+  before.current = selected;
+  const { data: details } = useRead(selected && `/sandbox/payments/${selected}`, (row) => row.kind === "payment" && row.id === selected);
+  const handsets = useHandsets(details?.payment);
+  const dead = useDeadLetters();
+  const views = {
+    webhooks: () => html`<${Webhooks} place=${place} dead=${dead} />`,
+    requests: () => html`<${Requests} place=${place} />`,
+    money: () => html`<${Money} place=${place} />`,
+    sandbox: () => html`<${Sandbox} />`,
+  };
+  const middle = isNew ? html`<${NewPayment} />` : selected ? html`<${Payment} id=${selected} phone=${handsets.handset?.phone} />` : newest === null ? html`<${First} />` : html`<section class="detail" />`;
+  const payments = () => html`<div class="two"><${Payments} selected=${selected} newest=${newest} follows=${store.follows()} />${middle}</div>`;
+  return html`<${Head} dead=${dead} /><main class="view" aria-label=${NAMES[view] ?? NAMES.payments}>${(views[view] ?? payments)()}</main>
+    <${Phone} handsets=${handsets} payment=${details?.payment} /><${Panes} rings=${Boolean(handsets.handset?.waiting || handsets.others.length)} />`;
+}
+
+function Head({ dead }) {
+  const store = useStore();
+  const view = store.state.route.split("/")[0];
+  const { data: late } = useRead(store.clock && "/sandbox/suspense?status=waiting", of("payment"), { pause: 500, keep: true });
+  const badges = { webhooks: dead, money: late?.data.length };
+  const says = { webhooks: "dead letters", money: "sums in suspense" };
+  return html`<header class="head"><span class="brand"><${Mark} /><b>Sandbox</b></span>
+    <nav aria-label="Views">${Object.entries(NAMES).map(([name, label]) => html`<${Link} to=${name} current=${name === view ? "page" : undefined}>${label}${badges[name] ? html`<span class="badge bad" title="${badges[name]} ${says[name]}">${badges[name]}</span>` : null}<//>`)}</nav>
+    <span class="space" /><${Clock} /></header>`;
+}
+
+function Clock() {
+  const store = useStore();
+  const now = useNow();
+  const task = useTask();
+  const advance = (seconds) => store.act("POST", "/sandbox/clock/advance", { seconds });
+  if (!store.clock) return null;
+  const isLive = ["live", "asking"].includes(store.state.status);
+  return html`<div class="clock" role="group" aria-label="Clock"><span class=${classes("lamp", !isLive && "bad")} title=${isLive ? "The page hears of every change." : "The sandbox does not respond: the page goes on when it is back."} />
+    <time class="now" datetime=${new Date(now).toISOString()} title="${lusaka(now)} in Lusaka, ${utc(now)}. ${store.clock.mode === "manual" ? "It moves when you move it." : "It runs."}">${lusaka(now, "clock")}<span class="dim"> Lusaka</span></time>
+    ${STEPS.map(([label, seconds]) => html`<button type="button" class="quiet small" disabled=${task.busy} title="Move the clock; what falls due happens" onClick=${() => task.run(() => advance(seconds))}>${label}</button>`)}
+    <span class="toast"><${Problem} problem=${task.problem} /></span></div>`;
+}
+
+// Where there is room for one column: which of the three is shown.
+function Panes({ rings }) {
+  const store = useStore();
+  const button = (pane, label, icon) => html`<button type="button" aria-pressed=${store.state.pane === pane} onClick=${() => store.set({ pane })}><${Icon} name=${icon} />${label}${pane === "phone" && rings && html`<span class="badge ring">rings</span>`}</button>`;
+  const isPayments = store.state.route.startsWith("payments");
+  return html`<div class="panes" role="group" aria-label="What is shown">${button("list", "List", "list")}${isPayments && button("detail", "Payment", "card")}${button("phone", "Phone", "phone")}</div>`;
+}
+
+function Ended() {
+  return html`<main class="ended-page"><${Mark} /><h1>This page's session has ended</h1><p>The sandbox was started anew, or the link was used elsewhere. Open the link that <code>workbench serve</code> printed last, or paste its code.</p>
+    <a class="button primary" href="/">Paste a code</a></main>`;
+}
+
+function shortcut(event, store, root) {
+  if (event.ctrlKey || event.metaKey || event.altKey || root.querySelector("dialog[open]")) return;
+  const isText = event.target.closest?.("input, textarea, select, [contenteditable=true]");
+  if (event.key === "Escape" && event.target.closest?.("details[open]")) return event.target.closest("details[open]").removeAttribute("open");
+  if (event.key === "Escape" && isText) return event.target.blur();
+  if (event.key === "Escape" && store.state.route.split("/").length > 1) return store.go(store.state.route.split("/").slice(0, -1).join("/"));
+  if (isText) return undefined;
+  if (event.key === "/") {
+    const search = root.querySelector("[data-search]");
+    search?.focus();
+    if (search) event.preventDefault();
+  }
+  if (event.key === "n") {
+    store.go("payments/new");
+    event.preventDefault();
+  }
+  if (event.key === "ArrowDown" && event.target === document.body) root.querySelector("a.row")?.focus();
+  return undefined;
+}

@@ -1,0 +1,164 @@
+// The customer's phone: it rings, shows the prompt, takes a PIN and keeps the operator's messages. Digits stay here until
+// they are sent, once, with Enter; a key that is pressed costs no request.
+
+import { useEffect, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
+import { Problem, classes, html, useTask } from "./parts.js";
+import { of, useNow, useRead, useStore } from "./store.js";
+import { lusaka, masked, phoneText, visible } from "./words.js";
+
+const RING_MS = 6000;
+const MOST_DIGITS = 12;
+const MOST_MESSAGES = 50;
+const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8: "TUV", 9: "WXYZ" };
+const GOOD = ["approved"];
+const BAD = ["refused", "blocked", "expired", "canceled", "withdrawn"];
+const RECEIVER = "M3.2 8.9C8 4.1 16 4.1 20.8 8.9l.6 3-4.4 1.5-1.8-2.9c-2-.7-4.4-.7-6.4 0L7 13.4 2.6 11.9z";
+const BELL = "M12 3a5.5 5.5 0 0 0-5.5 5.5V13L4.5 16.5h15L17.5 13V8.5A5.5 5.5 0 0 0 12 3zm-2.2 15a2.2 2.2 0 0 0 4.4 0z";
+
+// Whether somebody is writing somewhere that must not be left.
+function isEditing(phone) {
+  const active = document.activeElement;
+  return Boolean(active?.closest("input:not([type=checkbox], [type=radio]), textarea, select, dialog, [contenteditable=true]")) && !phone.contains(active);
+}
+
+// The handsets, the one of the selected payment, and whether one that is not shown rings.
+export function useHandsets(payment) {
+  const store = useStore();
+  const path = `/sandbox/phones${payment ? `?payment=${payment.id}` : ""}`;
+  const { data, error } = useRead(path, of("prompt"), { keep: true, pause: 20 });
+  const all = data?.data ?? [];
+  const own = payment && all.filter((each) => masked(each.phone) === payment.phone);
+  const ofPayment = payment ? (own.find((each) => each.charge === payment.charge) ?? own[0]) : (all.find((each) => each.waiting) ?? all[0]);
+  const handset = all.find((each) => each.phone === store.state.number) ?? ofPayment ?? null;
+  return { all, handset, error, path, others: all.filter((each) => each.waiting && each !== handset) };
+}
+
+function minutes(seconds) {
+  const left = Math.max(0, Math.ceil(seconds));
+  return `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+}
+
+export function Phone({ handsets: { all, handset, path, others }, payment }) {
+  const store = useStore();
+  const [pin, setPin] = useState("");
+  const [rings, setRings] = useState(false);
+  const [loud, setLoud] = useState(false);
+  const task = useTask();
+  const [root, field, back, thread] = [useRef(), useRef(), useRef(null), useRef()];
+  const isOn = Boolean(handset) && !["starting", "lost", "ended"].includes(store.state.status);
+  const waits = isOn && handset.waiting;
+  const now = useNow(Boolean(waits));
+  const number = handset?.phone;
+  const { data: inbox } = useRead(number && `/sandbox/phones/${number}/messages`, (row) => (row.kind === "prompt" ? row.id === number : row.kind === "payment"), { pause: 200 });
+  const messages = (inbox?.data ?? []).slice(-MOST_MESSAGES);
+  store.typing = Boolean(pin);
+
+  const prompt = waits ? `${number} ${handset.charge}` : "";
+  useLayoutEffect(() => {
+    // What was typed for one payment is no part of the PIN for the next.
+    setPin("");
+    task.forget();
+    if (!prompt) return undefined;
+    setRings(true);
+    if (loud) beep();
+    const calm = setTimeout(() => setRings(false), RING_MS);
+    return () => {
+      clearTimeout(calm);
+      setRings(false);
+    };
+  }, [prompt]);
+  const isFront = store.state.pane === "phone";
+  useLayoutEffect(() => {
+    if (!prompt || isEditing(root.current)) return;
+    if (!root.current.contains(document.activeElement)) back.current = document.activeElement;
+    field.current?.focus({ preventScroll: true });
+  }, [prompt, isFront]);
+  useLayoutEffect(() => {
+    if (thread.current) thread.current.scrollTop = thread.current.scrollHeight;
+  }, [messages.length, waits, number]);
+  useEffect(() => store.set({ number: null }), [payment?.id]);
+
+  const type = (digit) => {
+    setRings(false);
+    if (waits) setPin((before) => (before + digit).slice(0, MOST_DIGITS));
+  };
+  const press = (what, value) => task.run(async () => {
+    setPin("");
+    const answer = await store.act("POST", `/sandbox/phones/${number}/${what}`, value);
+    store.replace(path, (list) => ({ ...list, data: list.data.map((each) => (each.phone === number ? answer : each)) }));
+  });
+  const enter = () => waits && pin && !task.busy && press("input", { text: pin });
+  const leave = () => {
+    if (pin) return setPin("");
+    if (back.current?.isConnected && back.current !== document.body) back.current.focus();
+    else document.activeElement.blur();
+    return undefined;
+  };
+  const keydown = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // What is pressed here is not meant for what is around it.
+    event.stopPropagation();
+    if (event.target.tagName === "SELECT" || event.key === "Tab") return;
+    if (/^\d$/.test(event.key)) type(event.key);
+    else if (event.key === "Backspace") setPin((before) => before.slice(0, -1));
+    else if (event.key === "Escape") leave();
+    else if (event.key === "Enter" && event.target === field.current) enter();
+    else return;
+    event.preventDefault();
+  };
+  const hold = (event) => {
+    // A key that is clicked leaves the focus where digits are typed, so that hand and keyboard take turns.
+    event.preventDefault();
+    field.current?.focus({ preventScroll: true });
+  };
+  const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit}><b>${digit}</b><small>${LETTERS[digit] ?? ""}</small></button>`;
+  const options = all.map((each) => html`<option value=${each.phone} selected=${each.phone === number}>${phoneText(each.phone)}${each.waiting ? ", rings" : ""}</option>`);
+  const toggle = () => {
+    setLoud(!loud);
+    if (!loud) beep();
+  };
+  const caption = !isOn ? (store.state.status === "live" || store.state.status === "asking" ? "No customer was asked yet." : "Switched off: the sandbox does not respond.")
+    : waits ? html`Type <b>${store.offers.pin}</b>, then Enter. Escape gives the keyboard back.` : "Every PIN here is 1234.";
+  return html`<section class=${classes("phone", !isOn && "off", rings && "rings", waits && "waits")} ref=${root} aria-label="Customer's phone" onKeyDown=${keydown}
+      onKeyUp=${(event) => event.stopPropagation()} onKeyPress=${(event) => event.stopPropagation()}>
+    <div class="numbers">${isOn ? html`<select aria-label="Whose phone" onChange=${(event) => store.set({ number: event.currentTarget.value })}>${options}</select>` : html`<span class="dim">Customer's phone</span>`}
+      <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${BELL} />${!loud && html`<path d="M3 3l18 18" />`}</svg></button></div>
+    ${others.length > 0 && html`<button type="button" class="other" onClick=${() => store.set({ number: others[0].phone })}>${phoneText(others[0].phone)} rings${others.length > 1 ? `, and ${others.length - 1} more` : ""}</button>`}
+    <div class="body"><div class="ear" aria-hidden="true" />
+      <div class="screen">${isOn && html`<div class="status"><b>${store.offers.operators.find((each) => each.provider === handset.operator)?.name ?? handset.operator}</b><span>${lusaka(now, "time").slice(0, 5)}</span></div>
+        <div class="thread" ref=${thread} tabindex="0" role="log" aria-label="Messages">${messages.map((each) => html`<div class="bubble" key=${each.seq}><b>${visible(each.sender)}</b>${visible(each.text)}</div>`)}
+          ${!waits && html`<${Screen} handset=${handset} />`}</div>
+        <div class=${classes("prompt", !waits && "away")}><div role="status" aria-live="assertive">${waits && html`<p class="words">${visible(handset.screen.split("\n").slice(1).join("\n"))}</p>`}</div>
+          <input ref=${field} class="pin" type="password" inputmode="none" autocomplete="off" data-1p-ignore data-lpignore="true" aria-label="PIN" readonly=${!waits} tabindex=${waits ? 0 : -1} value=${pin}
+            onInput=${(event) => setPin(event.currentTarget.value.replace(/\D/g, "").slice(0, MOST_DIGITS))} />
+          ${waits && html`<p class="left"><span>${minutes(handset.expires_at - now / 1000)} left${store.clock.mode === "manual" ? ", the clock stands" : ""}</span><span>${handset.tries_left} ${handset.tries_left === 1 ? "try" : "tries"}${handset.queued ? `, ${handset.queued} behind` : ""}</span></p>`}
+          ${task.problem && html`<p class="refused" role="alert">${visible(task.problem.message)}</p>`}</div>`}</div>
+      <div class="softs"><button type="button" class="soft green" disabled=${!waits || !pin} onPointerDown=${hold} onClick=${enter}><svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${RECEIVER} /></svg>Send</button>
+        <button type="button" class="soft" disabled=${!waits} onClick=${() => press("ignore")}>Ignore</button>
+        <button type="button" class="soft red" disabled=${!waits} onClick=${() => press("cancel")}><svg class="icon down" viewBox="0 0 24 24" aria-hidden="true"><path d=${RECEIVER} /></svg>Cancel</button></div>
+      <div class="keys" role="group" aria-label="Keypad">${[..."123456789"].map(key)}
+        <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin("")} aria-label="Clear"><b>C</b></button>${key("0")}
+        <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin((before) => before.slice(0, -1))} aria-label="Backspace"><b>⌫</b></button></div></div>
+    <p class="caption" role="status">${caption}</p></section>`;
+}
+
+// How the last prompt ended.
+function Screen({ handset }) {
+  if (handset.state === "idle") return html`<p class="ended idle">No message.</p>`;
+  const tone = GOOD.includes(handset.state) ? "good" : BAD.includes(handset.state) ? "bad" : "";
+  return html`<div class=${classes("ended", tone)} role="status"><span class="sign" aria-hidden="true">${{ good: "✓", bad: "✕" }[tone] ?? "•"}</span>${visible(handset.screen.split("\n").slice(handset.screen.includes("\n") ? 1 : 0).join("\n"))}</div>`;
+}
+
+let audio = null;
+
+function beep() {
+  audio ??= new AudioContext();
+  for (const [place, pitch] of [880, 1175, 880, 1175].entries()) {
+    const [tone, volume, start] = [audio.createOscillator(), audio.createGain(), audio.currentTime + place * 0.18];
+    volume.gain.value = 0.05;
+    tone.frequency.value = pitch;
+    tone.connect(volume).connect(audio.destination);
+    tone.start(start);
+    tone.stop(start + 0.14);
+  }
+}

@@ -1,0 +1,187 @@
+// What things are called, and how amounts, moments and texts of others are written.
+
+export const STATES = {
+  new: ["calm", "Created and not confirmed: no customer was asked yet. The intent is requires_payment_method."],
+  waiting: ["busy", "The customer was asked, and the outcome is not known yet: requires_action or processing."],
+  succeeded: ["good", "The customer paid, and the money is in the ledger."],
+  part_refunded: ["warn", "Paid; a part of the money went back to the customer."],
+  refunded: ["warn", "Paid; all of the money went back to the customer."],
+  failed: ["bad", "The last attempt failed and no money moved. An intent can be confirmed again."],
+  canceled: ["calm", "You canceled it before the customer paid; it cannot be confirmed again."],
+  pending: ["busy", "Not done yet."],
+  delivered: ["good", "The endpoint responded with a 2xx status."],
+  dead_letter: ["bad", "Every attempt failed, and no more will be made until it is replayed."],
+  enabled: ["good", "Events are sent to this endpoint."],
+  disabled: ["calm", "Nothing is sent to this endpoint, until it is enabled."],
+  active: ["good", "The key works."],
+  rolled: ["warn", "Another key has replaced this one."],
+  revoked: ["calm", "The key no longer works."],
+  paid: ["good", "The bank took the payout."],
+  credited: ["good", "The merchant got the money, less the fee."],
+  returned: ["warn", "The customer got the money back."],
+  up: ["good", "The operator responds."],
+  down: ["bad", "Payments by this operator's wallets fail with operator_unavailable."],
+  nowhere: ["calm", "No enabled endpoint takes this event."],
+};
+export const PAYMENT_STATES = ["new", "waiting", "succeeded", "part_refunded", "refunded", "failed", "canceled"];
+export const LANES = ["your server", "payment service", "customer's phone", "ledger", "webhook receiver"];
+export const ACCOUNTS = {
+  1010: "money at the bank",
+  1100: "money at the operator",
+  1200: "on its way to the bank",
+  1310: "what the merchant owes",
+  2000: "the merchant's, not cleared yet",
+  2010: "the merchant's, to be paid out",
+  2020: "the merchant's, being paid out",
+  2100: "owed to the customer",
+  2900: "nobody's yet: suspense",
+  4000: "the service's fee",
+  5000: "the operator's fee",
+  5020: "written off",
+  5030: "rounding",
+};
+
+// ---- amounts ---------------------------------------------------------------------------------------------------
+
+const formats = new Map();
+
+function once(key, make) {
+  if (!formats.has(key)) formats.set(key, make());
+  return formats.get(key);
+}
+
+export function decimals(currency) {
+  const code = (currency || "ZMW").toUpperCase();
+  return once(`decimals ${code}`, () => {
+    try {
+      return new Intl.NumberFormat("en", { style: "currency", currency: code }).resolvedOptions().maximumFractionDigits;
+    } catch {
+      return 2;
+    }
+  });
+}
+
+// Minor units, a whole number, as `150.00`; digits are placed, never divided.
+export function major(minor, currency = "ZMW") {
+  const places = decimals(currency);
+  const digits = String(Math.abs(minor)).padStart(places + 1, "0");
+  const whole = digits.slice(0, digits.length - places).replace(/\B(?=(\d{3})+$)/g, ",");
+  return `${minor < 0 ? "-" : ""}${whole}${places ? `.${digits.slice(-places)}` : ""}`;
+}
+
+export function money(minor, currency = "ZMW") {
+  const digits = major(minor, currency);
+  const before = (currency || "ZMW").toUpperCase() === "ZMW" ? "K" : `${currency.toUpperCase()} `;
+  return minor < 0 ? `-${before}${digits.slice(1)}` : `${before}${digits}`;
+}
+
+// An amount in major units, as `/v1` has it.
+export function moneyOf({ amount, currency }) {
+  return money(Math.round(Number(amount) * 10 ** decimals(currency)), currency);
+}
+
+// What somebody typed, in minor units; null where it is no amount, or finer than a minor unit.
+export function minorOf(text, currency = "ZMW") {
+  const found = /^K?\s*(\d[\d,]*)(?:\.(\d*))?$/.exec(String(text).trim());
+  const places = decimals(currency);
+  if (!found || (found[2] ?? "").replace(/0+$/, "").length > places) return null;
+  const minor = Number(found[1].replaceAll(",", "") + (found[2] ?? "").slice(0, places).padEnd(places, "0"));
+  return Number.isSafeInteger(minor) ? minor : null;
+}
+
+// ---- moments ---------------------------------------------------------------------------------------------------
+
+const SHAPES = {
+  clock: { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
+  day: { day: "numeric", month: "short" },
+  time: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
+  whole: { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" },
+};
+
+export function lusaka(ms, shape = "whole") {
+  const options = { ...SHAPES[shape], timeZone: "Africa/Lusaka", hourCycle: "h23" };
+  return once(shape, () => new Intl.DateTimeFormat("en-GB", options)).format(ms).replace(",", "");
+}
+
+export function utc(ms) {
+  return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+export function day(ms) {
+  return once("iso", () => new Intl.DateTimeFormat("en-CA", { timeZone: "Africa/Lusaka" })).format(ms);
+}
+
+export function span(seconds) {
+  const s = Math.max(0, Math.round(seconds));
+  const [d, h, m] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
+  if (d) return `${d} d${h ? ` ${h} h` : ""}`;
+  if (h) return `${h} h${m ? ` ${m} min` : ""}`;
+  return m ? `${m} min${s % 60 ? ` ${s % 60} s` : ""}` : `${s} s`;
+}
+
+// ---- texts -----------------------------------------------------------------------------------------------------
+
+const UNSEEN =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;
+
+// A text of somebody else's, with every control and every invisible mark as a symbol.
+export function visible(text) {
+  return String(text ?? "").replaceAll("\r\n", "\n").replace(UNSEEN, (found) => {
+    const code = found.codePointAt(0);
+    return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
+  });
+}
+
+export function words(name) {
+  return String(name ?? "").replaceAll("_", " ");
+}
+
+export function counted(count, one) {
+  const many = one.endsWith("ry") ? `${one.slice(0, -1)}ies` : `${one}s`;
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+export function shortId(id) {
+  return String(id ?? "").replace(/\b([a-z]{2,4}_[0-9A-Za-z]{6})[0-9A-Za-z]{18}\b/g, "$1…");
+}
+
+export function phoneText(number) {
+  return String(number ?? "").replace(/^(\+260)(\d\d)/, "$1 $2 ");
+}
+
+export function masked(number) {
+  return `${number.slice(0, 6)}••••${number.slice(-3)}`;
+}
+
+// JSON laid out for reading, every number as it was written; null for anything else.
+export function laidOut(text) {
+  try {
+    JSON.parse(text);
+  } catch {
+    return null;
+  }
+  let depth = 0;
+  const line = () => `\n${"  ".repeat(depth)}`;
+  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g) ?? [];
+  return tokens.map((token, place) => {
+    if (token === ":") return ": ";
+    if (token === ",") return `,${line()}`;
+    if ("{[".includes(token)) {
+      depth += 1;
+      return "}]".includes(tokens[place + 1]) ? token : token + line();
+    }
+    if (!"}]".includes(token)) return token;
+    depth -= 1;
+    return "{[".includes(tokens[place - 1]) ? token : line() + token;
+  }).join("");
+}
+
+// Rows of cells as a file that no spreadsheet takes for formulas.
+export function csv(rows) {
+  const cell = (value) => {
+    const text = String(value ?? "");
+    const armed = typeof value === "string" && /^[\s\ufeff\u200b-\u200f]*[=+\-@|%＝＋－＠\t\r]/.test(text) && !/^[+-]\d[\d•., ]*$/.test(text);
+    return /[",\r\n]/.test(text) || armed ? `"${armed ? "'" : ""}${text.replaceAll('"', '""')}"` : text;
+  };
+  return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
