@@ -1,7 +1,6 @@
 """The handsets: what one shows, what a person presses on it, and the operator's messages in its inbox."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
 from workbench.domain import ussd, wire
 from workbench.domain.ledger import DEBIT, JournalEntry
@@ -16,7 +15,6 @@ from workbench.sandbox.service import attempts, checks
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Refused
 from workbench.sandbox.store import Transaction
 
-_MOST_PHONES: Final = 20
 REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
@@ -28,7 +26,7 @@ def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> con
 
 def list_phones(tx: Transaction, caller: Caller) -> control.Rows[control.Handset]:  # noqa: ARG001  one signature
     """GET /sandbox/phones: the handsets on which a prompt waits, then those that were used last; twenty at most."""
-    numbers = (Msisdn(phone, operator_of(phone)) for phone in tx.latest_phones(ussd.OPEN, _MOST_PHONES))
+    numbers = (Msisdn(phone, operator_of(phone)) for phone in tx.latest_phones(ussd.OPEN, 20))
     return control.Rows([_handset(each, _sessions(tx, each)) for each in numbers])
 
 
