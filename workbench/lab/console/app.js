@@ -72,7 +72,7 @@ function Ready() {
   };
   const middle = isNew ? html`<${NewPayment} />` : selected ? html`<${Payment} id=${selected} phone=${handsets.handset?.phone} />` : newest === null ? html`<${First} />` : html`<section class="detail" />`;
   const payments = () => html`<div class="two"><${Payments} selected=${selected} newest=${newest} follows=${store.follows()} />${middle}</div>`;
-  return html`<${Head} dead=${dead} /><main class="view" aria-label=${NAMES[view] ?? NAMES.payments}>${(views[view] ?? payments)()}</main>
+  return html`<${Head} dead=${dead} /><main class="view"><h1 class="unseen">${NAMES[view] ?? NAMES.payments}</h1>${(views[view] ?? payments)()}</main>
     <${Phone} handsets=${handsets} payment=${details?.payment} /><${Panes} rings=${Boolean(handsets.handset?.waiting || handsets.others.length)} />`;
 }
 

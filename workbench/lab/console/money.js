@@ -74,7 +74,7 @@ function Suspense() {
     ["Payment", (row) => html`<${Link} to="payments/${row.payment_intent ?? row.charge}">${row.phone}<//>`, "fill"],
     ["State", (row) => html`<${Pill} state=${row.status} />`],
     ["Came", (row) => html`<${Lately} ms=${row.since * 1000} />`, "dim"],
-    ["", (row) => (row.settled_by ? "" : html`<span class="actions"><${Late} item=${row} bare /></span>`), "end"],
+    [html`<span class="unseen">Actions</span>`, (row) => (row.settled_by ? "" : html`<span class="actions"><${Late} item=${row} bare /></span>`), "end"],
   ];
   return html`<section aria-label="Suspense"><header class="sub"><h2>Suspense</h2></header><${Table} label="Late money" rows=${rows} columns=${columns} empty="No money came late." /></section>`;
 }

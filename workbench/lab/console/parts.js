@@ -26,7 +26,7 @@ export function When({ ms, shape = "whole", at = "" }) {
 export function Lately({ ms }) {
   const store = useStore();
   const isToday = lusaka(ms, "day") === lusaka(store.now(), "day");
-  return isToday ? html`<${When} ms=${ms} shape="time" />` : html`<span><${When} ms=${ms} shape="day" /> <span class="faint">${lusaka(ms, "time").slice(0, 5)}</span></span>`;
+  return isToday ? html`<${When} ms=${ms} shape="time" />` : html`<span><${When} ms=${ms} shape="day" /> <span class="dim">${lusaka(ms, "time").slice(0, 5)}</span></span>`;
 }
 
 const ICONS = {

@@ -102,15 +102,15 @@ function Timeline({ details, box, form }) {
   const row = step && trace.find((each) => each.seq === step.seq && each.kind === step.kind);
   const columns = [
     ["Lusaka", (each) => html`<${When} at=${each.at} shape="time" />`],
-    ["From, to", (each) => `${each.from} → ${each.to}`, "nowrap"],
-    ["What", (each) => visible(each.label), "fill"],
-    ["Response", (each) => `${each.is_bad ? "✗ " : ""}${visible(each.response ?? "")}`],
+    ["From, to", (each) => `${each.from} → ${each.to}`, "wrap dim"],
+    ["What", (each) => visible(each.label), "wrap"],
+    ["Response", (each) => `${each.is_bad ? "✗ " : ""}${visible(each.response ?? "")}`, "wrap"],
   ];
   const toggle = (each) => setOpened(each === step ? null : each);
   return html`<div class=${classes("timeline", row && "split")} onKeyDown=${(event) => event.key === "Escape" && row && (event.stopPropagation(), setOpened(null))}>
     <div class="drawn" ref=${box}>${form === "diagram"
       ? html`<${Sequence} steps=${steps} opened=${step} open=${toggle} about=${counted(steps.length, "step")} />`
-      : html`<div class="scroll"><${Table} label="Who told whom what" columns=${columns} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`}</div>
+      : html`<div class="scroll" tabindex="0" role="region" aria-label="Steps"><${Table} label="Who told whom what" columns=${columns} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`}</div>
     ${row ? html`<${Exchange} row=${row} step=${step} close=${() => setOpened(null)} />` : html`<${Outcome} details=${details} />`}</div>`;
 }
 
@@ -198,8 +198,8 @@ function Ledger({ details }) {
 function TAccount({ account: { account, currency, debit, credit, lines }, code }) {
   const balance = debit - credit;
   const line = (side) => lines.filter((each) => each.side === side).map((each) => html`<div class="posting"><span class="dim" title=${lusaka(Date.parse(each.at))}>${each.entry}</span><span class="num">${major(each.minor, currency)}</span></div>`);
-  return html`<section class="t-account" aria-label="Account ${account}"><h3><${Link} to="money/${account}" title="The statement of ${account}">${code} ${account}<//><small>${ACCOUNTS[code] ?? ""}</small></h3>
-    <div class="t"><div aria-label="Debits">${line("debit")}</div><div aria-label="Credits">${line("credit")}</div></div>
+  return html`<section class="t-account" aria-label="Account ${account}"><h2><${Link} to="money/${account}" title="The statement of ${account}">${code} ${account}<//><small>${ACCOUNTS[code] ?? ""}</small></h2>
+    <div class="t"><div role="group" aria-label="Debits">${line("debit")}</div><div role="group" aria-label="Credits">${line("credit")}</div></div>
     <div class="balance"><span>${balance >= 0 ? html`<b>Balance</b><b class="num">${major(balance, currency)}</b>` : ""}</span><span>${balance < 0 ? html`<b>Balance</b><b class="num">${major(-balance, currency)}</b>` : ""}</span></div></section>`;
 }
 
@@ -213,8 +213,8 @@ function CodeOf({ details, phone }) {
   const store = useStore();
   const calls = details.trace.filter((row) => row.kind === "call" && requestOf(row));
   return html`<div class="scroll pad stack">${calls.length > 10 && html`<p class="dim">The last 10 of ${calls.length} calls.</p>`}
-    ${calls.slice(-10).map((row) => html`<section key=${row.seq}><h3><code>${visible(shortId(row.what))}</code> <span class="dim">${row.result}</span></h3><${RequestCode} id=${requestOf(row)} label=${row.what} /></section>`)}
-    ${phone && html`<section><h3>The customer enters the PIN</h3><${Codes} codes=${PIN(phone, store.base)} label="The PIN" /></section>`}</div>`;
+    ${calls.slice(-10).map((row) => html`<section key=${row.seq}><h2><code>${visible(shortId(row.what))}</code> <span class="dim">${row.result}</span></h2><${RequestCode} id=${requestOf(row)} label=${row.what} /></section>`)}
+    ${phone && html`<section><h2>The customer enters the PIN</h2><${Codes} codes=${PIN(phone, store.base)} label="The PIN" /></section>`}</div>`;
 }
 
 function Json({ details: { payment } }) {

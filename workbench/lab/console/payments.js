@@ -67,7 +67,7 @@ export function Payments({ selected, newest, follows }) {
     row.currency, row.state, row.description, row.phone, row.provider, row.charge, row.failure_code];
   const columns = [
     ["Amount", (row) => money(row.amount_minor, row.currency), "num strong"],
-    ["Description", (row) => html`<span title=${visible(row.description)}>${visible(row.description) || html`<span class="faint">${row.id.slice(0, 11)}…</span>`}</span>`, "fill"],
+    ["Description", (row) => html`<span title=${visible(row.description)}>${visible(row.description) || html`<span class="dim">${row.id.slice(0, 11)}…</span>`}</span>`, "fill"],
     ["Customer", customer, "dim roomy"],
     ["State", (row) => html`<${Pill} state=${row.state} says=${row.failure_code ? store.says(row.failure_code) : ""} />`],
     ["Created", (row) => html`<${Lately} ms=${row.created * 1000} />`, "dim end"],

@@ -111,7 +111,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     event.preventDefault();
     field.current?.focus({ preventScroll: true });
   };
-  const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit}><b>${digit}</b><small>${LETTERS[digit] ?? ""}</small></button>`;
+  const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit} data-letters=${LETTERS[digit] ?? ""}><b>${digit}</b></button>`;
   const options = all.map((each) => html`<option value=${each.phone} selected=${each.phone === number}>${phoneText(each.phone)}${each.waiting ? ", rings" : ""}</option>`);
   const toggle = () => {
     setLoud(!loud);

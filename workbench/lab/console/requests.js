@@ -77,7 +77,7 @@ function Detail({ id }) {
       ${held || !isMasked ? html`<${Action} label="Send again…" title="Send this request again" confirm="Send it" says=${method === "GET" ? "It is read once more." : says} run=${again} />`
         : html`<button type="button" class="quiet small" title="What is masked was never kept: fill it in" onClick=${fill}>Fill in and send…</button>`}</div>
     <div class="sub"><span><${When} at=${row.at} /></span><${Id} id=${id} />${row.payment && html`<${Link} to="payments/${row.payment}">The payment<//>`}</div></header>
-    <div class="scroll pad"><h3>Request</h3><${Code} label="Request" text=${message(target, request.headers, request.body)} /><h3>Response</h3><${Code} label="Response" text=${message(String(response.status), response.headers, response.body)} /><h3>Code</h3><${RequestCode} id=${id} label=${target} /></div>`;
+    <div class="scroll pad"><h2>Request</h2><${Code} label="Request" text=${message(target, request.headers, request.body)} /><h2>Response</h2><${Code} label="Response" text=${message(String(response.status), response.headers, response.body)} /><h2>Code</h2><${RequestCode} id=${id} label=${target} /></div>`;
 }
 
 // ---- try it out ------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ function Operations({ chosen }) {
   const operations = useOperations().filter((each) => `${each.id} ${each.method} ${each.path} ${each.says}`.toLowerCase().includes(text.toLowerCase()));
   const tags = [...new Set(operations.map((each) => each.tag))];
   return html`<section class="list" aria-label="Operations"><div class="bar"><${Search} label="Search operations" value=${text} change=${setText} /><${Ways} isTry /></div>
-    <div class="scroll operations">${tags.map((tag) => html`<section key=${tag}><h3>${tag}</h3><ul class="plain">${operations.filter((each) => each.tag === tag).map((each) => html`<li key=${each.id}>
+    <div class="scroll operations">${tags.map((tag) => html`<section key=${tag}><h2>${tag}</h2><ul class="plain">${operations.filter((each) => each.tag === tag).map((each) => html`<li key=${each.id}>
       <${Link} to="requests/try/${each.id}" title=${each.says} current=${each.id === chosen ? "true" : undefined}><b class="method ${each.method}">${each.method}</b><code>${each.path}</code><//></li>`)}</ul></section>`)}</div></section>`;
 }
 
@@ -168,6 +168,6 @@ function Operation({ operation: { id, method, path, says, parameters, examples, 
         <textarea id="wb-try-body" class="body-text" rows=${Math.min(14, body.split("\n").length + 1)} spellcheck="false" value=${body} onInput=${(event) => setBody(event.currentTarget.value)}></textarea></div>`}
       <details open=${Boolean(asked)}><summary class="dim">Query, headers, key</summary><div class="fields">${optional}<${Field} name="key" label="Sent with" options=${KEYS} /></div></details>
       <${Problem} problem=${task.problem} />
-      ${answer && html`<section class="answer stack" aria-label="Response"><div class="sub"><${Status} status=${answer.status} /><span>${answer.took} ms</span>${logged && html`<${Link} to="requests/${logged}">In the log<//>`}</div>
-        <${Code} label="Response" text=${message(null, answer.headers, answer.text)} />${logged ? html`<h3>Code</h3><${RequestCode} key=${logged} id=${logged} label=${answer.target} />` : ""}</section>`}</div></form>`;
+      ${answer && html`<section class="answer stack" aria-label="What came back"><div class="sub"><${Status} status=${answer.status} /><span>${answer.took} ms</span>${logged && html`<${Link} to="requests/${logged}">In the log<//>`}</div>
+        <${Code} label="Response" text=${message(null, answer.headers, answer.text)} />${logged ? html`<h2>Code</h2><${RequestCode} key=${logged} id=${logged} label=${answer.target} />` : ""}</section>`}</div></form>`;
 }

@@ -5,6 +5,7 @@ import { Action, Copy, Field, Pill, Problem, Secret, Table, When, html, usePages
 import { of, useNow, useRead, useStore } from "./store.js";
 import { lusaka, phoneText, span, visible } from "./words.js";
 
+const NO_HEADING = html`<span class="unseen">Actions</span>`;
 const UNITS = ["seconds", "minutes", "hours", "days"];
 
 export function Sandbox() {
@@ -32,7 +33,7 @@ function Keys() {
     ["Key", (row) => html`<code>${row.masked}</code>`, "fill"],
     ["State", (row) => html`<${Pill} state=${row.status} />`],
     ["Made", (row) => html`<${When} ms=${row.created * 1000} shape="day" />`, "dim"],
-    ["", (row) => row.status !== "revoked" && html`<span class="actions">${row.status === "active" && html`<${Action} label="Roll…" title="Roll ${row.masked}" confirm="Roll" says="A new key takes its place, and the old one ${old}: whatever holds the old one needs the new one." run=${roll(row)} />`}
+    [NO_HEADING, (row) => row.status !== "revoked" && html`<span class="actions">${row.status === "active" && html`<${Action} label="Roll…" title="Roll ${row.masked}" confirm="Roll" says="A new key takes its place, and the old one ${old}: whatever holds the old one needs the new one." run=${roll(row)} />`}
       <${Action} label="Revoke…" title="Revoke ${row.masked}" confirm="Revoke" bad says="It ends at once, for good." run=${() => store.act("DELETE", store.v1(`/api_keys/${row.id}`))} /></span>`, "end"],
   ];
   const value = (name, label) => html`<p class="once"><span class="dim">${label}</span><code>${shown[name]}</code><${Copy} text=${shown[name]} label="Copy the ${label}" bare /></p>`;
@@ -52,8 +53,8 @@ function Operators() {
   const columns = [
     ["Operator", (row) => name(row.provider), "fill"],
     ["State", (row) => html`<${Pill} state=${row.down_until ? "down" : "up"} />`],
-    ["", (row) => row.down_until ? html`<span class="dim">until <${When} ms=${row.down_until * 1000} shape="time" />, ${span(row.down_until - now / 1000)} more</span>` : "", "dim"],
-    ["", (row) => (row.down_until ? html`<button type="button" class="quiet small" onClick=${() => outage(row.provider, 0)}>End outage</button>`
+    ["Until", (row) => row.down_until ? html`<span class="dim">until <${When} ms=${row.down_until * 1000} shape="time" />, ${span(row.down_until - now / 1000)} more</span>` : "", "dim"],
+    [NO_HEADING, (row) => (row.down_until ? html`<button type="button" class="quiet small" onClick=${() => outage(row.provider, 0)}>End outage</button>`
       : html`<${Action} label="Outage…" title="${name(row.provider)} goes down" confirm="Start outage" bad says="Payments by its wallets fail with operator_unavailable, for as long as you say." run=${({ minutes }) => outage(row.provider, Math.round(Number(minutes) * 60))}>
         <${Field} label="Minutes" name="minutes" type="number" min="0.1" step="0.1" defaultValue="10" required /><//>`), "end"],
   ];
@@ -85,7 +86,7 @@ function Numbers() {
   const columns = [
     ["Ends in", (row) => html`<code>${row.ending}</code>`],
     ["What happens", (row) => row.says, "fill wrap"],
-    ["", (row) => html`<button type="button" class="quiet small" onClick=${() => try_(row.ending)}>Use</button>`, "end"],
+    [NO_HEADING, (row) => html`<button type="button" class="quiet small" onClick=${() => try_(row.ending)}>Use</button>`, "end"],
   ];
   return html`<${Section} label="Scenarios" says=${`By the number: ${operators.map((each) => `${phoneText(`+260${each.prefixes[0]}`)}… ${each.name}`).join(", ")}. Any other number waits for you on the phone; every PIN is ${store.offers.pin}.`}>
     <${Table} label="Test numbers" rows=${numbers} columns=${columns} name=${(row) => row.ending} /><p class="dim">By the header Sandbox-Scenario: ${store.offers.scenarios.map((each, place) => html`${place ? ", " : ""}<code>${each}</code>`)}.</p><//>`;

@@ -69,9 +69,11 @@ export function placed(steps, width, measure) {
   return { width, times, small, half, xs, heads, rows, height: y + PADDING, headHeight: Math.max(...heads.map((each) => each.length)) * LINE + 12 };
 }
 
+// All that an arrow says, for who does not see it, and on hover.
 function spoken({ step }) {
+  const at = Date.parse(step.at);
   const answered = step.response ? `, answered ${step.is_bad ? "✗ " : ""}${visible(step.response)}` : step.is_bad ? ", ✗" : "";
-  return `${lusaka(Date.parse(step.at), "time")}, ${step.from} to ${step.to}: ${visible(step.label)}${answered}`;
+  return `${lusaka(at, "time")} in Lusaka (${utc(at)}), ${step.from} to ${step.to}: ${visible(step.label)}${answered}`;
 }
 
 function Arrow({ from, to, y, lines, back = false }) {
@@ -90,9 +92,9 @@ function Row({ row, width, times, opened, focused, open }) {
     open(step);
   };
   return html`<g class=${classes("step", `of-${step.kind}`, step.is_bad && "bad", opened && "opened")} role="button" tabindex=${focused ? 0 : -1}
-    aria-label=${spoken(row)} aria-expanded=${opened} data-step="${step.seq}${step.kind}" onClick=${() => open(step)} onKeyDown=${pressed}>
-    <rect class="hit" x="0.5" y=${top + 0.5} width=${width - 1} height=${height - 1} rx="4" />
-    ${row.time && html`<text class="time" x=${times ? 8 : Math.min(from, to)} y=${times ? there - 4 - LINE * (row.label.length - 1) : top + PADDING + LINE - 4}>${row.time}<title>${utc(Date.parse(step.at))}</title></text>`}
+    aria-expanded=${opened} data-step="${step.seq}${step.kind}" onClick=${() => open(step)} onKeyDown=${pressed}>
+    <title>${spoken(row)}</title><rect class="hit" x="0.5" y=${top + 0.5} width=${width - 1} height=${height - 1} rx="4" />
+    ${row.time && html`<text class="time" x=${times ? 8 : Math.min(from, to)} y=${times ? there - 4 - LINE * (row.label.length - 1) : top + PADDING + LINE - 4}>${row.time}</text>`}
     <${Arrow} from=${from} to=${to} y=${there} lines=${row.label} />
     ${row.response.length > 0 && html`<${Arrow} from=${to} to=${from} y=${back} lines=${row.response} back />`}
     <circle class="dot" cx=${from} cy=${there} r="3" /></g>`;
@@ -111,7 +113,7 @@ export function Sequence({ steps, opened, open, about }) {
   const box = useRef();
   const [width, setWidth] = useState(0);
   const [focus, setFocus] = useState(0);
-  const end = useRef(false);
+  const [end, known] = [useRef(false), useRef(0)];
   useLayoutEffect(() => {
     const measured = () => setWidth(Math.floor(box.current.clientWidth) - 2 * SIDE);
     const observer = new ResizeObserver(measured);
@@ -120,7 +122,9 @@ export function Sequence({ steps, opened, open, about }) {
     return () => observer.disconnect();
   }, []);
   useLayoutEffect(() => {
-    if (end.current) box.current.scrollTop = box.current.scrollHeight;
+    if (!width) return;
+    if (end.current && known.current && steps.length > known.current) box.current.scrollTop = box.current.scrollHeight;
+    known.current = steps.length;
     scrolled({ currentTarget: box.current });
   }, [steps.length, width]);
   useLayoutEffect(() => {

@@ -50,7 +50,7 @@ export function EventList({ events, deliveries, brief }) {
     return html`<ul class="plain">${events.map((each) => html`<li key=${each.id}><${Link} to="webhooks/events/${each.id}">${each.type}<//><span class="space" />
       ${of_(each).map((one) => html`<${Sent} delivery=${one} />`)}${!of_(each).length && !isDeaf && html`<${Pill} state="nowhere" />`}</li>`)}</ul>${add}`;
   }
-  return html`${add}${events.map((each) => html`<section class="event" key=${each.id}><header class="sub"><h3><${Link} to="webhooks/events/${each.id}">${each.type}<//></h3><span class="dim"><${When} ms=${each.created * 1000} shape="time" /></span>
+  return html`${add}${events.map((each) => html`<section class="event" key=${each.id}><header class="sub"><h2><${Link} to="webhooks/events/${each.id}">${each.type}<//></h2><span class="dim"><${When} ms=${each.created * 1000} shape="time" /></span>
     <${Id} id=${each.id} /><span class="space" />${!of_(each).length && html`<${Pill} state="nowhere" />`}${!isDeaf && !of_(each).length && html`<${ReplayEvent} id=${each.id} />`}</header>
     ${of_(each).map((one) => html`<${Delivery} key=${one.id} delivery=${one} />`)}</section>`)}`;
 }
@@ -128,7 +128,7 @@ function DeliveryDetail({ id }) {
   if (!data) return html`<${Problem} problem=${error} />`;
   return html`<header class="title"><div class="lead"><${Back} to="webhooks/deliveries" /><h1>${data.event_type}</h1><span class="space" /><${Pill} state=${data.status} /></div>
     <div class="sub"><span><${When} ms=${data.created * 1000} /></span><${Id} id=${data.id} /><${Link} to="webhooks/events/${data.event}">The event<//><${Link} to="webhooks/endpoints/${data.endpoint}">The endpoint<//></div></header>
-    <div class="scroll pad"><${Delivery} delivery=${data} open />${data.attempts.filter((each) => each.answer).slice(-1).map((each) => html`<h3>Body of the last response</h3><${Code} text=${laidOut(each.answer) ?? each.answer} label="Body of the last response" />`)}</div>`;
+    <div class="scroll pad"><${Delivery} delivery=${data} open />${data.attempts.filter((each) => each.answer).slice(-1).map((each) => html`<h2>Body of the last response</h2><${Code} text=${laidOut(each.answer) ?? each.answer} label="Body of the last response" />`)}</div>`;
 }
 
 export function Back({ to }) {
