@@ -21,6 +21,7 @@ from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
 from workbench.domain.phones import MARK
 from workbench.domain.reading import json_from
 from workbench.domain.scenarios import SANDBOX_PIN
+from workbench.domain.wire.trace_rows import TracedCall
 from workbench.errors import InvalidRequest
 from workbench.visible import escaped, visible
 
@@ -71,6 +72,18 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     )  # fmt: skip
     raw = _httpx(request)
     return Snippet(*map(_noted, (_typed(request) or raw, raw, _curl(request), _javascript(request))))
+
+
+def snippet_of(call: TracedCall, base_url: str) -> Snippet:
+    """The texts of a call of the trace; what is masked in it is for you to fill in."""
+    method, _, path = call.target.partition(" ")
+    body = call.request.body or None
+    # A body that was sent without this header is repeated without it.
+    headers = {**({_CONTENT_TYPE: ""} if body else {}), **call.request.headers}
+    scheme, _, credential = headers.get("Authorization", "").partition(" ")
+    key = next((name for start, name in _OWN_KEYS if credential.startswith(start)), "secret_key")
+    named = scheme.title() if scheme.title() in {"Bearer", "Basic"} else "none"
+    return snippet(method, path, body, headers=headers, scheme=named, key=key, base_url=base_url)
 
 
 class Variable(str):
@@ -183,6 +196,8 @@ def _is_unseen(text: str) -> bool:
 
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
 _CONTENT_TYPE: Final = "Content-Type"
+_OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
+"""How a masked credential begins, and whose it is; what begins otherwise is the secret key."""
 _PIN_PATH = re.compile(r"/sandbox/phones/[^/]+/input")
 _BASIC = ("POST", "/v1/charges")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
@@ -505,6 +520,8 @@ NO_CALL = frozenset({
     ("POST", "/sandbox/ledger/entries/{entry_id}/repeat"), ("POST", "/sandbox/simulation"),
     ("POST", "/sandbox/operations/{operation_id}/deprecation"), ("GET", "/sandbox/payments"),
     ("GET", "/sandbox/payments/{payment_id}"), ("GET", "/sandbox/requests"), ("GET", "/sandbox/requests/{request_id}"),
+    ("GET", "/sandbox/requests/{request_id}/code"), ("GET", "/sandbox/changes"), ("GET", "/sandbox/phones"),
+    ("GET", "/sandbox/keys"), ("GET", "/sandbox/scenarios"),
 })
 # fmt: on
 """Operations without a call of their own in Python: they are written as raw HTTP."""

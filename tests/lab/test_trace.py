@@ -19,8 +19,9 @@ from workbench.lab import trace_board as trace_part
 from workbench.lab.board import Board
 from workbench.lab.trace_board import payment_board, trace_board
 from workbench.render import is_live
+from workbench.steps import LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
 from workbench.trace import KINDS, Exchange, Trace, TraceContext
-from workbench.trace.diagram import LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE, SequenceDiagram
+from workbench.trace.diagram import SequenceDiagram, clock_of, utc_of
 
 NUMBER = "+260961234567"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -118,8 +119,8 @@ class TestTheDiagram:
         sequence = shop.bench.trace.sequence
         texts = [(each.text, each.findtext(f"{SVG}title")) for each in drawn(sequence.svg).iter(f"{SVG}text")]
         hovers = {text: hover for text, hover in texts if hover}
-        assert hovers == {each.at[11:]: each.utc for each in sequence.steps if each.at[11:] in hovers}
-        assert {each.at[11:] for each in sequence.steps} == {*hovers}
+        times = {clock_of(each.at)[11:]: utc_of(each.at) for each in sequence.steps}
+        assert hovers == times
         assert hovers["08:00:00"].endswith(" 06:00:00 UTC")
 
     def test_a_key_that_stands_in_a_text_of_the_merchant_is_masked_in_every_row(self):
@@ -155,7 +156,8 @@ class TestTheDiagram:
         assert "the last" not in repr(SequenceDiagram(rows[:60]))
         prompt = next(row for row in rows if row["kind"] == "screen")
         ignored = {**prompt, "detail": {"words": "MTN MoMo\nLeft unanswered", "pressed": "ignore"}}
-        assert SequenceDiagram([ignored]).steps[0][2:6] == (PHONE, SERVICE, "Left unanswered", "")
+        step = SequenceDiagram([ignored]).steps[0]
+        assert (step.source, step.target, step.label, step.response) == (PHONE, SERVICE, "Left unanswered", "")
         assert drawn(SequenceDiagram([]).svg).get("role") == "img"
 
     @settings(deadline=None)
@@ -164,7 +166,14 @@ class TestTheDiagram:
         detail: dict[str, Any] = {
             "words": words, "pressed": None, "response": {"status": 200, "body": words},
         }  # fmt: skip
-        row = {"at": "2026-01-05T06:00:00.000Z", "kind": kind, "what": what, "result": words, "detail": detail}
+        row = {
+            "seq": 1,
+            "at": "2026-01-05T06:00:00.000Z",
+            "kind": kind,
+            "what": what,
+            "result": words,
+            "detail": detail,
+        }
         svg = Trace([row]).sequence.svg
         assert svg.encode()
         assert 0 < int(drawn(svg).get("width", "0")) < 1200
@@ -511,7 +520,7 @@ class TestTheDiagramToTouch:
     @given(words=st.text(max_size=60))
     @example(words="#1; <b>%%{init}%% $x$ \\")
     def test_whatever_a_text_holds_mermaid_gets_a_line_a_message(self, words: str):
-        row = {"at": "2026-01-05T06:00:00.000Z", "kind": "entry", "what": words, "result": "", "detail": {}}
+        row = {"seq": 1, "at": "2026-01-05T06:00:00.000Z", "kind": "entry", "what": words, "result": "", "detail": {}}
         head, *lines = SequenceDiagram([row]).mermaid.splitlines()
         assert head == "sequenceDiagram"
         assert [line.split()[0] for line in lines] == ["participant", "participant", "lane1->>lane3:"]

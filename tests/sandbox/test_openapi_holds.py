@@ -168,6 +168,8 @@ def play_intents(story: Story) -> None:
     story.get("/sandbox/payments?status=failed,new&provider=mtn&min_minor=1&max_minor=9000&since=2026-01-05T06:00:00Z")
     sent = story.get("/sandbox/requests?limit=1&method=POST&status=2&search=payment")["data"][0]["id"]
     story.get(f"/sandbox/requests/{sent}")
+    story.get(f"/sandbox/requests/{sent}/code?base_url=http://127.0.0.1:4242")
+    story.get("/sandbox/requests/req_none/code")
     story.get("/sandbox/requests/req_none")
     story.get("/sandbox/requests?status=")
 
@@ -272,7 +274,10 @@ def play_keys(story: Story) -> None:
 
 
 def play_panel(story: Story) -> None:
-    for path in ("clock", "ledger/accounts", "ledger/entries", "ledger/postings", "ledger/verify", "trace", "gaps"):
+    for path in (
+        "clock", "ledger/accounts", "ledger/entries", "ledger/postings", "ledger/verify", "trace", "gaps", "phones",
+        "keys", "scenarios", "changes?after=1", "changes", "changes?after=1000000",
+    ):  # fmt: skip
         story.get(f"/sandbox/{path}")
     story.get("/sandbox/ledger/accounts?as_of=2026-01-05T06:00:00Z&known_at=2026-01-05T08:00:00.123%2B02:00")
     story.get("/sandbox/ledger/movements?after=1&limit=2&account=operator:mtn:float,bank:settlement")
@@ -312,6 +317,8 @@ def story() -> Iterator[Story]:
 def shown(response: httpx.Response) -> Any:  # noqa: ANN401  JSON is of any type
     """An answer as an example: of a list one row, secrets masked, the receiver on a port as merchants have it."""
     body = response.json()
+    if body.get("object") == "code":
+        return body  # it has names in the place of keys, which would be masked
     return as_example({**body, "data": body["data"][:1]} if body.get("object") == "list" else body)
 
 

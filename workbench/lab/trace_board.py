@@ -12,9 +12,10 @@ from workbench.lab.board import Board
 from workbench.lab.sections import BoardSection, Download, Message, Values, counted, plural
 from workbench.render import indented
 from workbench.session import Session
+from workbench.steps import LANES, short, step_of
 from workbench.trace import KINDS, Exchange, PagedRows, Trace
 from workbench.trace import PAGE as HELD
-from workbench.trace.diagram import LANES, TIME, SequenceDiagram, short, step_of
+from workbench.trace.diagram import TIME, SequenceDiagram, clock_of, utc_of
 from workbench.trace.inspector import message
 
 PAGE: Final = 50
@@ -225,7 +226,15 @@ class TraceSection(BoardSection):
         ends = LANES.index(step.source), LANES.index(step.target)
         opened = place == self._open
         return views.Arrow(
-            place, step.at[11:], step.utc, step.kind, *ends, step.label, step.response, step.is_bad, opened
+            place,
+            clock_of(step.at)[11:],
+            utc_of(step.at),
+            step.kind,
+            *ends,
+            step.label,
+            step.response,
+            step.is_bad,
+            opened,
         )
 
     def _drawer(self, shown: Trace) -> views.Drawer | None:
@@ -235,7 +244,7 @@ class TraceSection(BoardSection):
         row = shown[place]
         step = step_of(row)
         status = f"{'✗' if step.is_bad else '✓'} {step.response or step.kind}"
-        times = (TIME, step.at), ("time (UTC)", step.utc[:19])
+        times = (TIME, clock_of(step.at)), ("time (UTC)", utc_of(step.at)[:19])
         items = (views.Facts(times), *_beneath(shown[place : place + 1]))
         identifier = row["payment"] or f"seq {self._open}"
         return views.Drawer(identifier, step.label, status, items, views.Action("close", "Close"), row=self._open)
@@ -244,7 +253,7 @@ class TraceSection(BoardSection):
         for place, texts in enumerate(shown.as_dicts()):
             identifier = str(shown[place]["seq"])
             beneath = _beneath(shown[place : place + 1]) if identifier == self._open else ()
-            look, utc = self._unfolds("Look", identifier), step_of(shown[place]).utc
+            look, utc = self._unfolds("Look", identifier), utc_of(shown[place]["at"])
             yield views.Row(identifier, tuple(texts.values()), (look,), beneath=beneath, hovers=("", utc))
 
 

@@ -9,9 +9,11 @@ from msgspec import UNSET
 
 from workbench.domain import wire
 from workbench.domain.moments import business_date, rfc3339
+from workbench.domain.phones import OFFERED
+from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE, TEST_NUMBERS
 from workbench.domain.wire import control as shapes
 from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox import deprecation, looking, rate_limit, trace
+from workbench.sandbox import changes, deprecation, looking, rate_limit, trace
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import (
     attempts,
@@ -66,6 +68,14 @@ def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noq
     return shapes.Rows(tx.gaps.as_records())
 
 
+def scenarios(tx: Transaction, caller: Caller) -> shapes.Scenarios:  # noqa: ARG001  one signature
+    """GET /sandbox/scenarios: what can be asked to happen to a payment, and the operators to pay through."""
+    numbers = [shapes.TestNumber(each.ending, each.says) for each in TEST_NUMBERS.values()]
+    offered = OFFERED[tx.gaps.zed_mobile].values()
+    operators = [shapes.OfferedOperator(each.id, each.name, [*each.prefixes]) for each in offered]
+    return shapes.Scenarios(numbers, [*SCRIPTABLE], operators, SANDBOX_PIN)
+
+
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
     """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
     return attempts.settled_by_query(tx, charges.found(tx, caller, body.charge, param="charge"))
@@ -114,6 +124,7 @@ def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more:
 
 
 CLOCK = _row("GET", "clock", clock, shapes.Clock)
+CHANGES = _row("GET", "changes", changes.changes, shapes.Changes, query=wire.ChangesQuery)
 ADVANCE = _row("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
 SIMULATE = _row(
     "POST", "simulation", simulate, shapes.Simulated, body=shapes.Simulate, refuses=(404, 409), untraced_id="sim"
@@ -123,6 +134,8 @@ SIMULATE = _row(
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
+    CHANGES,
+    _row("GET", "phones", phones.list_phones, shapes.Rows[shapes.Handset]),
     _row("GET", "phones/{phone}", phones.show_phone, shapes.Handset),
     _row("GET", "phones/{phone}/messages", phones.read_messages, shapes.Rows[shapes.Message]),
     _row("POST", "phones/{phone}/input", phones.enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
@@ -134,6 +147,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
     _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, shapes.Deprecated,
          body=shapes.Deprecate, body_optional=True, refuses=(409,)),
+    _row("GET", "keys", keys.show_keys, shapes.Keys, no_store=True),
     _row("POST", "accounts", keys.new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
     _row("GET", "webhook_endpoints", endpoints.endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
     _row("POST", "webhook_endpoints/{endpoint_id}/faults", endpoints.delivery_faults, shapes.FaultyEndpoint,
@@ -153,7 +167,9 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "payments/{payment_id}", looking.payment, wire.PaymentDetails),
     _row("GET", "requests", looking.requests, shapes.Found[shapes.LoggedRequest], query=wire.RequestsQuery),
     _row("GET", "requests/{request_id}", looking.request, wire.TraceRow),
+    _row("GET", "requests/{request_id}/code", looking.request_code, shapes.Code, query=wire.CodeQuery),
     _row("GET", "trace", trace.trace, wire.TracePage, query=wire.TraceQuery),
+    _row("GET", "scenarios", scenarios, shapes.Scenarios),
     _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
     SIMULATE,
     _row("POST", "reset", reset, shapes.WasReset),

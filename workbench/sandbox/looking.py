@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
+from msgspec.structs import asdict
+
 from workbench.domain import wire
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
@@ -14,6 +16,8 @@ from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction, transaction
 from workbench.sandbox.store.records import Call, Payment
 from workbench.sandbox.store.table import Condition, Filters, R, Table
+from workbench.snippets import snippet_of
+from workbench.steps import step_of
 
 W = TypeVar("W")
 _MAX_STATUS: Final = 99
@@ -40,11 +44,13 @@ def payment(tx: Transaction, caller: Caller, *, payment_id: wire.PathPayment) ->
     if kept is None:
         raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
     ids = trace.events_of(tx, kept.id)
+    rows = trace.of_payment(tx, kept.id, ids)
     return wire.PaymentDetails(
         payment=_payment(kept),
         events=[control.PaymentEvent(each.id, each.type, each.created_ms // 1000) for each in tx.events.all(id=ids)],
         deliveries=deliveries.of_events(tx, ids),
-        trace=trace.of_payment(tx, kept.id, ids),
+        trace=rows,
+        steps=[step_of(asdict(each)) for each in rows],
     )
 
 
@@ -65,6 +71,14 @@ def request(tx: Transaction, caller: Caller, *, request_id: wire.PathRequest) ->
     if kept is None:
         raise NotFound(f"No request {request_id[:60]!r} was kept.", code="request_not_found", param="id")
     return trace.call(kept)
+
+
+def request_code(
+    tx: Transaction, caller: Caller, *, request_id: wire.PathRequest, query: wire.CodeQuery
+) -> control.Code:
+    """GET /sandbox/requests/{request_id}/code: a request as curl, Python and JavaScript, without keys."""
+    same = snippet_of(request(tx, caller, request_id=request_id).detail, query.base_url)
+    return control.Code(same.curl, same.python, same.javascript)
 
 
 def _between(query: wire.FindQuery, column: str) -> list[Condition]:

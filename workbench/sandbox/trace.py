@@ -84,7 +84,7 @@ def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:  
     check_known(kinds, rows.KINDS, "is no kind of row; they are", param="kind")
     is_latest, most = query.latest is not None, query.latest or query.limit
     if query.payment is not None:
-        about = _payment(tx, query.payment)
+        about = payment_of(tx, query.payment)
         found = of_payment(tx, about, events_of(tx, about))
         found = [row for row in found if row.kind in kinds and row.seq > query.since]
         end = max(0, len(found) - query.skip)
@@ -149,7 +149,7 @@ def _screens(tx: Transaction, screens: Iterable[Screen]) -> Iterator[TraceRow]:
         what = " / ".join(each.words.split("\n"))
         pressed = f"pressed {each.pressed}" if each.pressed else "prompt"
         detail = rows.TracedScreen(mask(each.phone), each.pressed, mask(each.words))
-        yield _row(each.seq, each.at_ms, _payment(tx, each.charge), mask(what), pressed, detail)
+        yield _row(each.seq, each.at_ms, payment_of(tx, each.charge), mask(what), pressed, detail)
 
 
 def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
@@ -176,10 +176,10 @@ def _webhooks(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow
         detail = rows.TracedWebhook(
             event.id, delivery.endpoint, delivery.id, each.headers, mask(event.body), each.answer, each.fault
         )
-        yield _row(each.seq, each.at_ms, _payment(tx, event.object_id), event.type, result, detail)
+        yield _row(each.seq, each.at_ms, payment_of(tx, event.object_id), event.type, result, detail)
 
 
-def _payment(tx: Transaction, object_id: str) -> str:
+def payment_of(tx: Transaction, object_id: str) -> str:
     """What a charge, refund, event or late money is about: the intent, where there is one, else the charge."""
     if object_id.startswith("je_") and (late := tx.journal.get(object_id)) and late.payment:
         return late.payment

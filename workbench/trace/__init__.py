@@ -16,7 +16,8 @@ from workbench.domain import wire
 from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
 from workbench.errors import NotFound
 from workbench.render import Table, Widget, bundle, table, with_widget
-from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, short, utc_of
+from workbench.steps import short
+from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, utc_of
 from workbench.trace.inspector import Exchange, TraceContext
 
 __all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of"]

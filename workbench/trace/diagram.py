@@ -1,29 +1,19 @@
 """The trace as a sequence diagram: its rows as steps, drawn as SVG, or written a line a step."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from workbench import svg
-from workbench.domain.ids import with_short_ids
-from workbench.domain.masking import shortened
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
-from workbench.domain.wire.trace_rows import call_of, screen_of
+from workbench.domain.wire.trace_rows import TraceStep
 from workbench.render import Table, table
-from workbench.visible import visible
+from workbench.steps import LANES, step_of
 
-WIDEST = 64
 MASK_NOTE = "secrets masked"
-
-
-def short(text: str, widest: int = WIDEST) -> str:
-    """Text with short identifiers, cut to `widest`; the row holds all of it."""
-    return shortened(with_short_ids(text), widest)
-
-
 TIME: Final = "time (Lusaka)"
 
 
@@ -42,74 +32,6 @@ def _ms(at: str) -> int:
     return milliseconds(datetime.fromisoformat(at))
 
 
-MERCHANT, SERVICE, PHONE, LEDGER, RECEIVER = LANES = (
-    "your server", "payment service", "customer's phone", "ledger", "webhook receiver",
-)  # fmt: skip
-"""From left to right."""
-LONGEST: Final = 52
-_OK: Final = range(200, 400)
-_CODE = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
-_ASKING = " Enter PIN to approve:"
-_BY_THE_SERVICE = ("timeout", "withdraw")
-"""What nobody pressed."""
-
-
-class Step(NamedTuple):
-    """One arrow, and the response's arrow if one came."""
-
-    at: str
-    """The moment in Lusaka, to the second."""
-    kind: str
-    source: str
-    target: str
-    label: str
-    response: str = ""
-    is_bad: bool = False
-    """Refused, failed or without a response."""
-    utc: str = ""
-    """The moment in UTC, to be shown over it."""
-
-
-def _call(row: dict[str, Any]) -> Step:
-    response = call_of(row).response
-    status, code = response.status, _CODE.search(response.body)
-    result = f"{status} {code[1]}" if code else str(status)
-    return _step(row, MERCHANT, SERVICE, row["what"], result, is_bad=status not in _OK)
-
-
-def _screen(row: dict[str, Any]) -> Step:
-    screen = screen_of(row)
-    lines, pressed = screen.words.split("\n"), screen.pressed
-    text = " ".join(lines[1:] or lines).removesuffix(_ASKING)
-    if pressed is None or pressed in _BY_THE_SERVICE:
-        return _step(row, SERVICE, PHONE, text)
-    if pressed == "ignore":
-        return _step(row, PHONE, SERVICE, text)
-    return _step(row, PHONE, SERVICE, f"PIN {pressed}" if "•" in pressed else pressed, text)
-
-
-_OF_KIND: Final[Mapping[str, Callable[[dict[str, Any]], Step]]] = {
-    "call": _call,
-    "screen": _screen,
-    "entry": lambda row: _step(row, SERVICE, LEDGER, row["what"]),
-    "webhook": lambda row: _step(
-        row, SERVICE, RECEIVER, row["what"], row["result"], is_bad=not row["result"].startswith("2")
-    ),
-}
-
-
-def step_of(row: dict[str, Any]) -> Step:
-    """A row of a trace as a step."""
-    return _OF_KIND[row["kind"]](row)
-
-
-def _step(
-    row: dict[str, Any], source: str, target: str, label: str, response: str = "", *, is_bad: bool = False
-) -> Step:
-    label, response = (short(visible(" ".join(each.split())), LONGEST) for each in (label, response))
-    return Step(clock_of(row["at"]), row["kind"], source, target, label, response, is_bad, utc_of(row["at"]))
-
-
 _TITLE: Final = "Who told whom what"
 _LEFT: Final = 96
 """Where the times stand."""
@@ -123,14 +45,15 @@ _LONG: Final = 900
 _COLOURS: Final = {"call": svg.BLUE, "screen": svg.PURPLE, "entry": svg.GREEN, "webhook": svg.BROWN}
 
 
-def _drawn(steps: Sequence[Step], note: str) -> str:
+def _drawn(steps: Sequence[TraceStep], note: str) -> str:
     """The SVG of some steps; `note` stands beside the title."""
     lanes = _placed(steps)
     width = max([_LEAST, *(x + _BESIDE + _RIGHT for x in lanes.values())])
     body, bottom = _arrows(steps, lanes, width)
     height = bottom + 20 + (_HEAD_BOX if bottom > _LONG else 0)
     spoken = (
-        f"{each.at}: {each.source} to {each.target}: {each.label}{each.response and f', answered {each.response}'}."
+        f"{clock_of(each.at)}: {each.source} to {each.target}: {each.label}"
+        f"{each.response and f', answered {each.response}'}."
         for each in steps
     )
     label = f"{_TITLE}. {len(steps)} steps between {', '.join(lanes)}."
@@ -138,7 +61,7 @@ def _drawn(steps: Sequence[Step], note: str) -> str:
     return svg.drawn(_TITLE, label, " ".join(spoken), (width, height), parts, note=note)
 
 
-def _placed(steps: Sequence[Step]) -> dict[str, int]:
+def _placed(steps: Sequence[TraceStep]) -> dict[str, int]:
     """Where the lanes in use stand: so far apart that labels fit between the two that they are about, up to a limit."""
     used = {each for step in steps for each in (step.source, step.target)}
     names = [each for each in LANES if each in used]
@@ -165,22 +88,23 @@ def _lifelines(lanes: Mapping[str, int], bottom: int) -> list[str]:
     return parts
 
 
-def _arrows(steps: Sequence[Step], lanes: Mapping[str, int], width: int) -> tuple[list[str], int]:
+def _arrows(steps: Sequence[TraceStep], lanes: Mapping[str, int], width: int) -> tuple[list[str], int]:
     """The arrows from top to bottom, days and times beside them, and where they end."""
     parts: list[str] = []
     y, day, time = _HEAD + 6, "", ""
     for step in steps:
-        if step.at[:10] != day:
-            day, time = step.at[:10], ""
+        moment = clock_of(step.at)
+        if moment[:10] != day:
+            day, time = moment[:10], ""
             y += _DAY
             parts.append(svg.line(_LEFT - 8, y - 12, width - 16, y - 12, svg.RULE, stroke_dasharray="1 4"))
             parts.append(svg.text(16, y - 8, day, svg.FAINT, font_weight=600))
         room = abs(lanes[step.source] - lanes[step.target]) - _MARGIN
         label, response = _lines(step.label, room), _lines(step.response, room)
         y += _STEP + _LINE * (len(label) - 1)
-        if step.at[11:] != time:
-            time = step.at[11:]
-            parts.append(svg.hovered(svg.text(16, y + 4, time, svg.FAINT), step.utc))
+        if moment[11:] != time:
+            time = moment[11:]
+            parts.append(svg.hovered(svg.text(16, y + 4, time, svg.FAINT), utc_of(step.at)))
         parts += _arrow(step, y, lanes, label)
         if step.response:
             y += _RESPONSE + _LINE * (len(response) - 1)
@@ -200,7 +124,7 @@ def _lines(words: str, room: int) -> list[str]:
 
 
 def _arrow(
-    step: Step, y: int, lanes: Mapping[str, int], lines: Sequence[str], *, is_response: bool = False
+    step: TraceStep, y: int, lanes: Mapping[str, int], lines: Sequence[str], *, is_response: bool = False
 ) -> list[str]:
     """An arrow with its text above it; a response is dashed, and what went wrong has a cross."""
     start, end = lanes[step.source], lanes[step.target]
@@ -232,7 +156,7 @@ class SequenceDiagram:
     """The steps of the last rows of a trace, `most` of them."""
 
     def __init__(self, rows: Sequence[dict[str, Any]], most: int = MOST_ROWS) -> None:
-        self.steps: list[Step] = [step_of(row) for row in rows[-most:]]
+        self.steps: list[TraceStep] = [step_of(row) for row in rows[-most:]]
         left_out = len(rows) - len(self.steps)
         self.note = f"the last {len(self.steps)} of {len(rows):,} steps" if left_out else ""
 
@@ -256,7 +180,7 @@ class SequenceDiagram:
     @property
     def table(self) -> Table:
         """The same as a table, one row for each step."""
-        rows = [(each.at, each.source, each.target, *_crossed(each)) for each in self.steps]
+        rows = [(clock_of(each.at), each.source, each.target, *_crossed(each)) for each in self.steps]
         return table(", ".join(each for each in (_TITLE, self.note, MASK_NOTE) if each), _COLUMNS, rows)
 
     def __repr__(self) -> str:
@@ -271,7 +195,7 @@ def _in_mermaid(text: str) -> str:
     return re.sub(r"[#;<>&%$\\]", lambda sign: f"#{ord(sign[0])};", text) or "-"
 
 
-def _crossed(step: Step) -> tuple[str, str]:
+def _crossed(step: TraceStep) -> tuple[str, str]:
     """Label and response; a cross stands before the response that went wrong, or before the label if none came."""
     cross = "✗ " if step.is_bad else ""
     return (step.label, f"{cross}{step.response}") if step.response else (f"{cross}{step.label}", "")

@@ -15,11 +15,8 @@ from workbench.domain.masking import mask
 from workbench.domain.wire.trace_rows import call_of
 from workbench.errors import InvalidRequest
 from workbench.render import bundle, indented, is_live, preformatted
-from workbench.snippets import Snippet, snippet
+from workbench.snippets import Snippet, snippet_of
 from workbench.visible import visible
-
-_OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
-"""How a masked credential begins, and whose it is; what begins otherwise is the secret key."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +94,7 @@ class Exchange:
 
     @cached_property
     def _snippet(self) -> Snippet:
-        method, _, path = self._call.target.partition(" ")
-        body = self._call.request.body or None
-        # A body that was sent without this header is repeated without it.
-        headers = {**({"Content-Type": ""} if body else {}), **self._call.request.headers}
-        scheme, _, credential = headers.get("Authorization", "").partition(" ")
-        key = next((name for start, name in _OWN_KEYS if credential.startswith(start)), "secret_key")
-        named = scheme.title() if scheme.title() in {"Bearer", "Basic"} else "none"
-        return snippet(method, path, body, headers=headers, scheme=named, key=key, base_url=self._context.base_url)
+        return snippet_of(self._call, self._context.base_url)
 
     def __repr__(self) -> str:
         return visible(f"{self.request}\n\n{self.response}", lines=True)

@@ -56,6 +56,7 @@ from workbench.domain.wire.control import WasReset as WasReset
 from workbench.domain.wire.trace_rows import KINDS
 from workbench.domain.wire.trace_rows import TracePage as TracePage
 from workbench.domain.wire.trace_rows import TraceRow as TraceRow
+from workbench.domain.wire.trace_rows import TraceStep as TraceStep
 
 T = TypeVar("T")
 API_VERSION = "1"
@@ -863,13 +864,26 @@ class RequestsQuery(FindQuery):
     status: Annotated[int, Meta(ge=1, le=5, description="Those whose status begins so.")] | None = None
 
 
+class CodeQuery(View):
+    """Where the sandbox is, for the texts."""
+
+    base_url: Annotated[str, Meta(max_length=200, description="Written instead of `$BASE_URL`.")] = ""
+
+
+class ChangesQuery(View):
+    """What changed after a `seq`."""
+
+    after: Annotated[Seq, parameter("What changed after this `seq`; without it, from now on.")] | None = None
+
+
 class PaymentDetails(View):
-    """All there is of one payment."""
+    """All there is of one payment; `steps` are the rows of its trace as arrows of a sequence diagram."""
 
     payment: Payment
     events: list[PaymentEvent]
     deliveries: list[Delivery]
     trace: list[TraceRow]
+    steps: list[TraceStep]
     object: Annotated[str, meaning(const="payment_details")] = "payment_details"
 
 

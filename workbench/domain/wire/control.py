@@ -215,6 +215,32 @@ class Clock(OfSandbox):
     object: Annotated[str, meaning(const="clock")] = "clock"
 
 
+CHANGED: Final = ("payment", "delivery", "prompt", "request", "entry", "clock")
+"""What may change: an intent or a charge without one, a delivery, a handset by its number, and so on."""
+
+
+class Change(OfSandbox):
+    """An object that changed, by the `seq` of what happened last; the clock has none, and gets the latest."""
+
+    seq: int
+    kind: Annotated[str, meaning(enum=[*CHANGED])]
+    id: Annotated[str, meaning("Of a prompt the customer's number; of the clock `clock`.")]
+
+
+class Changes(OfSandbox):
+    """What changed, each object once, in order; `last_seq` is where to go on.
+
+    After a `reset`, or where the sandbox has not come as far as it was asked for, `data` is empty: what was read before
+    is gone.
+    """
+
+    data: list[Change]
+    last_seq: base.NeverNegative
+    has_more: bool = False
+    reset: bool = False
+    object: str = "list"
+
+
 class Handset(OfSandbox):
     """A customer's phone: what it shows, of which charge, and whether that waits for an answer."""
 
@@ -402,6 +428,50 @@ class NewAccountKeys(WithSecrets):
     secret_key: str
     publishable_key: str
     object: Annotated[str, meaning(const="account")] = "account"
+
+
+class Keys(WithSecrets):
+    """The merchant's oldest active keys; the publishable one is empty where the last was revoked."""
+
+    __source__ = Source(gap="")
+
+    secret_key: str
+    publishable_key: str
+    object: Annotated[str, meaning(const="keys")] = "keys"
+
+
+class Code(OfSandbox):
+    """A request as texts to copy, each with names in the place of keys."""
+
+    curl: str
+    python: str
+    javascript: str
+    object: Annotated[str, meaning(const="code")] = "code"
+
+
+class TestNumber(OfSandbox):
+    """The last seven digits of a number, the same for every operator, and what happens on it."""
+
+    ending: Annotated[str, meaning(pattern="^[0-9]{7}$")]
+    says: str
+
+
+class OfferedOperator(OfSandbox):
+    """A mobile network operator with wallets; `prefixes` are the two digits after +260."""
+
+    id: str
+    name: str
+    prefixes: list[str]
+
+
+class Scenarios(OfSandbox):
+    """What can be asked to happen: on which numbers, and by the header Sandbox-Scenario; `pin` is every wallet's."""
+
+    test_numbers: list[TestNumber]
+    scenarios: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]})]
+    operators: list[OfferedOperator]
+    pin: str
+    object: Annotated[str, meaning(const="scenarios")] = "scenarios"
 
 
 class FaultyEndpoint(OfSandbox):

@@ -88,6 +88,19 @@ class TraceRow(OfSandbox):
     """A `TracedCall`, `TracedScreen`, `TracedEntry` or `TracedWebhook`, by the kind."""
 
 
+class TraceStep(OfSandbox):
+    """A row of the trace as one arrow of a sequence diagram, with the response's arrow if one came."""
+
+    seq: int
+    at: DateTime
+    kind: Annotated[str, meaning(enum=[*KINDS])]
+    source: str = field(name="from")
+    target: str = field(name="to")
+    label: str
+    response: Annotated[str, meaning("Empty where none came.")] = ""
+    is_bad: Annotated[bool, meaning("Refused, failed or without a response.")] = False
+
+
 class TracePage(OfSandbox):
     """Rows of the trace in order; `has_more` tells whether there are rows beyond them, in the direction of the page."""
 

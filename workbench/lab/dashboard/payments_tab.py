@@ -20,8 +20,9 @@ from workbench.lab.dashboard.webhooks_tab import Replays, attempted
 from workbench.lab.sections import STATES, Message, Values, counted, fact_at, when
 from workbench.lab.trace_board import payment_board
 from workbench.render import Widget, indented
+from workbench.steps import short, step_of
 from workbench.trace import rows_of
-from workbench.trace.diagram import SequenceDiagram, short, step_of
+from workbench.trace.diagram import SequenceDiagram, clock_of, utc_of
 
 NAMES: Final = {each.id: each.name for each in EVERY_OPERATOR.values()}
 _ANY: Final = ("", "any")
@@ -119,10 +120,10 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
             name = call_of(row).response.headers.get("Request-Id", "") if step.kind == CALL else ""
             leads = (views.Action("go", "Request", f"requests {name}"),) if name else ()
             # The day is said where it is another than that of the payment.
-            at = step.at.removeprefix(when(details.payment.created)[:_DAY]).strip()
+            at = clock_of(step.at).removeprefix(when(details.payment.created)[:_DAY]).strip()
             said = f"{_SIGNS[step.kind]} {short(row['what'], _WIDEST)}"
             result = f"{'✗ ' * step.is_bad}{row['result']}"
-            rows.append(views.Row(str(row["seq"]), (said, result, at), leads, hovers=("", "", step.utc)))
+            rows.append(views.Row(str(row["seq"]), (said, result, at), leads, hovers=("", "", utc_of(step.at))))
         columns = views.headings("What", "Result", "Lusaka")
         yield views.Grid(f"{len(rows)} steps, oldest first", columns, tuple(rows))
 
@@ -134,7 +135,7 @@ class PaymentsSection(Replays, FoundSection[wire.Payment]):
             for place, (side, account, minor, currency) in enumerate(entry_of(row).postings):
                 amount = money_text(minor, currency)
                 rows.append(views.Row(f"{place}", (account, *((amount, "") if side == DEBIT else ("", amount)))))
-            yield views.Grid(f"{row['what']}, {step_of(row).at}", columns, tuple(rows))
+            yield views.Grid(f"{row['what']}, {clock_of(row['at'])}", columns, tuple(rows))
         if not entries:
             yield views.Note("No money has moved.")
 

@@ -11,8 +11,8 @@ from workbench.lab import views
 from workbench.lab.dashboard.found import OF_TIME, FoundSection, timed
 from workbench.lab.sections import Message, Values, fact_at, when
 from workbench.render import is_live
+from workbench.steps import short
 from workbench.trace import Exchange
-from workbench.trace.diagram import short
 from workbench.trace.inspector import named_status
 
 _ANY: Final = ("", "any")

@@ -179,14 +179,14 @@ def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> No
         said: Schema = {}
         for meta in _metas(each.type):
             said |= _of_meta(meta, gaps)
-        before = properties[each.name]
+        before = properties[each.encode_name]
         is_nullable = isinstance(before.get("type"), list)
         if "enum" in said and is_nullable:
             said["enum"] = [*said["enum"], None]
         in_place = {"type", "items"}  # what a type says by itself keeps its place, the type stands first
         kept = {name: value for name, value in before.items() if name in in_place or name not in said}
         first = {} if is_nullable or "type" not in kept else {"type": kept["type"]}
-        properties[each.name] = first | kept | said
+        properties[each.encode_name] = first | kept | said
 
 
 def _metas(kind: Any) -> Iterator[Meta]:  # noqa: ANN401  a type

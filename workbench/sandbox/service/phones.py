@@ -1,12 +1,13 @@
 """The handsets: what one shows, what a person presses on it, and the operator's messages in its inbox."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from workbench.domain import ussd, wire
 from workbench.domain.ledger import DEBIT, JournalEntry
 from workbench.domain.moments import rfc3339
 from workbench.domain.payments import SUCCEEDED, Charge
-from workbench.domain.phones import Msisdn
+from workbench.domain.phones import Msisdn, operator_of
 from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
 from workbench.domain.wire import control
@@ -15,6 +16,7 @@ from workbench.sandbox.service import attempts, checks
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Refused
 from workbench.sandbox.store import Transaction
 
+_MOST_PHONES: Final = 20
 REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
@@ -22,6 +24,12 @@ def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> con
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
     number = checks.read_phone(tx.gaps, phone)
     return _handset(number, _sessions(tx, number))
+
+
+def list_phones(tx: Transaction, caller: Caller) -> control.Rows[control.Handset]:  # noqa: ARG001  one signature
+    """GET /sandbox/phones: the handsets on which a prompt waits, then those that were used last; twenty at most."""
+    numbers = (Msisdn(phone, operator_of(phone)) for phone in tx.latest_phones(ussd.OPEN, _MOST_PHONES))
+    return control.Rows([_handset(each, _sessions(tx, each)) for each in numbers])
 
 
 def _handset(number: Msisdn, there: Sequence[UssdSession]) -> control.Handset:

@@ -24,7 +24,6 @@ from workbench.sandbox.store.transaction import (
     Transaction,
     create,
     credentials,
-    key_value,
 )
 from workbench.visible import visible
 
@@ -168,8 +167,7 @@ class Store:
         Empty where the last one was revoked, which only the publishable one can be.
         """
         with self.transaction() as tx:
-            key = tx.api_keys.first(order="seq", account=MERCHANT_ID, kind=kind, status="active")
-        return key_value(self.draws, kind, key.id) if key else ""
+            return tx.key(MERCHANT_ID, kind)
 
     @property
     def credentials(self) -> Credentials | None:

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from functools import lru_cache
@@ -18,7 +18,7 @@ import msgspec
 
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
-from workbench.domain.ids import KEY_PREFIXES, Draws
+from workbench.domain.ids import ACTIVE, KEY_PREFIXES, Draws
 from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
 from workbench.domain.phones import MARK
 from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
@@ -48,6 +48,16 @@ _SAME_PAYMENT: Final = """OR object_id IN (
         SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     )
 )"""
+_CHANGES: Final = {
+    "call": "id, payment", "screen": "phone, charge", "entry": "id, payment", "event": "id, object_id",
+    "delivery": "id, NULL", "attempt": "delivery, NULL", "job": "ref, NULL", "payment_intent": "id, id",
+    "charge": "id, id", "refund": "id, id",
+}  # fmt: skip
+"""Tables whose new rows change something: what a row is about, and the payment that it belongs to."""
+MOVED: Final = "moved"
+"""The counter of the latest `seq` when the clock was moved."""
+RESET: Final = "reset"
+"""The counter of the `seq` of the latest reset."""
 UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
 """What a command raises whose work cannot be written: nothing of it is done."""
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -489,6 +499,11 @@ class Transaction:
         masked = f"{KEY_PREFIXES[kind]}{MARK}{value[-4:]}"
         return self.api_keys.add(records.ApiKey(**made, digest=digest_of(value), kind=kind, masked=masked)), value
 
+    def key(self, account: str, kind: str) -> str:
+        """The oldest active key of an account, `secret` or `publishable`, drawn from the seed; empty for none."""
+        key = self.api_keys.first(order="seq", account=account, kind=kind, status=ACTIVE)
+        return key_value(self.draws, kind, key.id) if key else ""
+
     def post(  # noqa: PLR0913  the columns of an entry
         self,
         kind: str,
@@ -567,6 +582,7 @@ class Transaction:
         """Set the moment; a running clock goes on from there."""
         self._move_offset(now_ms - self.now_ms, now_ms)
         self.now_ms = now_ms
+        self.note(MOVED, self.last("seq"))
 
     def _move_offset(self, by_ms: int, manual_ms: int) -> None:
         mode, _, offset_ms = self._clock_row()
@@ -581,6 +597,7 @@ class Transaction:
         create(self._connection)
         for each in self._remember:
             each.forget()
+        self.note(RESET, self.next_seq())
 
     def set_clock_mode(self, mode: str) -> None:
         """Let the clock stand or go; it goes on from the moment it stood at."""
@@ -607,6 +624,18 @@ class Transaction:
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
         found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
         return sorted(seq for (seq,) in found)
+
+    def changed(self, since: int, most: int) -> list[tuple[int, str, str, str | None]]:
+        """(seq, table, id, object) of what happened after a `seq`, in order, at most so many rows."""
+        rows = (f"SELECT seq, '{table}', {of} FROM {table} WHERE seq > :since" for table, of in _CHANGES.items())
+        sql = f"{' UNION ALL '.join(rows)} ORDER BY seq LIMIT :most"
+        return self._connection.execute(sql, {"since": since, "most": most}).fetchall()
+
+    def latest_phones(self, open_screens: Sequence[str], most: int) -> list[str]:
+        """The numbers on which one of these screens waits, then those that were used last."""
+        waits = f"ended_seq IS NULL AND screen IN ({', '.join('?' * len(open_screens))})"
+        sql = f"SELECT phone FROM ussd_session GROUP BY phone ORDER BY max({waits}) DESC, max(seq) DESC LIMIT ?"
+        return [phone for (phone,) in self._connection.execute(sql, (*open_screens, most))]
 
     def note(self, kind: str, value: int) -> None:
         """Keep a whole number under a name, for `last`; nobody else counts by it. A reset leaves it."""
