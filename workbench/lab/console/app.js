@@ -53,7 +53,7 @@ function Console({ keys }) {
 function Ready() {
   const store = useStore();
   const [view, ...place] = store.state.route.split("/");
-  const { data: latest } = useRead("/sandbox/payments?limit=1", of("payment"), { keep: true, pause: 60 });
+  const { data: latest } = useRead("/sandbox/payments?limit=1", of("payment"), { keep: true, pause: 250 });
   const newest = latest && (latest.data[0]?.id ?? null);
   const isNew = view === "payments" && place[0] === "new";
   const chosen = view === "payments" && !isNew ? place[0] : undefined;
@@ -71,7 +71,7 @@ function Ready() {
     sandbox: () => html`<${Sandbox} />`,
   };
   const middle = isNew ? html`<${NewPayment} />` : selected ? html`<${Payment} id=${selected} phone=${handsets.handset?.phone} />` : newest === null ? html`<${First} />` : html`<section class="detail" />`;
-  const payments = () => html`<div class="two"><${Payments} selected=${selected} newest=${newest} follows=${store.follows()} />${middle}</div>`;
+  const payments = () => html`<div class=${classes("two", middle.type === First && "only")}><${Payments} selected=${selected} newest=${newest} follows=${store.follows()} />${middle}</div>`;
   return html`<${Head} dead=${dead} /><main class="view"><h1 class="unseen">${NAMES[view] ?? NAMES.payments}</h1>${(views[view] ?? payments)()}</main>
     <${Phone} handsets=${handsets} payment=${details?.payment} /><${Panes} rings=${Boolean(handsets.handset?.waiting || handsets.others.length)} />`;
 }
@@ -79,7 +79,7 @@ function Ready() {
 function Head({ dead }) {
   const store = useStore();
   const view = store.state.route.split("/")[0];
-  const { data: late } = useRead(store.clock && "/sandbox/suspense?status=waiting", of("payment"), { pause: 500, keep: true });
+  const { data: late } = useRead(store.clock && "/sandbox/suspense?status=waiting", of("entry"), { pause: 500, keep: true });
   const badges = { webhooks: dead, money: late?.data.length };
   const says = { webhooks: "dead letters", money: "sums in suspense" };
   return html`<header class="head"><span class="brand"><${Mark} /><b>Sandbox</b></span>

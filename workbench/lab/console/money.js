@@ -14,7 +14,7 @@ const SUMS = [
 
 export function Money({ place: [account] }) {
   const store = useStore();
-  const { data: balance, error } = useRead(store.v1("/balance"), of("payment", "clock"), { pause: 400, keep: true });
+  const { data: balance, error } = useRead(store.v1("/balance"), of("entry", "clock"), { pause: 400, keep: true });
   const sum = (name) => balance?.[name]?.map(moneyOf).join(", ") || money(0);
   return html`<div class="page"><${Problem} problem=${error} /><div class="sums">${SUMS.map(([name, label, says]) => html`<div class="sum" key=${name} title=${says}><span class="dim">${label}</span><b>${balance ? sum(name) : "–"}</b></div>`)}
       <span class="space" /><${PayOut} available=${balance?.available?.[0]} /></div>
@@ -32,8 +32,8 @@ function PayOut({ available }) {
 }
 
 function Trial() {
-  const { data, error } = useRead("/sandbox/ledger/accounts", of("payment", "clock"), { pause: 400, keep: true });
-  const { data: chain } = useRead("/sandbox/ledger/verify", of("clock"), { pause: 3000, keep: true });
+  const { data, error } = useRead("/sandbox/ledger/accounts", of("entry", "clock"), { pause: 400, keep: true });
+  const { data: chain } = useRead("/sandbox/ledger/verify", of("entry"), { pause: 3000, keep: true });
   const rows = data?.data ?? [];
   const side = (row) => row.debit_minor - row.credit_minor;
   const total = (sign, currency) => rows.filter((row) => row.currency === currency).reduce((sum, row) => sum + Math.max(0, sign * side(row)), 0);
@@ -52,7 +52,7 @@ function Trial() {
 }
 
 function Statement({ account }) {
-  const { data, error } = useRead(`/sandbox/ledger/movements?account=${account}`, of("payment", "clock"), { pause: 1000, keep: true });
+  const { data, error } = useRead(`/sandbox/ledger/movements?account=${account}`, of("entry", "clock"), { pause: 1000, keep: true });
   const rows = (data?.data ?? []).slice(-200).reverse();
   const columns = [
     ["When", (row) => html`<${Lately} ms=${Date.parse(row.occurred_at)} />`, "dim"],
@@ -67,7 +67,7 @@ function Statement({ account }) {
 }
 
 function Suspense() {
-  const { data } = useRead("/sandbox/suspense", of("payment"), { pause: 400, keep: true });
+  const { data } = useRead("/sandbox/suspense", of("entry"), { pause: 400, keep: true });
   const rows = [...(data?.data ?? [])].reverse().slice(0, 100);
   const columns = [
     ["Amount", (row) => moneyOf(row), "num strong"],
@@ -81,7 +81,7 @@ function Suspense() {
 
 function Payouts() {
   const pages = usePages("/payouts");
-  const { data, error } = useRead(pages.path, of("payment", "clock"), { pause: 400, keep: true });
+  const { data, error } = useRead(pages.path, of("entry", "clock"), { pause: 400, keep: true });
   const columns = [
     ["Amount", (row) => moneyOf(row), "num strong"],
     ["To", (row) => row.destination ?? "", "fill dim"],

@@ -283,7 +283,7 @@ export function Search({ value, change, label, title }) {
   const typed = (event) => {
     const text = event.currentTarget.value;
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => change(text), 120);
+    timer.current = setTimeout(() => change(text), 60);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
   return html`<div class="search"><${Icon} name="search" /><input type="search" aria-label=${label} placeholder=${label} title=${title} maxlength="100" autocomplete="off" spellcheck="false"

@@ -35,16 +35,16 @@ export function Payment({ id, phone }) {
   const shown = { timeline: Timeline, ledger: Ledger, webhooks: Webhooks, code: CodeOf, json: Json }[kept.tab];
   return html`<section class="detail" aria-label="Payment ${id}"><${Head} details=${data} />
     <${Tabs} label="Of this payment" tabs=${tabs} chosen=${kept.tab} choose=${(tab) => change({ tab })} aside=${aside}>
-      <${shown} key=${id} details=${data} phone=${phone} box=${box} form=${form} /><//></section>`;
+      <${shown} details=${data} phone=${phone} box=${box} form=${form} /><//></section>`;
 }
 
 // ---- its header ------------------------------------------------------------------------------------------------
 
 function Head({ details: { payment, trace } }) {
   const store = useStore();
-  const { data: late } = useRead("/sandbox/suspense?status=waiting", of("payment"), { pause: 500, keep: true });
+  const { data: late } = useRead("/sandbox/suspense?status=waiting", of("entry"), { pause: 500, keep: true });
   const waiting = late?.data.filter((each) => [each.payment_intent, each.charge].includes(payment.id)) ?? [];
-  const operator = store.offers.operators.find((each) => each.provider === payment.provider)?.name ?? payment.provider;
+  const operator = store.offers.operators.find((each) => each.id === payment.provider)?.name ?? payment.provider;
   return html`<header class="title"><div class="lead">
       <${Link} to="payments" class="icon-button narrow" label="All payments"><${Icon} name="back" /><//>
       <h1 class="amount">${money(payment.amount_minor, payment.currency)}</h1><span class="what" title=${visible(payment.description)}>${visible(payment.description)}</span>
@@ -68,7 +68,7 @@ function Ways({ payment, trace, operator }) {
   };
   const confirm = ({ phone, provider }) => store.act("POST", `/v1/payment_intents/${payment.id}/confirm`,
     { payment_method: { type: "mobile_money", mobile_money: { phone: phone.replace(/\s/g, ""), provider } } });
-  const offers = store.offers.operators.map((each) => [each.provider, each.name]);
+  const offers = store.offers.operators.map((each) => [each.id, each.name]);
   const fee = store.gaps.fee_on_refund === "returned" ? "The fee is given back in proportion." : "The fee of the payment is kept.";
   return html`${isIntent && ["new", "failed"].includes(payment.state) && html`<${Action} label=${payment.state === "new" ? "Confirm…" : "Ask again…"} title="Ask the customer" confirm="Ask for ${money(payment.amount_minor, payment.currency)}"
       says="The customer's phone shows a prompt for ${money(payment.amount_minor, payment.currency)}, and waits for the PIN." run=${confirm}>
@@ -109,7 +109,7 @@ function Timeline({ details, box, form }) {
   const toggle = (each) => setOpened(each === step ? null : each);
   return html`<div class=${classes("timeline", row && "split")} onKeyDown=${(event) => event.key === "Escape" && row && (event.stopPropagation(), setOpened(null))}>
     <div class="drawn" ref=${box}>${form === "diagram"
-      ? html`<${Sequence} steps=${steps} opened=${step} open=${toggle} about=${counted(steps.length, "step")} />`
+      ? html`<${Sequence} key=${details.payment.id} steps=${steps} opened=${step} open=${toggle} about=${counted(steps.length, "step")} />`
       : html`<div class="scroll" tabindex="0" role="region" aria-label="Steps"><${Table} label="Who told whom what" columns=${columns} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`}</div>
     ${row ? html`<${Exchange} row=${row} step=${step} close=${() => setOpened(null)} />` : html`<${Outcome} details=${details} />`}</div>`;
 }
@@ -140,7 +140,8 @@ function requestOf(row) {
 }
 
 export function RequestCode({ id, label, fill }) {
-  const { data, error } = useRead(`/sandbox/requests/${id}/code`);
+  const store = useStore();
+  const { data, error } = useRead(`/sandbox/requests/${id}/code?base_url=${encodeURIComponent(store.base)}`);
   if (error) return html`<p class="dim">${error.message}</p>`;
   return data ? html`<${Codes} codes=${data} label=${label} fill=${fill} />` : null;
 }
@@ -185,7 +186,7 @@ function sidesOf(trace) {
 }
 
 function Ledger({ details }) {
-  const { data: all } = useRead("/sandbox/ledger/accounts", of("payment"), { pause: 1000, keep: true });
+  const { data: all } = useRead("/sandbox/ledger/accounts", of("entry"), { pause: 1000, keep: true });
   const sides = sidesOf(details.trace);
   if (!sides.length) return html`<${Empty} says="No entry yet: money is booked when the customer has paid." />`;
   const codes = new Map(all?.data.map((each) => [each.account, each.code]));

@@ -77,7 +77,7 @@ export function Payments({ selected, newest, follows }) {
     <div class="bar"><${Search} label="Search payments" title="Id, description, last digits of the number" value=${filter.search} change=${(search) => narrow({ search })} />
       <${Link} to="payments/new" class="button primary" title="New payment (N)"><${Icon} name="plus" />New payment<//></div>
     <div class="filters"><${Choice} label="State" value=${filter.status} options=${PAYMENT_STATES} change=${(status) => narrow({ status })} />
-      <${Choice} label="Operator" value=${filter.provider} options=${store.offers.operators.map((each) => [each.provider, each.name])} change=${(provider) => narrow({ provider })} />
+      <${Choice} label="Operator" value=${filter.provider} options=${store.offers.operators.map((each) => [each.id, each.name])} change=${(provider) => narrow({ provider })} />
       <details class="menu"><summary class=${classes("choice", more && "set")}>Date, amount${more ? ` (${more})` : ""}</summary>
         <div class="fields pop">${field("from", "From", "date")}${field("to", "To", "date")}${field("min", "K from", "text")}${field("max", "K to", "text")}</div></details>
       ${isFiltered && html`<button type="button" class="bare" onClick=${() => change(NO_FILTER)}>Clear</button>`}
@@ -142,7 +142,7 @@ export function NewPayment() {
   const task = useTask();
   const form = useRef();
   const [again, setAgain] = useState(false);
-  const { operators, numbers, scenarios } = store.offers;
+  const { operators, test_numbers: numbers, scenarios } = store.offers;
   const ending = numbers.find((each) => draft.phone.endsWith(each.ending))?.ending ?? "";
   const own = operators.find((each) => each.prefixes.some((prefix) => draft.phone.startsWith(`+260${prefix}`)));
   const minor = minorOf(draft.amount);
@@ -154,15 +154,15 @@ export function NewPayment() {
   const dial = (event) => {
     const phone = event.currentTarget.value.replace(/[\s()-]/g, "");
     const found = operators.find((each) => each.prefixes.some((prefix) => phone.startsWith(`+260${prefix}`)));
-    change({ phone, ...(found && { provider: found.provider }) });
+    change({ phone, ...(found && { provider: found.id }) });
   };
   const act = (event) => {
-    const prefix = operators.find((each) => each.provider === draft.provider)?.prefixes[0] ?? "96";
+    const prefix = operators.find((each) => each.id === draft.provider)?.prefixes[0] ?? "96";
     change({ phone: `+260${prefix}${event.currentTarget.value || "1234567"}` });
   };
   const operate = (event) => {
-    const found = operators.find((each) => each.provider === event.currentTarget.value);
-    change({ provider: found.provider, phone: draft.phone.replace(/^\+260\d\d/, `+260${found.prefixes[0]}`) });
+    const found = operators.find((each) => each.id === event.currentTarget.value);
+    change({ provider: found.id, phone: draft.phone.replace(/^\+260\d\d/, `+260${found.prefixes[0]}`) });
   };
   const submit = async (event) => {
     event.preventDefault();
@@ -179,9 +179,9 @@ export function NewPayment() {
       <${Field} label="Amount in kwacha" name="amount" inputmode="decimal" value=${draft.amount} onInput=${typed("amount")} error=${wrong.amount || refused.amount} autofocus />
       <${Field} label=${draft.calls === "one" ? "Reference of your order" : "Description"} name="description" value=${draft.description} onInput=${typed("description")} error=${refused.description} maxlength="200" />
       <${Field} label="Customer's number" name="phone" inputmode="tel" value=${phoneText(draft.phone)} onChange=${dial} error=${refused.phone}
-        hint=${own && own.provider !== draft.provider ? `A number of ${own.name}: ${store.gaps.operator_mismatch === "refused" ? "this will be refused." : "its operator moves the money."}` : ""} />
+        hint=${own && own.id !== draft.provider ? `A number of ${own.name}: ${store.gaps.operator_mismatch === "refused" ? "this will be refused." : "its operator moves the money."}` : ""} />
       <${Field} label="What the customer does" name="ending" value=${ending} onChange=${act} options=${[["", "You answer"], ...numbers.map((each) => [each.ending, each.says])]} />
-      <${Field} label="Operator" name="provider" value=${draft.provider} onChange=${operate} error=${refused.provider ?? refused.channel} options=${operators.map((each) => [each.provider, each.name])} />
+      <${Field} label="Operator" name="provider" value=${draft.provider} onChange=${operate} error=${refused.provider ?? refused.channel} options=${operators.map((each) => [each.id, each.name])} />
       <fieldset class="field"><legend>How</legend><div class="radios">${calls("two", "Intent", "two calls")}${calls("one", "Charge", "one call")}</div></fieldset></div>
       <details open=${Boolean(draft.key || draft.scenario)}><summary>Idempotency key, scenario</summary><div class="fields">
         <${Field} label="Idempotency key" name="key" value=${draft.key} onInput=${typed("key")} maxlength="255" hint="Sent twice with one key, it is done once." />

@@ -71,7 +71,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   useLayoutEffect(() => {
     if (!prompt || isEditing(root.current)) return;
     if (!root.current.contains(document.activeElement)) back.current = document.activeElement;
-    field.current?.focus({ preventScroll: true });
+    if (document.activeElement !== field.current) field.current?.focus({ preventScroll: true });
   }, [prompt, isFront]);
   useLayoutEffect(() => {
     if (thread.current) thread.current.scrollTop = thread.current.scrollHeight;
@@ -125,7 +125,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
       <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${BELL} />${!loud && html`<path d="M3 3l18 18" />`}</svg></button></div>
     ${others.length > 0 && html`<button type="button" class="other" onClick=${() => store.set({ number: others[0].phone })}>${phoneText(others[0].phone)} rings${others.length > 1 ? `, and ${others.length - 1} more` : ""}</button>`}
     <div class="body"><div class="ear" aria-hidden="true" />
-      <div class="screen">${isOn && html`<div class="status"><b>${store.offers.operators.find((each) => each.provider === handset.operator)?.name ?? handset.operator}</b><span>${lusaka(now, "time").slice(0, 5)}</span></div>
+      <div class="screen">${isOn && html`<div class="status"><b>${store.offers.operators.find((each) => each.id === handset.operator)?.name ?? handset.operator}</b><span>${lusaka(now, "time").slice(0, 5)}</span></div>
         <div class="thread" ref=${thread} tabindex="0" role="log" aria-label="Messages">${messages.map((each) => html`<div class="bubble" key=${each.seq}><b>${visible(each.sender)}</b>${visible(each.text)}</div>`)}
           ${!waits && html`<${Screen} handset=${handset} />`}</div>
         <div class=${classes("prompt", !waits && "away")}><div role="status" aria-live="assertive">${waits && html`<p class="words">${visible(handset.screen.split("\n").slice(1).join("\n"))}</p>`}</div>

@@ -48,7 +48,7 @@ function Operators() {
   const store = useStore();
   const now = useNow();
   const { data, error } = useRead("/sandbox/operator", of("clock", "payment"), { pause: 1000, keep: true });
-  const name = (id) => store.offers.operators.find((each) => each.provider === id)?.name ?? id;
+  const name = (id) => store.offers.operators.find((each) => each.id === id)?.name ?? id;
   const outage = (provider, seconds) => store.act("POST", "/sandbox/operator/outage", { provider, seconds });
   const columns = [
     ["Operator", (row) => name(row.provider), "fill"],
@@ -77,10 +77,10 @@ function ClockOf() {
 
 function Numbers() {
   const store = useStore();
-  const { numbers, operators } = store.offers;
+  const { test_numbers: numbers, operators } = store.offers;
   const try_ = (ending) => {
     const phone = `+260${operators[0]?.prefixes[0]}${ending}`;
-    store.kept.draft = { ...(store.kept.draft ?? { amount: "150.00", description: "Monstera", calls: "two", key: "", scenario: "" }), phone, provider: operators[0]?.provider };
+    store.kept.draft = { ...(store.kept.draft ?? { amount: "150.00", description: "Monstera", calls: "two", key: "", scenario: "" }), phone, provider: operators[0]?.id };
     store.go("payments/new");
   };
   const columns = [

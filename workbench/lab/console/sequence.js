@@ -12,9 +12,10 @@ const TIGHT = [1.2, 1.15, 1, 1];
 const BOLD = 1.07; // by which the names above the lanes are wider than other text
 const MARGIN = 16;
 const PADDING = 6;
-const SIDE = 8; // as the style has it
 
 let context = null;
+let lastFont = "";
+let lastWidth = 0; // what was measured last is most likely what is measured next
 
 function widthOf(text, font) {
   context ??= document.createElement("canvas").getContext("2d");
@@ -110,28 +111,23 @@ function Lanes({ drawn }) {
 
 // `open` gets the step whose arrow was pressed. The list stays at its end while it grows, unless somebody scrolled.
 export function Sequence({ steps, opened, open, about }) {
-  const box = useRef();
-  const [width, setWidth] = useState(0);
+  const [box, last] = [useRef(), useRef()];
+  const [width, setWidth] = useState(lastWidth);
   const [focus, setFocus] = useState(0);
   const [end, known] = [useRef(false), useRef(0)];
   useLayoutEffect(() => {
-    const measured = () => setWidth(Math.floor(box.current.clientWidth) - 2 * SIDE);
-    const observer = new ResizeObserver(measured);
-    observer.observe(box.current);
-    measured();
-    return () => observer.disconnect();
+    const sized = new ResizeObserver(([{ contentRect }]) => setWidth((lastWidth = Math.floor(contentRect.width))));
+    const seen = new IntersectionObserver(([entry]) => (end.current = entry.isIntersecting), { root: box.current });
+    sized.observe(box.current);
+    seen.observe(last.current);
+    return () => [sized, seen].forEach((each) => each.disconnect());
   }, []);
   useLayoutEffect(() => {
-    if (!width) return;
-    if (end.current && known.current && steps.length > known.current) box.current.scrollTop = box.current.scrollHeight;
+    if (end.current && known.current && steps.length > known.current) box.current.scrollTop = 1e6;
     known.current = steps.length;
-    scrolled({ currentTarget: box.current });
-  }, [steps.length, width]);
-  useLayoutEffect(() => {
-    const arrow = box.current.querySelector(".step.opened");
-    if (arrow) arrow.scrollIntoView({ block: "nearest" });
-  }, [opened]);
-  const font = box.current ? `500 11.5px ${getComputedStyle(box.current).fontFamily}` : "11.5px sans-serif";
+  }, [steps.length]);
+  useLayoutEffect(() => opened && box.current.querySelector(".step.opened")?.scrollIntoView({ block: "nearest" }), [opened]);
+  const font = (lastFont ||= box.current ? `500 11.5px ${getComputedStyle(box.current).fontFamily}` : "") || "11.5px sans-serif";
   const drawn = width ? placed(steps, width, (text) => widthOf(text, font)) : null;
   const turn = (event) => {
     const next = { ArrowDown: focus + 1, ArrowUp: focus - 1, Home: 0, End: steps.length - 1 }[event.key];
@@ -140,14 +136,11 @@ export function Sequence({ steps, opened, open, about }) {
     setFocus(next);
     box.current.querySelectorAll(".step")[next].focus();
   };
-  const scrolled = ({ currentTarget: node }) => {
-    end.current = node.scrollHeight - node.scrollTop - node.clientHeight < 24;
-  };
-  return html`<div class="sequence" ref=${box} onScroll=${scrolled}>${drawn && html`<${Lanes} drawn=${drawn} />
+  return html`<div class="sequence" ref=${box}>${drawn && html`<${Lanes} drawn=${drawn} />
     <svg class="steps" width=${width} height=${drawn.height} role="group" aria-label="Who told whom what, ${about}, times in Lusaka" onKeyDown=${turn}>
       ${drawn.xs.map((x) => html`<path class="life" d="M${x} 0V${drawn.height}" />`)}
       ${drawn.rows.map((row, place) => html`<${Row} key=${`${row.step.seq}${row.step.kind}`} row=${row} width=${width} times=${drawn.times}
-        opened=${row.step === opened} focused=${place === Math.min(focus, steps.length - 1)} open=${open} />`)}</svg>`}</div>`;
+        opened=${row.step === opened} focused=${place === Math.min(focus, steps.length - 1)} open=${open} />`)}</svg>`}<div class="last" ref=${last} /></div>`;
 }
 
 // ---- saved -----------------------------------------------------------------------------------------------------

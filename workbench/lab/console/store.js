@@ -71,7 +71,7 @@ export function makeStore(transport, address, base) {
     kept: {},
     gaps: {},
     clock: null,
-    offers: { numbers: [], scenarios: [], operators: [], pin: "1234" },
+    offers: { test_numbers: [], scenarios: [], operators: [], pin: "1234" },
     typing: false, // a PIN is half typed: what follows does not leave its payment
 
     set(change) {
