@@ -167,27 +167,16 @@ function standing(box) {
   return [new XMLSerializer().serializeToString(whole), whole.getAttribute("width"), whole.getAttribute("height")];
 }
 
-function mermaid(steps) {
-  const used = LANES.filter((lane) => steps.some((step) => [step.from, step.to].includes(lane)));
-  const text = (said) => visible(said).replace(/[#;<>&%$\\]/g, (sign) => `#${sign.charCodeAt(0)};`) || "-";
-  const arrows = steps.flatMap((step) => {
-    const [from, to] = [step.from, step.to].map((lane) => `lane${used.indexOf(lane)}`);
-    const cross = step.is_bad ? "✗ " : "";
-    const there = `    ${from}->>${to}: ${text(step.response ? step.label : cross + step.label)}`;
-    return step.response ? [there, `    ${to}-->>${from}: ${text(cross + step.response)}`] : [there];
-  });
-  return ["sequenceDiagram", ...used.map((lane, place) => `    participant lane${place} as ${lane}`), ...arrows].join("\n") + "\n";
-}
-
-export function save(kind, box, steps, name) {
-  if (kind === "mmd") return download(`${name}.mmd`, mermaid(steps));
+// A file of the diagram in this element, as `svg` or `png`.
+export function save(kind, box, name) {
   const [svg, width, height] = standing(box);
   if (kind === "svg") return download(`${name}.svg`, svg, "image/svg+xml");
   const image = new Image();
   image.onload = () => {
     const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((blob) => download(`${name}.png`, blob));
+    canvas.toBlob((blob) => download(`${name}.png`, blob, "image/png"));
   };
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  return undefined;
 }

@@ -137,6 +137,7 @@ export function phoneText(number) {
   return String(number ?? "").replace(/^(\+260)(\d\d)/, "$1 $2 ");
 }
 
+// As the sandbox masks a customer's number.
 export function masked(number) {
   return `${number.slice(0, 6)}••••${number.slice(-3)}`;
 }
