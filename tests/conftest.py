@@ -48,7 +48,12 @@ class Server(NamedTuple):
 
     @property
     def address(self) -> dict[str, str]:
-        return json.loads(self.first_line)
+        """What a bench connects with."""
+        return {name: value for name, value in json.loads(self.first_line).items() if name != "console_url"}
+
+    @property
+    def console_url(self) -> str:
+        return json.loads(self.first_line)["console_url"]
 
     @property
     def workers(self) -> list[psutil.Process]:

@@ -101,6 +101,11 @@ def guide() -> dict[str, Path]:
     return {each.stem: each for each in (_PACKAGE / "docs").glob("*.md")}
 
 
+def console(name: str) -> Path:
+    """A file of the console, by its path below the folder of its page."""
+    return _PACKAGE / "lab" / "console" / name
+
+
 def fixture(name: str) -> Path:
     """The shipped file of this name."""
     return _shipped("fixtures") / name

@@ -75,10 +75,15 @@ _CHARGE = (
     "--json",
     "as_json",
     is_flag=True,
-    help="Print one line of JSON: base_url, secret_key, publishable_key; webhook_secret with --webhook; email and "
-    "password with token_credentials = one_account.",
+    help="Print one line of JSON: base_url, secret_key, publishable_key, console_url; webhook_secret with --webhook; "
+    "email and password with token_credentials = one_account.",
 )
-@click.option("--quiet", is_flag=True, help="Print no line for each request and each delivery on standard error.")
+@click.option("--open", "in_browser", is_flag=True, help="Open the console in a browser.")
+@click.option(
+    "--quiet",
+    is_flag=True,
+    help="Print no line for each request and each delivery on standard error, and no next link to the console.",
+)
 def serve(  # noqa: PLR0913  one argument per option, handed over by name
     *,
     host: str,
@@ -88,9 +93,12 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     gaps_file: Path | None,
     private_receivers: bool,
     as_json: bool,
+    in_browser: bool,
     **more: Any,  # noqa: ANN401  the options that the server takes by the same names
 ) -> None:
     """Serve a sandbox over HTTP, until interrupted.
+
+    The printed link opens the console in a browser, once; standard error has the next one when it was used.
 
     It answers only this machine, unless --host names another address. Standard error has a line for each request and
     each delivery, in colours on a terminal unless NO_COLOR is set.
@@ -108,7 +116,12 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     if private_receivers:
         click.echo("Warning: anybody with a key can make this sandbox call hosts in your private networks.", err=True)
     settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps, private_receivers=private_receivers)
-    announce = _as_json if as_json else _for_people
+
+    def announce(address: "Address") -> None:
+        (_as_json if as_json else _for_people)(address)
+        if in_browser:
+            click.launch(str(address.console_url))
+
     try:
         server.serve(settings, host=host, announce=announce, **more)
     except InvalidRequest as error:
@@ -140,8 +153,10 @@ def _as_json(address: "Address") -> None:
 def _for_people(address: "Address") -> None:
     signing = f"\n  signing secret   {address.webhook_secret}" if address.webhook_secret else ""
     account = f"\n  e-mail, password {address.email}  {address.password}" if address.email else ""
-    click.echo(f"""The sandbox answers at {address.base_url}. Open it in a browser to begin; Ctrl-C ends it.
+    click.echo(f"""The sandbox answers at {address.base_url}. Ctrl-C ends it.
 
+  console          {address.console_url}
+                   (open it in a browser; the link works once)
   secret key       {address.secret_key}
   publishable key  {address.publishable_key}{signing}{account}
 

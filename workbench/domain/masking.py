@@ -27,6 +27,8 @@ RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     (("password",),
      re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'[^']*(?:'|\Z)|[^\s,}\]"]+)"""),
      r'\1"••••"'),
+    # The code of a console's link.
+    (("code=",), re.compile(r"""([?&]code=)[^&\s"']+"""), r"\1••••"),
     (("password=",), re.compile(r"\b(password=)[^&\s]+"), r"\1••••"),
     # A credential has a capital or a digit in it, a word of a sentence has not. An s has more cases than two.
     (("bas", "ba\u017f"), re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}"), r"\1••••"),

@@ -1,65 +1,71 @@
-"""What changed, object by object, after a place in the order of all that happened: so that a page need not ask again.
+"""What changed after a place in the order of all that happened, so that a page need not ask anew for all it shows.
 
-Every change has a row with a `seq` of its own, but for the clock's: those rows are read, and nothing is written down.
+Every change but the clock's has a row with a `seq`: those rows are read. A stream is this read, asked again and again.
 """
 
-from collections.abc import Iterator
 from typing import Final
+
+import msgspec
 
 from workbench.domain import wire
 from workbench.domain.wire import control
 from workbench.sandbox import trace
+from workbench.sandbox.messages import Answer, Arrived
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.transaction import MOVED, RESET
 
 _MOST: Final = 500
 """Rows that are read for one page."""
-_KINDS: Final = {
-    "call": "request", "screen": "prompt", "entry": "entry", "delivery": "delivery", "attempt": "delivery",
-    "job": "delivery",
-}  # fmt: skip
-"""Table → the kind of the object that a row of it changes beside its payment."""
-_PAYMENTS: Final = ("pi_", "ch_")
+_PATH: Final = b"/sandbox/changes"
+_STREAM: Final = "text/event-stream"
+_LAST: Final = "last-event-id"
+"""The header in which a browser says where a stream broke off."""
 
 
 def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> control.Changes:  # noqa: ARG001  one signature
     """GET /sandbox/changes: what changed after a `seq`, in order, each object once; without `after`, from now on.
 
     A served sandbox sends the same rows as they come, as Server-Sent Events, to whoever accepts `text/event-stream`:
-    one message a row, its id the row's `seq`; `Last-Event-ID` goes on from there, and after a reset comes an event
-    `reset`.
+    one message a row, its id the row's `seq`. `Last-Event-ID` goes on from there. After a reset comes an event `reset`.
     """
     last = tx.last("seq")
     after = last if query.after is None else query.after
-    if not tx.last(RESET) <= after <= last:
+    if not tx.last("reset") <= after <= last:
         return control.Changes([], last, reset=True)
-    found = tx.changed(after, _MOST + 1)
-    has_more = len(found) > _MOST
-    latest: dict[tuple[str, str], int] = {}
-    for seq, table, identifier, about in found[:_MOST]:
-        for each in _objects(tx, table, identifier, about):
+    found, latest = tx.changed(after, _MOST + 1), dict[tuple[str, str], int]()
+    for seq, kind, name, about in found[:_MOST]:
+        payment = trace.payment_of(tx, about) if about else ""
+        told = [(kind, name)] if kind else []
+        told += [("payment", payment)] if payment.startswith(("pi_", "ch_")) else []
+        for each in told:
             latest.pop(each, None)
             latest[each] = seq
     rows = [control.Change(seq, *each) for each, seq in latest.items()]
-    if has_more:
+    if len(found) > _MOST:
         return control.Changes(rows, found[_MOST - 1][0], has_more=True)
     # The clock moves without a `seq`: until the next thing happens, whoever asks is told again.
-    if query.after is not None and tx.last(MOVED) >= after:
+    if query.after is not None and tx.last("moved") >= after:
         rows.append(control.Change(last, "clock", "clock"))
     return control.Changes(rows, last)
 
 
-def _objects(tx: Transaction, table: str, identifier: str, about: str | None) -> Iterator[tuple[str, str]]:
-    """The kinds and ids of what a row of a table changes."""
-    kind = _KINDS.get(table)
-    if kind == "delivery":
-        delivery = tx.deliveries.get(identifier)
-        event = tx.events.get(delivery.event) if delivery else None
-        about = event.object_id if event else None
-    # Most jobs are no deliveries.
-    if kind and (table != "job" or about):
-        yield kind, identifier
-    payment = trace.payment_of(tx, about) if about else ""
-    if payment.startswith(_PAYMENTS):
-        yield "payment", payment
+def is_stream(arrived: Arrived) -> bool:
+    """Whether what changes is asked for as a stream."""
+    is_there = arrived.method == "GET" and arrived.target.partition(b"?")[0] == _PATH
+    return is_there and _STREAM in arrived.headers.get("accept", "")
+
+
+def resumed(arrived: Arrived) -> Arrived:
+    """A request for a stream that broke off, with the place in its query; any other as it is."""
+    if _LAST not in arrived.headers or not is_stream(arrived):
+        return arrived
+    return arrived._replace(target=b"%s?after=%s" % (_PATH, arrived.headers[_LAST].encode()))
+
+
+def streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
+    """A page as a part of a stream, the request for what comes next, and whether that is there already."""
+    page = msgspec.json.decode(answer.body, type=control.Changes)
+    headers = [each for each in answer.headers if each[0] not in {"content-type", "content-length"}]
+    headers += [("content-type", _STREAM), ("cache-control", "no-store")]
+    rest = arrived._replace(headers={**arrived.headers, _LAST: str(page.last_seq)})
+    return Answer(answer.status, headers, page.as_events()), rest, page.has_more

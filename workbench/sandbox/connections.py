@@ -19,6 +19,7 @@ from typing import Final, NamedTuple, cast
 import httptools
 
 from workbench.errors import ApiError, HeadTooLarge, InvalidRequest, ServiceUnavailable, TargetTooLong
+from workbench.sandbox import changes
 from workbench.sandbox.engine import Application, Engine
 from workbench.sandbox.messages import (
     BODY_S,
@@ -36,6 +37,10 @@ from workbench.sandbox.store.transaction import BUSY_S
 
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
+_LOOK_S: Final = 0.01
+"""How long a tick is for each stream, up to that: so soon a stream hears of what changed."""
+_COMMENT_S: Final = 15
+"""After so long without news a stream gets a comment, by which both ends see that the other is there."""
 _IDLE_S: Final = 75
 """How long a connection may stay open between two requests."""
 _MAX_HEAD_BYTES: Final = 65_536
@@ -105,6 +110,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the base class's signature
         self._server.connections.discard(self)
+        self._server.streams.pop(self, None)
         self._ends = True
         self._waiting.clear()
 
@@ -125,6 +131,7 @@ class _Connection(asyncio.Protocol):
             self._refuse(InvalidRequest("The connection ended in the middle of a request's head."))
         self._begin()
         self._ends = True
+        self._server.streams.pop(self, None)
         self._close_if_done()
         return True
 
@@ -205,7 +212,7 @@ class _Connection(asyncio.Protocol):
         arrived, version, goes_on = self._arrived(), self._parser.get_http_version(), _CLOSE
         # HTTP/1.0 knows of no chunks: whoever handed the request on may read its end elsewhere (RFC 9112 §6.1).
         is_torn = version == "1.0" and "transfer-encoding" in arrived.headers
-        if self._parser.should_keep_alive() and not (is_tunnel or is_torn):
+        if self._parser.should_keep_alive() and not (is_tunnel or is_torn or changes.is_stream(arrived)):
             goes_on = _KEEP_ALIVE.get(version, "")
         self._begin()
         self._owe(arrived, goes_on)
@@ -259,15 +266,21 @@ class _Connection(asyncio.Protocol):
         else:
             self._transport.close()
 
-    def send(self, answer: Answer) -> None:
-        """Send the response that is owed next."""
+    def ask_again(self, arrived: Arrived) -> None:
+        """Have more of a stream asked for, unless it is already."""
+        if not self._waiting:
+            self._owe(arrived, _CLOSE)
+
+    def send(self, answer: Answer, *, is_more: bool = False) -> None:
+        """Send the response that is owed next, or more of a stream."""
         if not self._waiting:
             return  # the other end has gone
         exchange, self._answering = self._waiting.popleft(), False
         goes_on = _CLOSE if self._server.is_ending and not self._waiting else exchange.goes_on
         lines = [_LINES[answer.status], f"date: {self._server.date}\r\n"]
         lines += [f"{name}: {value}\r\n" for name, value in answer.headers]
-        self._transport.write("".join([*lines, goes_on, "\r\n"]).encode("latin-1") + answer.body)
+        head = "" if is_more else "".join([*lines, goes_on, "\r\n"])
+        self._transport.write(head.encode("latin-1") + answer.body)
         if goes_on == _CLOSE:
             self._ends = True
         elif len(self._waiting) == _MOST_WAIT - 1:
@@ -280,7 +293,7 @@ class _Connection(asyncio.Protocol):
         self._close_if_done()
 
     def _close_if_done(self) -> None:
-        if not self._ends or self._waiting or self._transport.is_closing():
+        if not self._ends or self._waiting or self in self._server.streams or self._transport.is_closing():
             return
         if self._in_head or self._in_body:
             # Closed before all has come, the other end would lose the response: it is read, or given up, first.
@@ -314,6 +327,10 @@ class _Server:
         self._is_woken = False
         self.loop = asyncio.get_running_loop()
         self.connections: set[_Connection] = set()
+        self.streams: dict[_Connection, Arrived] = {}
+        """Connections that stay open, and the request for what changes next."""
+        self._version: tuple[int, int] | None = None
+        self._told_s = 0.0
         self.is_ending = False
         self.sweep()
 
@@ -386,7 +403,7 @@ class _Server:
         return begun
 
     def _begun(self, exchange: _Exchange) -> _Begun:
-        arrived = exchange.arrived
+        arrived = changes.resumed(exchange.arrived)
         try:
             if not arrived.method and arrived.fault is not None:
                 return self._app.unreadable(arrived.fault)
@@ -398,12 +415,25 @@ class _Server:
 
     def _send(self, exchange: _Exchange, begun: _Begun) -> None:
         if isinstance(begun, Answer):
+            if changes.is_stream(exchange.arrived):
+                self._stream(*exchange[:2], begun)
+                return
             if self._engine.speaker:
                 self._engine.speaker.request(exchange.arrived, begun, time.monotonic() - exchange.since_s)
             exchange.connection.send(begun)
             self._after_each()
             return
         threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()
+
+    def _stream(self, connection: _Connection, arrived: Arrived, answer: Answer) -> None:
+        """Send what changed, and keep what asks for what changes later; a refusal ends a stream."""
+        is_more = self.streams.pop(connection, None) is not None
+        if answer.status == HTTPStatus.OK and connection in self.connections:
+            answer, self.streams[connection], has_more = changes.streamed(arrived, answer)
+            self._version = None if has_more else self._version
+        elif is_more:
+            answer = answer._replace(body=b"")
+        connection.send(answer, is_more=is_more)
 
     def _wait(self, exchange: _Exchange, finish: Callable[[], Answer]) -> None:
         """Wait in a thread of its own, such as for the clock, and have the response sent."""
@@ -415,10 +445,16 @@ class _Server:
             self.loop.call_soon_threadsafe(self._send, exchange, answer)
 
     def sweep(self) -> None:
-        """Give up what has not come in time."""
+        """Give up what has not come in time; ask for more of each stream if somebody has written to the store."""
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
         for each in tuple(self.connections):
             each.give_up(now_s)
+        if self.streams and (
+            (now := self._engine.store.version()) != self._version or now_s > self._told_s + _COMMENT_S
+        ):
+            self._version, self._told_s = now, now_s
+            for connection, arrived in self.streams.items():
+                connection.ask_again(arrived)
 
     async def end(self, listening: asyncio.Server) -> None:
         """Answer what has come, close what is idle, and let go of the port."""
@@ -453,7 +489,7 @@ async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherw
     server = _Server(engine, app, after_each)
 
     def tick() -> None:
-        loop.call_later(_TICK_S, tick)
+        loop.call_later(min(_LOOK_S * len(server.streams) or _TICK_S, _TICK_S), tick)
         server.sweep()
         on_tick()
 

@@ -9,8 +9,6 @@ from msgspec import UNSET
 
 from workbench.domain import wire
 from workbench.domain.moments import business_date, rfc3339
-from workbench.domain.phones import OFFERED
-from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE, TEST_NUMBERS
 from workbench.domain.wire import control as shapes
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import changes, deprecation, looking, rate_limit, trace
@@ -70,10 +68,7 @@ def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noq
 
 def scenarios(tx: Transaction, caller: Caller) -> shapes.Scenarios:  # noqa: ARG001  one signature
     """GET /sandbox/scenarios: what can be asked to happen to a payment, and the operators to pay through."""
-    numbers = [shapes.TestNumber(each.ending, each.says) for each in TEST_NUMBERS.values()]
-    offered = OFFERED[tx.gaps.zed_mobile].values()
-    operators = [shapes.OfferedOperator(each.id, each.name, [*each.prefixes]) for each in offered]
-    return shapes.Scenarios(numbers, [*SCRIPTABLE], operators, SANDBOX_PIN)
+    return shapes.Scenarios.of(tx.gaps)
 
 
 def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:

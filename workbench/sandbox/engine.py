@@ -18,11 +18,12 @@ from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFoun
 from workbench.sandbox import control, month, operations
 from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
 from workbench.sandbox.delivery import Outbound
+from workbench.sandbox.door import Door
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, Answer, Arrived, Request, Response, headers_in, length_in
 from workbench.sandbox.mounted import Mounted, Nobody, Wsgi, is_asgi
-from workbench.sandbox.openapi.pages import PAGES, Page
+from workbench.sandbox.openapi.pages import PAGES, Page, entrance
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.checks import holds_live_key
 from workbench.sandbox.speaking import Speaker
@@ -64,11 +65,14 @@ class Engine:
         self._paths = _paths(settings.gaps)
         self.app = Application(self._exchanges, self._driver, Hosts(), Origins(), self._paths)
 
-    def app_to_serve(self, hosts: Hosts, origins: Origins) -> "Application":
+    def app_to_serve(self, hosts: Hosts, origins: Origins, door: Door | None = None) -> "Application":
         """The application for a real port: a bug is logged, masked, and answered as a 500."""
         # Where a publishable key may do nothing, no page may.
         pages = Origins() if self.store.gaps.publishable_key == "nothing" else origins
-        return Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
+        app = Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
+        if door is not None:
+            app.door, door.store, door.speaker = door, self.store, self.speaker
+        return app
 
     def mount(self, url: str, app: object) -> None:
         """Let a merchant's WSGI or ASGI application answer for the host of a URL; None for one that is to come.
@@ -162,6 +166,9 @@ _Rest = Callable[[], Response]
 class Application:
     """The service, which answers by the names of `hosts` alone."""
 
+    door: Door | None = None
+    """Of one that is served with the console."""
+
     def __init__(self, exchanges: Exchanges, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
         self._exchanges = exchanges
         self._driver = driver
@@ -189,6 +196,10 @@ class Application:
         """What is answered; a page of an origin that is let in may read it, also before it asks (a preflight)."""
         request, methods, fault = _request_of(arrived, self._paths)
         asked, origin = methods.get(request.method), arrived.headers.get("origin")
+        if self.door is not None and isinstance(asked, Operation):
+            request = self.door.let_in(arrived, request, asked)
+        elif self.door is not None and asked is entrance:
+            asked = partial(self.door.page, arrived)
         wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
         host = arrived.headers.get("host")
         if origin is None or not self._origins.lets(wanted, origin):

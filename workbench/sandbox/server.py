@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 from workbench.errors import WorkbenchError
 from workbench.sandbox.access import Hosts, Origins
 from workbench.sandbox.connections import answer_until
+from workbench.sandbox.door import Door
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.ports import LOOPBACK, listener
@@ -111,7 +112,7 @@ def listening(
 class Address(NamedTuple):
     """Where a served sandbox answers, its test keys, and the signing secret of `webhook`, if one was given.
 
-    `email` and `password` are those of its one account, where it has one.
+    `email` and `password` are those of its one account, where it has one. `console_url` opens the console, once.
     """
 
     base_url: str
@@ -120,6 +121,7 @@ class Address(NamedTuple):
     webhook_secret: str | None = None
     email: str | None = None
     password: str | None = None
+    console_url: str | None = None
 
 
 def serve(  # noqa: PLR0913  one argument per option, handed over by name
@@ -147,7 +149,8 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     with ExitStack() as at_end:
         bound, address = listener(host, port)
         at_end.enter_context(closing(bound))
-        hosts, origins = Hosts((host, address.address, *allow_hosts)), Origins(allow_origins)
+        door = Door(address.base_url, address.port)
+        who = Hosts((host, address.address, *allow_hosts)), Origins(allow_origins), door
         at_end.enter_context(_signals_mean(lambda: sys.exit(0)))
         path = settings.path
         if path is None:
@@ -157,14 +160,14 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         engine = Engine(served, raise_bugs=False, speaker=_speaker(quiet=quiet))
         at_end.callback(engine.close, patience_s=0)
         keys = engine.store.key("secret"), engine.store.key("publishable")
-        account = engine.store.credentials or (None, None)
-        ready = partial(
-            announce, Address(address.base_url, *keys, engine.registered(webhook) if webhook else None, *account)
-        )
+        email, password = engine.store.credentials or (None, None)
+        registered = engine.registered(webhook) if webhook else None
+        made = Address(address.base_url, *keys, registered, email, password, door.link)
+        ready = partial(announce, made)
         if workers == 1:
-            asyncio.run(_work(engine, hosts, origins, bound, ready))
+            asyncio.run(_work(engine, who, bound, ready))
         else:
-            _supervise(workers, (replace(served, seed=None, start_ms=None), hosts, origins, quiet, bound), ready)
+            _supervise(workers, (replace(served, seed=None, start_ms=None), who, quiet, bound), ready)
 
 
 def _speaker(*, quiet: bool) -> Speaker | None:
@@ -174,9 +177,7 @@ def _speaker(*, quiet: bool) -> Speaker | None:
     return None
 
 
-async def _work(
-    engine: Engine, hosts: Hosts, origins: Origins, bound: socket.socket, ready: Callable[[], object]
-) -> None:
+async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callable[[], object]) -> None:
     """Answer and run what falls due as the clock goes, until this process is asked to end."""
     ended, runner = asyncio.Event(), _Runner(engine)
 
@@ -191,13 +192,15 @@ async def _work(
         except Exception as error:  # noqa: BLE001  a later tick tries again
             log_fault("what was read could not be traced", error)
 
-    app = engine.app_to_serve(hosts, origins)
+    app = engine.app_to_serve(*who)
     with _signals_mean(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)):
         await answer_until(ended, engine, app, bound, after_each=lambda: None, on_tick=tick, ready=ready)
     runner.end(_HURRY_S)
 
 
-_Shared = tuple[Settings, Hosts, Origins, bool, socket.socket]
+_Who = tuple[Hosts, Origins, Door]
+"""Who may call a server."""
+_Shared = tuple[Settings, _Who, bool, socket.socket]
 
 
 def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
@@ -231,8 +234,7 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
 
 def _worker(
     settings: Settings,
-    hosts: Hosts,
-    origins: Origins,
+    who: _Who,
     quiet: bool,  # noqa: FBT001  one of a process's arguments
     bound: socket.socket,
     tells: connection.Connection,
@@ -241,7 +243,7 @@ def _worker(
     threading.Thread(target=_end_with_parent, daemon=True).start()
     engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))
     try:
-        asyncio.run(_work(engine, hosts, origins, bound, partial(tells.send, None)))
+        asyncio.run(_work(engine, who, bound, partial(tells.send, None)))
     finally:
         engine.close(patience_s=0)
 

@@ -7,9 +7,10 @@ from typing import Annotated, ClassVar, Final, Generic, TypeVar
 from msgspec import UNSET, Meta, UnsetType, field
 
 from workbench.domain import ussd
+from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import SETTLEMENTS, TRACKED
 from workbench.domain.phones import OFFERED
-from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE
+from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE, TEST_NUMBERS
 from workbench.domain.webhooks import FAULTS
 from workbench.domain.wire import base
 from workbench.domain.wire.base import Schema, Source, View, WithSecrets, is_id, meaning
@@ -239,6 +240,14 @@ class Changes(OfSandbox):
     has_more: bool = False
     reset: bool = False
     object: str = "list"
+
+    def as_events(self) -> bytes:
+        """The page as Server-Sent Events, each row by its `seq`; a comment where there is nothing to tell."""
+        rows = [(each.seq, "message", base.to_json(each)) for each in self.data]
+        if self.reset:
+            rows = [(self.last_seq, "reset", base.to_json({"last_seq": self.last_seq}))]
+        texts = [b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, name.encode(), data) for seq, name, data in rows]
+        return b"".join(texts) or b":\n\n"
 
 
 class Handset(OfSandbox):
@@ -472,6 +481,14 @@ class Scenarios(OfSandbox):
     operators: list[OfferedOperator]
     pin: str
     object: Annotated[str, meaning(const="scenarios")] = "scenarios"
+
+    @classmethod
+    def of(cls, gaps: Gaps) -> "Scenarios":
+        """Those of a register."""
+        numbers = [TestNumber(each.ending, each.says) for each in TEST_NUMBERS.values()]
+        offered = OFFERED[gaps.zed_mobile].values()
+        operators = [OfferedOperator(each.id, each.name, [*each.prefixes]) for each in offered]
+        return cls(numbers, [*SCRIPTABLE], operators, SANDBOX_PIN)
 
 
 class FaultyEndpoint(OfSandbox):

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
+from http import HTTPStatus
 from importlib.resources import files
 from itertools import groupby
 from typing import Any, Final, cast
@@ -20,13 +21,12 @@ from workbench.domain.catalogue import CODES, OPERATOR_NAMES, OperatorNames
 from workbench.domain.gaps import Gaps, choices_of
 from workbench.domain.interface import PAGE, SECTIONS, Section
 from workbench.domain.payments import FAILURES
-from workbench.domain.phones import COUNTRY_CODE, OFFERED, OPERATORS
+from workbench.domain.phones import COUNTRY_CODE, OFFERED
 from workbench.errors import NotFound
 from workbench.sandbox.messages import JSON, InForce, Request, Response
 from workbench.sandbox.openapi import reference
 from workbench.sandbox.openapi.document import document
 from workbench.sandbox.openapi.markdown import rendered
-from workbench.sandbox.operations import in_force
 from workbench.sandbox.provenance import OF_CODE
 from workbench.snippets import IN_PROCESS_URL
 
@@ -38,7 +38,8 @@ _SELF_ALONE: Final = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _PAGE_HEADERS: Final = {"Content-Security-Policy": _SELF_ALONE, "Cache-Control": "no-cache"}
-_ASSET_HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+_NO_GUESS: Final = {"X-Content-Type-Options": "nosniff"}
+_ASSET_HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", **_NO_GUESS}
 _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
     "mark.svg": ("workbench/templates", "image/svg+xml"),
     "docs.css": ("workbench/sandbox/openapi/static", "text/css; charset=utf-8"),
@@ -47,26 +48,29 @@ _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
 _GUIDE: Final = "/docs/guide"
 _INDEX: Final = "index"
 """The page of the documentation that leads to all others."""
-_CALLS: Final = (
-    (
-        "A customer pays 150.00 kwacha, 15000 ngwee:",
-        """curl {url}/v1/charges -u "$KEY:" \\
-  -H 'Idempotency-Key: order-1' -H 'Content-Type: application/json' \\
-  -d '{{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn",
-       "phone": "{phone}"}}'""",
-    ),
-    ("What became of it, newest first:", """curl {url}{charges} -H "Authorization: Bearer $KEY\""""),
-    ("Where each ngwee went:", """curl {url}/sandbox/ledger/postings -H "Authorization: Bearer $KEY\""""),
-)
-"""What each of the first page's calls does, and the call."""
-_A_NUMBER: Final = f"{COUNTRY_CODE}{OPERATORS['mtn'].prefixes[0]}1234567"
+_CONSOLE: Final[Mapping[str, str]] = {
+    ".html": _HTML, ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+}  # fmt: skip
+ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+"""Headers of what stands at an address with a code in it."""
 
 
-def start(request: Request, choices: InForce) -> Response:
-    """GET /: what this is, and how to begin."""
-    charges = next(each.path for each in in_force(choices.gaps) if each.id == "listCharges" and not each.gone)
-    address = {"url": f"http://{request.headers['Host']}", "charges": charges, "phone": _A_NUMBER}
-    return _page("start.html", calls=[(says, call.format(**address)) for says, call in _CALLS])
+def entrance(request: Request, choices: InForce, status: int = 0) -> Response:  # noqa: ARG001  one signature
+    """GET /: what this is; where there is a console, with a status, a field for the code that opens it."""
+    policy = _SELF_ALONE.replace("form-action 'none'", "form-action 'self'")
+    page = _page("entrance.html", has_door=status > 0, refused=status > HTTPStatus.OK)
+    return page._replace(status=status or 200, headers={"Content-Security-Policy": policy, **ONCE})
+
+
+def of_console(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
+    """GET /console/{name} and /console/vendor/{name}: one of the files that the console's page loads.
+
+    Raises NotFound: it is none of them.
+    """
+    file = resources.console(request.path.lstrip("/").removeprefix("console/"))
+    if file.suffix not in _CONSOLE or not file.is_file():
+        raise NotFound(f"There is no file {file.name[:60]!r}.", code="path_not_found")
+    return Response(200, _CONSOLE[file.suffix], file.read_bytes(), _PAGE_HEADERS | _NO_GUESS)
 
 
 def openapi(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
@@ -264,7 +268,9 @@ def _templates() -> Any:  # noqa: ANN401  loaded when it is first used
 
 
 PAGES: Final[Mapping[str, Page]] = {
-    "/": start,
+    "/": entrance,
+    "/console/{name}": of_console,
+    "/console/vendor/{name}": of_console,
     "/openapi.json": openapi,
     "/plants/openapi.json": plant_store,
     "/docs": docs,

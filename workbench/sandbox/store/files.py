@@ -166,7 +166,7 @@ class Store:
 
         Empty where the last one was revoked, which only the publishable one can be.
         """
-        with self.transaction() as tx:
+        with self.reading() as tx:
             return tx.key(MERCHANT_ID, kind)
 
     @property
@@ -240,7 +240,7 @@ class Store:
         """Begin a command: all of it is committed, or none when the block raises."""
         self.grouped = tx.grouped
         """Begin a group of commands, or of reads, of this thread, which are one transaction."""
-        self.now_ms, self.clock_if_due = tx.moment, tx.clock_if_due
+        self.now_ms, self.clock_if_due, self.version = tx.moment, tx.clock_if_due, tx.version
         tx.begin()
         for kind in KEY_PREFIXES if is_new else ():
             tx.new_key(MERCHANT_ID, kind)

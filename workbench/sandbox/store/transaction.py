@@ -48,16 +48,16 @@ _SAME_PAYMENT: Final = """OR object_id IN (
         SELECT id FROM charge WHERE phone LIKE ? UNION SELECT payment_intent FROM charge WHERE phone LIKE ?
     )
 )"""
+_OF_DELIVERY: Final = "(SELECT object_id FROM event JOIN delivery AS way ON event.id = way.event WHERE way.id = {})"
 _CHANGES: Final = {
-    "call": "id, payment", "screen": "phone, charge", "entry": "id, payment", "event": "id, object_id",
-    "delivery": "id, NULL", "attempt": "delivery, NULL", "job": "ref, NULL", "payment_intent": "id, id",
-    "charge": "id, id", "refund": "id, id",
+    "call": "'request', id, payment", "screen": "'prompt', phone, charge", "entry": "'entry', id, payment",
+    "delivery": f"'delivery', id, {_OF_DELIVERY.format('delivery.id')}",
+    "attempt": f"'delivery', delivery, {_OF_DELIVERY.format('attempt.delivery')}",
+    "job": f"iif(kind = 'deliver', 'delivery', NULL), ref, {_OF_DELIVERY.format('job.ref')}",
+    "event": "NULL, '', object_id", "payment_intent": "NULL, '', id", "charge": "NULL, '', id",
+    "refund": "NULL, '', id",
 }  # fmt: skip
-"""Tables whose new rows change something: what a row is about, and the payment that it belongs to."""
-MOVED: Final = "moved"
-"""The counter of the latest `seq` when the clock was moved."""
-RESET: Final = "reset"
-"""The counter of the `seq` of the latest reset."""
+"""Table → the kind and id of what its new rows change, and an object of the payment that they change."""
 UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
 """What a command raises whose work cannot be written: nothing of it is done."""
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -358,6 +358,10 @@ class Transaction:
         with self.turn:
             return self._look()
 
+    def version(self) -> tuple[int, int]:
+        """Another pair whenever somebody has written: others to the store's file, or this process."""
+        return self._connection.execute("PRAGMA data_version").fetchone()[0], self._connection.total_changes
+
     def clock_if_due(self) -> str | None:
         """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died.
 
@@ -582,7 +586,7 @@ class Transaction:
         """Set the moment; a running clock goes on from there."""
         self._move_offset(now_ms - self.now_ms, now_ms)
         self.now_ms = now_ms
-        self.note(MOVED, self.last("seq"))
+        self.note("moved", self.last("seq"))
 
     def _move_offset(self, by_ms: int, manual_ms: int) -> None:
         mode, _, offset_ms = self._clock_row()
@@ -597,7 +601,7 @@ class Transaction:
         create(self._connection)
         for each in self._remember:
             each.forget()
-        self.note(RESET, self.next_seq())
+        self.note("reset", self.next_seq())
 
     def set_clock_mode(self, mode: str) -> None:
         """Let the clock stand or go; it goes on from the moment it stood at."""
@@ -625,9 +629,9 @@ class Transaction:
         found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
         return sorted(seq for (seq,) in found)
 
-    def changed(self, since: int, most: int) -> list[tuple[int, str, str, str | None]]:
-        """(seq, table, id, object) of what happened after a `seq`, in order, at most so many rows."""
-        rows = (f"SELECT seq, '{table}', {of} FROM {table} WHERE seq > :since" for table, of in _CHANGES.items())
+    def changed(self, since: int, most: int) -> list[tuple[int, str | None, str, str | None]]:
+        """(seq, kind, id, object) of what happened after a `seq`, in order, at most so many rows."""
+        rows = (f"SELECT seq, {what} FROM {table} WHERE seq > :since" for table, what in _CHANGES.items())
         sql = f"{' UNION ALL '.join(rows)} ORDER BY seq LIMIT :most"
         return self._connection.execute(sql, {"since": since, "most": most}).fetchall()
 

@@ -1,0 +1,307 @@
+"""What changed as a stream, through real sockets: in time, from where it broke off, and ended with the server."""
+
+import json
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+import psutil
+import pytest
+
+from tests.conftest import Server, Serving, is_true_soon
+from tests.doors.conftest import Door
+from workbench import Workbench
+from workbench.sandbox import connections
+
+WITHIN_S, ENDS_S, MANY = 1, 0.5, 50
+
+
+class Stream:
+    """One that is open: its events as they come."""
+
+    def __init__(self, door: Door, path: str = "/sandbox/changes", *lines: str, key: str | None = None) -> None:
+        self._connection = socket.create_connection((door.host, door.port), timeout=30)
+        every = [f"GET {path} HTTP/1.1", "Host: localhost", "Accept: text/event-stream", *lines]
+        every += [f"Authorization: Bearer {door.key if key is None else key}", "", ""]
+        self.send("\r\n".join(every).encode())
+        self._text = b""
+        self.head = self._until(b"\r\n\r\n", 30).decode().lower()
+        self.port: int = self._connection.getsockname()[1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def send(self, message: bytes) -> None:
+        self._connection.sendall(message)
+
+    def _until(self, end: bytes, within_s: float) -> bytes:
+        until_s = time.monotonic() + within_s
+        while end not in self._text:
+            self._connection.settimeout(max(0.001, until_s - time.monotonic()))
+            more = self._connection.recv(65_536)
+            if not more:
+                raise EOFError(self._text.decode())
+            self._text += more
+        found, _, self._text = self._text.partition(end)
+        return found
+
+    def block(self, within_s: float = WITHIN_S) -> str:
+        """What comes up to the next empty line."""
+        return self._until(b"\n\n", within_s).decode()
+
+    def event(self, within_s: float = WITHIN_S) -> tuple[int, str, dict[str, Any]]:
+        """The next event: its id, its name and its data; comments are passed over."""
+        while (block := self.block(within_s)).startswith(":"):
+            pass
+        fields = dict(line.split(": ", 1) for line in block.splitlines())
+        return int(fields["id"]), fields["event"], json.loads(fields["data"])
+
+    def hears(self, kind: str, name: str, within_s: float = WITHIN_S) -> int | None:
+        """The `seq` by which that object is told of, if it is in time."""
+        until_s = time.monotonic() + within_s
+        try:
+            while True:
+                seq, _, row = self.event(max(0.001, until_s - time.monotonic()))
+                if (row["kind"], row["id"]) == (kind, name):
+                    return seq
+        except TimeoutError:
+            return None
+
+    def ends(self, within_s: float) -> bool:
+        """Whether the other end closes it in time."""
+        try:
+            while True:
+                self.block(within_s)
+        except EOFError:
+            return True
+        except TimeoutError:
+            return False
+
+
+class Shop:
+    """What a merchant does meanwhile, each call on a connection of its own unless it is given one."""
+
+    def __init__(self, door: Door) -> None:
+        self._url = f"http://{door.host}:{door.port}"
+        self._headers = {"Authorization": f"Bearer {door.key}", "Content-Type": "application/json"}
+
+    def intent(self, http: httpx.Client | None = None) -> str:
+        body = '{"amount": 150.00, "currency": "ZMW", "payment_method_types": ["mobile_money"]}'
+        send = http.post if http else httpx.post
+        return send(f"{self._url}/v1/payment_intents", content=body, headers=self._headers).json()["id"]
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401  JSON
+        content = None if body is None else json.dumps(body)
+        return httpx.request(method, f"{self._url}{path}", content=content, headers=self._headers).json()
+
+    @property
+    def seq(self) -> int:
+        return self.ask("GET", "/sandbox/changes")["last_seq"]
+
+
+@pytest.fixture(scope="module")
+def served(served_bench: Workbench) -> Door:
+    return Door.of(served_bench)
+
+
+@pytest.fixture(scope="module")
+def threaded() -> Iterator[Door]:
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        yield Door.of(served)
+
+
+@pytest.fixture(params=["served", "threaded"])
+def door(request: pytest.FixtureRequest) -> Door:
+    return request.getfixturevalue(request.param)
+
+
+def of(server: Server) -> Door:
+    return Door(int(server.address["base_url"].rpartition(":")[2]), server.address["secret_key"])
+
+
+def test_what_somebody_commits_is_told_within_a_second_by_its_seq(door: Door):
+    shop = Shop(door)
+    with Stream(door) as stream:
+        assert stream.head.startswith("http/1.1 200")
+        named = dict(line.split(": ", 1) for line in stream.head.splitlines()[1:])
+        assert (named["content-type"], named["cache-control"]) == ("text/event-stream", "no-store")
+        assert "content-length" not in named
+        assert named["request-id"].startswith("ctl_")
+        for _ in range(5):
+            begun, made = time.monotonic(), shop.intent()
+            seq = stream.hears("payment", made)
+            assert seq is not None
+            assert time.monotonic() - begun < WITHIN_S
+            page = shop.ask("GET", f"/sandbox/changes?after={seq - 1}")["data"]
+            assert ("payment", made) in {(each["kind"], each["id"]) for each in page}
+
+
+def test_it_needs_the_secret_key_and_ends_with_it(door: Door):
+    shop = Shop(door)
+    with Stream(door, key="sk_test_nobody") as refused:
+        assert refused.head.startswith("http/1.1 401")
+    made = shop.ask("POST", "/v1/api_keys", {"kind": "secret"})
+    with Stream(door, key=made["value"]) as stream, Stream(door) as other:
+        assert shop.ask("DELETE", f"/v1/api_keys/{made['id']}")["status"] == "revoked"
+        with pytest.raises(EOFError, match="^$"):
+            while stream.block():
+                pass
+        assert other.hears("payment", shop.intent())
+
+
+def test_it_goes_on_from_where_it_broke_off(door: Door):
+    shop = Shop(door)
+    with Stream(door) as stream:
+        seq = stream.hears("payment", shop.intent())
+    missed = shop.intent()
+    for path, *lines in (
+        (f"/sandbox/changes?after={seq}",),
+        ("/sandbox/changes", f"Last-Event-ID: {seq}"),
+        # As a browser does it: the address is that of the beginning.
+        ("/sandbox/changes?after=0", f"Last-Event-ID: {seq}"),
+    ):
+        with Stream(door, path, *lines) as again:
+            rows = [again.event()[2]]
+            while rows[-1]["id"] != missed:
+                rows.append(again.event()[2])
+            assert min(each["seq"] for each in rows) > (seq or 0)
+    with Stream(door, "/sandbox/changes", "Last-Event-ID: 1&after=2") as refused:
+        assert refused.head.startswith("http/1.1 400")
+
+
+def test_more_than_a_page_comes_at_once(threaded: Door):
+    shop = Shop(threaded)
+    since = shop.seq
+    with httpx.Client() as http:
+        made = [shop.intent(http) for _ in range(400)]
+    with Stream(threaded, f"/sandbox/changes?after={since}") as stream:
+        heard = set[str]()
+        while not heard >= {*made}:
+            heard.add(stream.event()[2]["id"])
+
+
+def test_a_reset_and_a_place_that_is_ahead_say_so():
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        door = Door.of(served)
+        shop = Shop(door)
+        with Stream(door) as stream:
+            assert stream.hears("payment", shop.intent())
+            bench.reset()
+            while (told := stream.event())[1] != "reset":
+                pass
+            assert told[0] == told[2]["last_seq"] == shop.seq
+            assert stream.hears("payment", shop.intent())
+        with Stream(door, "/sandbox/changes?after=1000000") as ahead:
+            seq, name, data = ahead.event()
+            assert (name, seq, data) == ("reset", shop.seq, {"last_seq": shop.seq})
+
+
+def test_one_without_news_gets_a_comment(threaded: Door, monkeypatch: pytest.MonkeyPatch):
+    with Stream(threaded) as stream:
+        assert stream.block().startswith(":")
+        with pytest.raises(TimeoutError):
+            stream.block(0.5)
+        monkeypatch.setattr(connections, "_COMMENT_S", 0.2)
+        assert [stream.block(), stream.block()] == [":", ":"]
+
+
+def test_what_is_sent_behind_a_request_for_a_stream_is_not_answered_in_it(threaded: Door):
+    with Stream(threaded) as stream:
+        stream.send(b"GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        made = Shop(threaded).intent()
+        while "pi_" not in (block := stream.block()):
+            assert block.startswith((":", "id:"))
+        assert made in block
+
+
+def worker_of(server: Server, port: int) -> int | None:
+    """The process that holds the server's end of a connection from this port."""
+    for worker in server.workers:
+        if any(each.raddr and each.raddr.port == port for each in worker.net_connections("tcp")):
+            return worker.pid
+    return None
+
+
+def test_what_another_worker_commits_is_told_in_time_too(serving: Serving, tmp_path: Path):
+    with serving("--port", "0", "--json", "--workers", "2", "--store", str(tmp_path / "store.db")) as server:
+        door = of(server)
+        shop, elsewhere = Shop(door), 0
+        with Stream(door) as stream:
+            here = worker_of(server, stream.port)
+            assert here
+            for _ in range(100):
+                with httpx.Client() as http:
+                    made = shop.intent(http)
+                    (connection,) = http._transport._pool.connections  # type: ignore[attr-defined]  # noqa: SLF001  whose socket it is
+                    ours = connection._connection._network_stream.get_extra_info("client_addr")[1]  # noqa: SLF001  the same
+                    elsewhere += worker_of(server, ours) != here
+                assert stream.hears("payment", made)
+                if elsewhere == 3:
+                    return
+    pytest.fail("the other worker was never asked")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_asked_to_end_the_server_ends_them_at_once(serving: Serving, workers: int):
+    with serving("--port", "0", "--json", "--workers", str(workers)) as server, ExitStack() as closing_all:
+        streams = [closing_all.enter_context(Stream(of(server))) for _ in range(8)]
+        for each in streams:
+            each.block()
+        begun = time.monotonic()
+        server.process.terminate()
+        assert [each.ends(ENDS_S) for each in streams] == [True] * 8
+        assert time.monotonic() - begun < ENDS_S
+        assert server.process.wait(5) == 0
+
+
+def test_no_read_is_held_open_so_that_the_log_of_writes_can_be_folded(serving: Serving, tmp_path: Path):
+    store = tmp_path / "store.db"
+    with serving("--port", "0", "--json", "--store", str(store)) as server, Stream(of(server)) as stream:
+        assert stream.hears("payment", Shop(of(server)).intent())
+        with closing(sqlite3.connect(store)) as connection:
+            assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
+        assert (tmp_path / "store.db-wal").stat().st_size == 0
+        assert stream.hears("payment", Shop(of(server)).intent())
+
+
+def test_fifty_cost_no_thread_and_all_of_them_hear(serving: Serving):
+    with serving("--port", "0", "--json") as server, ExitStack() as closing_all:
+        door, process = of(server), psutil.Process(server.process.pid)
+        threads = process.num_threads()
+        streams = [closing_all.enter_context(Stream(door)) for _ in range(MANY)]
+        made = Shop(door).intent()
+        assert all(each.hears("payment", made) for each in streams)
+        assert process.num_threads() <= threads
+        before = sum(process.cpu_times()[:2])
+        time.sleep(2)
+        assert sum(process.cpu_times()[:2]) - before < 0.2, "a tenth of a processor, and nobody does anything"
+
+
+def test_one_that_is_left_is_forgotten(monkeypatch: pytest.MonkeyPatch):
+    asked = list[float]()
+    with Workbench(seed=7) as bench:
+        version = bench._engine.store.version  # type: ignore[union-attr]  # noqa: SLF001  it is in process
+
+        def noted() -> tuple[int, int]:
+            asked.append(time.monotonic())
+            return version()
+
+        monkeypatch.setattr(bench._engine.store, "version", noted)  # type: ignore[union-attr]  # noqa: SLF001  the same
+        with bench.serve() as served:
+            with Stream(Door.of(served)) as stream:
+                with pytest.raises(TimeoutError):
+                    while stream.block(0.3):  # what is not read would reset the connection, which is another end
+                        pass
+                assert is_true_soon(lambda: len(asked) > 3)
+            time.sleep(0.3)
+            asked.clear()
+            time.sleep(0.3)
+            assert asked == []

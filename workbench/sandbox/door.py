@@ -1,0 +1,74 @@
+"""The console's door: a browser is let in by a code that works once, in the link that is printed, then by a cookie."""
+
+import base64
+import hmac
+import multiprocessing
+import secrets
+from collections.abc import Mapping
+
+from workbench.domain.ids import Draws
+from workbench.sandbox.messages import Arrived, InForce, Request, Response
+from workbench.sandbox.openapi import pages
+from workbench.sandbox.operations import Operation
+from workbench.sandbox.speaking import Speaker
+from workbench.sandbox.store import Store
+
+
+class Door:
+    """The door of one server, the same in all its workers: codes and cookie follow from one secret."""
+
+    store: Store
+    speaker: Speaker | None
+
+    def __init__(self, base_url: str, port: int) -> None:
+        self._draws, self._base_url = Draws(secrets.token_hex(32)), base_url
+        self._used = multiprocessing.get_context("spawn").Value("L")
+        # A browser sends it to all ports of this machine.
+        self._cookie = f"workbench_{port}={self._draws.token('cookie')}"
+
+    @property
+    def link(self) -> str:
+        """The address that lets in next, once: its code has 24 letters and digits, about 142 bits."""
+        return f"{self._base_url}/?code={self._draws.token('code', self._used.value)}"
+
+    def page(self, arrived: Arrived, request: Request, choices: InForce) -> Response:
+        """GET /: the console for whoever was let in; a code is exchanged for the cookie; else a field for a code."""
+        code = request.query.get("code") if arrived.method == "GET" else None
+        headers = {"Location": "/", **pages.ONCE}
+        if self._was_let_in(arrived.headers):
+            if code is None:
+                return pages.of_console(request._replace(path="/console/index.html"), choices)
+        elif code is None:
+            return pages.entrance(request, choices, 200)
+        else:
+            with self._used.get_lock():
+                if not _same(str(code), self.link.partition("=")[2]):
+                    return pages.entrance(request, choices, 403)
+                self._used.value += 1
+            headers["Set-Cookie"] = f"{self._cookie}; Path=/; HttpOnly; SameSite=Strict"
+            if self.speaker:
+                self.speaker.write(f"The console's next link: {self.link}")
+        return Response(303, "text/plain", b"", headers)
+
+    def let_in(self, arrived: Arrived, request: Request, operation: Operation) -> Request:
+        """The request with the secret key, if the console's own page sent it, with the cookie and without a key.
+
+        Pages of others on this machine send the cookie too: a browser says whose page it is by `Origin`, or, of what
+        only reads, by `Sec-Fetch-Site`.
+        """
+        headers, origin = arrived.headers, arrived.headers.get("origin", "")
+        is_own = origin.lower().removeprefix("https").removeprefix("http") == f"://{headers.get('host', '').lower()}"
+        if not origin and arrived.method in {"GET", "HEAD"}:
+            is_own = headers.get("sec-fetch-site") == "same-origin"
+        if "authorization" in headers or not (operation.schemes and is_own and self._was_let_in(headers)):
+            return request
+        scheme, value = operation.schemes[0], self.store.key("secret")
+        value = base64.b64encode(f"{value}:".encode()).decode() if scheme == "Basic" else value
+        return request._replace(headers={**request.headers, "Authorization": f"{scheme} {value}"})
+
+    def _was_let_in(self, headers: Mapping[str, str]) -> bool:
+        return any(_same(each.strip(), self._cookie) for each in headers.get("cookie", "").split(";"))
+
+
+def _same(sent: str, secret: str) -> bool:
+    return hmac.compare_digest(sent.encode(), secret.encode())
