@@ -66,7 +66,8 @@ async function take(store, draft) {
   let id = "";
   for (const { path, headers, body } of requestsOf({ ...draft, key: draft.key || (draft.calls === "one" ? newKey() : "") }, store)) {
     try {
-      id ||= (await store.act("POST", path.replace("{id}", id), body, headers)).id;
+      const made = await store.act("POST", path.replace("{id}", id), body, headers);
+      id ||= made.id;
     } catch (problem) {
       // A charge that was declined is a payment too.
       if (problem.status !== 402 || !problem.charge) throw problem;

@@ -26,9 +26,12 @@ def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> con
     return _handset(number, _sessions(tx, number))
 
 
-def list_phones(tx: Transaction, caller: Caller) -> control.Rows[control.Handset]:  # noqa: ARG001  one signature
+def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> control.Rows[control.Handset]:
     """GET /sandbox/phones: the handsets on which a prompt waits, then those that were used last; twenty at most."""
-    numbers = (Msisdn(phone, operator_of(phone)) for phone in tx.latest_phones(ussd.OPEN, _MOST_PHONES))
+    payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
+    first = [payment.phone] if payment and payment.phone else []
+    phones = dict.fromkeys([*first, *tx.latest_phones(ussd.OPEN, _MOST_PHONES)])
+    numbers = [Msisdn(each, operator_of(each)) for each in phones][:_MOST_PHONES]
     return control.Rows([_handset(each, _sessions(tx, each)) for each in numbers])
 
 
