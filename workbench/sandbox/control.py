@@ -130,7 +130,7 @@ OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
     CHANGES,
-    _row("GET", "phones", phones.list_phones, shapes.Rows[shapes.Handset]),
+    _row("GET", "phones", phones.list_phones, shapes.Rows[shapes.Handset], query=wire.PhonesQuery),
     _row("GET", "phones/{phone}", phones.show_phone, shapes.Handset),
     _row("GET", "phones/{phone}/messages", phones.read_messages, shapes.Rows[shapes.Message]),
     _row("POST", "phones/{phone}/input", phones.enter, shapes.Handset, body=shapes.Input, refuses=(409,)),

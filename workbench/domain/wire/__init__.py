@@ -864,6 +864,12 @@ class RequestsQuery(FindQuery):
     status: Annotated[int, Meta(ge=1, le=5, description="Those whose status begins so.")] | None = None
 
 
+class PhonesQuery(View):
+    """Whose handset comes first."""
+
+    payment: Annotated[str, parameter("The payment whose customer's handset comes first.")] | None = None
+
+
 class CodeQuery(View):
     """Where the sandbox is, for the texts."""
 

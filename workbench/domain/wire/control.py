@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from workbench.domain import ussd
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import SETTLEMENTS, TRACKED
+from workbench.domain.payments import FAILURES
 from workbench.domain.phones import OFFERED
 from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE, TEST_NUMBERS
 from workbench.domain.webhooks import FAULTS
@@ -478,6 +479,7 @@ class Scenarios(OfSandbox):
 
     test_numbers: list[TestNumber]
     scenarios: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]})]
+    failures: Annotated[dict[str, str], meaning("Why money did not move: a code, and a sentence for a person.")]
     operators: list[OfferedOperator]
     pin: str
     object: Annotated[str, meaning(const="scenarios")] = "scenarios"
@@ -488,7 +490,7 @@ class Scenarios(OfSandbox):
         numbers = [TestNumber(each.ending, each.says) for each in TEST_NUMBERS.values()]
         offered = OFFERED[gaps.zed_mobile].values()
         operators = [OfferedOperator(each.id, each.name, [*each.prefixes]) for each in offered]
-        return cls(numbers, [*SCRIPTABLE], operators, SANDBOX_PIN)
+        return cls(numbers, [*SCRIPTABLE], {**FAILURES}, operators, SANDBOX_PIN)
 
 
 class FaultyEndpoint(OfSandbox):

@@ -1,8 +1,8 @@
 // The console: its head, its views, and the phone beside them.
 
 import { render } from "./vendor/preact.js";
-import { useEffect, useLayoutEffect, useReducer, useRef } from "./vendor/hooks.js";
-import { Icon, Link, Mark, Problem, classes, html, useTask } from "./parts.js";
+import { useEffect, useLayoutEffect, useRef } from "./vendor/hooks.js";
+import { Icon, Link, Problem, classes, html, useTask } from "./parts.js";
 import { First, NewPayment, Payments } from "./payments.js";
 import { Payment } from "./payment.js";
 import { Phone, useHandsets } from "./phone.js";
@@ -10,7 +10,7 @@ import { Webhooks, useDeadLetters } from "./webhooks.js";
 import { Requests } from "./requests.js";
 import { Money } from "./money.js";
 import { Sandbox } from "./sandbox.js";
-import { StoreProvider, makeStore, of, useNow, useRead, useStore } from "./store.js";
+import { StoreProvider, makeStore, of, useNow, useRead, useRedraw, useStore } from "./store.js";
 import { lusaka, utc } from "./words.js";
 
 const STEPS = [["+1 min", 60], ["+1 h", 3600], ["+1 day", 86_400]];
@@ -36,7 +36,7 @@ function inMemory() {
 
 function Console({ keys }) {
   const store = useStore();
-  const [, redraw] = useReducer((count) => count + 1, 0);
+  const redraw = useRedraw();
   const root = useRef();
   useLayoutEffect(() => store.listen(redraw), []);
   useEffect(() => {
@@ -45,7 +45,7 @@ function Console({ keys }) {
     return () => keys.removeEventListener("keydown", pressed);
   }, []);
   const { status, route, pane } = store.state;
-  const isReady = Object.keys(store.gaps).length > 0;
+  const isReady = store.gaps !== null;
   return html`<div class="app" ref=${root} data-pane=${pane} data-view=${route.split("/")[0]} data-status=${status}>
     ${status === "ended" ? html`<${Ended} />` : isReady ? html`<${Ready} />` : html`<${Head} /><main class="view" /><${Phone} handsets=${{ all: [], others: [] }} />`}</div>`;
 }
@@ -53,7 +53,7 @@ function Console({ keys }) {
 function Ready() {
   const store = useStore();
   const [view, ...place] = store.state.route.split("/");
-  const { data: latest } = useRead("/sandbox/payments?limit=1", of("payment"), { keep: true, pause: 60 });
+  const { data: latest } = useRead("/sandbox/payments?limit=1", of("payment"), { keep: true, pause: 250 });
   const newest = latest && (latest.data[0]?.id ?? null);
   const isNew = view === "payments" && place[0] === "new";
   const chosen = view === "payments" && !isNew ? place[0] : undefined;
@@ -71,15 +71,20 @@ function Ready() {
     sandbox: () => html`<${Sandbox} />`,
   };
   const middle = isNew ? html`<${NewPayment} />` : selected ? html`<${Payment} id=${selected} phone=${handsets.handset?.phone} />` : newest === null ? html`<${First} />` : html`<section class="detail" />`;
-  const payments = () => html`<div class="two"><${Payments} selected=${selected} newest=${newest} follows=${store.follows()} />${middle}</div>`;
-  return html`<${Head} dead=${dead} /><main class="view" aria-label=${NAMES[view] ?? NAMES.payments}>${(views[view] ?? payments)()}</main>
+  const payments = () => html`<div class=${classes("two", middle.type === First && "only")}><${Payments} selected=${selected} follows=${store.follows()} />${middle}</div>`;
+  return html`<${Head} dead=${dead} /><main class="view"><h1 class="unseen">${NAMES[view] ?? NAMES.payments}</h1>${(views[view] ?? payments)()}</main>
     <${Phone} handsets=${handsets} payment=${details?.payment} /><${Panes} rings=${Boolean(handsets.handset?.waiting || handsets.others.length)} />`;
+}
+
+function Mark() {
+  return html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#0b57d0" />
+    <rect x="9" y="5" width="14" height="22" rx="2" fill="#fff" /><path d="m12.5 15.5 2.6 2.8 4.6-5.6M14 23.5h4" fill="none" stroke="#0b57d0" stroke-width="2.2" /></svg>`;
 }
 
 function Head({ dead }) {
   const store = useStore();
   const view = store.state.route.split("/")[0];
-  const { data: late } = useRead(store.clock && "/sandbox/suspense?status=waiting", of("payment"), { pause: 500, keep: true });
+  const { data: late } = useRead(store.clock && "/sandbox/suspense?status=waiting", of("entry"), { pause: 500, keep: true });
   const badges = { webhooks: dead, money: late?.data.length };
   const says = { webhooks: "dead letters", money: "sums in suspense" };
   return html`<header class="head"><span class="brand"><${Mark} /><b>Sandbox</b></span>
@@ -103,9 +108,9 @@ function Clock() {
 // Where there is room for one column: which of the three is shown.
 function Panes({ rings }) {
   const store = useStore();
-  const button = (pane, label, icon) => html`<button type="button" aria-pressed=${store.state.pane === pane} onClick=${() => store.set({ pane })}><${Icon} name=${icon} />${label}${pane === "phone" && rings && html`<span class="badge ring">rings</span>`}</button>`;
+  const button = (pane, label) => html`<button type="button" aria-pressed=${store.state.pane === pane} onClick=${() => store.set({ pane })}><${Icon} name=${pane} />${label}${pane === "phone" && rings && html`<span class="badge ring">rings</span>`}</button>`;
   const isPayments = store.state.route.startsWith("payments");
-  return html`<div class="panes" role="group" aria-label="What is shown">${button("list", "List", "list")}${isPayments && button("detail", "Payment", "card")}${button("phone", "Phone", "phone")}</div>`;
+  return html`<div class="panes" role="group" aria-label="What is shown">${button("list", "List")}${isPayments && button("detail", "Payment")}${button("phone", "Phone")}</div>`;
 }
 
 function Ended() {

@@ -1,10 +1,10 @@
 // The parts that all views are made of: pills, tables, tabs, fields, code, and buttons that say what will happen.
 
 import { h } from "./vendor/preact.js";
-import { useEffect, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
+import { useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
 import { htm } from "./vendor/htm.js";
 import { useStore } from "./store.js";
-import { STATES, laidOut, lusaka, utc, visible, words } from "./words.js";
+import { STATES, laidOut, lusaka, utc, visible } from "./words.js";
 
 export const html = htm.bind(h);
 
@@ -17,16 +17,17 @@ export function Pill({ state, says = "", also = "" }) {
   return html`<span class="pill ${tone}" title=${says || sentence}>${state}${also && html`<span class="also"> ${also}</span>`}</span>`;
 }
 
-export function When({ ms, shape = "whole", at = "" }) {
-  const [moment, text] = [ms ?? Date.parse(at), shape];
-  return html`<time datetime=${new Date(moment).toISOString()} title="${lusaka(moment)} Lusaka, ${utc(moment)}">${lusaka(moment, text)}</time>`;
+export function When({ ms, at = "", shape = "whole" }) {
+  const moment = ms ?? Date.parse(at);
+  const title = `${lusaka(moment)} Lusaka, ${utc(moment)}`;
+  return html`<time datetime=${new Date(moment).toISOString()} title=${title}>${lusaka(moment, shape)}</time>`;
 }
 
 // A moment of a list: of today the time, before that the day and the time.
-export function Lately({ ms }) {
-  const store = useStore();
-  const isToday = lusaka(ms, "day") === lusaka(store.now(), "day");
-  return isToday ? html`<${When} ms=${ms} shape="time" />` : html`<span><${When} ms=${ms} shape="day" /> <span class="faint">${lusaka(ms, "time").slice(0, 5)}</span></span>`;
+export function Lately({ ms, at = "" }) {
+  const [store, moment] = [useStore(), ms ?? Date.parse(at)];
+  if (lusaka(moment, "day") === lusaka(store.now(), "day")) return html`<${When} ms=${moment} shape="time" />`;
+  return html`<span><${When} ms=${moment} shape="day" /> <span class="dim">${lusaka(moment, "time").slice(0, 5)}</span></span>`;
 }
 
 const ICONS = {
@@ -38,36 +39,30 @@ const ICONS = {
   back: "m14 6-6 6 6 6",
   phone: "M8 3h8a1.5 1.5 0 0 1 1.5 1.5v15A1.5 1.5 0 0 1 16 21H8a1.5 1.5 0 0 1-1.5-1.5v-15A1.5 1.5 0 0 1 8 3zm3 14.5h2",
   list: "M4 6h16M4 12h16M4 18h16",
-  card: "M3 6.5h18v11H3zM3 10h18",
-  clock: "M12 21a8.5 8.5 0 1 0 0-17 8.5 8.5 0 0 0 0 17zm0-13.5v5l3 2",
+  detail: "M3 6.5h18v11H3zM3 10h18",
+  call: "M3.2 8.9C8 4.1 16 4.1 20.8 8.9l.6 3-4.4 1.5-1.8-2.9c-2-.7-4.4-.7-6.4 0L7 13.4 2.6 11.9z",
+  bell: "M12 3a5.5 5.5 0 0 0-5.5 5.5V13L4.5 16.5h15L17.5 13V8.5A5.5 5.5 0 0 0 12 3zm-2.2 15a2.2 2.2 0 0 0 4.4 0z",
 };
 
-export function Icon({ name }) {
-  return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${ICONS[name]} /></svg>`;
-}
-
-export function Mark() {
-  return html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#0b57d0" />
-    <rect x="9" y="5" width="14" height="22" rx="2" fill="#fff" /><path d="m12.5 15.5 2.6 2.8 4.6-5.6" fill="none" stroke="#0b57d0" stroke-width="2.4" />
-    <path d="M14 23.5h4" stroke="#0b57d0" stroke-width="1.8" /></svg>`;
+export function Icon({ name, kind }) {
+  return html`<svg class=${classes("icon", kind)} viewBox="0 0 24 24" aria-hidden="true"><path d=${ICONS[name]} /></svg>`;
 }
 
 // Leads to another view; the address says which, where the page has one.
-export function Link({ to, children, title, ...more }) {
+export function Link({ to, children, change, current, label, ...more }) {
   const store = useStore();
   const follow = (event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
     event.preventDefault();
-    store.go(to, more.change);
-    more.then?.();
+    store.go(to, change);
   };
-  return html`<a href="#/${to}" title=${title} class=${more.class} aria-current=${more.current} aria-label=${more.label} onClick=${follow}>${children}</a>`;
+  return html`<a href="#/${to}" aria-current=${current} aria-label=${label} onClick=${follow} ...${more}>${children}</a>`;
 }
 
-export function Copy({ text, label = "Copy", bare = false }) {
+export function Copy({ text, label, bare = false }) {
   const [done, setDone] = useState(false);
   const copy = async () => {
-    await copied(text);
+    await navigator.clipboard?.writeText(text); // a page of another machine without TLS has none
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
@@ -75,131 +70,139 @@ export function Copy({ text, label = "Copy", bare = false }) {
     <${Icon} name=${done ? "done" : "copy"} />${!bare && (done ? "Copied" : "Copy")}</button>`;
 }
 
-async function copied(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // A page of another machine without TLS has no clipboard of its own.
-  const area = Object.assign(document.createElement("textarea"), { value: text });
-  document.body.append(area);
-  area.select();
-  document.execCommand("copy");
-  area.remove();
-}
-
-export function download(name, text, type = "text/plain") {
-  const href = typeof text === "string" ? URL.createObjectURL(new Blob([text], { type })) : URL.createObjectURL(text);
+export function download(name, content, type) {
+  const href = URL.createObjectURL(new Blob([content], { type }));
   Object.assign(document.createElement("a"), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
-export function Id({ id, label = "" }) {
-  return html`<span class="id"><code title=${id}>${id.length > 16 ? `${id.slice(0, 11)}…` : id}</code><${Copy} text=${id} label=${`Copy ${label || id}`} bare /></span>`;
+export function Id({ id }) {
+  const short = id.length > 16 ? `${id.slice(0, 11)}…` : id;
+  return html`<span class="id"><code title=${id}>${short}</code><${Copy} text=${id} label="Copy ${id}" bare /></span>`;
 }
 
 // ---- code ------------------------------------------------------------------------------------------------------
 
-const TOKENS =
-  /(?<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)(?<name>\s*:)?|(?<note>#.*|\/\/(?<!:\/\/).*)|(?<word>\b(?:true|false|null|None|True|False|from|import|as|const|await|async|return|curl|new)\b)|(?<number>\b\d+(?:\.\d+)?\b)/g;
+const TOKENS = new RegExp(
+  [
+    /(?<text>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)(?<name>\s*:)?/,
+    /(?<note>#.*)/,
+    /\b(?<word>true|false|null|None|True|False|from|import|as|const|await|async|return|curl|new)\b/,
+    /\b(?<number>\d+(?:\.\d+)?)\b/,
+  ].map((each) => each.source).join("|"),
+  "g",
+);
 
 function coloured(text) {
   const parts = [];
   let end = 0;
-  for (const found of text.matchAll(TOKENS)) {
-    const groups = found.groups;
-    const kind = groups.name ? "name" : Object.keys(groups).find((each) => groups[each] !== undefined);
-    parts.push(text.slice(end, found.index), html`<span class="t-${kind}">${found[0]}</span>`);
-    end = found.index + found[0].length;
+  for (const { 0: found, index, groups } of text.matchAll(TOKENS)) {
+    const kind = ["name", "text", "note", "word", "number"].find((each) => groups[each] !== undefined);
+    parts.push(text.slice(end, index), html`<span class="t-${kind}">${found}</span>`);
+    end = index + found.length;
   }
   return [...parts, text.slice(end)];
 }
 
-export function Code({ text, label = "Code", copy = true, fill = false }) {
+export function Code({ text, label, copy = true, fill = false }) {
   const shown = visible(text);
   // Colour costs more than it helps where a text is very long.
   return html`<div class=${classes("code", fill && "fill")}>${copy && html`<${Copy} text=${text} label="Copy ${label}" bare />`}
     <pre tabindex="0" role="region" aria-label=${label}><code>${shown.length < 20_000 ? coloured(shown) : shown}</code></pre></div>`;
 }
 
-const LANGUAGES = { curl: "curl", python: "Python", javascript: "JavaScript" };
+export function Switch({ options, chosen, choose, label }) {
+  const button = ([name, text]) =>
+    html`<button type="button" aria-pressed=${name === chosen} onClick=${() => choose(name)}>${text}</button>`;
+  return html`<div class="switch" role="group" aria-label=${label}>${options.map(button)}</div>`;
+}
+
+const LANGUAGES = [["curl", "curl"], ["python", "Python"], ["javascript", "JavaScript"]];
 let language = "curl"; // the choice stays, wherever code is shown
 
 export function Codes({ codes, label, fill }) {
-  const [chosen, choose] = useState(language);
-  const offered = Object.keys(LANGUAGES).filter((each) => codes?.[each]);
-  const name = offered.includes(chosen) ? chosen : offered[0];
-  const turn = (each) => choose((language = each));
-  if (!name) return html`<p class="dim">No code yet.</p>`;
-  return html`<div class=${classes("codes", fill && "fill")}><div class="switch" role="group" aria-label="Language">
-    ${offered.map((each) => html`<button type="button" aria-pressed=${each === name} onClick=${() => turn(each)}>${LANGUAGES[each]}</button>`)}</div>
-    <${Code} text=${codes[name]} label=${`${label}, ${LANGUAGES[name]}`} fill=${fill} /></div>`;
+  const [chosen, setChosen] = useState(language);
+  const choose = (name) => setChosen((language = name));
+  return html`<div class=${classes("codes", fill && "fill")}><${Switch} options=${LANGUAGES} chosen=${chosen} choose=${choose} label="Language" />
+    <${Code} text=${codes[chosen]} label="${label} in ${chosen}" fill=${fill} /></div>`;
 }
 
 // Headers and a body as they were sent, JSON laid out.
 export function message(first, headers, body) {
   const lines = Object.entries(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
-  return [first, ...lines, ...(body ? ["", laidOut(body) ?? body] : [])].filter((each) => each !== null).join("\n");
+  return [first, ...lines, ...(body ? ["", laidOut(body) ?? body] : [])].join("\n");
 }
 
-// ---- tabs, tables, facts ---------------------------------------------------------------------------------------
+// ---- headings, tabs, tables, facts -------------------------------------------------------------------------------
 
-// `tabs` are `[name, label, badge]`; arrow keys go from one to the next.
+// The head of whatever is looked at: `back` to its list, its name and state, what can be done, and facts beneath.
+export function Title({ back, name, mono, state, actions, facts, children }) {
+  return html`<header class="title"><div class="lead">
+      ${back && html`<${Link} to=${back} class="icon-button narrow" label="Back to the list"><${Icon} name="back" /><//>`}
+      ${name && html`<h1 class=${mono && "mono"}>${name}</h1>`}${children}<span class="space" />
+      ${state && html`<${Pill} state=${state} />`}<span class="actions">${actions}</span></div>
+    <div class="sub">${facts?.map((each) => each && html`<span>${each}</span>`)}</div></header>`;
+}
+
+// `tabs` are `[name, label, badge, tone]`; arrow keys go from one to the next.
 export function Tabs({ tabs, chosen, choose, label, aside, children }) {
   const turn = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     const place = tabs.findIndex(([name]) => name === chosen);
-    const next = tabs[(place + step + tabs.length) % tabs.length][0];
+    const [next] = tabs[(place + step + tabs.length) % tabs.length];
     event.preventDefault();
     choose(next);
     event.currentTarget.querySelector(`[data-tab="${next}"]`).focus();
   };
-  return html`<div class="tabbed"><div class="tab-row"><div class="tabs" role="tablist" aria-label=${label} onKeyDown=${turn}>
-    ${tabs.map(([name, text, badge, tone]) => html`<button type="button" role="tab" data-tab=${name} aria-selected=${name === chosen}
-      tabindex=${name === chosen ? 0 : -1} onClick=${() => choose(name)}>${text}${badge ? html`<span class=${classes("badge", tone)}>${badge}</span>` : null}</button>`)}
-    </div>${aside}</div><div class="panel" role="tabpanel" aria-label=${tabs.find(([name]) => name === chosen)?.[1]}>${children}</div></div>`;
+  const tab = ([name, text, badge, tone]) => html`<button type="button" role="tab" data-tab=${name} aria-selected=${name === chosen}
+    tabindex=${name === chosen ? 0 : -1} onClick=${() => choose(name)}>${text}${badge ? html`<span class=${classes("badge", tone)}>${badge}</span>` : ""}</button>`;
+  return html`<div class="tabbed"><div class="tab-row"><div class="tabs" role="tablist" aria-label=${label} onKeyDown=${turn}>${tabs.map(tab)}</div>${aside}</div>
+    <div class="panel" role="tabpanel" aria-label=${tabs.find(([name]) => name === chosen)?.[1]}>${children}</div></div>`;
 }
+
+export const ACTIONS = html`<span class="unseen">Actions</span>`;
 
 // `columns` are `[heading, cell, class]`. With `to`, a row leads to a place, and arrow keys go from row to row.
 export function Table({ label, columns, rows, to, opened, empty = "Nothing yet.", name = (row) => row.id, foot }) {
   const step = (event) => {
-    const by = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const links = [...event.currentTarget.querySelectorAll("a.row")];
     const place = links.indexOf(event.target);
     if (!by || place < 0 || !links[place + by]) return;
     event.preventDefault();
     links[place + by].focus();
   };
-  const cell = (row, [, show, kind], place) =>
-    place || !to
-      ? html`<td class=${kind}>${show(row)}</td>`
-      : html`<td class=${kind}><${Link} to=${to(row)} class="row" current=${name(row) === opened ? "true" : undefined}>${show(row)}<//></td>`;
+  const cell = (row, [, show, kind], place) => {
+    const current = name(row) === opened ? "true" : undefined;
+    return html`<td class=${kind}>${place || !to ? show(row) : html`<${Link} to=${to(row)} class="row" current=${current}>${show(row)}<//>`}</td>`;
+  };
+  const line = (row) => html`<tr key=${name(row)} class=${name(row) === opened && "opened"}>${columns.map((column, place) => cell(row, column, place))}</tr>`;
   return html`<table class=${classes("table", to && "opens")} aria-label=${label} onKeyDown=${to && step}>
     <thead><tr>${columns.map(([heading, , kind]) => html`<th scope="col" class=${kind}>${heading}</th>`)}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr key=${name(row)} class=${name(row) === opened ? "opened" : ""}>${columns.map((column, place) => cell(row, column, place))}</tr>`)}
-    ${!rows.length && html`<tr class="none"><td colspan=${columns.length}>${empty}</td></tr>`}</tbody>
+    <tbody>${rows.map(line)}${!rows.length && html`<tr class="none"><td colspan=${columns.length}>${empty}</td></tr>`}</tbody>
     ${foot && html`<tfoot>${foot}</tfoot>`}</table>`;
 }
 
 export function Facts({ facts }) {
-  const known = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
-  return html`<dl class="facts">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+  return html`<dl class="facts">${facts.map(([name, value]) => value && html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+export function Empty({ says, children }) {
+  return html`<div class="empty"><p>${says}</p>${children}</div>`;
 }
 
 // ---- what is typed and pressed -----------------------------------------------------------------------------------
 
 export function Field({ label, name, hint, error, options, area, wide, ...more }) {
-  const told = error || hint;
   const id = `wb-${name}-${useRef(Math.random().toString(36).slice(2, 8)).current}`;
+  const told = error || hint;
   const own = { id, name, "aria-describedby": told ? `${id}-told` : undefined, "aria-invalid": error ? "true" : undefined, ...more };
-  const choice = (each) => (Array.isArray(each) ? html`<option value=${each[0]}>${each[1]}</option>` : html`<option>${each}</option>`);
-  let input = html`<input autocomplete="off" spellcheck="false" ...${own} />`;
-  if (options) input = html`<select ...${own}>${options.map(choice)}</select>`;
-  if (area) input = html`<textarea spellcheck="false" ...${own}></textarea>`;
+  const choice = (each) => html`<option value=${[each].flat()[0]}>${[each].flat().at(-1)}</option>`;
+  const input = options ? html`<select ...${own}>${options.map(choice)}</select>`
+    : html`<${area ? "textarea" : "input"} autocomplete="off" spellcheck="false" ...${own} />`;
   return html`<div class=${classes("field", wide && "wide", more.type === "checkbox" && "check")}><label for=${id}>${label}</label>${input}
     ${told && html`<p id="${id}-told" class=${error ? "error" : "hint"}>${told}</p>`}</div>`;
-}
-
-export function valuesOf(form) {
-  return Object.fromEntries(new FormData(form));
 }
 
 // Work that is under way, or has failed: what went wrong stands where it arose.
@@ -221,17 +224,17 @@ export function useTask() {
 
 export function Problem({ problem }) {
   if (!problem) return null;
-  const leads = problem.request?.startsWith("req_");
-  const others = Object.entries(problem.fields ?? {}).filter(([, says]) => !problem.message.includes(says));
-  return html`<div class="problem" role="alert"><b>${visible(problem.message)}</b> ${problem.hint ?? ""}
-    ${others.map(([name, says]) => html` <span><code>${name}</code> ${visible(says)}.</span>`)}
-    ${problem.code && html` <a href="/docs/errors#${problem.code}" target="_blank" rel="noopener">${problem.code}</a>`}
-    ${leads && html` <${Link} to="requests/${problem.request}">Show the request<//>`}</div>`;
+  const { message: says, hint, fields = {}, code, request } = problem;
+  const others = Object.entries(fields).filter(([, each]) => !says.includes(each));
+  return html`<div class="problem" role="alert"><b>${visible(says)}</b> ${hint}
+    ${others.map(([name, each]) => html` <span><code>${name}</code> ${visible(each)}.</span>`)}
+    ${code && html` <a href="/docs/errors#${code}" target="_blank" rel="noopener">${code}</a>`}
+    ${request?.startsWith("req_") && html` <${Link} to="requests/${request}">Show the request<//>`}</div>`;
 }
 
 // A button that says what will happen before it does. `children` are fields, `run` gets their values; what it returns
 // is shown, once, such as a new secret.
-export function Action({ label, title = label, says, run, confirm = label, kind = "quiet", small = true, bad, off, children }) {
+export function Action({ label, title = label, says, run, confirm, kind = "quiet", bad, off, children }) {
   const [open, setOpen] = useState(false);
   const [made, setMade] = useState(null);
   const task = useTask();
@@ -242,20 +245,17 @@ export function Action({ label, title = label, says, run, confirm = label, kind 
   };
   const submit = async (event) => {
     event.preventDefault();
-    const values = valuesOf(event.currentTarget);
+    const values = Object.fromEntries(new FormData(event.currentTarget));
     const shown = await task.run(() => run(values));
-    if (shown === null) return;
     if (shown?.type) setMade(shown);
-    else close();
+    else if (shown !== null) close();
   };
-  const button = html`<button type="button" class=${classes(kind, small && "small", bad && "bad")} disabled=${Boolean(off)} title=${off || undefined} onClick=${() => setOpen(true)}>${label}</button>`;
-  if (!open) return button;
-  return html`${button}<${Dialog} title=${title} close=${close}>
-    ${made ? html`${made}<div class="buttons"><button type="button" class="primary" onClick=${close}>Done</button></div>`
-      : html`<form onSubmit=${submit}>${says && html`<p>${says}</p>`}${children && html`<div class="fields">${children}</div>`}
-        <${Problem} problem=${task.problem} />
-        <div class="buttons"><button type="button" class="quiet" onClick=${close}>Not now</button>
-        <button type="submit" class=${classes("primary", bad && "bad")} disabled=${task.busy}>${confirm}</button></div></form>`}<//>`;
+  const form = () => html`<form onSubmit=${submit}>${says && html`<p>${says}</p>`}${children && html`<div class="fields">${children}</div>`}
+    <${Problem} problem=${task.problem} /><div class="buttons"><button type="button" class="quiet" onClick=${close}>Not now</button>
+    <button type="submit" class=${classes("primary", bad && "bad")} disabled=${task.busy}>${confirm}</button></div></form>`;
+  const done = () => html`${made}<div class="buttons"><button type="button" class="primary" onClick=${close}>Done</button></div>`;
+  return html`<button type="button" class=${classes(kind, kind === "quiet" && "small", bad && "bad")} disabled=${Boolean(off)} title=${off || undefined}
+    onClick=${() => setOpen(true)}>${label}</button>${open && html`<${Dialog} title=${title} close=${close}>${made ? done() : form()}<//>`}`;
 }
 
 function Dialog({ title, close, children }) {
@@ -265,57 +265,14 @@ function Dialog({ title, close, children }) {
     box.current.showModal();
     return () => before?.isConnected && before.focus();
   }, []);
-  return html`<dialog ref=${box} class="dialog" aria-label=${title} onClose=${close} onClick=${(event) => event.target === box.current && close()}>
-    <h2>${title}</h2>${children}</dialog>`;
+  const away = (event) => event.target === box.current && close();
+  return html`<dialog ref=${box} class="dialog" aria-label=${title} onClose=${close} onClick=${away}><h2>${title}</h2>${children}</dialog>`;
 }
 
 export function Secret({ label, value, says }) {
-  return html`<div class="secret"><p>${says} It is shown this once: copy it now.</p><p class="once"><code>${value}</code><${Copy} text=${value} label="Copy ${label}" /></p></div>`;
+  return html`<p>${says} It is shown this once: copy it now.</p><${Value} label=${label} value=${value} />`;
 }
 
-export function Empty({ says, children }) {
-  return html`<div class="empty"><p>${says}</p>${children}</div>`;
-}
-
-// What is looked for, a little after it was typed.
-export function Search({ value, change, label, title }) {
-  const timer = useRef(0);
-  const typed = (event) => {
-    const text = event.currentTarget.value;
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => change(text), 120);
-  };
-  useEffect(() => () => clearTimeout(timer.current), []);
-  return html`<div class="search"><${Icon} name="search" /><input type="search" aria-label=${label} placeholder=${label} title=${title} maxlength="100" autocomplete="off" spellcheck="false"
-    data-search defaultValue=${value} onInput=${typed} /></div>`;
-}
-
-export function Choice({ label, value, options, change }) {
-  return html`<select class=${classes("choice", value && "set")} aria-label=${label} value=${value} onChange=${(event) => change(event.currentTarget.value)}>
-    <option value="">${label}</option>${options.map((each) => (Array.isArray(each) ? html`<option value=${each[0]}>${each[1]}</option>` : html`<option value=${each}>${words(each)}</option>`))}</select>`;
-}
-
-export function Pager({ says, newer, older }) {
-  return html`<div class="pager"><span>${says}</span><span>
-    <button type="button" class="quiet small" disabled=${!newer} onClick=${newer}>Newer</button>
-    <button type="button" class="quiet small" disabled=${!older} onClick=${older}>Older</button></span></div>`;
-}
-
-// A page of a list of the interface's, by the last row of the page before it or, where the register says so, by number.
-export function usePages(path, filter = {}) {
-  const store = useStore();
-  const [places, setPlaces] = useState([]);
-  const numbered = store.gaps.pagination === "page";
-  const query = new URLSearchParams(Object.entries({ ...filter }).filter(([, value]) => value));
-  const said = query.toString();
-  useEffect(() => setPlaces([]), [said]);
-  query.set(numbered ? "per_page" : "limit", "25");
-  if (places.length) query.set(numbered ? "page" : "starting_after", numbered ? places.length + 1 : places.at(-1));
-  return {
-    path: `${store.v1(path)}?${query}`,
-    turn: (list) => ({
-      newer: places.length ? () => setPlaces(places.slice(0, -1)) : null,
-      older: (list?.has_more ?? list?.page * list?.per_page < list?.total) ? () => setPlaces([...places, list.data.at(-1).id]) : null,
-    }),
-  };
+export function Value({ label, value }) {
+  return html`<p class="value"><span class="dim">${label}</span><code>${value}</code><${Copy} text=${value} label="Copy the ${label}" bare /></p>`;
 }

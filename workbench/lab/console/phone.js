@@ -2,7 +2,7 @@
 // they are sent, once, with Enter; a key that is pressed costs no request.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
-import { Problem, classes, html, useTask } from "./parts.js";
+import { Icon, classes, html, useTask } from "./parts.js";
 import { of, useNow, useRead, useStore } from "./store.js";
 import { lusaka, masked, phoneText, visible } from "./words.js";
 
@@ -12,8 +12,6 @@ const MOST_MESSAGES = 50;
 const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8: "TUV", 9: "WXYZ" };
 const GOOD = ["approved"];
 const BAD = ["refused", "blocked", "expired", "canceled", "withdrawn"];
-const RECEIVER = "M3.2 8.9C8 4.1 16 4.1 20.8 8.9l.6 3-4.4 1.5-1.8-2.9c-2-.7-4.4-.7-6.4 0L7 13.4 2.6 11.9z";
-const BELL = "M12 3a5.5 5.5 0 0 0-5.5 5.5V13L4.5 16.5h15L17.5 13V8.5A5.5 5.5 0 0 0 12 3zm-2.2 15a2.2 2.2 0 0 0 4.4 0z";
 
 // Whether somebody is writing somewhere that must not be left.
 function isEditing(phone) {
@@ -71,7 +69,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   useLayoutEffect(() => {
     if (!prompt || isEditing(root.current)) return;
     if (!root.current.contains(document.activeElement)) back.current = document.activeElement;
-    field.current?.focus({ preventScroll: true });
+    if (document.activeElement !== field.current) field.current?.focus({ preventScroll: true });
   }, [prompt, isFront]);
   useLayoutEffect(() => {
     if (thread.current) thread.current.scrollTop = thread.current.scrollHeight;
@@ -111,7 +109,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     event.preventDefault();
     field.current?.focus({ preventScroll: true });
   };
-  const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit}><b>${digit}</b><small>${LETTERS[digit] ?? ""}</small></button>`;
+  const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit} data-letters=${LETTERS[digit] ?? ""}><b>${digit}</b></button>`;
   const options = all.map((each) => html`<option value=${each.phone} selected=${each.phone === number}>${phoneText(each.phone)}${each.waiting ? ", rings" : ""}</option>`);
   const toggle = () => {
     setLoud(!loud);
@@ -122,10 +120,10 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   return html`<section class=${classes("phone", !isOn && "off", rings && "rings", waits && "waits")} ref=${root} aria-label="Customer's phone" onKeyDown=${keydown}
       onKeyUp=${(event) => event.stopPropagation()} onKeyPress=${(event) => event.stopPropagation()}>
     <div class="numbers">${isOn ? html`<select aria-label="Whose phone" onChange=${(event) => store.set({ number: event.currentTarget.value })}>${options}</select>` : html`<span class="dim">Customer's phone</span>`}
-      <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${BELL} />${!loud && html`<path d="M3 3l18 18" />`}</svg></button></div>
+      <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><${Icon} name="bell" /></button></div>
     ${others.length > 0 && html`<button type="button" class="other" onClick=${() => store.set({ number: others[0].phone })}>${phoneText(others[0].phone)} rings${others.length > 1 ? `, and ${others.length - 1} more` : ""}</button>`}
     <div class="body"><div class="ear" aria-hidden="true" />
-      <div class="screen">${isOn && html`<div class="status"><b>${store.offers.operators.find((each) => each.provider === handset.operator)?.name ?? handset.operator}</b><span>${lusaka(now, "time").slice(0, 5)}</span></div>
+      <div class="screen">${isOn && html`<div class="status"><b>${store.operator(handset.operator)}</b><span>${lusaka(now, "time").slice(0, 5)}</span></div>
         <div class="thread" ref=${thread} tabindex="0" role="log" aria-label="Messages">${messages.map((each) => html`<div class="bubble" key=${each.seq}><b>${visible(each.sender)}</b>${visible(each.text)}</div>`)}
           ${!waits && html`<${Screen} handset=${handset} />`}</div>
         <div class=${classes("prompt", !waits && "away")}><div role="status" aria-live="assertive">${waits && html`<p class="words">${visible(handset.screen.split("\n").slice(1).join("\n"))}</p>`}</div>
@@ -133,9 +131,9 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
             onInput=${(event) => setPin(event.currentTarget.value.replace(/\D/g, "").slice(0, MOST_DIGITS))} />
           ${waits && html`<p class="left"><span>${minutes(handset.expires_at - now / 1000)} left${store.clock.mode === "manual" ? ", the clock stands" : ""}</span><span>${handset.tries_left} ${handset.tries_left === 1 ? "try" : "tries"}${handset.queued ? `, ${handset.queued} behind` : ""}</span></p>`}
           ${task.problem && html`<p class="refused" role="alert">${visible(task.problem.message)}</p>`}</div>`}</div>
-      <div class="softs"><button type="button" class="soft green" disabled=${!waits || !pin} onPointerDown=${hold} onClick=${enter}><svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${RECEIVER} /></svg>Send</button>
+      <div class="softs"><button type="button" class="soft green" disabled=${!waits || !pin} onPointerDown=${hold} onClick=${enter}><${Icon} name="call" />Send</button>
         <button type="button" class="soft" disabled=${!waits} onClick=${() => press("ignore")}>Ignore</button>
-        <button type="button" class="soft red" disabled=${!waits} onClick=${() => press("cancel")}><svg class="icon down" viewBox="0 0 24 24" aria-hidden="true"><path d=${RECEIVER} /></svg>Cancel</button></div>
+        <button type="button" class="soft red" disabled=${!waits} onClick=${() => press("cancel")}><${Icon} name="call" kind="down" />Cancel</button></div>
       <div class="keys" role="group" aria-label="Keypad">${[..."123456789"].map(key)}
         <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin("")} aria-label="Clear"><b>C</b></button>${key("0")}
         <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin((before) => before.slice(0, -1))} aria-label="Backspace"><b>⌫</b></button></div></div>

@@ -12,9 +12,10 @@ const TIGHT = [1.2, 1.15, 1, 1];
 const BOLD = 1.07; // by which the names above the lanes are wider than other text
 const MARGIN = 16;
 const PADDING = 6;
-const SIDE = 8; // as the style has it
 
 let context = null;
+let lastFont = "";
+let lastWidth = 0; // what was measured last is most likely what is measured next
 
 function widthOf(text, font) {
   context ??= document.createElement("canvas").getContext("2d");
@@ -69,9 +70,11 @@ export function placed(steps, width, measure) {
   return { width, times, small, half, xs, heads, rows, height: y + PADDING, headHeight: Math.max(...heads.map((each) => each.length)) * LINE + 12 };
 }
 
+// All that an arrow says, for who does not see it, and on hover.
 function spoken({ step }) {
+  const at = Date.parse(step.at);
   const answered = step.response ? `, answered ${step.is_bad ? "✗ " : ""}${visible(step.response)}` : step.is_bad ? ", ✗" : "";
-  return `${lusaka(Date.parse(step.at), "time")}, ${step.from} to ${step.to}: ${visible(step.label)}${answered}`;
+  return `${lusaka(at, "time")} in Lusaka (${utc(at)}), ${step.from} to ${step.to}: ${visible(step.label)}${answered}`;
 }
 
 function Arrow({ from, to, y, lines, back = false }) {
@@ -90,9 +93,9 @@ function Row({ row, width, times, opened, focused, open }) {
     open(step);
   };
   return html`<g class=${classes("step", `of-${step.kind}`, step.is_bad && "bad", opened && "opened")} role="button" tabindex=${focused ? 0 : -1}
-    aria-label=${spoken(row)} aria-expanded=${opened} data-step="${step.seq}${step.kind}" onClick=${() => open(step)} onKeyDown=${pressed}>
-    <rect class="hit" x="0.5" y=${top + 0.5} width=${width - 1} height=${height - 1} rx="4" />
-    ${row.time && html`<text class="time" x=${times ? 8 : Math.min(from, to)} y=${times ? there - 4 - LINE * (row.label.length - 1) : top + PADDING + LINE - 4}>${row.time}<title>${utc(Date.parse(step.at))}</title></text>`}
+    aria-expanded=${opened} data-step="${step.seq}${step.kind}" onClick=${() => open(step)} onKeyDown=${pressed}>
+    <title>${spoken(row)}</title><rect class="hit" x="0.5" y=${top + 0.5} width=${width - 1} height=${height - 1} rx="4" />
+    ${row.time && html`<text class="time" x=${times ? 8 : Math.min(from, to)} y=${times ? there - 4 - LINE * (row.label.length - 1) : top + PADDING + LINE - 4}>${row.time}</text>`}
     <${Arrow} from=${from} to=${to} y=${there} lines=${row.label} />
     ${row.response.length > 0 && html`<${Arrow} from=${to} to=${from} y=${back} lines=${row.response} back />`}
     <circle class="dot" cx=${from} cy=${there} r="3" /></g>`;
@@ -108,26 +111,23 @@ function Lanes({ drawn }) {
 
 // `open` gets the step whose arrow was pressed. The list stays at its end while it grows, unless somebody scrolled.
 export function Sequence({ steps, opened, open, about }) {
-  const box = useRef();
-  const [width, setWidth] = useState(0);
+  const [box, last] = [useRef(), useRef()];
+  const [width, setWidth] = useState(lastWidth);
   const [focus, setFocus] = useState(0);
-  const end = useRef(false);
+  const [end, known] = [useRef(false), useRef(0)];
   useLayoutEffect(() => {
-    const measured = () => setWidth(Math.floor(box.current.clientWidth) - 2 * SIDE);
-    const observer = new ResizeObserver(measured);
-    observer.observe(box.current);
-    measured();
-    return () => observer.disconnect();
+    const sized = new ResizeObserver(([{ contentRect }]) => setWidth((lastWidth = Math.floor(contentRect.width))));
+    const seen = new IntersectionObserver(([entry]) => (end.current = entry.isIntersecting), { root: box.current });
+    sized.observe(box.current);
+    seen.observe(last.current);
+    return () => [sized, seen].forEach((each) => each.disconnect());
   }, []);
   useLayoutEffect(() => {
-    if (end.current) box.current.scrollTop = box.current.scrollHeight;
-    scrolled({ currentTarget: box.current });
-  }, [steps.length, width]);
-  useLayoutEffect(() => {
-    const arrow = box.current.querySelector(".step.opened");
-    if (arrow) arrow.scrollIntoView({ block: "nearest" });
-  }, [opened]);
-  const font = box.current ? `500 11.5px ${getComputedStyle(box.current).fontFamily}` : "11.5px sans-serif";
+    if (end.current && known.current && steps.length > known.current) box.current.scrollTop = 1e6;
+    known.current = steps.length;
+  }, [steps.length]);
+  useLayoutEffect(() => opened && box.current.querySelector(".step.opened")?.scrollIntoView({ block: "nearest" }), [opened]);
+  const font = (lastFont ||= box.current ? `500 11.5px ${getComputedStyle(box.current).fontFamily}` : "") || "11.5px sans-serif";
   const drawn = width ? placed(steps, width, (text) => widthOf(text, font)) : null;
   const turn = (event) => {
     const next = { ArrowDown: focus + 1, ArrowUp: focus - 1, Home: 0, End: steps.length - 1 }[event.key];
@@ -136,14 +136,11 @@ export function Sequence({ steps, opened, open, about }) {
     setFocus(next);
     box.current.querySelectorAll(".step")[next].focus();
   };
-  const scrolled = ({ currentTarget: node }) => {
-    end.current = node.scrollHeight - node.scrollTop - node.clientHeight < 24;
-  };
-  return html`<div class="sequence" ref=${box} onScroll=${scrolled}>${drawn && html`<${Lanes} drawn=${drawn} />
+  return html`<div class="sequence" ref=${box}>${drawn && html`<${Lanes} drawn=${drawn} />
     <svg class="steps" width=${width} height=${drawn.height} role="group" aria-label="Who told whom what, ${about}, times in Lusaka" onKeyDown=${turn}>
       ${drawn.xs.map((x) => html`<path class="life" d="M${x} 0V${drawn.height}" />`)}
       ${drawn.rows.map((row, place) => html`<${Row} key=${`${row.step.seq}${row.step.kind}`} row=${row} width=${width} times=${drawn.times}
-        opened=${row.step === opened} focused=${place === Math.min(focus, steps.length - 1)} open=${open} />`)}</svg>`}</div>`;
+        opened=${row.step === opened} focused=${place === Math.min(focus, steps.length - 1)} open=${open} />`)}</svg>`}<div class="last" ref=${last} /></div>`;
 }
 
 // ---- saved -----------------------------------------------------------------------------------------------------
@@ -170,27 +167,16 @@ function standing(box) {
   return [new XMLSerializer().serializeToString(whole), whole.getAttribute("width"), whole.getAttribute("height")];
 }
 
-function mermaid(steps) {
-  const used = LANES.filter((lane) => steps.some((step) => [step.from, step.to].includes(lane)));
-  const text = (said) => visible(said).replace(/[#;<>&%$\\]/g, (sign) => `#${sign.charCodeAt(0)};`) || "-";
-  const arrows = steps.flatMap((step) => {
-    const [from, to] = [step.from, step.to].map((lane) => `lane${used.indexOf(lane)}`);
-    const cross = step.is_bad ? "✗ " : "";
-    const there = `    ${from}->>${to}: ${text(step.response ? step.label : cross + step.label)}`;
-    return step.response ? [there, `    ${to}-->>${from}: ${text(cross + step.response)}`] : [there];
-  });
-  return ["sequenceDiagram", ...used.map((lane, place) => `    participant lane${place} as ${lane}`), ...arrows].join("\n") + "\n";
-}
-
-export function save(kind, box, steps, name) {
-  if (kind === "mmd") return download(`${name}.mmd`, mermaid(steps));
+// A file of the diagram in this element, as `svg` or `png`.
+export function save(kind, box, name) {
   const [svg, width, height] = standing(box);
   if (kind === "svg") return download(`${name}.svg`, svg, "image/svg+xml");
   const image = new Image();
   image.onload = () => {
     const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((blob) => download(`${name}.png`, blob));
+    canvas.toBlob((blob) => download(`${name}.png`, blob, "image/png"));
   };
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  return undefined;
 }

@@ -3,7 +3,6 @@
 
 import { createContext } from "./vendor/preact.js";
 import { useContext, useEffect, useLayoutEffect, useReducer, useRef } from "./vendor/hooks.js";
-
 import { words } from "./words.js";
 
 const UNSEEN = { "Sandbox-Unseen": "true" }; // a GET that leaves no trace
@@ -18,6 +17,10 @@ export function useStore() {
   return useContext(Context);
 }
 
+export function useRedraw() {
+  return useReducer((count) => count + 1, 0)[1];
+}
+
 // Whether a change is of one of these kinds.
 export function of(...kinds) {
   return (change) => kinds.includes(change.kind);
@@ -27,7 +30,7 @@ export function of(...kinds) {
 // until this one does; `pause` is the least time between two askings.
 export function useRead(path, concerns = of(), { keep = false, pause = PAUSE_MS } = {}) {
   const store = useStore();
-  const [, redraw] = useReducer((count) => count + 1, 0);
+  const redraw = useRedraw();
   const before = useRef(NOTHING);
   useLayoutEffect(() => (path ? store.watch(path, concerns, pause, redraw) : undefined), [path]);
   const known = (path && store.known(path)) || NOTHING;
@@ -38,7 +41,7 @@ export function useRead(path, concerns = of(), { keep = false, pause = PAUSE_MS 
 // What somebody chose in a view; it is still there when they come back to it.
 export function useKept(name, first) {
   const store = useStore();
-  const [, redraw] = useReducer((count) => count + 1, 0);
+  const redraw = useRedraw();
   store.kept[name] ??= first;
   const change = (more) => {
     store.kept[name] = { ...store.kept[name], ...more };
@@ -50,7 +53,7 @@ export function useKept(name, first) {
 // The sandbox's clock in milliseconds; with `ticks`, drawn anew each second while it runs.
 export function useNow(ticks = true) {
   const store = useStore();
-  const [, redraw] = useReducer((count) => count + 1, 0);
+  const redraw = useRedraw();
   useEffect(() => {
     const timer = ticks ? setInterval(() => store.clock?.mode === "running" && redraw(), 1000) : 0;
     return () => clearInterval(timer);
@@ -60,18 +63,17 @@ export function useNow(ticks = true) {
 
 export function makeStore(transport, address, base) {
   const readings = new Map();
-  const sent = new Map(); // Request-Id → a request of this page, to send it again
   const listeners = new Set();
   let end = null;
 
   const store = {
     base,
-    sent,
+    sent: new Map(), // Request-Id → a request of this page, to send it again
     state: { route: address.read(), status: "starting", pane: paneOf(address.read()), number: null },
     kept: {},
-    gaps: {},
+    gaps: null,
     clock: null,
-    offers: { numbers: [], scenarios: [], operators: [], pin: "1234" },
+    offers: { test_numbers: [], scenarios: [], operators: [], pin: "1234" },
     typing: false, // a PIN is half typed: what follows does not leave its payment
 
     set(change) {
@@ -90,55 +92,59 @@ export function makeStore(transport, address, base) {
     },
 
     now() {
-      return store.clock ? store.clock.now_ms + (store.clock.mode === "running" ? Date.now() - store.clock.read_ms : 0) : 0;
+      if (!store.clock) return 0;
+      return store.clock.now_ms + (store.clock.mode === "running" ? Date.now() - store.clock.read_ms : 0);
     },
 
     // Where an operation is that the interface may not offer: then the sandbox's own dashboard has it.
     v1(path) {
-      const gone = store.gaps.extra_endpoints === "absent"
-        || (store.gaps.endpoint_registration === "dashboard" && path.startsWith("/webhook_endpoints"));
-      return (gone ? "/sandbox/dashboard" : "/v1") + path;
-    },
-
-    async ask(request) {
-      let response;
-      try {
-        response = await transport.send(request);
-      } catch {
-        throw failure("The sandbox does not respond.", "Is it still running? The page goes on by itself when it is back.");
-      }
-      if (response.status >= 400) throw problemIn(response);
-      return response;
+      const { extra_endpoints: extra, endpoint_registration: registered } = store.gaps;
+      const isGone = extra === "absent" || (registered === "dashboard" && path.startsWith("/webhook_endpoints"));
+      return (isGone ? "/sandbox/dashboard" : "/v1") + path;
     },
 
     // Why no money moved, in a sentence.
     says: (code) => store.offers.failures?.[code] ?? words(code),
 
+    operator: (id) => store.offers.operators.find((each) => each.id === id)?.name ?? id,
+
     // Whether the newest payment is shown, whichever it is.
     follows: () => !/^payments\/(?!new)./.test(store.state.route),
+
+    async reach(request) {
+      try {
+        return await transport.send(request);
+      } catch {
+        throw failure("The sandbox does not respond.", "Is it still running? The page goes on by itself when it is back.");
+      }
+    },
+
+    async ask(request) {
+      const response = await store.reach(request);
+      if (response.status >= 400) throw problemIn(response);
+      return response;
+    },
 
     read: (path) => store.ask({ path, headers: UNSEEN }).then(({ body }) => body),
 
     // Sends what somebody decided; then everything that is looked at is asked anew.
     async act(method, path, value, headers = {}) {
-      const body = value === undefined ? undefined : typeof value === "string" ? value : JSON.stringify(value);
+      const body = value === undefined || typeof value === "string" ? value : JSON.stringify(value);
       const typed = body === undefined ? headers : { "Content-Type": "application/json", ...headers };
-      const request = { method, path, body, headers: typed };
+      return (await store.send({ method, path, body, headers: typed }, true)).body;
+    },
+
+    // The same with a request as it is; a refusal is a response too, unless it `raises`.
+    async send(request, raises = false) {
       try {
-        const response = await store.ask(request);
-        keep(response, request);
-        return response.body;
+        const response = await (raises ? store.ask : store.reach)(request);
+        const id = response.headers["request-id"];
+        if (id?.startsWith("req_")) store.sent.set(id, request);
+        if (store.sent.size > KEPT) store.sent.delete(store.sent.keys().next().value);
+        return response;
       } finally {
         store.refresh();
       }
-    },
-
-    // Sends a request as it is; a refusal is a response too.
-    async send(request) {
-      const response = await transport.send(request);
-      keep(response, request);
-      store.refresh();
-      return response;
     },
 
     known: (path) => readings.get(path),
@@ -172,7 +178,8 @@ export function makeStore(transport, address, base) {
 
     async start() {
       try {
-        const [gaps, offers] = await Promise.all([store.read("/sandbox/gaps"), store.read("/sandbox/scenarios"), tick()]);
+        const paths = ["/sandbox/gaps", "/sandbox/scenarios"];
+        const [gaps, offers] = await Promise.all([...paths.map(store.read), tick()]);
         store.gaps = Object.fromEntries(gaps.data.map((row) => [row.name, row.value]));
         store.offers = offers;
         end = transport.subscribe(store.clock.seq, changed, (status) => status !== store.state.status && came(status));
@@ -189,13 +196,6 @@ export function makeStore(transport, address, base) {
     },
   };
 
-  function keep(response, request) {
-    const id = response.headers["request-id"];
-    if (!id?.startsWith("req_")) return;
-    sent.set(id, request);
-    if (sent.size > KEPT) sent.delete(sent.keys().next().value);
-  }
-
   function came(status) {
     // What changed while nobody heard is asked for.
     if (store.state.status === "lost") store.refresh();
@@ -210,14 +210,12 @@ export function makeStore(transport, address, base) {
   }
 
   function changed(rows) {
-    if (rows.some((row) => row.kind === "reset")) {
+    if (rows.some(of("reset"))) {
       for (const each of readings.values()) Object.assign(each, { data: undefined, text: null });
       store.go(store.state.route.split("/")[0], { number: null });
-      tick();
       store.refresh();
-      return;
     }
-    if (rows.some(of("clock"))) tick();
+    if (rows.some(of("clock", "reset"))) tick();
     for (const each of readings.values()) if (each.heard.size && rows.some(each.concerns)) soon(each);
   }
 
@@ -229,26 +227,25 @@ export function makeStore(transport, address, base) {
   function load(each) {
     clearTimeout(each.timer);
     each.timer = 0;
-    if (each.busy) {
-      each.again = true;
-      return each.busy;
-    }
-    each.busy = (async () => {
-      do {
-        each.again = false;
-        try {
-          const { body, text } = await store.ask({ path: each.path, headers: UNSEEN });
-          if (text !== each.text || each.error) tell(each, body, null, text);
-        } catch (error) {
-          tell(each, each.data, error);
-        }
-        each.at = performance.now();
-      } while (each.again);
-      each.busy = null;
-      if (each.later && each.heard.size) soon(each);
-      each.later = false;
-    })();
+    each.again = Boolean(each.busy);
+    each.busy ??= asked(each);
     return each.busy;
+  }
+
+  async function asked(each) {
+    do {
+      each.again = false;
+      try {
+        const { body, text } = await store.ask({ path: each.path, headers: UNSEEN });
+        if (text !== each.text || each.error) tell(each, body, null, text);
+      } catch (error) {
+        tell(each, each.data, error);
+      }
+      each.at = performance.now();
+    } while (each.again);
+    each.busy = null;
+    if (each.later && each.heard.size) soon(each);
+    each.later = false;
   }
 
   function tell(each, data, error, text = null) {
@@ -274,10 +271,8 @@ export function failure(says, hint = "") {
 // A refusal, in whichever of its three formats: its sentence, and what is wrong with which field.
 function problemIn({ status, body, headers }) {
   const facts = body?.error && typeof body.error === "object" ? body.error : (body ?? {});
-  const fields = Object.fromEntries((facts.errors ?? []).map(({ pointer, detail }) => [pointer.split("/").at(-1), detail]));
-  if (facts.param && !fields[facts.param]) fields[facts.param] = facts.detail ?? facts.message;
-  const says = facts.detail ?? facts.message ?? `The response is ${status}.`;
-  return Object.assign(failure(says, facts.hint), {
-    status, fields, code: facts.code, charge: facts.charge, request: headers["request-id"],
-  });
+  const { detail = facts.message ?? `The response is ${status}.`, errors = [], param, code, charge, hint } = facts;
+  const fields = Object.fromEntries(errors.map((each) => [each.pointer.split("/").at(-1), each.detail]));
+  if (param) fields[param] ??= detail;
+  return Object.assign(failure(detail, hint), { status, fields, code, charge, request: headers["request-id"] });
 }

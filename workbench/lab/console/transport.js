@@ -15,24 +15,23 @@ export function served() {
   // Calls `onChanges` with rows of `/sandbox/changes` after this seq, and `onState` with live, asking, lost or ended.
   // A hidden tab hears nothing, and goes on where it stopped. Returns a function that ends it.
   function subscribe(after, onChanges, onState) {
-    const changes = (since) => `/sandbox/changes?after=${since}`;
-    let [last, source, timer, release, run] = [after, null, 0, null, 0];
+    let [last, run, timer, source, release] = [after, 0, 0, null, null];
 
     function heard(rows, seq) {
-      last = Math.max(last, seq || 0, ...rows.map((row) => row.seq || 0));
+      last = Math.max(last, seq || 0, ...rows.map((row) => row.seq));
       if (rows.length) onChanges(rows);
     }
 
-    function reset(seq) {
+    function wasReset(seq) {
       last = seq || 0;
       onChanges([{ kind: "reset" }]);
     }
 
     function stream() {
-      source = new EventSource(changes(last));
+      source = new EventSource(`/sandbox/changes?after=${last}`);
       source.onopen = () => onState("live");
-      source.onmessage = ({ data, lastEventId }) => heard([parsed(data)].flat().filter(Boolean), Number(lastEventId));
-      source.addEventListener("reset", ({ lastEventId }) => reset(Number(lastEventId)));
+      source.onmessage = ({ data, lastEventId }) => heard([parsed(data)], Number(lastEventId));
+      source.addEventListener("reset", ({ lastEventId }) => wasReset(Number(lastEventId)));
       source.onerror = () => {
         onState("lost");
         if (source?.readyState !== EventSource.CLOSED) return;
@@ -41,47 +40,35 @@ export function served() {
       };
     }
 
-    async function poll(mine) {
-      try {
-        const { status, body } = await send({ path: changes(last), headers: { "Sandbox-Unseen": "true" } });
-        if (run !== mine) return;
-        if (status === 401 || status === 403) return onState("ended");
-        onState("asking");
-        if (body.reset) reset(body.last_seq);
-        else heard(body.data, body.last_seq);
-      } catch {
-        onState("lost");
-      }
-      timer = setTimeout(() => freed(mine), POLL_MS);
-    }
-
-    // Asks first whether one of the streams is free by now.
-    async function freed(mine) {
-      if (!(await locked()) || run !== mine) return run === mine && poll(mine);
-      return stream();
-    }
-
-    async function locked() {
-      if (!navigator.locks) return true;
-      for (let place = 1; place <= STREAMS; place += 1) {
-        const got = await new Promise((tell) => {
-          navigator.locks.request(`workbench-stream-${place}`, { ifAvailable: true }, (lock) => {
-            tell(Boolean(lock));
-            return lock && new Promise((end) => { release = end; });
-          });
-        });
-        if (got) return true;
-      }
-      return false;
-    }
-
+    // Asks once, and then streams if one of this browser's streams is free, else asks again.
     async function start() {
       const mine = (run += 1);
       if (document.hidden) return;
-      const { status } = await send({ path: changes(last), headers: { "Sandbox-Unseen": "true" } }).catch(() => ({}));
-      if (run !== mine) return;
-      if (status === 401 || status === 403) return onState("ended");
-      await freed(mine);
+      try {
+        const { status, body } = await send({ path: `/sandbox/changes?after=${last}`, headers: { "Sandbox-Unseen": "true" } });
+        if (run !== mine) return;
+        if (status === 401 || status === 403) return void onState("ended");
+        if (body.reset) wasReset(body.last_seq);
+        else heard(body.data, body.last_seq);
+        onState("asking");
+        if (await locked()) return void (run === mine ? stream() : release?.());
+      } catch {
+        onState("lost");
+      }
+      if (run === mine) timer = setTimeout(start, POLL_MS);
+    }
+
+    async function locked() {
+      for (let place = 1; navigator.locks && place <= STREAMS; place += 1) {
+        const isMine = await new Promise((tell) => {
+          navigator.locks.request(`workbench-stream-${place}`, { ifAvailable: true }, (lock) => {
+            tell(Boolean(lock));
+            return lock && new Promise((end) => (release = end));
+          });
+        });
+        if (isMine) return true;
+      }
+      return !navigator.locks;
     }
 
     function stop() {

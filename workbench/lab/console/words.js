@@ -43,30 +43,20 @@ export const ACCOUNTS = {
 
 // ---- amounts ---------------------------------------------------------------------------------------------------
 
-const formats = new Map();
-
-function once(key, make) {
-  if (!formats.has(key)) formats.set(key, make());
-  return formats.get(key);
-}
+const places = new Map();
 
 export function decimals(currency) {
   const code = (currency || "ZMW").toUpperCase();
-  return once(`decimals ${code}`, () => {
-    try {
-      return new Intl.NumberFormat("en", { style: "currency", currency: code }).resolvedOptions().maximumFractionDigits;
-    } catch {
-      return 2;
-    }
-  });
+  if (!places.has(code)) places.set(code, new Intl.NumberFormat("en", { style: "currency", currency: code }).resolvedOptions().maximumFractionDigits);
+  return places.get(code);
 }
 
 // Minor units, a whole number, as `150.00`; digits are placed, never divided.
 export function major(minor, currency = "ZMW") {
-  const places = decimals(currency);
-  const digits = String(Math.abs(minor)).padStart(places + 1, "0");
-  const whole = digits.slice(0, digits.length - places).replace(/\B(?=(\d{3})+$)/g, ",");
-  return `${minor < 0 ? "-" : ""}${whole}${places ? `.${digits.slice(-places)}` : ""}`;
+  const count = decimals(currency);
+  const digits = String(Math.abs(minor)).padStart(count + 1, "0");
+  const whole = digits.slice(0, digits.length - count).replace(/\B(?=(\d{3})+$)/g, ",");
+  return `${minor < 0 ? "-" : ""}${whole}${count ? `.${digits.slice(-count)}` : ""}`;
 }
 
 export function money(minor, currency = "ZMW") {
@@ -83,32 +73,30 @@ export function moneyOf({ amount, currency }) {
 // What somebody typed, in minor units; null where it is no amount, or finer than a minor unit.
 export function minorOf(text, currency = "ZMW") {
   const found = /^K?\s*(\d[\d,]*)(?:\.(\d*))?$/.exec(String(text).trim());
-  const places = decimals(currency);
-  if (!found || (found[2] ?? "").replace(/0+$/, "").length > places) return null;
-  const minor = Number(found[1].replaceAll(",", "") + (found[2] ?? "").slice(0, places).padEnd(places, "0"));
+  const count = decimals(currency);
+  if (!found || (found[2] ?? "").replace(/0+$/, "").length > count) return null;
+  const minor = Number(found[1].replaceAll(",", "") + (found[2] ?? "").slice(0, count).padEnd(count, "0"));
   return Number.isSafeInteger(minor) ? minor : null;
 }
 
 // ---- moments ---------------------------------------------------------------------------------------------------
 
-const SHAPES = {
-  clock: { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
-  day: { day: "numeric", month: "short" },
-  time: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
-  whole: { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" },
-};
+const LUSAKA_MS = 2 * 3_600_000; // UTC+2, without summer time
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
+// A moment in Lusaka as a `day` (5 Jan), a `time` (08:00:12), a `clock` (Mon 5 Jan 08:00) or a `whole` (5 Jan 2026 08:00:12).
 export function lusaka(ms, shape = "whole") {
-  const options = { ...SHAPES[shape], timeZone: "Africa/Lusaka", hourCycle: "h23" };
-  return once(shape, () => new Intl.DateTimeFormat("en-GB", options)).format(ms).replace(",", "");
+  const moment = new Date(ms + LUSAKA_MS);
+  const time = moment.toISOString().slice(11, 19);
+  const day = `${moment.getUTCDate()} ${MONTHS[moment.getUTCMonth()]}`;
+  if (shape === "time") return time;
+  if (shape === "day") return day;
+  return shape === "clock" ? `${DAYS[moment.getUTCDay()]} ${day} ${time.slice(0, 5)}` : `${day} ${moment.getUTCFullYear()} ${time}`;
 }
 
 export function utc(ms) {
   return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-}
-
-export function day(ms) {
-  return once("iso", () => new Intl.DateTimeFormat("en-CA", { timeZone: "Africa/Lusaka" })).format(ms);
 }
 
 export function span(seconds) {
@@ -149,6 +137,7 @@ export function phoneText(number) {
   return String(number ?? "").replace(/^(\+260)(\d\d)/, "$1 $2 ");
 }
 
+// As the sandbox masks a customer's number.
 export function masked(number) {
   return `${number.slice(0, 6)}••••${number.slice(-3)}`;
 }

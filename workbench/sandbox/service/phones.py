@@ -15,6 +15,8 @@ from workbench.sandbox.service import attempts, checks
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Refused
 from workbench.sandbox.store import Transaction
 
+_LATEST = 200
+"""So many of the latest prompts tell which handsets were used last."""
 REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
@@ -24,9 +26,13 @@ def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> con
     return _handset(number, _sessions(tx, number))
 
 
-def list_phones(tx: Transaction, caller: Caller) -> control.Rows[control.Handset]:  # noqa: ARG001  one signature
+def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> control.Rows[control.Handset]:
     """GET /sandbox/phones: the handsets on which a prompt waits, then those that were used last; twenty at most."""
-    numbers = (Msisdn(phone, operator_of(phone)) for phone in tx.latest_phones(ussd.OPEN, 20))
+    payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
+    waiting = tx.sessions.page(_LATEST, older_than=None, newer_than=None, ended_seq=None, screen=ussd.OPEN)
+    latest = tx.sessions.page(_LATEST, older_than=None, newer_than=None)
+    phones = dict.fromkeys(each.phone for each in (payment, *waiting, *latest) if each and each.phone)
+    numbers = [Msisdn(each, operator_of(each)) for each in phones][:20]
     return control.Rows([_handset(each, _sessions(tx, each)) for each in numbers])
 
 

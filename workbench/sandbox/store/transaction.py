@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from functools import lru_cache
@@ -633,12 +633,6 @@ class Transaction:
         rows = (f"SELECT seq, {what} FROM {table} WHERE seq > :since" for table, what in _CHANGES.items())
         sql = f"{' UNION ALL '.join(rows)} ORDER BY seq LIMIT :most"
         return self._connection.execute(sql, {"since": since, "most": most}).fetchall()
-
-    def latest_phones(self, open_screens: Sequence[str], most: int) -> list[str]:
-        """The numbers on which one of these screens waits, then those that were used last."""
-        waits = f"ended_seq IS NULL AND screen IN ({', '.join('?' * len(open_screens))})"
-        sql = f"SELECT phone FROM ussd_session GROUP BY phone ORDER BY max({waits}) DESC, max(seq) DESC LIMIT ?"
-        return [phone for (phone,) in self._connection.execute(sql, (*open_screens, most))]
 
     def note(self, kind: str, value: int) -> None:
         """Keep a whole number under a name, for `last`; nobody else counts by it. A reset leaves it."""
