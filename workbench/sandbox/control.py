@@ -142,7 +142,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
     _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, shapes.Deprecated,
          body=shapes.Deprecate, body_optional=True, refuses=(409,)),
-    _row("GET", "keys", keys.show_keys, shapes.Keys, no_store=True),
+    _row("GET", "keys", keys.show_keys, shapes.MerchantKeys, no_store=True),
     _row("POST", "accounts", keys.new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
     _row("GET", "webhook_endpoints", endpoints.endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
     _row("POST", "webhook_endpoints/{endpoint_id}/faults", endpoints.delivery_faults, shapes.FaultyEndpoint,

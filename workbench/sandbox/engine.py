@@ -194,16 +194,11 @@ class Application:
         """What is answered; a page of an origin that is let in may read it, also before it asks (a preflight)."""
         request, methods, fault = _request_of(arrived, self._paths)
         asked, origin = methods.get(request.method), arrived.headers.get("origin")
-        if self.door is not None and isinstance(asked, Operation):
-            request = self.door.let_in(arrived, request, asked)
-        elif self.door is not None and asked is entrance:
-            asked = partial(self.door.page, arrived)
         wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
-        host = arrived.headers.get("host")
         if origin is None or not self._origins.lets(wanted, origin):
-            return self._checked(request, methods, asked, fault, host, origin)
+            return self._checked(request, methods, asked, fault, arrived, origin)
         page = partial(preflight, wanted) if asked is None else asked
-        begun = self._checked(request, methods, page, fault, host, None)
+        begun = self._checked(request, methods, page, fault, arrived, None)
         return shared_with(origin, begun) if isinstance(begun, Response) else lambda: shared_with(origin, begun())
 
     def _checked(
@@ -212,13 +207,13 @@ class Application:
         methods: "_Methods",
         asked: "_Asked",
         fault: ApiError | None,
-        host: str | None,
+        arrived: Arrived,
         origin: str | None,
     ) -> Response | _Rest:
         """Who may not come in is turned away first; a path or a method that there is not, after that."""
         operation = asked if isinstance(asked, Operation) else None
         try:
-            self._hosts.check(host, origin)
+            self._hosts.check(arrived.headers.get("host"), origin)
             if fault is not None:
                 raise fault
         except ApiError as error:
@@ -231,10 +226,11 @@ class Application:
                 )
                 hint = f"The sandbox's own dashboard has it, below {wire.DASHBOARD}."
                 return self._exchanges.refuse(request, NotFound(message, code="path_not_found", hint=hint), asked)
-            return self._run(asked, request)
+            return self._run(asked, self.door.let_in(arrived, request, asked) if self.door else request)
         if asked is None:
             return self._exchanges.refuse(request, _none(request, methods))
-        shown = self._exchanges.show(asked, request)
+        page = partial(self.door.page, arrived) if self.door and asked is entrance else asked
+        shown = self._exchanges.show(page, request)
         made = shown.made
         return shown if made is None else lambda: shown._replace(body=made())
 

@@ -440,7 +440,7 @@ class NewAccountKeys(WithSecrets):
     object: Annotated[str, meaning(const="account")] = "account"
 
 
-class Keys(WithSecrets):
+class MerchantKeys(WithSecrets):
     """The merchant's oldest active keys; the publishable one is empty where the last was revoked."""
 
     __source__ = Source(gap="")

@@ -58,9 +58,9 @@ def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.Api
     return views.api_key(tx.api_keys.put(key, status=REVOKED))
 
 
-def show_keys(tx: Transaction, caller: Caller) -> control.Keys:
+def show_keys(tx: Transaction, caller: Caller) -> control.MerchantKeys:
     """GET /sandbox/keys: the merchant's secret and publishable key."""
-    return control.Keys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
+    return control.MerchantKeys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
 
 
 def new_account(tx: Transaction, caller: Caller, body: control.NewAccount) -> control.NewAccountKeys:  # noqa: ARG001  one signature
