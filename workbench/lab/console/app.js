@@ -2,7 +2,7 @@
 
 import { render } from "./vendor/preact.js";
 import { useEffect, useLayoutEffect, useRef } from "./vendor/hooks.js";
-import { Icon, Link, Problem, classes, html, useTask } from "./parts.js";
+import { Dialog, Icon, Link, Problem, classes, html, useTask } from "./parts.js";
 import { First, NewPayment, Payments } from "./payments.js";
 import { Payment } from "./payment.js";
 import { Phone, useHandsets } from "./phone.js";
@@ -47,7 +47,8 @@ function Console({ keys }) {
   const { status, route, pane } = store.state;
   const isReady = store.gaps !== null;
   return html`<div class="app" ref=${root} data-pane=${pane} data-view=${route.split("/")[0]} data-status=${status}>
-    ${status === "ended" ? html`<${Ended} />` : isReady ? html`<${Ready} />` : html`<${Head} /><main class="view" /><${Phone} handsets=${{ all: [], others: [] }} />`}</div>`;
+    ${status === "ended" ? html`<${Ended} />` : isReady ? html`<${Ready} key=${store.state.resets} />` : html`<${Head} /><main class="view" /><${Phone} handsets=${{ all: [], others: [] }} />`}
+    ${store.state.dialog && html`<${Dialog} ...${store.state.dialog} />`}</div>`;
 }
 
 function Ready() {

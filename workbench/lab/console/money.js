@@ -1,6 +1,6 @@
 // The merchant's money: balance, payouts, suspense, and the trial balance with the statement of each account.
 
-import { ACTIONS, Action, Field, Icon, Lately, Link, Pill, Problem, Table, html } from "./parts.js";
+import { Action, Field, Icon, Lately, Link, Pill, Problem, Table, html } from "./parts.js";
 import { Listing } from "./listing.js";
 import { of, useRead, useStore } from "./store.js";
 import { Settle } from "./payment.js";
@@ -82,7 +82,7 @@ function Suspense() {
     ["Payment", (row) => html`<${Link} to="payments/${row.payment_intent ?? row.charge}">${row.phone}<//>`, "fill"],
     ["State", (row) => html`<${Pill} state=${row.status} />`],
     ["Came", (row) => html`<${Lately} ms=${row.since * 1000} />`, "dim"],
-    [ACTIONS, (row) => !row.settled_by && html`<span class="actions"><${Settle} item=${row} /></span>`, "end"],
+    ["", (row) => !row.settled_by && html`<span class="actions"><${Settle} item=${row} /></span>`, "end"],
   ];
   return html`<section aria-label="Suspense"><header class="sub"><h2>Suspense</h2></header>
     <${Table} label="Late money" rows=${(data?.data ?? []).slice(-MOST).reverse()} columns=${columns} empty="No money came late." /></section>`;

@@ -58,7 +58,7 @@ function Detail({ id }) {
   const twice = hasKey ? "With the same idempotency key, the service responds as it did before." : "It has no idempotency key, so the service carries it out a second time.";
   const again = async () => {
     const answer = await store.act(held.method, held.path, held.body, held.headers);
-    return html`<p>Sent again: it succeeded.</p><${Code} text=${JSON.stringify(answer, null, 2)} label="Response" />`;
+    return { shown: html`<p>Sent again: it succeeded.</p><${Code} text=${JSON.stringify(answer, null, 2)} label="Response" />` };
   };
   const fill = () => {
     store.kept.refill = { method, path, body: laidOut(request.body) ?? request.body, headers };
@@ -132,9 +132,10 @@ function Operation({ operation: { id, method, path, says, parameters, examples, 
     const asks = new URLSearchParams(given("query")).toString();
     const headers = { ...Object.fromEntries(given("header")), ...(body && { "Content-Type": "application/json" }) };
     await task.run(async () => {
+      // Without the cookie: a browser asks for a password where a key of its own is refused.
       if (values.key === "publishable") headers.Authorization = `Bearer ${(await store.read("/sandbox/keys")).publishable_key}`;
       const start = performance.now();
-      const made = await store.send({ method, path: target + (asks && `?${asks}`), headers, body: body || undefined, anonymous: values.key === "none" });
+      const made = await store.send({ method, path: target + (asks && `?${asks}`), headers, body: body || undefined, anonymous: Boolean(values.key) });
       setAnswer({ ...made, took: Math.round(performance.now() - start), request: made.headers["request-id"] ?? "" });
     });
   };

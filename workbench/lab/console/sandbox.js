@@ -1,7 +1,7 @@
 // The sandbox itself: keys, operators and what they do, the clock, and what this sandbox assumes.
 
 import { useState } from "./vendor/hooks.js";
-import { ACTIONS, Action, Field, Pill, Problem, Secret, Table, Value, When, html, useTask } from "./parts.js";
+import { Action, Field, Pill, Problem, Secret, Table, Value, When, html, useTask } from "./parts.js";
 import { Listing, Search } from "./listing.js";
 import { FIRST } from "./payments.js";
 import { of, useNow, useRead, useStore } from "./store.js";
@@ -25,7 +25,7 @@ function Keys() {
   const { data: own } = useRead(`${store.v1("/api_keys")}?${store.gaps.pagination === "page" ? "per_page" : "limit"}=100`, of("request"), { pause: 2000 });
   const working = own?.data.filter((each) => each.kind === "secret" && each.status === "active") ?? [];
   const look = () => (shown ? setShown(null) : task.run(async () => setShown(await store.read("/sandbox/keys"))));
-  const made = (key) => html`<${Secret} label="${key.kind} key" value=${key.value} says="A new ${key.kind} key." />`;
+  const made = (key) => ({ shown: html`<${Secret} label="${key.kind} key" value=${key.value} says="A new ${key.kind} key." />` });
   const create = async ({ kind }) => made(await store.act("POST", store.v1("/api_keys"), { kind }));
   const roll = (row) => async () => {
     setShown(null);
@@ -40,7 +40,7 @@ function Keys() {
     ["Key", (row) => html`<code>${row.masked}</code>`, "fill"],
     ["State", (row) => html`<${Pill} state=${row.status} />`],
     ["Made", (row) => html`<${When} ms=${row.created * 1000} shape="day" />`, "dim"],
-    [ACTIONS, (row) => row.status !== "revoked" && ways(row), "end"],
+    ["", (row) => row.status !== "revoked" && ways(row), "end"],
   ];
   const aside = html`<button type="button" class="quiet small" aria-expanded=${Boolean(shown)} onClick=${look}>${shown ? "Hide keys" : "Show keys"}</button>
     <${Action} label="Create…" title="Create a key" confirm="Create" run=${create}><${Field} label="Kind" name="kind" options=${["secret", "publishable"]} /><//>`;
@@ -62,7 +62,7 @@ function Operators() {
     ["Operator", (row) => store.operator(row.provider), "fill"],
     ["State", (row) => html`<${Pill} state=${row.down_until ? "down" : "up"} />`],
     ["Until", (row) => row.down_until && html`<${When} ms=${row.down_until * 1000} shape="time" />, ${span(row.down_until - now / 1000)} more`, "dim"],
-    [ACTIONS, way, "end"],
+    ["", way, "end"],
   ];
   const aside = html`<${Action} label="Script a number…" title="Script a number" confirm="Set" says="What the next attempts on a number come to, one after the other; nothing ends a script." run=${script}>
     <${Field} label="Number" name="phone" defaultValue="+260961234567" /><${Field} label="Outcomes, in order" name="answers" defaultValue="insufficient_funds, approve" hint=${store.offers.scenarios.join(", ")} wide /><//>`;
@@ -77,7 +77,7 @@ function Clock() {
   const advance = ({ count, unit }) => store.act("POST", "/sandbox/clock/advance", { [unit]: Number(count) });
   const aside = html`<${Action} label="Move…" title="Move the clock" confirm="Move" run=${advance} says="Prompts expire, retries are sent and money is cleared on the way. It cannot be moved back.">
       <${Field} label="By" name="count" type="number" min="0" step="any" defaultValue="5" required /><${Field} label="Of what" name="unit" options=${UNITS} defaultValue="minutes" /><//>
-    <${Action} label="Reset…" title="Reset the sandbox" confirm="Delete all payments" bad run=${() => store.act("POST", "/sandbox/reset")}
+    <${Action} label="Reset…" title="Reset the sandbox" confirm="Delete all payments" bad run=${store.reset}
       says="All payments, events and ledger entries are deleted, of every account. Keys, endpoints and the clock stay." />`;
   const says = store.clock.mode === "manual" ? "It stands until you move it; what falls due then happens." : "It runs. Moved, it goes on from there, and what falls due happens.";
   return html`<${Section} label="Clock" says=${says} aside=${aside}><p><b>${lusaka(now)}</b> <span class="dim">Lusaka; business day ${clock?.business_date}</span></p><//>`;
@@ -92,7 +92,7 @@ function Scenarios() {
   };
   const columns = [
     ["Ends in", (row) => html`<code>${row.ending}</code>`], ["What happens", (row) => row.says, "fill wrap"],
-    [ACTIONS, (row) => html`<button type="button" class="quiet small" onClick=${() => use(row.ending)}>Use</button>`, "end"],
+    ["", (row) => html`<button type="button" class="quiet small" onClick=${() => use(row.ending)}>Use</button>`, "end"],
   ];
   const named = operators.map((each) => `${phoneText(`+260${each.prefixes[0]}`)}… ${each.name}`).join(", ");
   return html`<${Section} label="Scenarios" says="By the number: ${named}. Any other number waits for you on the phone; every PIN is ${pin}.">

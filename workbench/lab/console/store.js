@@ -69,7 +69,7 @@ export function makeStore(transport, address, base) {
   const store = {
     base,
     sent: new Map(), // Request-Id → a request of this page, to send it again
-    state: { route: address.read(), status: "starting", pane: paneOf(address.read()), number: null },
+    state: { route: address.read(), status: "starting", pane: paneOf(address.read()), number: null, dialog: null, resets: 0 },
     kept: {},
     gaps: null,
     clock: null,
@@ -147,6 +147,12 @@ export function makeStore(transport, address, base) {
       }
     },
 
+    // Deletes all payments. Nothing of them is asked for any more.
+    async reset() {
+      await store.ask({ method: "POST", path: "/sandbox/reset" });
+      forget();
+    },
+
     known: (path) => readings.get(path),
 
     watch(path, concerns, pause, heard) {
@@ -210,13 +216,17 @@ export function makeStore(transport, address, base) {
   }
 
   function changed(rows) {
-    if (rows.some(of("reset"))) {
-      for (const each of readings.values()) Object.assign(each, { data: undefined, text: null });
-      store.go(store.state.route.split("/")[0], { number: null });
-      store.refresh();
-    }
-    if (rows.some(of("clock", "reset"))) tick();
+    if (rows.some(of("reset"))) return forget();
+    if (rows.some(of("clock"))) tick();
     for (const each of readings.values()) if (each.heard.size && rows.some(each.concerns)) soon(each);
+    return undefined;
+  }
+
+  // What was read is gone: all that is looked at is drawn from nothing.
+  function forget() {
+    readings.clear();
+    store.go(store.state.route.split("/")[0], { number: null, resets: store.state.resets + 1 });
+    tick();
   }
 
   function soon(each) {

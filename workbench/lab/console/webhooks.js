@@ -33,16 +33,16 @@ export function EventList({ events, deliveries, brief }) {
   if (!events.length) return html`<p class="dim">No event yet.</p>`;
   const sent = (event, show) => deliveries.filter((each) => each.event === event.id).map(show);
   const name = (event) => html`<${Link} to="webhooks/events/${event.id}" title=${event.type}>${event.type}<//>`;
-  const nowhere = html`<${Pill} state="nowhere" />`;
+  const nowhere = () => html`<${Pill} state="nowhere" />`;
   const line = (event) => {
     const codes = sent(event, (each) => html`<span class=${classes("code-of", each.status)} title="${each.url}: ${each.status}">${tried(each)}</span>`);
-    return html`<li key=${event.id}>${name(event)}<span class="space" />${codes.length || isDeaf ? codes : nowhere}</li>`;
+    return html`<li key=${event.id}>${name(event)}<span class="space" />${codes.length || isDeaf ? codes : nowhere()}</li>`;
   };
   if (brief) return html`<ul class="plain">${events.map(line)}</ul>${isDeaf && html`<p><${AddEndpoint} /></p>`}`;
   const whole = (event) => {
     const all = sent(event, (each) => html`<${Delivery} key=${each.id} delivery=${each} />`);
     return html`<section class="event" key=${event.id}><header class="sub"><h2>${name(event)}</h2><${When} ms=${event.created * 1000} shape="time" /><${Id} id=${event.id} />
-      <span class="space" />${!all.length && html`${nowhere}${!isDeaf && html`<${ReplayEvent} id=${event.id} />`}`}</header>${all}</section>`;
+      <span class="space" />${!all.length && html`${nowhere()}${!isDeaf && html`<${ReplayEvent} id=${event.id} />`}`}</header>${all}</section>`;
   };
   return html`${isDeaf && html`<div class="strip"><span>No endpoint is enabled: events go nowhere.</span><${AddEndpoint} kind="primary" /></div>`}${events.map(whole)}`;
 }
@@ -162,7 +162,7 @@ function AddEndpoint({ kind }) {
   const store = useStore();
   const add = async ({ url, events }) => {
     const made = await store.act("POST", store.v1("/webhook_endpoints"), { url: url.trim(), enabled_events: typesIn(events) });
-    return html`<${Secret} label="signing secret" value=${made.secret} says="Events go to ${made.url} from now on. Your handler verifies them with this signing secret." />`;
+    return { shown: html`<${Secret} label="signing secret" value=${made.secret} says="Events go to ${made.url} from now on. Your handler verifies them with this signing secret." />` };
   };
   return html`<${Action} label="Add an endpoint…" title="Add an endpoint" confirm="Add endpoint" kind=${kind} run=${add}
     says="From now on events are sent to this address, signed. What happened before can be sent there from the events."><${Where} url="http://127.0.0.1:3000/webhooks" events="*" /><//>`;
@@ -191,7 +191,10 @@ function EndpointDetail({ id }) {
   const events = each.enabled_events.join(", ");
   const edit = (values) => store.act("PATCH", path, { url: values.url.trim(), enabled_events: typesIn(values.events) });
   const turn = () => store.act("PATCH", path, { status: isOn ? "disabled" : "enabled" });
-  const roll = async () => html`<${Secret} label="signing secret" value=${(await store.act("POST", `${path}/roll_secret`)).secret} says="Rolled: for a while the old secret signs too." />`;
+  const roll = async () => {
+    const { secret } = await store.act("POST", `${path}/roll_secret`);
+    return { shown: html`<${Secret} label="signing secret" value=${secret} says="Rolled: for a while the old secret signs too." />` };
+  };
   const misbehave = (values) => store.act("POST", `/sandbox/webhook_endpoints/${id}/faults`, { faults: Object.keys(FAULTS).filter((name) => values[name]) });
   const remove = async () => {
     await store.act("DELETE", path);
