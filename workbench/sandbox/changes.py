@@ -19,7 +19,6 @@ _MOST: Final = 500
 _PATH: Final = b"/sandbox/changes"
 _STREAM: Final = "text/event-stream"
 _LAST: Final = "last-event-id"
-"""The header in which a browser says where a stream broke off."""
 
 
 def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> control.Changes:  # noqa: ARG001  one signature
@@ -34,12 +33,11 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> con
         return control.Changes([], last, reset=True)
     found, latest = tx.changed(after, _MOST + 1), dict[tuple[str, str], int]()
     for seq, kind, name, about in found[:_MOST]:
-        payment = trace.payment_of(tx, about) if about else ""
-        told = [(kind, name)] if kind else []
-        told += [("payment", payment)] if payment.startswith(("pi_", "ch_")) else []
-        for each in told:
-            latest.pop(each, None)
-            latest[each] = seq
+        payment = trace.payment_of(tx, about or "")
+        for each in (kind, name), ("payment" if payment.startswith(("pi_", "ch_")) else "", payment):
+            if each[0]:
+                latest.pop(each, None)
+                latest[each] = seq
     rows = [control.Change(seq, *each) for each, seq in latest.items()]
     if len(found) > _MOST:
         return control.Changes(rows, found[_MOST - 1][0], has_more=True)

@@ -40,7 +40,7 @@ _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
 """How long a tick is for each stream, up to that: so soon a stream hears of what changed."""
 _COMMENT_S: Final = 15
-"""After so long without news a stream gets a comment, by which both ends see that the other is there."""
+"""So often a stream without news gets a comment, by which both ends see that the other is there."""
 _IDLE_S: Final = 75
 """How long a connection may stay open between two requests."""
 _MAX_HEAD_BYTES: Final = 65_536
@@ -329,8 +329,7 @@ class _Server:
         self.connections: set[_Connection] = set()
         self.streams: dict[_Connection, Arrived] = {}
         """Connections that stay open, and the request for what changes next."""
-        self._version: tuple[int, int] | None = None
-        self._told_s = 0.0
+        self._seen: tuple[float, ...] = ()
         self.is_ending = False
         self.sweep()
 
@@ -430,7 +429,7 @@ class _Server:
         is_more = self.streams.pop(connection, None) is not None
         if answer.status == HTTPStatus.OK and connection in self.connections:
             answer, self.streams[connection], has_more = changes.streamed(arrived, answer)
-            self._version = None if has_more else self._version
+            self._seen = () if has_more else self._seen
         elif is_more:
             answer = answer._replace(body=b"")
         connection.send(answer, is_more=is_more)
@@ -449,10 +448,8 @@ class _Server:
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
         for each in tuple(self.connections):
             each.give_up(now_s)
-        if self.streams and (
-            (now := self._engine.store.version()) != self._version or now_s > self._told_s + _COMMENT_S
-        ):
-            self._version, self._told_s = now, now_s
+        if self.streams and (seen := (*self._engine.store.version(), now_s // _COMMENT_S)) != self._seen:
+            self._seen = seen
             for connection, arrived in self.streams.items():
                 connection.ask_again(arrived)
 

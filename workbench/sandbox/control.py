@@ -162,7 +162,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "payments/{payment_id}", looking.payment, wire.PaymentDetails),
     _row("GET", "requests", looking.requests, shapes.Found[shapes.LoggedRequest], query=wire.RequestsQuery),
     _row("GET", "requests/{request_id}", looking.request, wire.TraceRow),
-    _row("GET", "requests/{request_id}/code", looking.request_code, shapes.Code, query=wire.CodeQuery),
+    _row("GET", "requests/{request_id}/code", looking.show_code, shapes.Code, query=wire.CodeQuery),
     _row("GET", "trace", trace.trace, wire.TracePage, query=wire.TraceQuery),
     _row("GET", "scenarios", scenarios, shapes.Scenarios),
     _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),

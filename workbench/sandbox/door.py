@@ -34,15 +34,12 @@ class Door:
     def page(self, arrived: Arrived, request: Request, choices: InForce) -> Response:
         """GET /: the console for whoever was let in; a code is exchanged for the cookie; else a field for a code."""
         code = request.query.get("code") if arrived.method == "GET" else None
-        headers = {"Location": "/", **pages.ONCE}
-        if self._was_let_in(arrived.headers):
-            if code is None:
-                return pages.of_console(request._replace(path="/console/index.html"), choices)
-        elif code is None:
-            return pages.entrance(request, choices, 200)
-        else:
+        was_let_in, headers = self._was_let_in(arrived.headers), {"Location": "/", **pages.ONCE}
+        if code is None:
+            return pages.of_console(request, choices) if was_let_in else pages.entrance(request, choices, 200)
+        if not was_let_in:
             with self._used.get_lock():
-                if not _same(str(code), self.link.partition("=")[2]):
+                if not hmac.compare_digest(str(code).encode(), self.link.partition("=")[2].encode()):
                     return pages.entrance(request, choices, 403)
                 self._used.value += 1
             headers["Set-Cookie"] = f"{self._cookie}; Path=/; HttpOnly; SameSite=Strict"
@@ -67,8 +64,5 @@ class Door:
         return request._replace(headers={**request.headers, "Authorization": f"{scheme} {value}"})
 
     def _was_let_in(self, headers: Mapping[str, str]) -> bool:
-        return any(_same(each.strip(), self._cookie) for each in headers.get("cookie", "").split(";"))
-
-
-def _same(sent: str, secret: str) -> bool:
-    return hmac.compare_digest(sent.encode(), secret.encode())
+        sent = headers.get("cookie", "").split(";")
+        return any(hmac.compare_digest(each.strip().encode(), self._cookie.encode()) for each in sent)

@@ -166,15 +166,13 @@ _Rest = Callable[[], Response]
 class Application:
     """The service, which answers by the names of `hosts` alone."""
 
-    door: Door | None = None
-    """Of one that is served with the console."""
-
     def __init__(self, exchanges: Exchanges, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
         self._exchanges = exchanges
         self._driver = driver
         self._hosts = hosts
         self._origins = origins
         self._paths = paths
+        self.door: Door | None = None
 
     def respond(self, arrived: Arrived) -> Answer:
         """The response, however long it takes."""

@@ -73,9 +73,7 @@ def request(tx: Transaction, caller: Caller, *, request_id: wire.PathRequest) ->
     return trace.call(kept)
 
 
-def request_code(
-    tx: Transaction, caller: Caller, *, request_id: wire.PathRequest, query: wire.CodeQuery
-) -> control.Code:
+def show_code(tx: Transaction, caller: Caller, *, request_id: wire.PathRequest, query: wire.CodeQuery) -> control.Code:
     """GET /sandbox/requests/{request_id}/code: a request as curl, Python and JavaScript, without keys."""
     same = snippet_of(request(tx, caller, request_id=request_id).detail, query.base_url)
     return control.Code(same.curl, same.python, same.javascript)

@@ -160,10 +160,9 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         engine = Engine(served, raise_bugs=False, speaker=_speaker(quiet=quiet))
         at_end.callback(engine.close, patience_s=0)
         keys = engine.store.key("secret"), engine.store.key("publishable")
-        email, password = engine.store.credentials or (None, None)
+        account: tuple[str | None, str | None] = engine.store.credentials or (None, None)
         registered = engine.registered(webhook) if webhook else None
-        made = Address(address.base_url, *keys, registered, email, password, door.link)
-        ready = partial(announce, made)
+        ready = partial(announce, Address(address.base_url, *keys, registered, *account, door.link))
         if workers == 1:
             asyncio.run(_work(engine, who, bound, ready))
         else:
@@ -199,7 +198,6 @@ async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callab
 
 
 _Who = tuple[Hosts, Origins, Door]
-"""Who may call a server."""
 _Shared = tuple[Settings, _Who, bool, socket.socket]
 
 

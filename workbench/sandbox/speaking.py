@@ -46,7 +46,8 @@ class Speaker:
 
     def request(self, arrived: Arrived, answer: Answer, took_s: float) -> None:
         """Write the line about a request; what only looks, and asks to leave no trace, has none."""
-        if _UNSEEN in arrived.headers and arrived.method in ("GET", "HEAD"):
+        is_unseen = _UNSEEN in arrived.headers or arrived.target.startswith(b"/console/")
+        if is_unseen and arrived.method in ("GET", "HEAD"):
             return
         status, headers = answer.status, dict(answer.headers)
         shown = self._coloured_as(_GOOD if status < 400 else _ODD if status < 500 else _BAD, str(status))  # noqa: PLR2004  failures: the client's, ours

@@ -865,7 +865,7 @@ class RequestsQuery(FindQuery):
 
 
 class PhonesQuery(View):
-    """The handset of a payment before all others."""
+    """Whose handset comes first."""
 
     payment: Annotated[str, parameter("The payment whose customer's handset comes first.")] | None = None
 

@@ -31,6 +31,8 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
 - **Request-Id** is in every response and names the call in the trace. Only requests that are not HTTP, or have huge
   headers, get a response without one.
 - **Watching.** A GET with the header `Sandbox-Unseen` leaves no trace and uses no number, so watching changes nothing.
+  `/sandbox/changes` says what changed, by page or as a stream of Server-Sent Events.
+- **The console** at `/` is a page for all of this; its cookie stands for the secret key in the page's own requests.
 - **Failures** on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
 - **Examples** of responses and events come from one run with the register of gaps at its defaults; secrets are masked.
 - **Provenance.** `x-provenance` says what the interface shows (`documented`), what it leaves open and this sandbox

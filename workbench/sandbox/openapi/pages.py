@@ -37,8 +37,8 @@ _SELF_ALONE: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_PAGE_HEADERS: Final = {"Content-Security-Policy": _SELF_ALONE, "Cache-Control": "no-cache"}
 _NO_GUESS: Final = {"X-Content-Type-Options": "nosniff"}
+_PAGE_HEADERS: Final = {"Content-Security-Policy": _SELF_ALONE, "Cache-Control": "no-cache", **_NO_GUESS}
 _ASSET_HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", **_NO_GUESS}
 _ASSETS: Final[Mapping[str, tuple[str, str]]] = {
     "mark.svg": ("workbench/templates", "image/svg+xml"),
@@ -63,14 +63,15 @@ def entrance(request: Request, choices: InForce, status: int = 0) -> Response:  
 
 
 def of_console(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
-    """GET /console/{name} and /console/vendor/{name}: one of the files that the console's page loads.
+    """GET /console/{name} and /console/vendor/{name}: one of the files of the console; without a name, its page.
 
     Raises NotFound: it is none of them.
     """
-    file = resources.console(request.path.lstrip("/").removeprefix("console/"))
-    if file.suffix not in _CONSOLE or not file.is_file():
-        raise NotFound(f"There is no file {file.name[:60]!r}.", code="path_not_found")
-    return Response(200, _CONSOLE[file.suffix], file.read_bytes(), _PAGE_HEADERS | _NO_GUESS)
+    name = request.path_params.get("name", "index.html")
+    file = resources.console(f"vendor/{name}" if "/vendor/" in request.path else name)
+    if file.suffix not in _CONSOLE or file.name != name or not file.is_file():
+        raise NotFound(f"There is no file {name[:60]!r}.", code="path_not_found")
+    return Response(200, _CONSOLE[file.suffix], file.read_bytes(), _PAGE_HEADERS)
 
 
 def openapi(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature

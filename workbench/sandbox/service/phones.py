@@ -1,7 +1,6 @@
 """The handsets: what one shows, what a person presses on it, and the operator's messages in its inbox."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
 from workbench.domain import ussd, wire
 from workbench.domain.ledger import DEBIT, JournalEntry
@@ -16,7 +15,8 @@ from workbench.sandbox.service import attempts, checks
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Refused
 from workbench.sandbox.store import Transaction
 
-_MOST_PHONES: Final = 20
+_LATEST = 200
+"""So many of the latest prompts tell which handsets were used last."""
 REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
@@ -29,9 +29,10 @@ def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> con
 def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> control.Rows[control.Handset]:
     """GET /sandbox/phones: the handsets on which a prompt waits, then those that were used last; twenty at most."""
     payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
-    first = [payment.phone] if payment and payment.phone else []
-    phones = dict.fromkeys([*first, *tx.latest_phones(ussd.OPEN, _MOST_PHONES)])
-    numbers = [Msisdn(each, operator_of(each)) for each in phones][:_MOST_PHONES]
+    waiting = tx.sessions.page(_LATEST, older_than=None, newer_than=None, ended_seq=None, screen=ussd.OPEN)
+    latest = tx.sessions.page(_LATEST, older_than=None, newer_than=None)
+    phones = dict.fromkeys(each.phone for each in (payment, *waiting, *latest) if each and each.phone)
+    numbers = [Msisdn(each, operator_of(each)) for each in phones][:20]
     return control.Rows([_handset(each, _sessions(tx, each)) for each in numbers])
 
 

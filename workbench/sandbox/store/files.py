@@ -162,10 +162,7 @@ class Store:
                 pass
 
     def key(self, kind: str) -> str:
-        """The merchant's oldest active test key, `secret` or `publishable`: drawn from the seed, never stored.
-
-        Empty where the last one was revoked, which only the publishable one can be.
-        """
+        """The merchant's oldest active test key, `secret` or `publishable`; the last secret one is never revoked."""
         with self.reading() as tx:
             return tx.key(MERCHANT_ID, kind)
 

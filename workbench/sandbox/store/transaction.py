@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from functools import lru_cache
@@ -53,9 +53,8 @@ _CHANGES: Final = {
     "call": "'request', id, payment", "screen": "'prompt', phone, charge", "entry": "'entry', id, payment",
     "delivery": f"'delivery', id, {_OF_DELIVERY.format('delivery.id')}",
     "attempt": f"'delivery', delivery, {_OF_DELIVERY.format('attempt.delivery')}",
-    "job": f"iif(kind = 'deliver', 'delivery', NULL), ref, {_OF_DELIVERY.format('job.ref')}",
-    "event": "NULL, '', object_id", "payment_intent": "NULL, '', id", "charge": "NULL, '', id",
-    "refund": "NULL, '', id",
+    "job": f"iif(kind = 'deliver', 'delivery', ''), ref, {_OF_DELIVERY.format('job.ref')}",
+    "event": "'', '', object_id", **dict.fromkeys(("payment_intent", "charge", "refund"), "'', '', id"),
 }  # fmt: skip
 """Table → the kind and id of what its new rows change, and an object of the payment that they change."""
 UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
@@ -504,7 +503,7 @@ class Transaction:
         return self.api_keys.add(records.ApiKey(**made, digest=digest_of(value), kind=kind, masked=masked)), value
 
     def key(self, account: str, kind: str) -> str:
-        """The oldest active key of an account, `secret` or `publishable`, drawn from the seed; empty for none."""
+        """The oldest active key of an account: drawn from the seed, never stored; empty where the last was revoked."""
         key = self.api_keys.first(order="seq", account=account, kind=kind, status=ACTIVE)
         return key_value(self.draws, kind, key.id) if key else ""
 
@@ -629,17 +628,11 @@ class Transaction:
         found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
         return sorted(seq for (seq,) in found)
 
-    def changed(self, since: int, most: int) -> list[tuple[int, str | None, str, str | None]]:
+    def changed(self, since: int, most: int) -> list[tuple[int, str, str, str | None]]:
         """(seq, kind, id, object) of what happened after a `seq`, in order, at most so many rows."""
         rows = (f"SELECT seq, {what} FROM {table} WHERE seq > :since" for table, what in _CHANGES.items())
         sql = f"{' UNION ALL '.join(rows)} ORDER BY seq LIMIT :most"
         return self._connection.execute(sql, {"since": since, "most": most}).fetchall()
-
-    def latest_phones(self, open_screens: Sequence[str], most: int) -> list[str]:
-        """The numbers on which one of these screens waits, then those that were used last."""
-        waits = f"ended_seq IS NULL AND screen IN ({', '.join('?' * len(open_screens))})"
-        sql = f"SELECT phone FROM ussd_session GROUP BY phone ORDER BY max({waits}) DESC, max(seq) DESC LIMIT ?"
-        return [phone for (phone,) in self._connection.execute(sql, (*open_screens, most))]
 
     def note(self, kind: str, value: int) -> None:
         """Keep a whole number under a name, for `last`; nobody else counts by it. A reset leaves it."""
