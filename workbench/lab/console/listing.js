@@ -9,9 +9,7 @@ const DAY_MS = 86_400_000;
 const MOST_AT_ONCE = 1000;
 const NOTHING = { places: [] };
 
-function midnight(text) {
-  return Date.parse(`${text}T00:00:00+02:00`);
-}
+const midnight = (text) => Date.parse(`${text}T00:00:00+02:00`);
 
 // What was typed into a field, as the list takes it.
 const AS_ASKED = {

@@ -12,9 +12,7 @@ export const html = htm.bind(function made(...parts) {
   return h(...parts);
 });
 
-export function classes(...names) {
-  return names.filter(Boolean).join(" ");
-}
+export const classes = (...names) => names.filter(Boolean).join(" ");
 
 export function Pill({ state, says = "", also = "" }) {
   const [tone, sentence] = STATES[state] ?? ["calm", ""];
@@ -28,10 +26,10 @@ export function When({ ms, at = "", shape = "whole" }) {
 }
 
 // A moment of a list: of today the time, before that the day and the time.
-export function Lately({ ms, at = "" }) {
+export function Lately({ ms, at = "", shape = "time" }) {
   const [store, moment] = [useStore(), ms ?? Date.parse(at)];
-  if (lusaka(moment, "day") === lusaka(store.now(), "day")) return html`<${When} ms=${moment} shape="time" />`;
-  return html`<span><${When} ms=${moment} shape="day" /> <span class="dim">${lusaka(moment, "time").slice(0, 5)}</span></span>`;
+  if (lusaka(moment, "day") === lusaka(store.now(), "day")) return html`<${When} ms=${moment} shape=${shape} />`;
+  return html`<span><${When} ms=${moment} shape="day" /> <span class="dim">${lusaka(moment, "minute")}</span></span>`;
 }
 
 const ICONS = {
@@ -97,12 +95,17 @@ const TOKENS = new RegExp(
   "g",
 );
 
+const COLOURS = { name: "link", text: "good", note: "dim", word: "word", number: "amber" };
+const METHODS = { GET: "link", POST: "good", PATCH: "amber", DELETE: "bad" };
+
+export const Method = ({ method }) => html`<b class="method ${METHODS[method]}">${method}</b>`;
+
 function coloured(text) {
   const parts = [];
   let end = 0;
   for (const { 0: found, index, groups } of text.matchAll(TOKENS)) {
-    const kind = ["name", "text", "note", "word", "number"].find((each) => groups[each] !== undefined);
-    parts.push(text.slice(end, index), html`<span class="t-${kind}">${found}</span>`);
+    const kind = Object.keys(COLOURS).find((each) => groups[each] !== undefined);
+    parts.push(text.slice(end, index), html`<span class=${COLOURS[kind]}>${found}</span>`);
     end = index + found.length;
   }
   return [...parts, text.slice(end)];
@@ -186,13 +189,9 @@ export function Table({ label, columns, rows, to, opened, empty = "Nothing yet."
     ${foot && html`<tfoot>${foot}</tfoot>`}</table>`;
 }
 
-export function Facts({ facts }) {
-  return html`<dl class="facts">${facts.map(([name, value]) => value && html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
-}
+export const Facts = ({ facts }) => html`<dl class="facts">${facts.map(([name, value]) => value && html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 
-export function Empty({ says, children }) {
-  return html`<div class="empty"><p>${says}</p>${children}</div>`;
-}
+export const Empty = ({ says, children }) => html`<div class="empty"><p>${says}</p>${children}</div>`;
 
 // ---- what is typed and pressed -----------------------------------------------------------------------------------
 
@@ -269,9 +268,7 @@ export function Dialog({ title, says, run, confirm, bad, children }) {
     <h2>${title}</h2>${made ? done() : form()}</dialog>`;
 }
 
-export function Secret({ label, value, says }) {
-  return html`<p>${says} It is shown this once: copy it now.</p><${Value} label=${label} value=${value} />`;
-}
+export const Secret = ({ label, value, says }) => html`<p>${says} It is shown this once: copy it now.</p><${Value} label=${label} value=${value} />`;
 
 export function Value({ label, value }) {
   return html`<p class="value"><span class="dim">${label}</span><code>${value}</code><${Copy} text=${value} label="Copy the ${label}" bare /></p>`;

@@ -13,18 +13,12 @@ const NOTHING = { data: undefined, error: null };
 const Context = createContext(null);
 export const StoreProvider = Context.Provider;
 
-export function useStore() {
-  return useContext(Context);
-}
+export const useStore = () => useContext(Context);
 
-export function useRedraw() {
-  return useReducer((count) => count + 1, 0)[1];
-}
+export const useRedraw = () => useReducer((count) => count + 1, 0)[1];
 
 // Whether a change is of one of these kinds.
-export function of(...kinds) {
-  return (change) => kinds.includes(change.kind);
-}
+export const of = (...kinds) => (change) => kinds.includes(change.kind);
 
 // What a path answers, `data`, and again whenever a change concerns it. `keep` shows what the path before has answered
 // until this one does; `pause` is the least time between two askings.
@@ -270,13 +264,9 @@ export function makeStore(transport, address, base) {
 }
 
 // Where there is room for one column, a route that names one thing shows it, and any other the list.
-function paneOf(route) {
-  return /^payments\/.|^requests\/(?!try$).|^webhooks\/\w+\/./.test(route) ? "detail" : "list";
-}
+const paneOf = (route) => /^payments\/.|^requests\/(?!try$).|^webhooks\/\w+\/./.test(route) ? "detail" : "list";
 
-export function failure(says, hint = "") {
-  return Object.assign(new Error(says), { hint, status: 0, fields: {} });
-}
+const failure = (says, hint = "") => Object.assign(new Error(says), { hint, status: 0, fields: {} });
 
 // A refusal, in whichever of its three formats: its sentence, and what is wrong with which field.
 function problemIn({ status, body, headers }) {
