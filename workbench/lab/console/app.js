@@ -2,18 +2,16 @@
 
 import { render } from "./vendor/preact.js";
 import { useEffect, useLayoutEffect, useRef } from "./vendor/hooks.js";
-import { Icon, Link, Problem, classes, html, useTask } from "./parts.js";
+import { Dialog, Icon, Link, classes, html } from "./parts.js";
 import { First, NewPayment, Payments } from "./payments.js";
 import { Payment } from "./payment.js";
 import { Phone, useHandsets } from "./phone.js";
 import { Webhooks, useDeadLetters } from "./webhooks.js";
 import { Requests } from "./requests.js";
 import { Money } from "./money.js";
-import { Sandbox } from "./sandbox.js";
-import { StoreProvider, makeStore, of, useNow, useRead, useRedraw, useStore } from "./store.js";
-import { lusaka, utc } from "./words.js";
+import { Clock, Sandbox } from "./sandbox.js";
+import { StoreProvider, makeStore, of, useRead, useRedraw, useStore } from "./store.js";
 
-const STEPS = [["+1 min", 60], ["+1 h", 3600], ["+1 day", 86_400]];
 const NAMES = { payments: "Payments", webhooks: "Webhooks", requests: "Requests", money: "Money", sandbox: "Sandbox" };
 
 // Shows the console in an element. `options` are the `base` of addresses in code, an `address` to read and write, where
@@ -30,9 +28,7 @@ export function mount(element, transport, options = {}) {
   };
 }
 
-function inMemory() {
-  return { read: () => "payments", write: () => {}, listen: () => {} };
-}
+const inMemory = () => ({ read: () => "payments", write: () => {}, listen: () => {} });
 
 function Console({ keys }) {
   const store = useStore();
@@ -47,7 +43,9 @@ function Console({ keys }) {
   const { status, route, pane } = store.state;
   const isReady = store.gaps !== null;
   return html`<div class="app" ref=${root} data-pane=${pane} data-view=${route.split("/")[0]} data-status=${status}>
-    ${status === "ended" ? html`<${Ended} />` : isReady ? html`<${Ready} />` : html`<${Head} /><main class="view" /><${Phone} handsets=${{ all: [], others: [] }} />`}</div>`;
+    ${status === "ended" ? html`<${Ended} />` : isReady ? html`<${Ready} key=${store.state.resets} />` : html`<${Head} /><main class="view" />
+      <${Phone} handsets=${{ all: [], others: [] }} />`}
+    ${store.state.dialog && html`<${Dialog} ...${store.state.dialog} />`}</div>`;
 }
 
 function Ready() {
@@ -92,29 +90,18 @@ function Head({ dead }) {
     <span class="space" /><${Clock} /></header>`;
 }
 
-function Clock() {
-  const store = useStore();
-  const now = useNow();
-  const task = useTask();
-  const advance = (seconds) => store.act("POST", "/sandbox/clock/advance", { seconds });
-  if (!store.clock) return null;
-  const isLive = ["live", "asking"].includes(store.state.status);
-  return html`<div class="clock" role="group" aria-label="Clock"><span class=${classes("lamp", !isLive && "bad")} title=${isLive ? "The page hears of every change." : "The sandbox does not respond: the page goes on when it is back."} />
-    <time class="now" datetime=${new Date(now).toISOString()} title="${lusaka(now)} in Lusaka, ${utc(now)}. ${store.clock.mode === "manual" ? "It moves when you move it." : "It runs."}">${lusaka(now, "clock")}<span class="dim"> Lusaka</span></time>
-    ${STEPS.map(([label, seconds]) => html`<button type="button" class="quiet small" disabled=${task.busy} title="Move the clock; what falls due happens" onClick=${() => task.run(() => advance(seconds))}>${label}</button>`)}
-    <span class="toast"><${Problem} problem=${task.problem} /></span></div>`;
-}
-
 // Where there is room for one column: which of the three is shown.
 function Panes({ rings }) {
   const store = useStore();
-  const button = (pane, label) => html`<button type="button" aria-pressed=${store.state.pane === pane} onClick=${() => store.set({ pane })}><${Icon} name=${pane} />${label}${pane === "phone" && rings && html`<span class="badge ring">rings</span>`}</button>`;
+  const button = (pane, label) => html`<button type="button" aria-pressed=${store.state.pane === pane} onClick=${() => store.set({ pane })}>
+    <${Icon} name=${pane} />${label}${pane === "phone" && rings && html`<span class="badge ring">rings</span>`}</button>`;
   const isPayments = store.state.route.startsWith("payments");
   return html`<div class="panes" role="group" aria-label="What is shown">${button("list", "List")}${isPayments && button("detail", "Payment")}${button("phone", "Phone")}</div>`;
 }
 
 function Ended() {
-  return html`<main class="ended-page"><${Mark} /><h1>This page's session has ended</h1><p>The sandbox was started anew, or the link was used elsewhere. Open the link that <code>workbench serve</code> printed last, or paste its code.</p>
+  return html`<main class="ended-page"><${Mark} /><h1>This page's session has ended</h1>
+    <p>The sandbox was started anew, or the link was used elsewhere. Open the link that <code>workbench serve</code> printed last, or paste its code.</p>
     <a class="button primary" href="/">Paste a code</a></main>`;
 }
 

@@ -9,9 +9,7 @@ const DAY_MS = 86_400_000;
 const MOST_AT_ONCE = 1000;
 const NOTHING = { places: [] };
 
-function midnight(text) {
-  return Date.parse(`${text}T00:00:00+02:00`);
-}
+const midnight = (text) => Date.parse(`${text}T00:00:00+02:00`);
 
 // What was typed into a field, as the list takes it.
 const AS_ASKED = {
@@ -57,8 +55,9 @@ export function Listing({ name, noun, path, found, size = 25, search, fields = [
   const hasOlder = page?.total === undefined ? page?.has_more : found ? first + shown.length - 1 < page.total : page.page * page.per_page < page.total;
   const older = () => change({ places: [...places, found ? shown.at(-1).seq : shown.at(-1).id] });
   const place = found ? `${first.toLocaleString("en")}–${(first + shown.length - 1).toLocaleString("en")} of ${counted(page?.total ?? 0, noun)}` : `${counted(shown.length, noun)}, newest first`;
-  return html`${(search || ahead) && html`<div class="bar">${search && html`<${Search} label="Search ${name}" title=${search} value=${filter.search} change=${(text) => narrow({ search: text })} />`}${ahead}</div>`}
-    ${(fields.length > 0 || aside) && html`<div class="filters">
+  const field = search && html`<${Search} label="Search ${name}" title=${search} value=${filter.search} change=${(text) => narrow({ search: text })} />`;
+  return html`${ahead && html`<div class="bar">${field}${ahead}</div>`}
+    ${(fields.length > 0 || aside) && html`<div class="filters">${!ahead && field}
       ${fields.map(([each, label, options]) => Array.isArray(options) && html`<${Choice} label=${label} value=${filter[each] ?? ""} options=${options} change=${typed(each)} />`)}
       ${menu.length > 0 && html`<details class="menu"><summary class=${classes("choice", inMenu && "set")}>More${inMenu ? ` (${inMenu})` : ""}</summary><div class="fields pop">
         ${menu.map(([each, label, type]) => html`<${Field} name=${each} label=${label} type=${type} value=${filter[each] ?? ""} onChange=${typed(each)} />`)}</div></details>`}

@@ -1,6 +1,6 @@
 // The merchant's money: balance, payouts, suspense, and the trial balance with the statement of each account.
 
-import { ACTIONS, Action, Field, Icon, Lately, Link, Pill, Problem, Table, html } from "./parts.js";
+import { Action, Field, Icon, Lately, Link, Pill, Problem, Table, html } from "./parts.js";
 import { Listing } from "./listing.js";
 import { of, useRead, useStore } from "./store.js";
 import { Settle } from "./payment.js";
@@ -53,7 +53,8 @@ function Trial() {
   const currencies = [...new Set(rows.map((row) => row.currency))];
   const foot = currencies.map((each) => html`<tr><td colspan="2">Total ${each}</td><td class="num">${total(1, each)}</td><td class="num">${total(-1, each)}</td></tr>`);
   const isEven = currencies.every((each) => total(1, each) === total(-1, each));
-  return html`<section aria-label="Trial balance"><header class="sub"><h2>Trial balance</h2>${rows.length > 0 && html`<span class=${isEven ? "good" : "bad"}>${isEven ? "debits equal credits" : "it does not balance"}</span>`}
+  return html`<section aria-label="Trial balance"><header class="sub"><h2>Trial balance</h2>
+    ${rows.length > 0 && html`<span class=${isEven ? "good" : "bad"}>${isEven ? "debits equal credits" : "it does not balance"}</span>`}
       <span class="space" />${chain?.entries > 0 && html`<span class=${!chain.holds && "bad"} title=${chain.head}>${chain.holds ? `the chain of ${counted(chain.entries, "entry")} holds` : chain.message}</span>`}</header>
     <${Problem} problem=${error} /><${Table} label="Trial balance" rows=${rows} columns=${columns} foot=${rows.length > 0 && foot} to=${(row) => `money/${row.account}`}
       name=${(row) => `${row.account} ${row.currency}`} empty="No entry yet: accounts appear with the first payment." /></section>`;
@@ -70,9 +71,11 @@ function Statement({ account }) {
     ["In", amount("in"), "num"], ["Out", amount("out"), "num"],
     ["Fee", (row) => row.fee_minor > 0 && money(row.fee_minor, row.currency), "num dim"],
   ];
-  return html`<section aria-label="Statement"><header class="sub"><${Link} to="money" class="icon-button" label="Back to the trial balance"><${Icon} name="back" /><//><h2>${account}</h2><span class="space" />
+  return html`<section aria-label="Statement"><header class="sub"><${Link} to="money" class="icon-button" label="Back to the trial balance"><${Icon} name="back" /><//><h2>${account}</h2>
+    <span class="space" />
       ${all.length > MOST && `the last ${MOST} of `}${counted(all.length, "movement")}</header>
-    <${Problem} problem=${error} /><${Table} label="Statement of ${account}" rows=${all.slice(-MOST).reverse()} columns=${columns} name=${(row) => row.number} empty="Nothing moved on it." /></section>`;
+    <${Problem} problem=${error} /><${Table} label="Statement of ${account}" rows=${all.slice(-MOST).reverse()} columns=${columns} name=${(row) => row.number} empty="Nothing moved on it." />
+      </section>`;
 }
 
 function Suspense() {
@@ -82,7 +85,7 @@ function Suspense() {
     ["Payment", (row) => html`<${Link} to="payments/${row.payment_intent ?? row.charge}">${row.phone}<//>`, "fill"],
     ["State", (row) => html`<${Pill} state=${row.status} />`],
     ["Came", (row) => html`<${Lately} ms=${row.since * 1000} />`, "dim"],
-    [ACTIONS, (row) => !row.settled_by && html`<span class="actions"><${Settle} item=${row} /></span>`, "end"],
+    ["", (row) => !row.settled_by && html`<span class="actions"><${Settle} item=${row} /></span>`, "end"],
   ];
   return html`<section aria-label="Suspense"><header class="sub"><h2>Suspense</h2></header>
     <${Table} label="Late money" rows=${(data?.data ?? []).slice(-MOST).reverse()} columns=${columns} empty="No money came late." /></section>`;

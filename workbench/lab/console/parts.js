@@ -6,11 +6,13 @@ import { htm } from "./vendor/htm.js";
 import { useStore } from "./store.js";
 import { STATES, laidOut, lusaka, utc, visible } from "./words.js";
 
-export const html = htm.bind(h);
+// No part of a template is kept to be drawn again elsewhere: each is its own.
+export const html = htm.bind(function made(...parts) {
+  this[0] = 3;
+  return h(...parts);
+});
 
-export function classes(...names) {
-  return names.filter(Boolean).join(" ");
-}
+export const classes = (...names) => names.filter(Boolean).join(" ");
 
 export function Pill({ state, says = "", also = "" }) {
   const [tone, sentence] = STATES[state] ?? ["calm", ""];
@@ -24,10 +26,10 @@ export function When({ ms, at = "", shape = "whole" }) {
 }
 
 // A moment of a list: of today the time, before that the day and the time.
-export function Lately({ ms, at = "" }) {
+export function Lately({ ms, at = "", shape = "time" }) {
   const [store, moment] = [useStore(), ms ?? Date.parse(at)];
-  if (lusaka(moment, "day") === lusaka(store.now(), "day")) return html`<${When} ms=${moment} shape="time" />`;
-  return html`<span><${When} ms=${moment} shape="day" /> <span class="dim">${lusaka(moment, "time").slice(0, 5)}</span></span>`;
+  if (lusaka(moment, "day") === lusaka(store.now(), "day")) return html`<${When} ms=${moment} shape=${shape} />`;
+  return html`<span><${When} ms=${moment} shape="day" /> <span class="dim">${lusaka(moment, "minute")}</span></span>`;
 }
 
 const ICONS = {
@@ -93,12 +95,17 @@ const TOKENS = new RegExp(
   "g",
 );
 
+const COLOURS = { name: "link", text: "good", note: "dim", word: "word", number: "amber" };
+const METHODS = { GET: "link", POST: "good", PATCH: "amber", DELETE: "bad" };
+
+export const Method = ({ method }) => html`<b class="method ${METHODS[method]}">${method}</b>`;
+
 function coloured(text) {
   const parts = [];
   let end = 0;
   for (const { 0: found, index, groups } of text.matchAll(TOKENS)) {
-    const kind = ["name", "text", "note", "word", "number"].find((each) => groups[each] !== undefined);
-    parts.push(text.slice(end, index), html`<span class="t-${kind}">${found}</span>`);
+    const kind = Object.keys(COLOURS).find((each) => groups[each] !== undefined);
+    parts.push(text.slice(end, index), html`<span class=${COLOURS[kind]}>${found}</span>`);
     end = index + found.length;
   }
   return [...parts, text.slice(end)];
@@ -161,9 +168,7 @@ export function Tabs({ tabs, chosen, choose, label, aside, children }) {
     <div class="panel" role="tabpanel" aria-label=${tabs.find(([name]) => name === chosen)?.[1]}>${children}</div></div>`;
 }
 
-export const ACTIONS = html`<span class="unseen">Actions</span>`;
-
-// `columns` are `[heading, cell, class]`. With `to`, a row leads to a place, and arrow keys go from row to row.
+// `columns` are `[heading, cell, class]`, without a heading for what can be done. With `to`, a row leads to a place, and arrow keys go from row to row.
 export function Table({ label, columns, rows, to, opened, empty = "Nothing yet.", name = (row) => row.id, foot }) {
   const step = (event) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -179,18 +184,14 @@ export function Table({ label, columns, rows, to, opened, empty = "Nothing yet."
   };
   const line = (row) => html`<tr key=${name(row)} class=${name(row) === opened && "opened"}>${columns.map((column, place) => cell(row, column, place))}</tr>`;
   return html`<table class=${classes("table", to && "opens")} aria-label=${label} onKeyDown=${to && step}>
-    <thead><tr>${columns.map(([heading, , kind]) => html`<th scope="col" class=${kind}>${heading}</th>`)}</tr></thead>
+    <thead><tr>${columns.map(([heading, , kind]) => html`<th scope="col" class=${kind}>${heading || html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
     <tbody>${rows.map(line)}${!rows.length && html`<tr class="none"><td colspan=${columns.length}>${empty}</td></tr>`}</tbody>
     ${foot && html`<tfoot>${foot}</tfoot>`}</table>`;
 }
 
-export function Facts({ facts }) {
-  return html`<dl class="facts">${facts.map(([name, value]) => value && html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
-}
+export const Facts = ({ facts }) => html`<dl class="facts">${facts.map(([name, value]) => value && html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 
-export function Empty({ says, children }) {
-  return html`<div class="empty"><p>${says}</p>${children}</div>`;
-}
+export const Empty = ({ says, children }) => html`<div class="empty"><p>${says}</p>${children}</div>`;
 
 // ---- what is typed and pressed -----------------------------------------------------------------------------------
 
@@ -232,46 +233,42 @@ export function Problem({ problem }) {
     ${request?.startsWith("req_") && html` <${Link} to="requests/${request}">Show the request<//>`}</div>`;
 }
 
-// A button that says what will happen before it does. `children` are fields, `run` gets their values; what it returns
-// is shown, once, such as a new secret.
-export function Action({ label, title = label, says, run, confirm, kind = "quiet", bad, off, children }) {
-  const [open, setOpen] = useState(false);
-  const [made, setMade] = useState(null);
-  const task = useTask();
-  const close = () => {
-    setOpen(false);
-    setMade(null);
-    task.forget();
-  };
-  const submit = async (event) => {
-    event.preventDefault();
-    const values = Object.fromEntries(new FormData(event.currentTarget));
-    const shown = await task.run(() => run(values));
-    if (shown?.type) setMade(shown);
-    else if (shown !== null) close();
-  };
-  const form = () => html`<form onSubmit=${submit}>${says && html`<p>${says}</p>`}${children && html`<div class="fields">${children}</div>`}
-    <${Problem} problem=${task.problem} /><div class="buttons"><button type="button" class="quiet" onClick=${close}>Not now</button>
-    <button type="submit" class=${classes("primary", bad && "bad")} disabled=${task.busy}>${confirm}</button></div></form>`;
-  const done = () => html`${made}<div class="buttons"><button type="button" class="primary" onClick=${close}>Done</button></div>`;
+// A button that says what will happen before it does, in a dialog. `children` are fields, `run` gets their values; where
+// it returns what is to be `shown`, such as a new secret, that is there once, even if the button itself is gone.
+export function Action({ label, title = label, kind = "quiet", bad, off, ...asks }) {
+  const store = useStore();
+  const open = () => store.set({ dialog: { title, bad, ...asks } });
   return html`<button type="button" class=${classes(kind, kind === "quiet" && "small", bad && "bad")} disabled=${Boolean(off)} title=${off || undefined}
-    onClick=${() => setOpen(true)}>${label}</button>${open && html`<${Dialog} title=${title} close=${close}>${made ? done() : form()}<//>`}`;
+    onClick=${open}>${label}</button>`;
 }
 
-function Dialog({ title, close, children }) {
+export function Dialog({ title, says, run, confirm, bad, children }) {
+  const store = useStore();
   const box = useRef();
+  const [made, setMade] = useState(null);
+  const task = useTask();
+  const close = () => store.set({ dialog: null });
   useLayoutEffect(() => {
     const before = document.activeElement;
     box.current.showModal();
     return () => before?.isConnected && before.focus();
   }, []);
-  const away = (event) => event.target === box.current && close();
-  return html`<dialog ref=${box} class="dialog" aria-label=${title} onClose=${close} onClick=${away}><h2>${title}</h2>${children}</dialog>`;
+  const submit = async (event) => {
+    event.preventDefault();
+    const values = Object.fromEntries(new FormData(event.currentTarget));
+    const shown = await task.run(async () => (await run(values))?.shown ?? true);
+    if (shown === true) close();
+    else if (shown) setMade(shown);
+  };
+  const form = () => html`<form onSubmit=${submit}>${says && html`<p>${says}</p>`}${children && html`<div class="fields">${children}</div>`}
+    <${Problem} problem=${task.problem} /><div class="buttons"><button type="button" class="quiet" onClick=${close}>Not now</button>
+    <button type="submit" class=${classes("primary", bad && "bad")} disabled=${task.busy}>${confirm}</button></div></form>`;
+  const done = () => html`${made}<div class="buttons"><button type="button" class="primary" onClick=${close}>Done</button></div>`;
+  return html`<dialog ref=${box} class="dialog" aria-label=${title} onClose=${close} onClick=${(event) => event.target === box.current && close()}>
+    <h2>${title}</h2>${made ? done() : form()}</dialog>`;
 }
 
-export function Secret({ label, value, says }) {
-  return html`<p>${says} It is shown this once: copy it now.</p><${Value} label=${label} value=${value} />`;
-}
+export const Secret = ({ label, value, says }) => html`<p>${says} It is shown this once: copy it now.</p><${Value} label=${label} value=${value} />`;
 
 export function Value({ label, value }) {
   return html`<p class="value"><span class="dim">${label}</span><code>${value}</code><${Copy} text=${value} label="Copy the ${label}" bare /></p>`;

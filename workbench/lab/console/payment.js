@@ -28,10 +28,9 @@ export function Payment({ id, phone }) {
     ["timeline", "Timeline"], ["ledger", "Ledger", sidesOf(trace).length],
     ["webhooks", "Webhooks", failing ? `${failing} failing` : events.length, failing && "bad"], ["code", "Code"], ["json", "JSON"],
   ];
-  const files = html`<details class="menu"><summary class="bare">Save</summary><div class="pop list-of">${["svg", "png"].map((each) => html`
-    <button type="button" class="bare" onClick=${() => save(each, box.current, id)}>${each.toUpperCase()}</button>`)}</div></details>`;
+  const kept = html`<button type="button" class="bare" title="The diagram as a picture" onClick=${() => save(box.current, id)}>SVG</button>`;
   const aside = tab === "timeline" && html`<div class="files"><${Switch} options=${FORMS} chosen=${form} choose=${(each) => change({ form: each })} label="How it is shown" />
-    ${form === "diagram" && files}</div>`;
+    ${form === "diagram" && kept}</div>`;
   const shown = { timeline: Timeline, ledger: Ledger, webhooks: Webhooks, code: CodeOf, json: Json }[tab];
   return html`<section class="detail" aria-label="Payment ${id}"><${Head} details=${data} />
     <${Tabs} label="Of this payment" tabs=${tabs} chosen=${tab} choose=${(each) => change({ tab: each })} aside=${aside}>
@@ -50,7 +49,8 @@ function Head({ details: { payment, trace } }) {
   return html`<${Title} back="payments" facts=${facts} actions=${html`<${Ways} payment=${payment} trace=${trace} />`}>
       <h1 class="amount">${money(amount, currency)}</h1><span class="what" title=${visible(description)}>${visible(description)}</span>
       <${Pill} state=${state} also=${failure} says=${failure && store.says(failure)} /><//>
-    ${waiting.map((item) => html`<div class="strip warn" key=${item.id}><span><b>${moneyOf(item)} came late</b>, <${Lately} ms=${item.since * 1000} />, after the attempt had failed. It waits in suspense.</span>
+    ${waiting.map((item) => html`<div class="strip warn" key=${item.id}><span>
+      <b>${moneyOf(item)} came late</b>, <${Lately} ms=${item.since * 1000} />, after the attempt had failed. It waits in suspense.</span>
       <span class="actions"><${Settle} item=${item} /></span></div>`)}`;
 }
 
@@ -106,7 +106,8 @@ function Timeline({ details, box, form }) {
     close();
   };
   const diagram = () => html`<${Sequence} key=${payment.id} steps=${steps} opened=${step} open=${(each) => setOpened(each === step ? null : each)} about=${counted(steps.length, "step")} />`;
-  const table = () => html`<div class="scroll" tabindex="0" role="region" aria-label="Steps"><${Table} label="Who told whom what" columns=${STEPS} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`;
+  const table = () => html`<div class="scroll" tabindex="0" role="region" aria-label="Steps">
+    <${Table} label="Who told whom what" columns=${STEPS} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`;
   return html`<div class=${classes("timeline", row && "split")} onKeyDown=${escape}><div class="drawn" ref=${box}>${form === "diagram" ? diagram() : table()}</div>
     ${row ? html`<${Exchange} row=${row} says=${step.label} close=${close} />` : html`<${Outcome} details=${details} />`}</div>`;
 }
@@ -126,9 +127,7 @@ function Outcome({ details: { events, deliveries, trace } }) {
     ${part("The code that did it", "Code", "", last ? html`<${RequestCode} id=${requestOf(last)} label="The last call" fill />` : html`<p class="dim">The call that makes a payment stands here.</p>`)}</div>`;
 }
 
-function requestOf(row) {
-  return row.detail.response?.headers["Request-Id"] ?? "";
-}
+const requestOf = (row) => row.detail.response?.headers["Request-Id"] ?? "";
 
 export function RequestCode({ id, label, fill }) {
   const store = useStore();
@@ -141,7 +140,8 @@ export function RequestCode({ id, label, fill }) {
 function Exchange({ row, says, close }) {
   const name = row.kind === "call" && requestOf(row);
   return html`<section class="exchange" aria-label="The exchange"><header class="sub"><h2 title=${row.what}>${visible(says)}</h2><${When} at=${row.at} /><span class="space" />
-    ${name && html`<${Link} to="requests/${name}">Request<//>`}<button type="button" class="icon-button" aria-label="Close" title="Close (Escape)" onClick=${close}><${Icon} name="close" /></button></header>
+    ${name && html`<${Link} to="requests/${name}">Request<//>`}<button type="button" class="icon-button" aria-label="Close" title="Close (Escape)" onClick=${close}><${Icon} name="close" />
+      </button></header>
     <div class="sides">${EXCHANGES[row.kind](row.detail, row)}</div></section>`;
 }
 
@@ -154,7 +154,8 @@ const EXCHANGES = {
   entry: ({ postings }, { what }) => html`<${Table} label=${what} rows=${postings} name=${(each) => each.join()} columns=${POSTINGS} />`,
   webhook: ({ event, headers, body, answer, fault, delivery }, { result }) => html`<${Code} label="Message" text=${message("POST (the endpoint's URL)", headers, body)} />
     <div><${Facts} facts=${[["Response", result], ["Why", fault], ["Event", html`<${Link} to="webhooks/events/${event}">${shortId(event)}<//>`],
-      ["Delivery", html`<${Link} to="webhooks/deliveries/${delivery}">${shortId(delivery)}<//>`]]} />${answer && html`<${Code} label="Body of the response" text=${laidOut(answer) ?? answer} />`}</div>`,
+      ["Delivery", html`<${Link} to="webhooks/deliveries/${delivery}">${shortId(delivery)}<//>`]]} />
+        ${answer && html`<${Code} label="Body of the response" text=${laidOut(answer) ?? answer} />`}</div>`,
 };
 
 // ---- ledger ----------------------------------------------------------------------------------------------------
@@ -189,7 +190,8 @@ function TAccount({ account: { account, currency, debit, credit, lines }, code }
   const posting = (each) => html`<div class="posting"><span class="dim" title=${each.at}>${each.entry}</span><span class="num">${major(each.minor, currency)}</span></div>`;
   const side = (name, label) => html`<div role="group" aria-label=${label}>${lines.filter((each) => each.side === name).map(posting)}</div>`;
   const sum = html`<b>Balance</b><b class="num">${major(Math.abs(balance), currency)}</b>`;
-  return html`<section class="t-account" aria-label="Account ${account}"><h2><${Link} to="money/${account}" title="The statement of ${account}">${code} ${account}<//><small>${ACCOUNTS[code]}</small></h2>
+  return html`<section class="t-account" aria-label="Account ${account}"><h2><${Link} to="money/${account}" title="The statement of ${account}">${code} ${account}<//>
+    <small>${ACCOUNTS[code]}</small></h2>
     <div class="t">${side("debit", "Debits")}${side("credit", "Credits")}</div><div class="balance"><span>${balance >= 0 && sum}</span><span>${balance < 0 && sum}</span></div></section>`;
 }
 
@@ -209,7 +211,8 @@ function CodeOf({ details, phone }) {
     javascript: `await fetch("${url}", {\n  method: "POST",\n  headers: { Authorization: \`Bearer \${SECRET_KEY}\`, "Content-Type": "application/json" },\n  body: JSON.stringify({ text: "1234" }),\n});`,
   };
   return html`<div class="scroll pad">${calls.length > CALLS_SHOWN && html`<p class="dim">The last ${CALLS_SHOWN} of ${calls.length} calls.</p>`}
-    ${calls.slice(-CALLS_SHOWN).map((row) => html`<section key=${row.seq}><h2><code>${visible(shortId(row.what))}</code> <span class="dim">${row.result}</span></h2><${RequestCode} id=${requestOf(row)} label=${row.what} /></section>`)}
+    ${calls.slice(-CALLS_SHOWN).map((row) => html`<section key=${row.seq}><h2><code>${visible(shortId(row.what))}</code> <span class="dim">${row.result}</span></h2>
+      <${RequestCode} id=${requestOf(row)} label=${row.what} /></section>`)}
     ${phone && html`<section><h2>The customer enters the PIN</h2><${Codes} codes=${pin} label="The PIN" /></section>`}</div>`;
 }
 
@@ -218,5 +221,6 @@ function Json({ details: { payment } }) {
   const path = store.v1(`/${payment.id.startsWith("pi_") ? "payment_intents" : "charges"}/${payment.id}`);
   const { data, text, error } = useRead(path, (row) => row.kind === "payment" && row.id === payment.id);
   if (!data) return html`<div class="scroll pad">${error && html`<p class="dim">${error.message}</p>`}</div>`;
-  return html`<div class="scroll pad"><p class="sub"><code>GET ${path}</code><${Copy} text=${text} label="Copy the JSON" /></p><${Code} text=${laidOut(text)} label="JSON" copy=${false} /></div>`;
+  return html`<div class="scroll pad"><p class="sub"><code>GET ${path}</code><${Copy} text=${text} label="Copy the JSON" /></p><${Code} text=${laidOut(text)} label="JSON" copy=${false} />
+    </div>`;
 }

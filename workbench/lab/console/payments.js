@@ -1,7 +1,7 @@
 // The payments: their list, and the form that asks a customer for one.
 
 import { useRef } from "./vendor/hooks.js";
-import { Code, Field, Icon, Lately, Link, Pill, Problem, html, useTask } from "./parts.js";
+import { Code, Field, Icon, Lately, Link, Method, Pill, Problem, html, useTask } from "./parts.js";
 import { Listing } from "./listing.js";
 import { of, useKept, useStore } from "./store.js";
 import { PAYMENT_STATES, lusaka, major, minorOf, money, phoneText, visible } from "./words.js";
@@ -24,7 +24,7 @@ export function Payments({ selected, follows }) {
     ["Description", (row) => html`<span title=${visible(row.description)}>${visible(row.description) || html`<span class="dim">${row.id.slice(0, 11)}…</span>`}</span>`, "fill"],
     ["Customer", (row) => row.phone && `${row.provider} ${row.phone.slice(-5)}`, "dim roomy"],
     ["State", (row) => html`<${Pill} state=${row.state} says=${row.failure_code && store.says(row.failure_code)} />`],
-    ["Created", (row) => html`<${Lately} ms=${row.created * 1000} />`, "dim end"],
+    ["Created", (row) => html`<${Lately} ms=${row.created * 1000} shape="minute" />`, "dim end"],
   ];
   const fields = [
     ["status", "State", PAYMENT_STATES],
@@ -57,9 +57,7 @@ function requestsOf({ amount, description, phone, provider, calls, key, scenario
   ];
 }
 
-function newKey() {
-  return `console-${Math.random().toString(36).slice(2, 10)}`;
-}
+const newKey = () => `console-${Math.random().toString(36).slice(2, 10)}`;
 
 // Sends them one after the other. What was made is selected, and the phone comes to the front to be answered.
 async function take(store, draft) {
@@ -125,7 +123,8 @@ export function NewPayment() {
         <div class="field"><button type="button" class="quiet" onClick=${() => change({ key: newKey() })}>New key</button></div></div></details>
       <${Problem} problem=${task.problem} />
       <div class="buttons"><button type="submit" class="primary" disabled=${task.busy}>Ask for ${minor ? money(minor) : "it"}</button></div></form>
-      <div class="sends">${!wrong && requestsOf(draft, store).map(({ path, body }) => html`<p class="call"><b class="method POST">POST</b><code>${path}</code></p><${Code} text=${body} label="Body of ${path}" />`)}</div></div></section>`;
+      <div class="sends">${!wrong && requestsOf(draft, store).map(({ path, body }) => html`<p class="call"><${Method} method="POST" /><code>${path}</code></p>
+        <${Code} text=${body} label="Body of ${path}" />`)}</div></div></section>`;
 }
 
 // What an empty sandbox shows: the one button that fills it.

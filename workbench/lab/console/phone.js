@@ -109,7 +109,8 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     event.preventDefault();
     field.current?.focus({ preventScroll: true });
   };
-  const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit} data-letters=${LETTERS[digit] ?? ""}><b>${digit}</b></button>`;
+  const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit} data-letters=${LETTERS[digit] ?? ""}>
+    <b>${digit}</b></button>`;
   const options = all.map((each) => html`<option value=${each.phone} selected=${each.phone === number}>${phoneText(each.phone)}${each.waiting ? ", rings" : ""}</option>`);
   const toggle = () => {
     setLoud(!loud);
@@ -123,20 +124,24 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
       <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><${Icon} name="bell" /></button></div>
     ${others.length > 0 && html`<button type="button" class="other" onClick=${() => store.set({ number: others[0].phone })}>${phoneText(others[0].phone)} rings${others.length > 1 ? `, and ${others.length - 1} more` : ""}</button>`}
     <div class="body"><div class="ear" aria-hidden="true" />
-      <div class="screen">${isOn && html`<div class="status"><b>${store.operator(handset.operator)}</b><span>${lusaka(now, "time").slice(0, 5)}</span></div>
-        <div class="thread" ref=${thread} tabindex="0" role="log" aria-label="Messages">${messages.map((each) => html`<div class="bubble" key=${each.seq}><b>${visible(each.sender)}</b>${visible(each.text)}</div>`)}
+      <div class="screen">${isOn && html`<div class="status"><b>${store.operator(handset.operator)}</b><span>${lusaka(now, "minute")}</span></div>
+        <div class="thread" ref=${thread} tabindex="0" role="log" aria-label="Messages">${messages.map((each) => html`<div class="bubble" key=${each.seq}>
+          <b>${visible(each.sender)}</b>${visible(each.text)}</div>`)}
           ${!waits && html`<${Screen} handset=${handset} />`}</div>
-        <div class=${classes("prompt", !waits && "away")}><div role="status" aria-live="assertive">${waits && html`<p class="words">${visible(handset.screen.split("\n").slice(1).join("\n"))}</p>`}</div>
+        <div class=${classes("prompt", !waits && "away")}><div role="status" aria-live="assertive">
+          ${waits && html`<p class="words">${visible(handset.screen.split("\n").slice(1).join("\n"))}</p>`}</div>
           <input ref=${field} class="pin" type="password" inputmode="none" autocomplete="off" data-1p-ignore data-lpignore="true" aria-label="PIN" readonly=${!waits} tabindex=${waits ? 0 : -1} value=${pin}
             onInput=${(event) => setPin(event.currentTarget.value.replace(/\D/g, "").slice(0, MOST_DIGITS))} />
-          ${waits && html`<p class="left"><span>${minutes(handset.expires_at - now / 1000)} left${store.clock.mode === "manual" ? ", the clock stands" : ""}</span><span>${handset.tries_left} ${handset.tries_left === 1 ? "try" : "tries"}${handset.queued ? `, ${handset.queued} behind` : ""}</span></p>`}
+          ${waits && html`<p class="left"><span>${minutes(handset.expires_at - now / 1000)} left${store.clock.mode === "manual" ? ", the clock stands" : ""}</span>
+            <span>${handset.tries_left} ${handset.tries_left === 1 ? "try" : "tries"}${handset.queued ? `, ${handset.queued} behind` : ""}</span></p>`}
           ${task.problem && html`<p class="refused" role="alert">${visible(task.problem.message)}</p>`}</div>`}</div>
       <div class="softs"><button type="button" class="soft green" disabled=${!waits || !pin} onPointerDown=${hold} onClick=${enter}><${Icon} name="call" />Send</button>
         <button type="button" class="soft" disabled=${!waits} onClick=${() => press("ignore")}>Ignore</button>
         <button type="button" class="soft red" disabled=${!waits} onClick=${() => press("cancel")}><${Icon} name="call" kind="down" />Cancel</button></div>
       <div class="keys" role="group" aria-label="Keypad">${[..."123456789"].map(key)}
         <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin("")} aria-label="Clear"><b>C</b></button>${key("0")}
-        <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin((before) => before.slice(0, -1))} aria-label="Backspace"><b>⌫</b></button></div></div>
+        <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin((before) => before.slice(0, -1))} aria-label="Backspace"><b>⌫</b></button></div>
+          </div>
     <p class="caption" role="status">${caption}</p></section>`;
 }
 
@@ -144,7 +149,8 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
 function Screen({ handset }) {
   if (handset.state === "idle") return html`<p class="ended idle">No message.</p>`;
   const tone = GOOD.includes(handset.state) ? "good" : BAD.includes(handset.state) ? "bad" : "";
-  return html`<div class=${classes("ended", tone)} role="status"><span class="sign" aria-hidden="true">${{ good: "✓", bad: "✕" }[tone] ?? "•"}</span>${visible(handset.screen.split("\n").slice(handset.screen.includes("\n") ? 1 : 0).join("\n"))}</div>`;
+  return html`<div class=${classes("ended", tone)} role="status">
+    <span class="sign" aria-hidden="true">${{ good: "✓", bad: "✕" }[tone] ?? "•"}</span>${visible(handset.screen.split("\n").slice(handset.screen.includes("\n") ? 1 : 0).join("\n"))}</div>`;
 }
 
 let audio = null;

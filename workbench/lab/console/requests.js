@@ -1,7 +1,7 @@
 // The log of requests to the service, each with its response and code, to be sent again; and every operation to try out.
 
 import { useRef, useState } from "./vendor/hooks.js";
-import { Action, Code, Empty, Field, Id, Lately, Link, Problem, Title, When, classes, html, message, useTask } from "./parts.js";
+import { Action, Code, Empty, Field, Id, Lately, Link, Method, Problem, Title, When, classes, html, message, useTask } from "./parts.js";
 import { Listing, Search } from "./listing.js";
 import { of, useRead, useStore } from "./store.js";
 import { RequestCode } from "./payment.js";
@@ -26,13 +26,9 @@ const COLUMNS = [
 ];
 const KEYS = [["", "the session's secret key"], ["publishable", "the publishable key"], ["none", "no key"]];
 
-function Status({ status }) {
-  return html`<b class=${classes("mono", status < 400 ? "good" : "bad")}>${status}</b>`;
-}
+const Status = ({ status }) => html`<b class=${classes("mono", status < 400 ? "good" : "bad")}>${status}</b>`;
 
-function Call({ method, path }) {
-  return html`<b class="method ${method}">${method}</b><code title=${visible(path)}>${visible(shortId(path))}</code>`;
-}
+const Call = ({ method, path }) => html`<${Method} method=${method} /><code title=${visible(path)}>${visible(shortId(path))}</code>`;
 
 export function Requests({ place: [id, operation] }) {
   const isTry = id === "try";
@@ -41,7 +37,8 @@ export function Requests({ place: [id, operation] }) {
   const log = () => html`<section class="list" aria-label="Requests"><${Listing} name="requests" noun="request" path="/sandbox/requests" found size=${50} fields=${FIELDS} file=${FILE}
     search="Request-Id, path, payment or idempotency key" ahead=${ways} concerns=${of("request")} columns=${COLUMNS} to=${(row) => `requests/${row.id}`} opened=${id}
     empty="No request yet: what your shop sends stands here." /></section>`;
-  const none = html`<${Empty} says="Choose a request to see what was sent and answered, its code, and to send it again."><${Link} to="requests/try" class="button primary">Try an operation<//><//>`;
+  const none = html`<${Empty} says="Choose a request to see what was sent and answered, its code, and to send it again.">
+    <${Link} to="requests/try" class="button primary">Try an operation<//><//>`;
   const detail = isTry ? html`<${TryOut} key=${operation} id=${operation} />` : id ? html`<${Detail} key=${id} id=${id} />` : none;
   return html`<div class="two">${isTry ? html`<${Operations} chosen=${operation} ways=${ways} />` : log()}<section class="detail" aria-label="Details">${detail}</section></div>`;
 }
@@ -58,7 +55,7 @@ function Detail({ id }) {
   const twice = hasKey ? "With the same idempotency key, the service responds as it did before." : "It has no idempotency key, so the service carries it out a second time.";
   const again = async () => {
     const answer = await store.act(held.method, held.path, held.body, held.headers);
-    return html`<p>Sent again: it succeeded.</p><${Code} text=${JSON.stringify(answer, null, 2)} label="Response" />`;
+    return { shown: html`<p>Sent again: it succeeded.</p><${Code} text=${JSON.stringify(answer, null, 2)} label="Response" />` };
   };
   const fill = () => {
     store.kept.refill = { method, path, body: laidOut(request.body) ?? request.body, headers };
@@ -90,7 +87,7 @@ function Operations({ chosen, ways }) {
   const [text, setText] = useState("");
   const found = useOperations().filter((each) => `${each.id} ${each.method} ${each.path} ${each.says}`.toLowerCase().includes(text.toLowerCase()));
   const link = (each) => html`<li key=${each.id}><${Link} to="requests/try/${each.id}" title=${each.says} current=${each.id === chosen ? "true" : undefined}>
-    <b class="method ${each.method}">${each.method}</b><code>${each.path}</code><//></li>`;
+    <${Method} method=${each.method} /><code>${each.path}</code><//></li>`;
   return html`<section class="list" aria-label="Operations"><div class="bar"><${Search} label="Search operations" value=${text} change=${setText} />${ways}</div>
     <div class="scroll operations">${[...new Set(found.map((each) => each.tag))].map((tag) => html`<section key=${tag}><h2>${tag}</h2>
       <ul class="plain">${found.filter((each) => each.tag === tag).map(link)}</ul></section>`)}</div></section>`;
@@ -104,7 +101,7 @@ function TryOut({ id }) {
   delete store.kept.refill;
   const fits = ({ method, path }) => method === asked.method && new RegExp(`^${path.replace(/\{\w+\}/g, "[^/?]+")}$`).test(asked.path.split("?")[0]);
   const operation = operations.find((each) => (asked ? fits(each) : each.id === id));
-  if (!operations.length || !newest) return null;
+  if (!operations.length || !newest) return html`<${Empty} says="Reading the operations…" />`;
   if (!operation) return html`<${Empty} says=${id ? `There is no operation ${id}.` : "Choose an operation: it opens with its example filled in."} />`;
   return html`<${Operation} key=${operation.id} operation=${operation} asked=${asked} payment=${newest.data[0]} />`;
 }
@@ -132,9 +129,10 @@ function Operation({ operation: { id, method, path, says, parameters, examples, 
     const asks = new URLSearchParams(given("query")).toString();
     const headers = { ...Object.fromEntries(given("header")), ...(body && { "Content-Type": "application/json" }) };
     await task.run(async () => {
+      // Without the cookie: a browser asks for a password where a key of its own is refused.
       if (values.key === "publishable") headers.Authorization = `Bearer ${(await store.read("/sandbox/keys")).publishable_key}`;
       const start = performance.now();
-      const made = await store.send({ method, path: target + (asks && `?${asks}`), headers, body: body || undefined, anonymous: values.key === "none" });
+      const made = await store.send({ method, path: target + (asks && `?${asks}`), headers, body: body || undefined, anonymous: Boolean(values.key) });
       setAnswer({ ...made, took: Math.round(performance.now() - start), request: made.headers["request-id"] ?? "" });
     });
   };
@@ -144,11 +142,12 @@ function Operation({ operation: { id, method, path, says, parameters, examples, 
     ${examples.map(([name, each]) => html`<option value=${name}>${each.summary ?? name}</option>`)}</select>`;
   const facts = [says, html`<a href="/docs#${id}" target="_blank" rel="noopener">Reference</a>`];
   const isLogged = answer?.request.startsWith("req_");
-  return html`<form ref=${form} class="detail" onSubmit=${send} aria-label="Try ${id}"><${Title} back="requests/try" name=${html`<b class="method ${method}">${method}</b><code>${path}</code>`}
+  return html`<form ref=${form} class="detail" onSubmit=${send} aria-label="Try ${id}"><${Title} back="requests/try" name=${html`<${Method} method=${method} /><code>${path}</code>`}
       facts=${facts} actions=${html`<button type="submit" class="primary" disabled=${task.busy}>Send</button>`} />
     <div class="scroll pad"><div class="fields">${fields("path")}</div>
       ${pick}${takesBody && html`<${Field} area label="Body" name="body" rows=${Math.min(14, body.split("\n").length + 1)} value=${body} onInput=${(event) => setBody(event.currentTarget.value)} />`}
-      <details open=${Boolean(asked)}><summary class="dim">Query, headers, key</summary><div class="fields">${fields("query", "header")}<${Field} name="key" label="Sent with" options=${KEYS} /></div></details>
+      <details open=${Boolean(asked)}><summary class="dim">Query, headers, key</summary><div class="fields">${fields("query", "header")}
+        <${Field} name="key" label="Sent with" options=${KEYS} /></div></details>
       <${Problem} problem=${task.problem} />
       ${answer && html`<section class="answer" aria-label="What came back"><p class="sub"><${Status} status=${answer.status} /><span>${answer.took} ms</span>
         ${isLogged && html`<${Link} to="requests/${answer.request}">In the log<//>`}</p><${Code} label="Response" text=${message(answer.status, answer.headers, answer.text)} />

@@ -1,16 +1,21 @@
 // The sandbox itself: keys, operators and what they do, the clock, and what this sandbox assumes.
 
 import { useState } from "./vendor/hooks.js";
-import { ACTIONS, Action, Field, Pill, Problem, Secret, Table, Value, When, html, useTask } from "./parts.js";
+import { Action, Field, Pill, Problem, Secret, Table, Value, When, classes, html, useTask } from "./parts.js";
 import { Listing, Search } from "./listing.js";
 import { FIRST } from "./payments.js";
 import { of, useNow, useRead, useStore } from "./store.js";
-import { lusaka, phoneText, span, visible } from "./words.js";
+import { lusaka, phoneText, span, utc, visible } from "./words.js";
 
+const STEPS = [["+1 min", { minutes: 1 }], ["+1 h", { hours: 1 }], ["+1 day", { days: 1 }]];
 const UNITS = ["seconds", "minutes", "hours", "days"];
 
 export function Sandbox() {
-  return html`<div class="page"><div class="columns"><div><${Keys} /><${Operators} /><${Clock} /></div><div><${Scenarios} /><${Assumptions} /></div></div></div>`;
+  const store = useStore();
+  const reset = html`<${Action} label="Reset…" title="Reset the sandbox" confirm="Delete all payments" bad run=${store.reset}
+    says="All payments, events and ledger entries are deleted, of every account. Keys, endpoints and the clock stay." />`;
+  return html`<div class="page"><div class="sub"><span>Served at <code>${store.base}</code></span><span class="space" /><span class="narrow"><${Clock} /></span>${reset}</div>
+    <div class="columns"><div><${Keys} /><${Operators} /></div><div><${Scenarios} /><${Assumptions} /></div></div></div>`;
 }
 
 function Section({ label, says, aside, problem, children }) {
@@ -25,7 +30,7 @@ function Keys() {
   const { data: own } = useRead(`${store.v1("/api_keys")}?${store.gaps.pagination === "page" ? "per_page" : "limit"}=100`, of("request"), { pause: 2000 });
   const working = own?.data.filter((each) => each.kind === "secret" && each.status === "active") ?? [];
   const look = () => (shown ? setShown(null) : task.run(async () => setShown(await store.read("/sandbox/keys"))));
-  const made = (key) => html`<${Secret} label="${key.kind} key" value=${key.value} says="A new ${key.kind} key." />`;
+  const made = (key) => ({ shown: html`<${Secret} label="${key.kind} key" value=${key.value} says="A new ${key.kind} key." />` });
   const create = async ({ kind }) => made(await store.act("POST", store.v1("/api_keys"), { kind }));
   const roll = (row) => async () => {
     setShown(null);
@@ -40,12 +45,13 @@ function Keys() {
     ["Key", (row) => html`<code>${row.masked}</code>`, "fill"],
     ["State", (row) => html`<${Pill} state=${row.status} />`],
     ["Made", (row) => html`<${When} ms=${row.created * 1000} shape="day" />`, "dim"],
-    [ACTIONS, (row) => row.status !== "revoked" && ways(row), "end"],
+    ["", (row) => row.status !== "revoked" && ways(row), "end"],
   ];
   const aside = html`<button type="button" class="quiet small" aria-expanded=${Boolean(shown)} onClick=${look}>${shown ? "Hide keys" : "Show keys"}</button>
     <${Action} label="Create…" title="Create a key" confirm="Create" run=${create}><${Field} label="Kind" name="kind" options=${["secret", "publishable"]} /><//>`;
   return html`<${Section} label="Keys" says="Your shop calls with the secret key, a browser or an app with the publishable one." aside=${aside} problem=${task.problem}>
-    ${shown && html`<${Value} label="secret key" value=${shown.secret_key} /><${Value} label="publishable key" value=${shown.publishable_key} />`}<${Value} label="base URL" value=${store.base} />
+    ${shown && html`<${Value} label="secret key" value=${shown.secret_key} /><${Value} label="publishable key" value=${shown.publishable_key} />`}
+      <${Value} label="base URL" value=${store.base} />
     <${Listing} name="keys" noun="key" path=${store.v1("/api_keys")} columns=${columns} concerns=${of("request")} pause=${2000} /><//>`;
 }
 
@@ -57,30 +63,19 @@ function Operators() {
   const script = ({ phone, answers }) => store.act("POST", "/sandbox/operator/script", { phone: phone.replace(/\s/g, ""), answers: answers.split(/[\s,]+/).filter(Boolean) });
   const way = (row) => row.down_until ? html`<button type="button" class="quiet small" onClick=${() => outage(row.provider, 0)}>End outage</button>`
     : html`<${Action} label="Outage…" title="${store.operator(row.provider)} goes down" confirm="Start outage" bad run=${({ minutes }) => outage(row.provider, Math.round(minutes * 60))}
-      says="Payments by its wallets fail with operator_unavailable, for as long as you say."><${Field} label="Minutes" name="minutes" type="number" min="0.1" step="0.1" defaultValue="10" required /><//>`;
+      says="Payments by its wallets fail with operator_unavailable, for as long as you say.">
+        <${Field} label="Minutes" name="minutes" type="number" min="0.1" step="0.1" defaultValue="10" required /><//>`;
   const columns = [
     ["Operator", (row) => store.operator(row.provider), "fill"],
     ["State", (row) => html`<${Pill} state=${row.down_until ? "down" : "up"} />`],
     ["Until", (row) => row.down_until && html`<${When} ms=${row.down_until * 1000} shape="time" />, ${span(row.down_until - now / 1000)} more`, "dim"],
-    [ACTIONS, way, "end"],
+    ["", way, "end"],
   ];
   const aside = html`<${Action} label="Script a number…" title="Script a number" confirm="Set" says="What the next attempts on a number come to, one after the other; nothing ends a script." run=${script}>
-    <${Field} label="Number" name="phone" defaultValue="+260961234567" /><${Field} label="Outcomes, in order" name="answers" defaultValue="insufficient_funds, approve" hint=${store.offers.scenarios.join(", ")} wide /><//>`;
+    <${Field} label="Number" name="phone" defaultValue="+260961234567" />
+      <${Field} label="Outcomes, in order" name="answers" defaultValue="insufficient_funds, approve" hint=${store.offers.scenarios.join(", ")} wide /><//>`;
   return html`<${Section} label="Operators" says="Who moves the money. An outage is theirs; a script is a customer's." aside=${aside} problem=${error}>
     <${Table} label="Operators" rows=${data?.data ?? []} columns=${columns} name=${(row) => row.provider} /><//>`;
-}
-
-function Clock() {
-  const store = useStore();
-  const now = useNow();
-  const { data: clock } = useRead("/sandbox/clock", of("clock"), { keep: true });
-  const advance = ({ count, unit }) => store.act("POST", "/sandbox/clock/advance", { [unit]: Number(count) });
-  const aside = html`<${Action} label="Move…" title="Move the clock" confirm="Move" run=${advance} says="Prompts expire, retries are sent and money is cleared on the way. It cannot be moved back.">
-      <${Field} label="By" name="count" type="number" min="0" step="any" defaultValue="5" required /><${Field} label="Of what" name="unit" options=${UNITS} defaultValue="minutes" /><//>
-    <${Action} label="Reset…" title="Reset the sandbox" confirm="Delete all payments" bad run=${() => store.act("POST", "/sandbox/reset")}
-      says="All payments, events and ledger entries are deleted, of every account. Keys, endpoints and the clock stay." />`;
-  const says = store.clock.mode === "manual" ? "It stands until you move it; what falls due then happens." : "It runs. Moved, it goes on from there, and what falls due happens.";
-  return html`<${Section} label="Clock" says=${says} aside=${aside}><p><b>${lusaka(now)}</b> <span class="dim">Lusaka; business day ${clock?.business_date}</span></p><//>`;
 }
 
 function Scenarios() {
@@ -92,7 +87,7 @@ function Scenarios() {
   };
   const columns = [
     ["Ends in", (row) => html`<code>${row.ending}</code>`], ["What happens", (row) => row.says, "fill wrap"],
-    [ACTIONS, (row) => html`<button type="button" class="quiet small" onClick=${() => use(row.ending)}>Use</button>`, "end"],
+    ["", (row) => html`<button type="button" class="quiet small" onClick=${() => use(row.ending)}>Use</button>`, "end"],
   ];
   const named = operators.map((each) => `${phoneText(`+260${each.prefixes[0]}`)}… ${each.name}`).join(", ");
   return html`<${Section} label="Scenarios" says="By the number: ${named}. Any other number waits for you on the phone; every PIN is ${pin}.">
@@ -115,5 +110,26 @@ function Assumptions() {
   const aside = html`<button type="button" class="quiet small" aria-pressed=${all} onClick=${() => setAll(!all)}>${all ? "Only what is switched" : `All ${data?.data.length ?? ""} rows`}</button>`;
   return html`<${Section} label="Assumptions" says="What the provider's documentation leaves open, and what this sandbox does. workbench serve --gaps FILE switches rows." aside=${aside} problem=${error}>
     ${all && html`<${Search} label="Search assumptions" change=${setText} />`}
-    <${Table} label="Rows of the register" rows=${rows} columns=${columns} name=${(row) => row.name} empty=${text ? "No row matches." : "Nothing is switched: every row has its default."} /><//>`;
+    <${Table} label="Rows of the register" rows=${rows} columns=${columns} name=${(row) => row.name} empty=${text ? "No row matches." : "Nothing is switched: every row has its default."} />
+      <//>`;
+}
+
+// What the clock says, and how to move it.
+export function Clock() {
+  const store = useStore();
+  const now = useNow();
+  const task = useTask();
+  if (!store.clock) return null;
+  const advance = (by) => store.act("POST", "/sandbox/clock/advance", by);
+  const isLive = ["live", "asking"].includes(store.state.status);
+  const hears = isLive ? "The page hears of every change." : "The sandbox does not respond: the page goes on when it is back.";
+  const runs = store.clock.mode === "manual" ? "It stands until you move it." : "It runs.";
+  const step = ([label, by]) => html`<button type="button" class="quiet small" disabled=${task.busy} title="Move the clock; what falls due happens"
+    onClick=${() => task.run(() => advance(by))}>${label}</button>`;
+  return html`<div class="clock" role="group" aria-label="Clock"><span class=${classes("lamp", isLive ? "good" : "bad")} title=${hears} />
+    <time class="now" datetime=${new Date(now).toISOString()} title="${lusaka(now)} in Lusaka, ${utc(now)}. ${runs}">${lusaka(now, "clock")}<span class="dim"> Lusaka</span></time>
+    ${STEPS.map(step)}<${Action} label="…" title="Move the clock" confirm="Move" run=${({ count, unit }) => advance({ [unit]: Number(count) })}
+      says="Prompts expire, retries are sent and money is cleared on the way. It cannot be moved back.">
+      <${Field} label="By" name="count" type="number" min="0" step="any" defaultValue="5" required /><${Field} label="Of what" name="unit" options=${UNITS} defaultValue="minutes" /><//>
+    <span class="toast"><${Problem} problem=${task.problem} /></span></div>`;
 }

@@ -147,36 +147,20 @@ export function Sequence({ steps, opened, open, about }) {
 
 const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight", "paint-order"];
 
-// The diagram that is shown as a file of its own, with the colours that it has.
-function standing(box) {
+// Keeps the diagram in this element as a file, with the colours that it has.
+export function save(box, name) {
   const [lanes, steps] = [...box.querySelectorAll("svg")];
   const [width, top] = [Number(steps.getAttribute("width")), Number(lanes.getAttribute("height"))];
-  const whole = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  for (const [name, value] of Object.entries({ width, height: top + Number(steps.getAttribute("height")) })) whole.setAttribute(name, value);
-  for (const part of [lanes, steps]) {
-    const copy = part.cloneNode(true);
-    if (part === steps) copy.setAttribute("y", top);
-    const shown = [...part.querySelectorAll("*")];
-    for (const [place, each] of [...copy.querySelectorAll("*")].entries()) {
+  const copies = [lanes, steps].map((part) => {
+    const [copy, shown] = [part.cloneNode(true), part.querySelectorAll("*")];
+    copy.setAttribute("y", part === steps ? top : 0);
+    for (const [place, each] of copy.querySelectorAll("*").entries()) {
       const style = getComputedStyle(shown[place]);
-      for (const name of each.matches("g, title") ? [] : KEPT) each.setAttribute(name, style.getPropertyValue(name));
-      for (const name of ["class", "tabindex", "data-step", "aria-expanded", "role"]) each.removeAttribute(name);
+      for (const property of each.matches("g, title") ? [] : KEPT) each.setAttribute(property, style.getPropertyValue(property));
+      for (const attribute of ["class", "tabindex", "data-step", "aria-expanded", "role"]) each.removeAttribute(attribute);
     }
-    whole.append(copy);
-  }
-  return [new XMLSerializer().serializeToString(whole), whole.getAttribute("width"), whole.getAttribute("height")];
-}
-
-// A file of the diagram in this element, as `svg` or `png`.
-export function save(kind, box, name) {
-  const [svg, width, height] = standing(box);
-  if (kind === "svg") return download(`${name}.svg`, svg, "image/svg+xml");
-  const image = new Image();
-  image.onload = () => {
-    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((blob) => download(`${name}.png`, blob, "image/png"));
-  };
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  return undefined;
+    return new XMLSerializer().serializeToString(copy);
+  });
+  const height = top + Number(steps.getAttribute("height"));
+  download(`${name}.svg`, `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${copies.join("")}</svg>`, "image/svg+xml");
 }

@@ -13,18 +13,12 @@ const NOTHING = { data: undefined, error: null };
 const Context = createContext(null);
 export const StoreProvider = Context.Provider;
 
-export function useStore() {
-  return useContext(Context);
-}
+export const useStore = () => useContext(Context);
 
-export function useRedraw() {
-  return useReducer((count) => count + 1, 0)[1];
-}
+export const useRedraw = () => useReducer((count) => count + 1, 0)[1];
 
 // Whether a change is of one of these kinds.
-export function of(...kinds) {
-  return (change) => kinds.includes(change.kind);
-}
+export const of = (...kinds) => (change) => kinds.includes(change.kind);
 
 // What a path answers, `data`, and again whenever a change concerns it. `keep` shows what the path before has answered
 // until this one does; `pause` is the least time between two askings.
@@ -69,7 +63,7 @@ export function makeStore(transport, address, base) {
   const store = {
     base,
     sent: new Map(), // Request-Id → a request of this page, to send it again
-    state: { route: address.read(), status: "starting", pane: paneOf(address.read()), number: null },
+    state: { route: address.read(), status: "starting", pane: paneOf(address.read()), number: null, dialog: null, resets: 0 },
     kept: {},
     gaps: null,
     clock: null,
@@ -147,6 +141,12 @@ export function makeStore(transport, address, base) {
       }
     },
 
+    // Deletes all payments. Nothing of them is asked for any more.
+    async reset() {
+      await store.ask({ method: "POST", path: "/sandbox/reset" });
+      forget();
+    },
+
     known: (path) => readings.get(path),
 
     watch(path, concerns, pause, heard) {
@@ -210,13 +210,17 @@ export function makeStore(transport, address, base) {
   }
 
   function changed(rows) {
-    if (rows.some(of("reset"))) {
-      for (const each of readings.values()) Object.assign(each, { data: undefined, text: null });
-      store.go(store.state.route.split("/")[0], { number: null });
-      store.refresh();
-    }
-    if (rows.some(of("clock", "reset"))) tick();
+    if (rows.some(of("reset"))) return forget();
+    if (rows.some(of("clock"))) tick();
     for (const each of readings.values()) if (each.heard.size && rows.some(each.concerns)) soon(each);
+    return undefined;
+  }
+
+  // What was read is gone: all that is looked at is drawn from nothing.
+  function forget() {
+    readings.clear();
+    store.go(store.state.route.split("/")[0], { number: null, resets: store.state.resets + 1 });
+    tick();
   }
 
   function soon(each) {
@@ -260,13 +264,9 @@ export function makeStore(transport, address, base) {
 }
 
 // Where there is room for one column, a route that names one thing shows it, and any other the list.
-function paneOf(route) {
-  return /^payments\/.|^requests\/(?!try$).|^webhooks\/\w+\/./.test(route) ? "detail" : "list";
-}
+const paneOf = (route) => /^payments\/.|^requests\/(?!try$).|^webhooks\/\w+\/./.test(route) ? "detail" : "list";
 
-export function failure(says, hint = "") {
-  return Object.assign(new Error(says), { hint, status: 0, fields: {} });
-}
+const failure = (says, hint = "") => Object.assign(new Error(says), { hint, status: 0, fields: {} });
 
 // A refusal, in whichever of its three formats: its sentence, and what is wrong with which field.
 function problemIn({ status, body, headers }) {

@@ -1,6 +1,6 @@
 // Webhooks: events with their deliveries and attempts, dead letters and replay, and the endpoints that they go to.
 
-import { Action, Code, Empty, Facts, Field, Id, Lately, Link, Pill, Problem, Secret, Table, Tabs, Title, When, classes, html } from "./parts.js";
+import { Action, Code, Empty, Facts, Field, Id, Lately, Link, Pill, Problem, Secret, Table, Tabs, Title, When, html } from "./parts.js";
 import { Listing } from "./listing.js";
 import { of, useNow, useRead, useStore } from "./store.js";
 import { laidOut, shortId, span, visible } from "./words.js";
@@ -15,7 +15,7 @@ function Sends({ label, title, says, path }) {
   return html`<${Action} label=${label} title=${title} confirm="Send it" says=${says} run=${() => store.act("POST", store.v1(path))} />`;
 }
 
-export function Replay({ delivery: { id, event_type: type, url, status } }) {
+function Replay({ delivery: { id, event_type: type, url, status } }) {
   const says = `The same message goes to ${url} once more, now, with the same id; a handler that has seen it should do nothing.`;
   return html`<${Sends} label=${status === "delivered" ? "Send again…" : "Replay…"} title="Send ${type} again" says=${says} path="/deliveries/${id}/replay" />`;
 }
@@ -33,16 +33,16 @@ export function EventList({ events, deliveries, brief }) {
   if (!events.length) return html`<p class="dim">No event yet.</p>`;
   const sent = (event, show) => deliveries.filter((each) => each.event === event.id).map(show);
   const name = (event) => html`<${Link} to="webhooks/events/${event.id}" title=${event.type}>${event.type}<//>`;
-  const nowhere = html`<${Pill} state="nowhere" />`;
+  const nowhere = () => html`<${Pill} state="nowhere" />`;
   const line = (event) => {
-    const codes = sent(event, (each) => html`<span class=${classes("code-of", each.status)} title="${each.url}: ${each.status}">${tried(each)}</span>`);
-    return html`<li key=${event.id}>${name(event)}<span class="space" />${codes.length || isDeaf ? codes : nowhere}</li>`;
+    const codes = sent(event, (each) => html`<span class=${{ delivered: "good", dead_letter: "bad" }[each.status] ?? "dim"} title="${each.url}: ${each.status}">${tried(each)}</span>`);
+    return html`<li key=${event.id}>${name(event)}<span class="space" />${codes.length || isDeaf ? codes : nowhere()}</li>`;
   };
   if (brief) return html`<ul class="plain">${events.map(line)}</ul>${isDeaf && html`<p><${AddEndpoint} /></p>`}`;
   const whole = (event) => {
     const all = sent(event, (each) => html`<${Delivery} key=${each.id} delivery=${each} />`);
     return html`<section class="event" key=${event.id}><header class="sub"><h2>${name(event)}</h2><${When} ms=${event.created * 1000} shape="time" /><${Id} id=${event.id} />
-      <span class="space" />${!all.length && html`${nowhere}${!isDeaf && html`<${ReplayEvent} id=${event.id} />`}`}</header>${all}</section>`;
+      <span class="space" />${!all.length && html`${nowhere()}${!isDeaf && html`<${ReplayEvent} id=${event.id} />`}`}</header>${all}</section>`;
   };
   return html`${isDeaf && html`<div class="strip"><span>No endpoint is enabled: events go nowhere.</span><${AddEndpoint} kind="primary" /></div>`}${events.map(whole)}`;
 }
@@ -61,12 +61,15 @@ const ATTEMPTS = [
   ["Why, or what it said", (each) => html`<span class="mono" title=${visible(each.answer)}>${visible((each.fault ?? each.answer.trim()).slice(0, 200))}</span>`, "fill"],
 ];
 
-function Delivery({ delivery }) {
+// Where an event is sent, and each attempt; `whole` with all that the last one responded, and a way to its endpoint.
+function Delivery({ delivery, whole }) {
   const now = useNow(Boolean(delivery.next_attempt_at));
-  const { id, url, status, attempts, next_attempt_at: next } = delivery;
-  return html`<div class="delivery"><p class="sub"><code class="url" title="Delivery ${id}">${visible(url)}</code><${Pill} state=${status} />
+  const { id, url, status, attempts, endpoint, next_attempt_at: next } = delivery;
+  const said = whole && attempts.at(-1)?.answer;
+  return html`<div class="delivery"><p class="sub"><${Link} to="webhooks/endpoints/${endpoint}" title="Delivery ${id}"><code>${visible(url)}</code><//><${Pill} state=${status} />
     ${next && html`<span>next attempt in ${span(next - now / 1000)}, at <${When} ms=${next * 1000} shape="time" /></span>`}<span class="space" /><${Replay} delivery=${delivery} /></p>
-    <${Table} label="Attempts at ${id}" columns=${ATTEMPTS} rows=${attempts} name=${(each) => each.number} empty="No attempt yet." /></div>`;
+    <${Table} label="Attempts at ${id}" columns=${ATTEMPTS} rows=${attempts} name=${(each) => each.number} empty="No attempt yet." />
+    ${said && html`<${Code} text=${laidOut(said) ?? said} label="What it responded" />`}</div>`;
 }
 
 // ---- the view --------------------------------------------------------------------------------------------------
@@ -80,7 +83,7 @@ export function useDeadLetters() {
 
 export function Webhooks({ place: [tab = "deliveries", id], dead }) {
   const store = useStore();
-  const [list, detail] = { deliveries: [Deliveries, DeliveryDetail], events: [Events, EventDetail], endpoints: [Endpoints, EndpointDetail] }[tab];
+  const [list, detail] = { deliveries: [Deliveries, EventDetail], events: [Events, EventDetail], endpoints: [Endpoints, EndpointDetail] }[tab];
   const tabs = [["deliveries", "Deliveries", dead, "bad"], ["events", "Events"], ["endpoints", "Endpoints"]];
   return html`<div class="two"><section class="list" aria-label="Webhooks">
       <${Tabs} label="Webhooks" chosen=${tab} choose=${(each) => store.go(`webhooks/${each}`)} tabs=${tabs}><${list} id=${id} dead=${dead} /><//></section>
@@ -103,17 +106,6 @@ function Deliveries({ id, dead }) {
     to=${(row) => `webhooks/deliveries/${row.id}`} opened=${id} empty="Nothing was sent yet: an event goes to every enabled endpoint." />`;
 }
 
-function DeliveryDetail({ id }) {
-  const store = useStore();
-  const { data, error } = useRead(store.v1(`/deliveries/${id}`), (row) => row.kind === "delivery" && row.id === id);
-  if (!data) return html`<${Problem} problem=${error} />`;
-  const { event_type: type, event, endpoint, status, created, attempts } = data;
-  const said = attempts.findLast((each) => each.answer)?.answer;
-  const facts = [html`<${When} ms=${created * 1000} />`, html`<${Id} id=${id} />`, html`<${Link} to="webhooks/events/${event}">The event<//>`, html`<${Link} to="webhooks/endpoints/${endpoint}">The endpoint<//>`];
-  return html`<${Title} back="webhooks/deliveries" name=${type} state=${status} facts=${facts} />
-    <div class="scroll pad"><${Delivery} delivery=${data} />${said && html`<h2>Body of the last response</h2><${Code} text=${laidOut(said) ?? said} label="Body of the last response" />`}</div>`;
-}
-
 function Events({ id }) {
   const store = useStore();
   const columns = [
@@ -126,26 +118,28 @@ function Events({ id }) {
     concerns=${of("payment")} to=${(row) => `webhooks/events/${row.id}`} opened=${id} empty="No event yet: they tell what became of payments." />`;
 }
 
+// An event and all of its deliveries, by its own id or that of one of them.
 function EventDetail({ id }) {
   const store = useStore();
-  const { data, text, error } = useRead(store.v1(`/events/${id}`));
-  const { data: sent } = useRead(`${store.v1("/deliveries")}?event=${id}`, of("delivery"));
-  if (!data) return html`<${Problem} problem=${error} />`;
+  const { data: one, error: lost } = useRead(id.startsWith("del_") && store.v1(`/deliveries/${id}`));
+  const event = one ? one.event : id.startsWith("evt_") && id;
+  const { data, text, error } = useRead(event && store.v1(`/events/${event}`));
+  const { data: sent } = useRead(event && `${store.v1("/deliveries")}?event=${event}`, of("delivery"));
+  if (!data) return html`<${Problem} problem=${error ?? lost} />`;
   const { object } = data.data;
   const payment = object.payment_intent ?? (/^(pi|ch)_/.test(object.id) ? object.id : object.charge);
   const request = data.request?.id ?? data.requestid;
-  const facts = [html`<${When} at=${data.timestamp ?? data.time} />`, html`<${Id} id=${id} />`, payment && html`<${Link} to="payments/${payment}">The payment<//>`,
-    request && html`<${Link} to="requests/${request}">The request<//>`];
-  return html`<${Title} back="webhooks/events" name=${data.type} facts=${facts} actions=${html`<${ReplayEvent} id=${id} />`} />
-    <div class="scroll pad">${(sent?.data ?? []).map((each) => html`<${Delivery} key=${each.id} delivery=${each} />`)}
-    ${sent && !sent.data.length && html`<p class="dim">It went nowhere: no enabled endpoint took it. Send it once there is one.</p>`}<${Code} text=${laidOut(text) ?? ""} label="The event" /></div>`;
+  const facts = [html`<${When} at=${data.timestamp ?? data.time} />`, html`<${Id} id=${event} />`,
+    payment && html`<${Link} to="payments/${payment}">The payment<//>`, request && html`<${Link} to="requests/${request}">The request<//>`];
+  return html`<${Title} back=${one ? "webhooks/deliveries" : "webhooks/events"} name=${data.type} facts=${facts} actions=${html`<${ReplayEvent} id=${event} />`} />
+    <div class="scroll pad">${(sent?.data ?? []).map((each) => html`<${Delivery} key=${each.id} delivery=${each} whole />`)}
+    ${sent && !sent.data.length && html`<p class="dim">It went nowhere: no enabled endpoint took it. Send it once there is one.</p>`}
+    <${Code} text=${laidOut(text) ?? ""} label="The event" /></div>`;
 }
 
 // ---- endpoints -------------------------------------------------------------------------------------------------
 
-function typesIn(text) {
-  return text.split(",").map((each) => each.trim()).filter(Boolean);
-}
+const typesIn = (text) => text.split(",").map((each) => each.trim()).filter(Boolean);
 
 function useEndpoints() {
   const store = useStore();
@@ -162,21 +156,21 @@ function AddEndpoint({ kind }) {
   const store = useStore();
   const add = async ({ url, events }) => {
     const made = await store.act("POST", store.v1("/webhook_endpoints"), { url: url.trim(), enabled_events: typesIn(events) });
-    return html`<${Secret} label="signing secret" value=${made.secret} says="Events go to ${made.url} from now on. Your handler verifies them with this signing secret." />`;
+    return { shown: html`<${Secret} label="signing secret" value=${made.secret} says="Events go to ${made.url} from now on. Your handler verifies them with this signing secret." />` };
   };
   return html`<${Action} label="Add an endpoint…" title="Add an endpoint" confirm="Add endpoint" kind=${kind} run=${add}
     says="From now on events are sent to this address, signed. What happened before can be sent there from the events."><${Where} url="http://127.0.0.1:3000/webhooks" events="*" /><//>`;
 }
 
 function Endpoints({ id }) {
-  const { data, error } = useEndpoints();
+  const store = useStore();
   const columns = [
     ["URL", (row) => visible(row.url), "fill"],
     ["Events", (row) => row.enabled_events.join(", "), "dim fill roomy"],
     ["State", (row) => html`<${Pill} state=${row.status} />`, "end"],
   ];
-  return html`<div class="filters"><span class="space" /><${AddEndpoint} kind="primary" /></div><${Problem} problem=${error} />
-    <div class="scroll">${data && html`<${Table} label="Endpoints" rows=${data.data} columns=${columns} to=${(row) => `webhooks/endpoints/${row.id}`} opened=${id} empty="No endpoint: events go nowhere." />`}</div>`;
+  return html`<${Listing} name="endpoints" noun="endpoint" path=${store.v1("/webhook_endpoints")} size=${100} aside=${html`<${AddEndpoint} kind="primary" />`} columns=${columns}
+    concerns=${of("request")} pause=${2000} to=${(row) => `webhooks/endpoints/${row.id}`} opened=${id} empty="No endpoint: events go nowhere." />`;
 }
 
 function EndpointDetail({ id }) {
@@ -191,7 +185,10 @@ function EndpointDetail({ id }) {
   const events = each.enabled_events.join(", ");
   const edit = (values) => store.act("PATCH", path, { url: values.url.trim(), enabled_events: typesIn(values.events) });
   const turn = () => store.act("PATCH", path, { status: isOn ? "disabled" : "enabled" });
-  const roll = async () => html`<${Secret} label="signing secret" value=${(await store.act("POST", `${path}/roll_secret`)).secret} says="Rolled: for a while the old secret signs too." />`;
+  const roll = async () => {
+    const { secret } = await store.act("POST", `${path}/roll_secret`);
+    return { shown: html`<${Secret} label="signing secret" value=${secret} says="Rolled: for a while the old secret signs too." />` };
+  };
   const misbehave = (values) => store.act("POST", `/sandbox/webhook_endpoints/${id}/faults`, { faults: Object.keys(FAULTS).filter((name) => values[name]) });
   const remove = async () => {
     await store.act("DELETE", path);

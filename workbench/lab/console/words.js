@@ -66,9 +66,7 @@ export function money(minor, currency = "ZMW") {
 }
 
 // An amount in major units, as `/v1` has it.
-export function moneyOf({ amount, currency }) {
-  return money(Math.round(Number(amount) * 10 ** decimals(currency)), currency);
-}
+export const moneyOf = ({ amount, currency }) => money(Math.round(Number(amount) * 10 ** decimals(currency)), currency);
 
 // What somebody typed, in minor units; null where it is no amount, or finer than a minor unit.
 export function minorOf(text, currency = "ZMW") {
@@ -85,19 +83,18 @@ const LUSAKA_MS = 2 * 3_600_000; // UTC+2, without summer time
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-// A moment in Lusaka as a `day` (5 Jan), a `time` (08:00:12), a `clock` (Mon 5 Jan 08:00) or a `whole` (5 Jan 2026 08:00:12).
+// A moment in Lusaka as a `day` (5 Jan), a `time` (08:00:12), a `minute` (08:00), a `clock` (Mon 5 Jan 08:00) or a `whole` (5 Jan 2026 08:00:12).
 export function lusaka(ms, shape = "whole") {
   const moment = new Date(ms + LUSAKA_MS);
   const time = moment.toISOString().slice(11, 19);
   const day = `${moment.getUTCDate()} ${MONTHS[moment.getUTCMonth()]}`;
   if (shape === "time") return time;
+  if (shape === "minute") return time.slice(0, 5);
   if (shape === "day") return day;
   return shape === "clock" ? `${DAYS[moment.getUTCDay()]} ${day} ${time.slice(0, 5)}` : `${day} ${moment.getUTCFullYear()} ${time}`;
 }
 
-export function utc(ms) {
-  return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-}
+export const utc = (ms) => `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
 export function span(seconds) {
   const s = Math.max(0, Math.round(seconds));
@@ -120,49 +117,28 @@ export function visible(text) {
   });
 }
 
-export function words(name) {
-  return String(name ?? "").replaceAll("_", " ");
-}
+export const words = (name) => String(name ?? "").replaceAll("_", " ");
 
 export function counted(count, one) {
   const many = one.endsWith("ry") ? `${one.slice(0, -1)}ies` : `${one}s`;
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-export function shortId(id) {
-  return String(id ?? "").replace(/\b([a-z]{2,4}_[0-9A-Za-z]{6})[0-9A-Za-z]{18}\b/g, "$1…");
-}
+export const shortId = (id) => String(id ?? "").replace(/\b([a-z]{2,4}_[0-9A-Za-z]{6})[0-9A-Za-z]{18}\b/g, "$1…");
 
-export function phoneText(number) {
-  return String(number ?? "").replace(/^(\+260)(\d\d)/, "$1 $2 ");
-}
+export const phoneText = (number) => String(number ?? "").replace(/^(\+260)(\d\d)/, "$1 $2 ");
 
 // As the sandbox masks a customer's number.
-export function masked(number) {
-  return `${number.slice(0, 6)}••••${number.slice(-3)}`;
-}
+export const masked = (number) => `${number.slice(0, 6)}••••${number.slice(-3)}`;
 
 // JSON laid out for reading, every number as it was written; null for anything else.
 export function laidOut(text) {
   try {
-    JSON.parse(text);
+    const value = JSON.parse(text, (_, each, { source }) => (typeof each === "number" ? JSON.rawJSON(source) : each));
+    return JSON.stringify(value, null, 2);
   } catch {
     return null;
   }
-  let depth = 0;
-  const line = () => `\n${"  ".repeat(depth)}`;
-  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g) ?? [];
-  return tokens.map((token, place) => {
-    if (token === ":") return ": ";
-    if (token === ",") return `,${line()}`;
-    if ("{[".includes(token)) {
-      depth += 1;
-      return "}]".includes(tokens[place + 1]) ? token : token + line();
-    }
-    if (!"}]".includes(token)) return token;
-    depth -= 1;
-    return "{[".includes(tokens[place - 1]) ? token : line() + token;
-  }).join("");
 }
 
 // Rows of cells as a file that no spreadsheet takes for formulas.
