@@ -65,15 +65,15 @@ class Latencies:
         return self._kept[request_id][1] if request_id in self._kept else None
 
     def _start(self, request: httpx.Request) -> None:
-        # Calls of /sandbox are in no trace, nor is what only looks, and a board makes many.
-        if not request.url.path.startswith("/sandbox/") and wire.UNSEEN not in request.headers:
-            request.extensions[_STARTED] = time.perf_counter()
+        request.extensions[_STARTED] = time.perf_counter()
 
     def _end(self, response: httpx.Response) -> None:
-        request_id = response.headers.get("Request-Id")
-        started = response.request.extensions.get(_STARTED)
-        if request_id is not None and started is not None:
-            self._kept[request_id] = round((time.perf_counter() - started) * 1000), response.request
+        request_id = response.headers.get("Request-Id", "")
+        # The ids of what is in no trace, such as calls of /sandbox, begin otherwise, and a board makes many.
+        if not request_id.startswith("req_"):
+            return
+        took_s = time.perf_counter() - response.request.extensions[_STARTED]
+        self._kept[request_id] = round(took_s * 1000), response.request
         if len(self._kept) > self._most:
             del self._kept[next(iter(self._kept))]
 
@@ -86,14 +86,19 @@ class Calls:
         self.hold(key)
         self.always: Mapping[str, str] = {}
         """Headers that go with every request."""
-        self.is_sandbox = False
-        """Whether the last response came from a sandbox: a header says so."""
         self._http = http
+        self._latest: Mapping[str, str] = {}
+        """The headers of the last response."""
 
     def hold(self, key: str) -> None:
         """Send this key from now on. Raises LiveKeyRefused: a live key."""
         self._check(checked_text("The key", key, such_as="sk_test_…"))
         self.key = Secret(key)
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether the last response came from a sandbox: a header says so."""
+        return "Sandbox-Provenance" in self._latest
 
     def send(  # noqa: PLR0913  one argument per part of a request
         self,
@@ -118,7 +123,8 @@ class Calls:
         if bearer and not basic:
             sent["Authorization"] = f"Bearer {bearer}"
         auth = httpx.BasicAuth(bearer, "") if basic else _AS_IT_IS
-        self._check(bearer)
+        if key is not None:
+            self._check(key)
         if self._http.is_closed:
             raise ServiceUnreachable(
                 "This client and its Workbench are closed.",
@@ -130,7 +136,7 @@ class Calls:
             )
         except httpx.TransportError as error:
             raise _unreachable(method, url, error) from error
-        self.is_sandbox = "Sandbox-Provenance" in response.headers
+        self._latest = response.headers
         if not response.is_success:
             raise error_from(response)
         try:

@@ -124,8 +124,10 @@ def mask_numbers(text: str) -> str:
             end = found.end()
     text = "".join((*shown, text[end:]))
     for words, pattern in ABROAD:
-        if any(word in text for word in words):
-            text = pattern.sub(lambda found: _ENDS.sub(rf"\1{MARK}\2", found[0]), text)
+        for word in words:
+            if word in text:
+                text = pattern.sub(lambda found: _ENDS.sub(rf"\1{MARK}\2", found[0]), text)
+                break
     return text
 
 

@@ -152,7 +152,7 @@ class InProcess(httpx.BaseTransport):
         if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
             self._watchers.notify()
-        return httpx.Response(status, headers=sent, content=body)
+        return httpx.Response(status, headers=sent, stream=httpx.ByteStream(body))
 
 
 _Rest = Callable[[], Response]
