@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import lru_cache
 from importlib.resources import files
@@ -162,6 +162,21 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
+class _Turn:
+    """One transaction, with the connection to itself: a class, as it takes half of what a generator takes."""
+
+    def __init__(self, tx: "Transaction", *, reads_only: bool) -> None:
+        self._tx = tx
+        self._reads_only = reads_only
+
+    def __enter__(self) -> "Transaction":
+        self._tx.begin_in_turn(reads_only=self._reads_only)
+        return self._tx
+
+    def __exit__(self, _kind: object, failure: BaseException | None, _traceback: object) -> None:
+        self._tx.end_in_turn(failure)
+
+
 class Transaction:
     """What a command reads and writes. There is one for each connection, used by one command at a time.
 
@@ -231,21 +246,18 @@ class Transaction:
         self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
         self.calls = Table(connection, "call", records.Call)
         self.journal = Journal(connection)
+        self._reading, self._writing = _Turn(self, reads_only=True), _Turn(self, reads_only=False)
         self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
 
-    @contextmanager
-    def begun(self, *, reads_only: bool) -> Iterator[Self]:
+    def begun(self, *, reads_only: bool) -> "AbstractContextManager[Transaction]":
         """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
 
         Raises StorageFull or ServiceUnavailable: the command cannot be written. Raises NotNow: in the thread that never
         waits, the file or the connection is busy; or the group that the command is part of was lost.
         """
         if self._group == threading.get_ident():
-            with self._part_of_group(reads_only=reads_only):
-                yield self
-        else:
-            with self._in_turn(reads_only=reads_only):
-                yield self
+            return self._part_of_group(reads_only=reads_only)
+        return self._reading if reads_only else self._writing
 
     @contextmanager
     def grouped(self, *, reads_only: bool) -> Iterator[None]:
@@ -254,44 +266,56 @@ class Transaction:
         A command that fails is undone alone. If the block raises, all of them are undone. With `reads_only`, NotNow is
         said to commands. Raises as `begun` does.
         """
-        with self._in_turn(reads_only=reads_only):
+        with self._reading if reads_only else self._writing:
             self._group = threading.get_ident()
             try:
                 yield
             finally:
                 self._group = None
 
-    @contextmanager
-    def _in_turn(self, *, reads_only: bool) -> Iterator[None]:
-        """One transaction, with the connection to itself."""
+    def end_in_turn(self, failure: BaseException | None) -> None:
+        """Commit, or undo what failed, and give the connection back.
+
+        Raises StorageFull or ServiceUnavailable: the command cannot be written.
+        """
         try:
-            self._begin_in_turn(reads_only=reads_only)
-            try:
-                yield
-                self.write_counters()
-                self._connection.execute("COMMIT")
-                self.end()
-            except BaseException:
+            if failure is None:
+                self._commit()
+            else:
                 self._roll_back()
-                raise
-            finally:
-                self.turn.release()
         except sqlite3.OperationalError as error:
-            if refused := unwritten(error):
-                if self._failed_at is None:
-                    _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
-                self._failed_at = self._connection.total_changes
-                raise refused from error
+            self._refuse(error)
+            raise
+        finally:
+            self.turn.release()
+        if isinstance(failure, sqlite3.OperationalError):
+            self._refuse(failure)
+
+    def _commit(self) -> None:
+        try:
+            self.write_counters()
+            self._connection.execute("COMMIT")
+            self.end()
+        except BaseException:
+            self._roll_back()
             raise
 
+    def _refuse(self, error: sqlite3.OperationalError) -> None:
+        """Raises StorageFull or ServiceUnavailable for an error that is the disk's or another program's."""
+        if refused := unwritten(error):
+            if self._failed_at is None:
+                _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
+            self._failed_at = self._connection.total_changes
+            raise refused from error
+
     @contextmanager
-    def _part_of_group(self, *, reads_only: bool) -> Iterator[None]:
+    def _part_of_group(self, *, reads_only: bool) -> Iterator[Self]:
         if self.reads_only and not reads_only:
             raise NotNow
         self.now_ms, self._read = self._moment(), None
         try:
             with nullcontext() if self.reads_only else self.savepoint():
-                yield
+                yield self
         except Exception as error:
             # What is the disk's fails the whole group, which may be undone already: each is tried alone.
             if unwritten(error) or not self._connection.in_transaction:
@@ -299,8 +323,18 @@ class Transaction:
             raise
         self._note_read()
 
-    def _begin_in_turn(self, *, reads_only: bool) -> None:
-        """Begin, once no other thread and no other process is in the way; whoever waits for a process has no turn."""
+    def begin_in_turn(self, *, reads_only: bool) -> None:
+        """Begin, once no other thread and no other process is in the way; whoever waits for a process has no turn.
+
+        Raises as `begun` does.
+        """
+        try:
+            self._wait_and_begin(reads_only=reads_only)
+        except sqlite3.OperationalError as error:
+            self._refuse(error)
+            raise
+
+    def _wait_and_begin(self, *, reads_only: bool) -> None:
         until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
         while True:
             self._take_connection()
@@ -322,6 +356,8 @@ class Transaction:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _take_connection(self) -> None:
+        if self.turn.acquire(blocking=False):
+            return
         if not self.turn.acquire(timeout=_LOOK_S if threading.get_ident() in self.never_wait else -1):
             raise NotNow
 
