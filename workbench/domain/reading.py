@@ -218,7 +218,7 @@ class _Reader:
             self.problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
             return None
         before, fields = len(self.problems), _fields(shape)
-        made, read = _converted(value, shape), dict[str, Any]()
+        made, read = _converted(value, shape), {}
         for name, field in fields.items() if made is None else ():
             if name in value:
                 read[name] = self._field(value[name], field, f"{pointer}/{name}")

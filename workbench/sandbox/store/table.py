@@ -44,7 +44,8 @@ def _terms(*filters: tuple[str, int | None]) -> str:
 
 def _where(equals: dict[str, Filters], also: Sequence[Condition] = ()) -> tuple[str, tuple[str | int, ...]]:
     """The condition that columns equal these and the others hold, and the values for its places."""
-    places, values = list[tuple[str, int | None]](), list[str | int]()
+    places: list[tuple[str, int | None]] = []
+    values: list[str | int] = []
     for name, filters in equals.items():
         several = filters if isinstance(filters, tuple) else () if filters is None else (filters,)
         places.append((name, None if filters is None else len(several)))
