@@ -36,8 +36,8 @@ RULES: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), r"\1••••"),
 )
 # fmt: on
-"""A word, a pattern, and what is shown instead. A text without the word, in lower case, has nothing to mask by it: to look
-for the word is quicker than the pattern, and the longer it is, the quicker."""
+"""A word, a pattern, and what is shown instead. A text without the word, in lower case, has nothing to mask by it: to
+look for the word is quicker than the pattern, and the longer it is, the quicker."""
 # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
 NUMBER = re.compile(
     rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.•]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"

@@ -246,14 +246,23 @@ class _Reader:
 
 def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
     """The struct at once, where it holds no other; None where it does, or something is wrong with it."""
-    fields = _fields(shape)
-    if any(each.shape for each in fields.values()):
+    numbers = _numbers(shape)
+    if numbers is None:
         return None
-    taken = {name: _as_taken(each, fields[name].takes) for name, each in value.items() if name in fields}
+    taken = value | {name: _as_taken(value[name], takes) for name, takes in numbers.items() if name in value}
     try:
         return msgspec.convert(taken, shape, builtin_types=(Decimal,))
     except msgspec.ValidationError:
         return None
+
+
+@cache
+def _numbers(shape: type[Struct]) -> Mapping[str, Mapping[Any, str]] | None:
+    """The plain types of the fields that hold a number; None where a field holds a struct."""
+    fields = _fields(shape)
+    if any(each.shape for each in fields.values()):
+        return None
+    return {name: each.takes for name, each in fields.items() if each.takes.keys() & {int, Decimal}}
 
 
 def _as_taken(value: object, takes: Mapping[Any, str]) -> object:

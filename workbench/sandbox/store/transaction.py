@@ -222,6 +222,8 @@ class Transaction:
         self._later: deque[records.Call] = deque(maxlen=_MOST_READS_WAIT)
         self._failed_at: int | None = None
         """The count of changes when a command could last not be written; None once one was."""
+        self._none_claimed = False
+        """Whether no job is in hand, as far as is remembered."""
         self.draws = draws
         self.gaps = gaps
         self.accounts = Table(connection, "account", records.Account, few=True)
@@ -392,7 +394,7 @@ class Transaction:
         self._take_connection()
         try:
             now_ms = self._look()
-            is_due = self._earliest(now_ms, claimed=0) or self._earliest(now_ms, claimed=1)
+            is_due = self.earliest_job(now_ms) or any(each.due_ms <= now_ms for each in self._claims())
             return self.clock_mode() if is_due else None
         finally:
             self.turn.release()
@@ -492,6 +494,7 @@ class Transaction:
     def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""
         self._clock = None
+        self._none_claimed = False
         self._counters.clear()
         self._counted.clear()
         for each in self._remember:
@@ -588,16 +591,24 @@ class Transaction:
 
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
-        return self._earliest(until_ms, claimed=0)
-
-    def _earliest(self, until_ms: int, *, claimed: int) -> records.Job | None:
-        job = self.jobs.first(order="due_ms, seq", claimed=claimed)
+        job = self.jobs.first(order="due_ms, seq", claimed=0)
         return job if job and job.due_ms <= until_ms else None
+
+    def claim(self, job: records.Job) -> records.Job:
+        """Take a job in hand, until it is removed, or released in the place of a driver that died."""
+        self._none_claimed = False
+        return self.jobs.put(job, claimed=1)
 
     def release_claims(self) -> None:
         """What a driver that died had in hand is due again."""
-        for job in self.jobs.all(claimed=1):
+        for job in self._claims():
             self.jobs.put(job, claimed=0)
+
+    def _claims(self) -> list[records.Job]:
+        """The jobs in hand: asked for once while there is none, as each event writes jobs."""
+        found = [] if self._none_claimed else self.jobs.all(claimed=1)
+        self._none_claimed = not found
+        return found
 
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
