@@ -195,6 +195,8 @@ class Transaction:
         self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
     ) -> None:
         self._connection = connection
+        self._cursor = cursor = connection.cursor()
+        """Runs the statements of a command: to make another takes as long as many a statement."""
         self.turn = threading.Lock()
         """Held by the one thread of the process whose command or read it is."""
         self.never_wait: set[int] = set()
@@ -226,27 +228,27 @@ class Transaction:
         """Whether no job is in hand, as far as is remembered."""
         self.draws = draws
         self.gaps = gaps
-        self.accounts = Table(connection, "account", records.Account, few=True)
-        self.api_keys = Table(connection, "api_key", records.ApiKey, few=True)
-        self.tokens = Table(connection, "token", records.TokenPair)
-        self.intents = Table(connection, "payment_intent", payments.PaymentIntent)
-        self.payments = Table(connection, "payment", records.Payment)
+        self.accounts = Table(cursor, "account", records.Account, few=True)
+        self.api_keys = Table(cursor, "api_key", records.ApiKey, few=True)
+        self.tokens = Table(cursor, "token", records.TokenPair)
+        self.intents = Table(cursor, "payment_intent", payments.PaymentIntent)
+        self.payments = Table(cursor, "payment", records.Payment)
         """To look through; what is written goes to intents and charges, so that no row is remembered here."""
-        self.charges = Table(connection, "charge", payments.Charge)
-        self.refunds = Table(connection, "refund", payments.Refund)
-        self.payouts = Table(connection, "payout", payments.Payout)
-        self.sessions = Table(connection, "ussd_session", ussd.UssdSession)
-        self.screens = Table(connection, "screen", records.Screen, key="seq")
-        self.holds = Table(connection, "hold", records.Hold, key="seq")
-        self.endpoints = Table(connection, "webhook_endpoint", webhooks.Endpoint, few=True)
-        self.events = Table(connection, "event", webhooks.StoredEvent)
-        self.deliveries = Table(connection, "delivery", webhooks.Delivery)
-        self.attempts = Table(connection, "attempt", webhooks.Attempt)
-        self.jobs = Table(connection, "job", records.Job, key="seq", few=True)
-        self.scripts = Table(connection, "script", records.Script, key="seq", few=True)
-        self.outages = Table(connection, "outage", records.Outage, key="provider", few=True)
-        self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
-        self.calls = Table(connection, "call", records.Call)
+        self.charges = Table(cursor, "charge", payments.Charge)
+        self.refunds = Table(cursor, "refund", payments.Refund)
+        self.payouts = Table(cursor, "payout", payments.Payout)
+        self.sessions = Table(cursor, "ussd_session", ussd.UssdSession)
+        self.screens = Table(cursor, "screen", records.Screen, key="seq")
+        self.holds = Table(cursor, "hold", records.Hold, key="seq")
+        self.endpoints = Table(cursor, "webhook_endpoint", webhooks.Endpoint, few=True)
+        self.events = Table(cursor, "event", webhooks.StoredEvent)
+        self.deliveries = Table(cursor, "delivery", webhooks.Delivery)
+        self.attempts = Table(cursor, "attempt", webhooks.Attempt)
+        self.jobs = Table(cursor, "job", records.Job, key="seq", few=True)
+        self.scripts = Table(cursor, "script", records.Script, key="seq", few=True)
+        self.outages = Table(cursor, "outage", records.Outage, key="provider", few=True)
+        self.kept_responses = Table(cursor, "kept_response", records.KeptResponse, key="scope")
+        self.calls = Table(cursor, "call", records.Call)
         self.journal = Journal(connection)
         self._reading, self._writing = _Turn(self, reads_only=True), _Turn(self, reads_only=False)
         self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
@@ -296,7 +298,7 @@ class Transaction:
     def _commit(self) -> None:
         try:
             self.write_counters()
-            self._connection.execute("COMMIT")
+            self._cursor.execute("COMMIT")
             self.end()
         except BaseException:
             self._roll_back()
@@ -341,7 +343,7 @@ class Transaction:
         while True:
             self._take_connection()
             try:
-                self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
+                self._cursor.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
                 self.begin(reads_only=reads_only)
             except BaseException as error:
                 try:
@@ -367,7 +369,7 @@ class Transaction:
         self.drop_memory()
         self._lost_ms, self._made_up_ms = self._lost_ms + self._made_up_ms, 0
         if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+            self._cursor.execute("ROLLBACK")
 
     def begin(self, *, reads_only: bool = False) -> None:
         """Begin a command, or a read: what is remembered holds unless somebody else has written since."""
@@ -468,7 +470,7 @@ class Transaction:
             return
         if self.clock_mode() == "running":
             self.note(_LATEST, self.now_ms)
-        self._connection.executemany(
+        self._cursor.executemany(
             "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
             [(kind, self._counters[kind]) for kind in sorted(self._counted)],
         )
@@ -478,18 +480,22 @@ class Transaction:
     def savepoint(self) -> Iterator[None]:
         """Undo what the block did if it raises, and nothing that the command did before."""
         before = self.now_ms, self._clock, self._counters.copy(), self._counted.copy()
-        self._connection.execute("SAVEPOINT step")
+        self._cursor.execute("SAVEPOINT step")
         try:
             yield
         except BaseException:
             # An error of the disk's may have ended the whole transaction.
             if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK TO step")
-                self._connection.execute("RELEASE step")
+                self._cursor.execute("ROLLBACK TO step")
+                self._cursor.execute("RELEASE step")
             self.drop_memory()
             self.now_ms, self._clock, self._counters, self._counted = before
             raise
-        self._connection.execute("RELEASE step")
+        self._cursor.execute("RELEASE step")
+
+    def close(self) -> None:
+        """Let go of the last statement, without which the connection would stay open."""
+        self._cursor.close()
 
     def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""
