@@ -57,7 +57,7 @@ def resumed(arrived: Arrived) -> Arrived:
     """A request for a stream that broke off, with the place in its query; any other as it is."""
     if _LAST not in arrived.headers or not is_stream(arrived):
         return arrived
-    return arrived._replace(target=b"%s?after=%s" % (_PATH, arrived.headers[_LAST].encode()))
+    return msgspec.structs.replace(arrived, target=b"%s?after=%s" % (_PATH, arrived.headers[_LAST].encode()))
 
 
 def streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
@@ -65,5 +65,5 @@ def streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
     page = msgspec.json.decode(answer.body, type=control.Changes)
     headers = [each for each in answer.headers if each[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _STREAM), ("cache-control", "no-store")]
-    rest = arrived._replace(headers={**arrived.headers, _LAST: str(page.last_seq)})
+    rest = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
     return Answer(answer.status, headers, page.as_events()), rest, page.has_more

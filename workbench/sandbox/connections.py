@@ -100,7 +100,8 @@ class _Connection(asyncio.Protocol):
         self.until_s = time.monotonic() + seconds
 
     def _begin(self) -> None:
-        self._target, self._headers, self._head_bytes = b"", list[tuple[bytes, bytes]](), 0
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._target, self._head_bytes = b"", 0
         self._body, self._body_bytes = bytearray(), 0
         self._in_head, self._in_body = False, False
 
@@ -431,7 +432,7 @@ class _Server:
             answer, self.streams[connection], has_more = changes.streamed(arrived, answer)
             self._seen = () if has_more else self._seen
         elif is_more:
-            answer = answer._replace(body=b"")
+            answer = Answer(answer.status, [], b"")
         connection.send(answer, is_more=is_more)
 
     def _wait(self, exchange: _Exchange, finish: Callable[[], Answer]) -> None:

@@ -6,6 +6,8 @@ import multiprocessing
 import secrets
 from collections.abc import Mapping
 
+import msgspec
+
 from workbench.domain.ids import Draws
 from workbench.sandbox.messages import Arrived, InForce, Request, Response
 from workbench.sandbox.openapi import pages
@@ -61,7 +63,7 @@ class Door:
             return request
         scheme, value = operation.schemes[0], self.store.key("secret")
         value = base64.b64encode(f"{value}:".encode()).decode() if scheme == "Basic" else value
-        return request._replace(headers={**request.headers, "Authorization": f"{scheme} {value}"})
+        return msgspec.structs.replace(request, headers={**request.headers, "Authorization": f"{scheme} {value}"})
 
     def _was_let_in(self, headers: Mapping[str, str]) -> bool:
         sent = headers.get("cookie", "").split(";")

@@ -250,14 +250,14 @@ class Driver:
                 return False
             stored = tx.deliveries.get(job.ref) if job.kind == DELIVER else None
             if stored is not None and not dispatch.has_room(stored.endpoint):
-                dispatch.put_behind(stored.endpoint, tx.jobs.put(job, claimed=1))
+                dispatch.put_behind(stored.endpoint, tx.claim(job))
             else:
                 sending = self._guarded(tx, job, partial(self._begun, tx, job), writes=job.kind != DELIVER)
                 self._count(tx, None)
                 if sending is not None:
                     # In hand until it is recorded: others are sent meanwhile. Where one is sent at a time, the turn
                     # alone sees to that.
-                    tx.jobs.put(job, claimed=1)
+                    tx.claim(job)
         if sending is not None:
             dispatch.start(sending)
         return True

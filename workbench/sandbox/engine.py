@@ -11,6 +11,7 @@ from wsgiref.types import WSGIApplication
 
 import httpx
 import msgspec
+from msgspec.structs import replace
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
@@ -149,14 +150,12 @@ class InProcess(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
         headers = headers_in(request.headers.raw)
-        status, sent, body = self._engine.app.respond(
-            Arrived(request.method, request.url.raw_path, headers, request.read())
-        )
+        answer = self._engine.app.respond(Arrived(request.method, request.url.raw_path, headers, request.read()))
         is_unseen = _UNSEEN in headers or self._watchers.is_watching()
         if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
             self._watchers.notify()
-        return httpx.Response(status, headers=sent, content=body)
+        return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
 
 _Rest = Callable[[], Response]
@@ -232,7 +231,7 @@ class Application:
         page = partial(self.door.page, arrived) if self.door and asked is entrance else asked
         shown = self._exchanges.show(page, request)
         made = shown.made
-        return shown if made is None else lambda: shown._replace(body=made())
+        return shown if made is None else lambda: replace(shown, body=made())
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
         response = self._exchanges.respond(request, operation)

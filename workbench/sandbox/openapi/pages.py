@@ -59,7 +59,7 @@ def entrance(request: Request, choices: InForce, status: int = 0) -> Response:  
     """GET /: what this is; where there is a console, with a status, a field for the code that opens it."""
     policy = _SELF_ALONE.replace("form-action 'none'", "form-action 'self'")
     page = _page("entrance.html", has_door=status > 0, refused=status > HTTPStatus.OK)
-    return page._replace(status=status or 200, headers={"Content-Security-Policy": policy, **ONCE})
+    return msgspec.structs.replace(page, status=status or 200, headers={"Content-Security-Policy": policy, **ONCE})
 
 
 def of_console(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
