@@ -27,13 +27,14 @@ from workbench.errors import ApiError, IllegalTransition
 from workbench.sandbox import control, exchange, operations, provenance
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request
-from workbench.sandbox.openapi import examples
+from workbench.sandbox.openapi import responses
 
 Schema = dict[str, Any]
 
 TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 HOST = "http://merchant.localhost"
-EXAMPLES = Path(examples.__file__).with_name(examples.FILE)
+REQUESTS = responses.parts()["requests"]
+EXAMPLES = Path(responses.__file__).with_name(responses.EXAMPLES)
 PHONE = "+260961000001"
 """An unlisted number: a handset that waits for a person."""
 
@@ -120,8 +121,8 @@ def by_sqlite(code: int) -> sqlite3.Error:
 
 def body_of(name: str, **others: object) -> dict[str, Any]:
     """The first example of a struct, with other values."""
-    _, body = next(iter(examples.REQUESTS[name].values()))
-    return {**body, **others}
+    shown = next(iter(REQUESTS[name].values()))
+    return {**shown["value"], **others}
 
 
 def example(row: operations.Operation) -> dict[str, Any] | None:
@@ -402,10 +403,10 @@ class TestRealAnswers:
         assert len(contents) > len(TABLE) + len(EVENT_TYPES)
         for content in contents:
             assert story.errors(content["schema"], content["example"]) == []
-        assert {*examples.REQUESTS} == {row.body.__name__ for row in TABLE if row.body}
-        for name, shown in examples.REQUESTS.items():
-            for _, body in shown.values():
-                assert story.errors(name, body) == [], name
+        assert {*REQUESTS} == {row.body.__name__ for row in TABLE if row.body}
+        for name, shown in REQUESTS.items():
+            for each in shown.values():
+                assert story.errors(name, each["value"]) == [], name
 
 
 LIVE_KEY = "sk" + "_live_" + "x" * 24

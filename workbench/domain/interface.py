@@ -346,6 +346,6 @@ ROWS: Final[Mapping[str, Asked]] = {
     # 9
     "version_header": Asked("`/v1` in the path.", "Can a header select a version?", ("sandbox/exchange.py",)),
     "deprecation": Asked(_NOTHING, "How do you announce that something will be removed?",
-        ("sandbox/openapi/responses.py",)),
+        ("sandbox/deprecation.py",)),
 }
 # fmt: on

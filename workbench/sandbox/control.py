@@ -31,7 +31,7 @@ _SIMULATION = re.compile("[0-9A-Za-z]{1,40}")
 _UNITS_MS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 
 
-def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one signature
+def clock(tx: Transaction, caller: Caller) -> shapes.Clock:
     """GET /sandbox/clock: the clock's time and kind."""
     return shapes.Clock(
         mode=tx.clock_mode(),
@@ -42,7 +42,7 @@ def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one
     )
 
 
-def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # noqa: ARG001  one signature
+def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:
     """POST /sandbox/clock/advance: advance the clock, up to the end of 2099; everything that falls due happens.
 
     Returns the milliseconds to advance by; the driver advances outside of a transaction.
@@ -61,7 +61,7 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # no
     return by_ms
 
 
-def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noqa: ARG001  one signature
+def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:
     """GET /sandbox/gaps: the register of what the interface leaves open, with the values in force."""
     return shapes.Rows(tx.gaps.as_records())
 
@@ -82,7 +82,7 @@ def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
     return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
-def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.Simulated:  # noqa: ARG001  one signature
+def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.Simulated:
     """POST /sandbox/simulation: run the commands of a simulated month at their moments, for at most a second.
 
     Each is one commit, and what falls due before it happens first. The response tells from where to go on: those that

@@ -19,7 +19,7 @@ _MARKS = "deprecations"
 
 def deprecate(
     tx: Transaction,
-    caller: Caller,  # noqa: ARG001  one signature
+    caller: Caller,
     body: shapes.Deprecate,
     *,
     operation_id: wire.PathOperation,

@@ -113,7 +113,7 @@ def _refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     _call(tx, caller, "createRefund", {name: value for name, value in body.items() if value})
 
 
-def _payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:  # noqa: ARG001  one signature
+def _payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     _call(tx, caller, "retrieveBalance", {})
     available = clearing.balance_of(tx, MERCHANT_AVAILABLE, ZMW.code, merchant=caller.account)
     if available > 0:

@@ -241,12 +241,12 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in (None, [])}
 
 
-def plain_error(error: ApiError, request_id: str, path: str) -> wire.PlantError:  # noqa: ARG001  one signature
+def plain_error(error: ApiError, request_id: str, path: str) -> wire.PlantError:
     """The one error that the interface documents: `error` and `message`."""
     return wire.PlantError(error.status, mask(str(error)))
 
 
-def envelope(error: ApiError, request_id: str, path: str) -> dict[str, Any]:  # noqa: ARG001  one signature
+def envelope(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     """Stripe's shape: all members in `error`, without the documented status."""
     members = {
         "type": re.sub(r"(?<!^)([A-Z])", r"_\1", type(error).__name__).lower(),

@@ -186,7 +186,7 @@ def _down_until_ms(tx: Transaction, provider: str) -> int | None:
     return outage.until_ms if outage and tx.now_ms < outage.until_ms else None
 
 
-def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:  # noqa: ARG001  one signature
+def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:
     """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
     phone = checks.read_phone(tx.gaps, body.phone).e164
     says = "cannot be scripted; these can be:"
@@ -200,7 +200,7 @@ def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scr
     return control.Scripted(phone, body.answers)
 
 
-def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.OperatorState:  # noqa: ARG001  one signature
+def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.OperatorState:
     """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
     for_ms = checks.whole_ms(body.seconds, control.MAX_OUTAGE_S)
     provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
@@ -212,7 +212,7 @@ def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.Ope
     return control.OperatorState(provider, ends.until_ms // 1000)
 
 
-def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorState]:  # noqa: ARG001  one signature
+def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorState]:
     """GET /sandbox/operator: each operator, with the end of its outage."""
     until = {each: _down_until_ms(tx, each) for each in OFFERED[tx.gaps.zed_mobile]}
     return control.Rows([control.OperatorState(each, ends_ms and ends_ms // 1000) for each, ends_ms in until.items()])

@@ -58,7 +58,7 @@ def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.Api
     return views.api_key(tx.api_keys.put(key, status=REVOKED))
 
 
-def new_account(tx: Transaction, caller: Caller, body: control.NewAccount) -> control.NewAccountKeys:  # noqa: ARG001  one signature
+def new_account(tx: Transaction, caller: Caller, body: control.NewAccount) -> control.NewAccountKeys:
     """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
     if not body.name.strip() or len(body.name) > control.MAX_NAME:
         raise InvalidRequest(f"name is 1 to {control.MAX_NAME} characters.", code="parameter_invalid", param="name")
@@ -91,7 +91,7 @@ def _active(tx: Transaction, caller: Caller, key_id: str, *, or_overlapping: boo
     return key
 
 
-def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:  # noqa: ARG001  one signature
+def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:
     """POST /v1/auth/token: get a token with any e-mail address and any password but `wrong`."""
     if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")

@@ -17,7 +17,7 @@ from workbench.sandbox.store import Transaction
 R = TypeVar("R", bound=control.OfSandbox)
 
 
-def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> control.Rows[control.LedgerAccount]:  # noqa: ARG001  one signature
+def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> control.Rows[control.LedgerAccount]:
     """GET /sandbox/ledger/accounts: every account with postings, with its sums in minor units.
 
     With `as_of` and `known_at`: of what had occurred and been recorded by then.
@@ -28,12 +28,12 @@ def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> contro
     return control.Rows([control.LedgerAccount(*each) for each in tx.journal.sums(as_of_ms=as_of, known_ms=known)])
 
 
-def entries(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control.Page[control.LedgerEntry]:  # noqa: ARG001  one signature
+def entries(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control.Page[control.LedgerEntry]:
     """GET /sandbox/ledger/entries: the entries, oldest first, a page of them or all."""
     return _page(tx.journal.page(query.after), query.limit, lambda each: [_shown(each)])
 
 
-def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control.Page[control.LedgerPosting]:  # noqa: ARG001  one signature
+def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control.Page[control.LedgerPosting]:
     """GET /sandbox/ledger/postings: the postings in the order of their entries, by page or all."""
 
     def rows(entry: JournalEntry) -> Iterator[control.LedgerPosting]:
@@ -43,7 +43,7 @@ def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> control
     return _page(tx.journal.page(query.after), query.limit, rows)
 
 
-def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> control.Page[control.LedgerMovement]:  # noqa: ARG001  one signature
+def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> control.Page[control.LedgerMovement]:
     """GET /sandbox/ledger/movements: the movements of some accounts, as a statement shows them.
 
     In the order of the entries, by page or all.
@@ -56,7 +56,7 @@ def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> cont
     return _page(tx.journal.page(query.after, wanted), query.limit, rows)
 
 
-def settle(tx: Transaction, caller: Caller, body: control.Settle) -> control.LedgerEntry:  # noqa: ARG001  one signature
+def settle(tx: Transaction, caller: Caller, body: control.Settle) -> control.LedgerEntry:
     """POST /sandbox/ledger/entries: settle a difference from a statement with an ordinary entry.
 
     The recipe decides which entry. It can be reversed like any other.
@@ -65,7 +65,7 @@ def settle(tx: Transaction, caller: Caller, body: control.Settle) -> control.Led
     return _shown(settling.settle(tx, body))
 
 
-def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> control.LedgerEntry:  # noqa: ARG001  one signature
+def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> control.LedgerEntry:
     """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry a second time: a fault for reconciliation to find.
 
     Raises NotFound: no such entry. Raises StateConflict: nobody else knows its movement by an id, or it answers
@@ -81,7 +81,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: PathEntry) -> control.L
     return _shown(tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as))
 
 
-def verify(tx: Transaction, caller: Caller) -> control.LedgerVerified:  # noqa: ARG001  one signature
+def verify(tx: Transaction, caller: Caller) -> control.LedgerVerified:
     """GET /sandbox/ledger/verify: check the chain of entries from the first, and return its head."""
     try:
         number, head = tx.journal.verify()

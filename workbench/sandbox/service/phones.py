@@ -18,7 +18,7 @@ from workbench.sandbox.store import Transaction
 REFUND_SENT, LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
-def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset:  # noqa: ARG001  one signature
+def show_phone(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset:
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
     number = checks.read_phone(tx.gaps, phone)
     return _handset(number, _sessions(tx, number))
@@ -42,17 +42,17 @@ def _handset(number: Msisdn, there: Sequence[UssdSession]) -> control.Handset:
     )
 
 
-def enter(tx: Transaction, caller: Caller, body: control.Input, *, phone: wire.PathPhone) -> control.Handset | Refused:  # noqa: ARG001  one signature
+def enter(tx: Transaction, caller: Caller, body: control.Input, *, phone: wire.PathPhone) -> control.Handset | Refused:
     """POST /sandbox/phones/{phone}/input: enter a PIN."""
     return _acted(tx, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, body.text))
 
 
-def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:  # noqa: ARG001  one signature
+def cancel(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:
     """POST /sandbox/phones/{phone}/cancel: the customer cancels."""
     return _acted(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "cancel"))
 
 
-def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:  # noqa: ARG001  one signature
+def ignore(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Handset | Refused:
     """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
     return _acted(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "ignore"))
 
@@ -82,7 +82,7 @@ def _acted(tx: Transaction, phone: str, act: Callable[[UssdSession], UssdSession
     return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
 
 
-def read_messages(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Rows[control.Message]:  # noqa: ARG001  one signature
+def read_messages(tx: Transaction, caller: Caller, *, phone: wire.PathPhone) -> control.Rows[control.Message]:
     """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
     number = checks.read_phone(tx.gaps, phone)
     # Of each prompt its last screen: that is where and when it ended.

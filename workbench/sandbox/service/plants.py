@@ -5,6 +5,6 @@ from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
 
-def create(tx: Transaction, caller: Caller, body: wire.NewPlant) -> wire.Plant:  # noqa: ARG001  one signature
+def create(tx: Transaction, caller: Caller, body: wire.NewPlant) -> wire.Plant:
     """POST /plants: create a plant; the response is the plant without its id."""
     return wire.Plant(name=body.name, tag=body.tag)
