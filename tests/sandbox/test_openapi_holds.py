@@ -28,6 +28,7 @@ from workbench.sandbox import control, exchange, operations, provenance
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request
 from workbench.sandbox.openapi import responses
+from workbench.sandbox.service.lists import Resource
 
 Schema = dict[str, Any]
 
@@ -685,6 +686,8 @@ def raised_by(run: Callable[..., object]) -> set[int]:
     found: set[int] = set()
     seen: set[CodeType] = set()
     left: list[tuple[CodeType, dict[str, Any]]] = [(run.__code__, run.__globals__)]
+    if isinstance(resource := getattr(run, "__self__", None), Resource):
+        left.append((resource.view.__code__, resource.view.__globals__))
     while left:
         code, scope = left.pop()
         if code in seen:
@@ -702,7 +705,7 @@ def raised_by(run: Callable[..., object]) -> set[int]:
 
 
 def named_in(code: CodeType, scope: dict[str, Any]) -> Iterator[object]:
-    """What the global names of some code stand for, modules' members and tables' values too."""
+    """What global names in some code stand for, the members of modules and tables too, and a resource's methods."""
     named = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
     for value in (scope[name] for name in code.co_names if name in named and name in scope):
         yield value
@@ -710,6 +713,7 @@ def named_in(code: CodeType, scope: dict[str, Any]) -> Iterator[object]:
             yield from (getattr(value, name) for name in code.co_names if hasattr(value, name))
         elif isinstance(value, dict):
             yield from value.values()
+    yield from (each for name, each in vars(Resource).items() if name in code.co_names)
 
 
 INTENT = body_of("CreatePaymentIntent")

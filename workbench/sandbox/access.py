@@ -17,8 +17,8 @@ from workbench.domain.ids import REVOKED, ROLLED
 from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, PermissionDenied, ServeRefused
 from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
+from workbench.sandbox.service.accounts import LIFETIME_MS, works_on
 from workbench.sandbox.service.checks import holds_live_key, live_key
-from workbench.sandbox.service.keys import LIFETIME_MS, works_on
 from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.transaction import digest_of

@@ -21,8 +21,8 @@ from workbench.domain.webhooks import DUPLICATE, MAX_RESPONSE_BYTES, Attempt, De
 from workbench.sandbox import outgoing, views
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.mounted import Mounted, NoAnswer
-from workbench.sandbox.service.deliveries import DELIVER, emit, held_until_ms, settled
 from workbench.sandbox.service.lists import BY_ITSELF
+from workbench.sandbox.service.webhooks import DELIVER, emit, held_until_ms, settled
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Job
 

@@ -5,7 +5,6 @@ None is marked until the control plane marks it, so that what a client does then
 
 from email.utils import formatdate
 
-from workbench.domain import wire
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.wire import control as shapes
 from workbench.errors import NotFound, StateConflict
@@ -22,7 +21,7 @@ def deprecate(
     caller: Caller,
     body: shapes.Deprecate,
     *,
-    operation_id: wire.PathOperation,
+    operation_id: str,
 ) -> shapes.Deprecated:
     """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as deprecated, or unmark it.
 

@@ -19,7 +19,7 @@ from workbench.sandbox import control, exchange, operations
 from workbench.sandbox.access import caller_of
 from workbench.sandbox.driver import Command, Driver
 from workbench.sandbox.messages import Request
-from workbench.sandbox.service import attempts, clearing, phones
+from workbench.sandbox.service import clearing, handsets
 from workbench.sandbox.service.lists import Caller, Refused
 from workbench.sandbox.store import Transaction
 
@@ -40,7 +40,7 @@ def done(driver: Driver, request: Request) -> Request:
     def planned(tx: Transaction) -> Iterator[Command]:
         caller = caller_of(tx, request, control.SIMULATE)
         left = body.commands[control.simulate(tx, caller, body).done :]
-        return ((each.at_ms, partial(_do, caller, each, control.counted(body))) for each in left)
+        return ((each.at_ms, partial(_do, caller, each, control.counter_of(body))) for each in left)
 
     driver.do_all(planned, _SLICE_S)
     return request._replace(body=wire.to_json({**msgspec.structs.asdict(body), "commands": []}))
@@ -63,7 +63,7 @@ def _call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, ob
 
 
 def _script(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    attempts.script(tx, caller, Script(command.phone, [command.scenario]))
+    handsets.script(tx, caller, Script(command.phone, [command.scenario]))
 
 
 def _charge(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
@@ -96,7 +96,7 @@ def _confirm(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None
 
 
 def _pin(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    shown = phones.enter(tx, caller, Input(SANDBOX_PIN), phone=command.phone)
+    shown = handsets.enter(tx, caller, Input(SANDBOX_PIN), phone=command.phone)
     if isinstance(shown, Refused):
         raise shown.error
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final, get_type_hints
+from typing import Final
 
 import msgspec
 
@@ -61,8 +61,8 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
 
 
 def _operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> Schema:
-    # Summary and description are the docstring of what runs, after its path.
-    first, _, rest = (operation.run.__doc__ or "").partition(": ")[2].partition("\n")
+    # The docstring of what runs has the path before the summary.
+    first, _, rest = (operation.says or (operation.run.__doc__ or "").partition(": ")[2]).partition("\n")
     paragraphs = (" ".join(part.split()).partition("Raises ")[0].strip() for part in rest.split("\n\n"))
     everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
     schemes = operations.EITHER if everywhere else operation.schemes
@@ -93,11 +93,10 @@ def _body(operation: Operation) -> Schema:
 
 
 def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
-    """What a request holds in its path, by the types of what runs, in its query and in its headers."""
+    """The parameters of a request: in its path, its query and its headers."""
     source = schemas.of_operation(operation)
-    kinds = get_type_hints(operation.run, include_extras=True)
     for name in re.findall(r"{(\w+)}", operation.path):
-        says, schema = schemas.of_annotation(kinds[name], gaps)
+        says, schema = schemas.of_annotation(wire.PATHS[name], gaps)
         yield _parameter("path", name, says, TEXT | schema, source, required=True)
     for name, says, schema in schemas.of_query(operation.query, gaps) if operation.query else ():
         yield _parameter("query", name, says, schema, source)

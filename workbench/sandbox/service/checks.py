@@ -1,7 +1,7 @@
 """The checks of a request beyond its types: what it names is there, its values by the register, no live key."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from typing import Final, ParamSpec, Self, TypeVar, cast
 
@@ -20,9 +20,7 @@ from workbench.domain.money import (
 )
 from workbench.domain.payments import BOUNDS_MAJOR, MOBILE_MONEY, far_from_usual, one_minor, unit_minor
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
-from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, field_problem
-from workbench.sandbox.service.lists import Caller
-from workbench.sandbox.store.table import R, Table
+from workbench.errors import AuthenticationFailed, InvalidRequest, field_problem
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,20 +58,6 @@ class EveryFault:
             raise first
 
 
-def found(
-    caller: Caller, table: Table[R], key: str, what: str, *, code: str, param: str = "id", **one_of: tuple[str, ...]
-) -> R:
-    """The caller's row of this id.
-
-    Raises NotFound: there is none, or none that equals one of these.
-    """
-    row = table.get(key)
-    asked = {"account": (caller.account,), **one_of}
-    if row is None or any(getattr(row, name) not in values for name, values in asked.items()):
-        raise NotFound(f"There is no {what} {key[:60]!r}.", code=code, param=param)
-    return row
-
-
 def currency_or_only(text: str) -> Currency:
     """The currency named, or the one that there is, so that an amount can be judged beside a wrong name."""
     return ISO_4217.get(text.upper(), ZMW)
@@ -98,19 +82,13 @@ def check_bounds(gaps: Gaps, money: Money) -> None:
         raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
 
 
-_SCALED: Final[Mapping[str, Callable[[Decimal, Currency], Decimal]]] = {
-    "exact": lambda amount, _: amount,
-    "half_even": rounded,
-}
-"""What is made of an intent's amount before it is read, by `intent_amount_scale`."""
-
-
 def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
     """The amount of an intent.
 
     Raises InvalidRequest: no amount, or out of bounds.
     """
-    money = money_from_major(_SCALED[gaps.intent_amount_scale](amount, currency), currency)
+    scaled = rounded(amount, currency) if gaps.intent_amount_scale == "half_even" else amount
+    money = money_from_major(scaled, currency)
     check_bounds(gaps, money)
     return money
 
@@ -141,9 +119,8 @@ def check_method_types(gaps: Gaps, types: list[str]) -> None:
 def check_type(text: str, param: str) -> None:
     """Raises InvalidRequest unless the type is mobile_money."""
     if text != MOBILE_MONEY:
-        raise InvalidRequest(
-            f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", code="parameter_invalid", param=param
-        )
+        message = f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}."
+        raise InvalidRequest(message, code="parameter_invalid", param=param)
 
 
 def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
