@@ -173,7 +173,7 @@ def _found(
 
 def _payment(kept: Payment) -> shapes.Payment:
     phone = mask_phone(kept.phone) if kept.phone else None
-    return view_of(shapes.Payment, kept, created=kept.created_ms // 1000, phone=phone)
+    return view_of(shapes.Payment, kept, phone=phone)
 
 
 def _request(kept: Call) -> shapes.LoggedRequest:

@@ -36,9 +36,12 @@ def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], C
 
 
 def view_of(shape: type[V], stored: Struct, **others: Any) -> V:  # noqa: ANN401  fields are of any type
-    """The view of a stored object: what both have by the same name, and the others."""
+    """The view of a stored object: the fields of the same names, its creation in seconds, and the others."""
     names, values = _shared(shape, type(stored))
-    return shape(**dict(zip(names, values(stored), strict=True)) | others)
+    fields = dict(zip(names, values(stored), strict=True))
+    if hasattr(shape, "created"):
+        fields["created"] = stored.created_ms // 1000  # type: ignore[attr-defined]  # what has the one has the other
+    return shape(**fields | others)
 
 
 def payment_intent(
@@ -71,7 +74,6 @@ def payment_intent(
         warnings=list(intent.warnings),
         suspense=late or UNSET,
         canceled_at=None if intent.canceled_ms is None else intent.canceled_ms // 1000,
-        created=intent.created_ms // 1000,
     )
 
 
@@ -102,7 +104,7 @@ def _in_units(money: Money, gaps: Gaps) -> int | Decimal:
 def _of_sum(shape: type[V], stored: payments.Charge | payments.Refund | payments.Payout, **others: Any) -> V:  # noqa: ANN401  fields are of any type
     code = stored.failure_code
     message = FAILURES[code] if code else None
-    return view_of(shape, stored, created=stored.created_ms // 1000, failure_message=message, **others)
+    return view_of(shape, stored, failure_message=message, **others)
 
 
 def refund(stored: payments.Refund, gaps: Gaps) -> wire.Refund:
@@ -127,7 +129,6 @@ def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool = False) -> 
         enabled_events=list(stored.enabled_events),
         secret=stored.secret if secret else UNSET,
         secret_overlap_until=max(ends_ms) // 1000 if ends_ms else None,
-        created=stored.created_ms // 1000,
     )
 
 
@@ -148,7 +149,6 @@ def delivery(
         attempts=[view_of(wire.DeliveryAttempt, each, at=each.at_ms // 1000) for each in attempts],
         # Rounded up: at this second it is due.
         next_attempt_at=None if next_ms is None else -(-next_ms // 1000),
-        created=stored.created_ms // 1000,
     )
 
 
@@ -159,24 +159,21 @@ def api_key(stored: ApiKey, *, value: str | None = None, until_ms: int | None = 
         stored,
         value=UNSET if value is None else value,
         works_until=UNSET if until_ms is None else until_ms // 1000,
-        created=stored.created_ms // 1000,
     )
 
 
 def cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
     """An event as CloudEvents 1.0: what the envelope has beside their attributes are extensions, never null."""
     caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
-    return wire.CloudEvent(
+    return view_of(
+        wire.CloudEvent,
+        event,
         specversion="1.0",
-        id=event.id,
         source="/v1",
-        type=event.type,
         subject=subject,
         time=event.timestamp,
         datacontenttype="application/json",
-        data=event.data,
         apiversion=event.api_version,
-        livemode=event.livemode,
         **{name: value for name, value in caused.items() if value is not None},
     )
 
@@ -218,11 +215,6 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in (None, [])}
 
 
-def plain_error(error: ApiError, request_id: str, path: str) -> wire.PlantError:
-    """The one error that the interface documents: `error` and `message`."""
-    return wire.PlantError(error.status, mask(str(error)))
-
-
 def envelope(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
     """Stripe's shape: all members in `error`, without the documented status."""
     members = {
@@ -240,7 +232,8 @@ def envelope(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
 
 ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] = {
     "problem": ("application/problem+json", problem),
-    "plain": ("application/json", plain_error),
+    # The one error that the interface documents.
+    "plain": ("application/json", lambda error, *_: wire.PlantError(error.status, mask(str(error)))),
     "envelope": ("application/json", envelope),
 }
 """Media type and members of an error, by `error_format`."""

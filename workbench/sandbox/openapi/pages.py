@@ -30,7 +30,7 @@ from workbench.sandbox.openapi.markdown import rendered
 from workbench.sandbox.openapi.responses import examples_of_run
 from workbench.sandbox.openapi.schemas import Schema
 from workbench.sandbox.operations import in_force
-from workbench.sandbox.provenance import OF_CODE, provenance
+from workbench.sandbox.provenance import provenance
 from workbench.snippets import IN_PROCESS_URL, Snippet, snippet
 
 Page = Callable[[Request, InForce], Response]
@@ -85,7 +85,6 @@ def errors(request: Request, choices: InForce) -> Response:
     return _page(
         "errors.html",
         kinds=[(kind, list(rows)) for kind, rows in groupby(CODES.items(), key=lambda item: item[1].kind)],
-        rows_of=OF_CODE,
         failures=[(code, says, OPERATOR_NAMES.get(code, OperatorNames())) for code, says in FAILURES.items()],
     )
 
