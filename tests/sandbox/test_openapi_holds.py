@@ -27,15 +27,15 @@ from workbench.errors import ApiError, IllegalTransition
 from workbench.sandbox import control, exchange, operations, provenance
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request
-from workbench.sandbox.openapi import responses
+from workbench.sandbox.openapi import document as description
 from workbench.sandbox.service.lists import Resource
 
 Schema = dict[str, Any]
 
 TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 HOST = "http://merchant.localhost"
-REQUESTS = responses.parts()["requests"]
-EXAMPLES = Path(responses.__file__).with_name(responses.EXAMPLES)
+REQUESTS = description.parts()["requests"]
+EXAMPLES = Path(description.__file__).with_name(description.EXAMPLES)
 PHONE = "+260961000001"
 """An unlisted number: a handset that waits for a person."""
 

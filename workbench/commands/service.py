@@ -250,7 +250,7 @@ def openapi(out: Path | None) -> None:
     It has the register of gaps at its defaults. A served sandbox has its own at /openapi.json.
     """
     from workbench.domain.gaps import Gaps
-    from workbench.sandbox.openapi import document
+    from workbench.sandbox.openapi.document import document
 
     text = laid_out(document(Gaps()))
     if out is None:

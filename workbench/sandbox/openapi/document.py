@@ -1,26 +1,62 @@
-"""The OpenAPI 3.1 document, from the tables that route."""
+"""The OpenAPI 3.1 document, from the tables that route: operations, their responses and refusals, webhooks.
+
+`document.toml` has its texts. `examples.json` holds the responses and events of a seeded run, secrets masked; a test
+runs it again and compares.
+"""
 
 import re
+import tomllib
 from collections.abc import Iterator
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
 from typing import Final
 
 import msgspec
 
 from workbench.domain import scenarios, wire
+from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE
 from workbench.domain.webhooks import TOLD_AS
-from workbench.sandbox import control, operations
+from workbench.domain.wire import Source
+from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
+from workbench.sandbox import control, operations, views
 from workbench.sandbox.idempotency import KEY
 from workbench.sandbox.messages import JSON
-from workbench.sandbox.openapi import responses, schemas
-from workbench.sandbox.openapi.responses import parts
+from workbench.sandbox.openapi import schemas
 from workbench.sandbox.openapi.schemas import TEXT, Schema
 from workbench.sandbox.operations import ANY_POST, Operation
 
 _UNREQUESTED: Final = (wire.Event, wire.PlantError)
 """Bodies that no operation responds with: what webhooks carry, and the documented error."""
 _SCENARIO: Final = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
+EXAMPLES: Final = "examples.json"
+_SHAPES_BY_DEFAULT: Final = {each.id: each.response for each in operations.OPERATIONS}
+_SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
+"""The component of an error, by `error_format`."""
+_EVENTS_OF_RUN: Final = (Gaps().event_types, Gaps().event_payload)
+_IN_ENVELOPE: Final = (
+    "code", "message", "param", "decline_code", "request_id", "charge", "current", "attempted", "state", "event",
+    "allowed", "allow", "retry_after_s",
+)  # fmt: skip
+
+
+@cache
+def parts() -> Schema:
+    """The parts of the description that are texts and examples."""
+    return tomllib.loads(files(__package__).joinpath("document.toml").read_text("utf-8"))
+
+
+def _in_force(name: str, gaps: Gaps) -> dict[str, Schema]:
+    """The parts of a kind that a register has."""
+    return {key: part for key, part in parts()[name].items() if getattr(gaps, part.get("needs", ""), "") != "none"}
+
+
+@cache
+def examples_of_run() -> dict[str, Schema]:
+    """The responses of the seeded run by operation, and its events by type."""
+    return msgspec.json.decode(files(__package__).joinpath(EXAMPLES).read_bytes(), type=dict[str, Schema])
 
 
 def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
@@ -50,10 +86,10 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
             "schemas": {
                 **schemas.of_requests([row.body for row in table if row.body is not None], gaps),
                 **schemas.of_responses(table, _UNREQUESTED, gaps),
-                **responses.shapes(gaps),
+                **_error_components(gaps),
             },
-            "responses": responses.components(gaps),
-            "headers": responses.headers(gaps),
+            "responses": _refusal_components(gaps),
+            "headers": _header_components(gaps),
         },
     }
     # Bounds as the numbers of JSON, which the domain holds as decimals.
@@ -76,7 +112,7 @@ def _operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> 
         "security": [{f"{scheme.lower()}Auth": []} for scheme in schemes],
         "parameters": [*_parameters(operation, gaps)],
         "requestBody": _body(operation),
-        "responses": responses.responses(operation, gaps),
+        "responses": _responses(operation, gaps),
         **schemas.of_operation(operation),
     }
     return {name: value for name, value in described.items() if value or name == "security"}
@@ -146,7 +182,7 @@ def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
     members = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
     content = {
         "schema": {"allOf": [schemas.reference("Event"), {"properties": members}]},
-        "example": responses.event(happens, gaps),
+        "example": _event(happens, gaps),
     }
     waits = ", ".join(str(each) for each in gaps.retry_schedule_s)
     kept = " It is kept for 30 days." if gaps.dead_letter == "dropped" else ""
@@ -176,3 +212,159 @@ def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
         },
         **source,
     }
+
+
+def _responses(operation: Operation, gaps: Gaps) -> Schema:
+    """The responses of an operation by status."""
+    found = {str(operation.success): _success(operation, gaps)}
+    for status in _refusals(operation, gaps):
+        plain = operation.plain_400 and status == 400  # noqa: PLR2004  the one documented status
+        found[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
+    return found
+
+
+def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
+    """The statuses of every refusal that an operation can come to."""
+    # A cursor may name no row.
+    is_paged = operation.query is not None and issubclass(operation.query, wire.ListQuery)
+    is_limited = gaps.rate_limit != "none" and _counts(operation)
+    comes = (
+        (403, bool(operation.schemes)),
+        (404, "_id}" in operation.path or is_paged),
+        (409, bool(operation.scenarios)),
+        (413, not operation.plain_400),
+        (415, operation.body is not None and not operation.plain_400),
+        (gaps.reused_key_status, operation.takes_keys),
+        (RateLimited.status, is_limited),
+        (StorageFull.status, operation.method != "GET" or is_limited),
+    )
+    found = {
+        400,
+        401,
+        500,
+        ServiceUnavailable.status,
+        *operation.refuses,
+        *(status for status, is_one in comes if is_one),
+    }
+    # A customer who is waited for declines after the response.
+    declines = gaps.declined_status == "402" and gaps.charge_wait == "answered"
+    return sorted(found - (set() if declines else {402}))
+
+
+def _counts(operation: Operation) -> bool:
+    """A rate limit counts the merchant's calls with a key."""
+    return operation.traced and bool(operation.schemes)
+
+
+def _refusal_components(gaps: Gaps) -> Schema:
+    """The refusals as components: one for each status, and the documented 400 of the plant store."""
+    found = {f"Refusal{status}": _refusal(status, part, gaps) for status, part in _in_force("refusals", gaps).items()}
+    plant = parts()["plant"]
+    content = {"schema": schemas.reference("PlantError"), "example": plant["example"]}
+    return found | {"PlantRefusal400": _response(plant["means"], _headers(400), JSON, content, gaps)}
+
+
+def _header_components(gaps: Gaps) -> Schema:
+    """The headers of responses as components."""
+    return {
+        name: {
+            "description": part["says"],
+            "required": not part.get("sometimes"),
+            "schema": TEXT | {"pattern": part["pattern"].replace("{version}", wire.API_VERSION)},
+        }
+        for name, part in _in_force("headers", gaps).items()
+    }
+
+
+def _error_components(gaps: Gaps) -> Schema:
+    """The components of errors in the format in force."""
+    if gaps.error_format == "plain":
+        return {}
+    members = {
+        name: TEXT | {key: value for key, value in part.items() if key != "needs"}
+        for name, part in _in_force("problem", gaps).items()
+    }
+    members["status"]["enum"] = [int(status) for status in _in_force("refusals", gaps)]
+    members["code"]["enum"] = [*CODES]
+    problem = {
+        "type": "object",
+        "title": "Problem",
+        "description": "An error by RFC 9457, with the two documented members beside.",
+        "properties": members,
+        "required": ["type", "title", "status", "detail", "instance", "code", "request_id", "error", "message"],
+    }
+    schemas.mark(problem, Source(gap="7"))
+    if gaps.error_format == "problem":
+        fields = {"pointer": TEXT | {"format": "json-pointer"}, "detail": TEXT}
+        field = {"type": "object", "title": "FieldProblem", "properties": fields, "required": [*fields]}
+        return {"Problem": problem, "FieldProblem": schemas.mark(field, Source(gap="7"))}
+    # Stripe's shape has all members in `error`.
+    within: Schema = {
+        "type": TEXT | {"description": "The kind of error."} | schemas.open_in("7"),
+        "doc_url": TEXT | {"format": "uri-reference"} | schemas.open_in("7"),
+        **{name: members[name] for name in _IN_ENVELOPE if name in members},
+    }
+    required = ["type", "code", "message", "doc_url", "request_id"]
+    error = {"type": "object", "properties": within, "required": required, **schemas.open_in("7")}
+    return {"Envelope": {"type": "object", "title": "Envelope", "properties": {"error": error}, "required": ["error"]}}
+
+
+def _success(operation: Operation, gaps: Gaps) -> Schema:
+    names = ["Request-Id", "Sandbox-Provenance", "Api-Version"]
+    names += ["Idempotent-Replayed"] if operation.takes_keys else []
+    names += ["Cache-Control"] if operation.no_store else []
+    names += ["Deprecation", "Sunset"] if operation.source != "sandbox" else []
+    names += ["RateLimit-Policy", "RateLimit"] if _counts(operation) else []
+    content = {"schema": schemas.reference(schemas.of_type(operation.response))}
+    # The examples are those of the defaults.
+    if _SHAPES_BY_DEFAULT.get(operation.id, operation.response) == operation.response:
+        content["example"] = _example(operation.id, gaps)
+    links = {
+        link.name: {"operationId": link.leads_to, "parameters": {link.takes: f"$response.body#/{link.gives}"}}
+        for link in operation.links
+    }
+    return _response("Done.", names, JSON, content, gaps) | ({"links": links} if links else {})
+
+
+def _refusal(status: str, part: Schema, gaps: Gaps) -> Schema:
+    media_type, members = views.ERROR_FORMATS[gaps.error_format]
+    facts = part.get("facts", {})
+    if "problems" in facts:
+        facts = {**facts, "problems": tuple(FieldProblem(*each) for each in facts["problems"])}
+    error = CODES[part["code"]].kind(part["detail"], code=part["code"], **facts)
+    example = msgspec.to_builtins(members(error, "req_000000000000000000000001", "/v1/payment_intents"))
+    content = {"schema": schemas.reference(_SHAPES[gaps.error_format]), "example": example}
+    says = f"{HTTPStatus(int(status)).phrase}. {part['means']}"
+    return _response(says, _headers(int(status)), media_type, content, gaps)
+
+
+def _headers(status: int) -> list[str]:
+    limits = ["RateLimit-Policy", "RateLimit", "Retry-After"]
+    of_status = {401: ["WWW-Authenticate"], 405: ["Allow"], 429: limits}.get(status, [])
+    kept = ["Idempotent-Replayed"] if status in (402, 409, 500) else []
+    # A method that is not described leads to no operation.
+    source = [] if status == 405 else ["Sandbox-Provenance"]  # noqa: PLR2004  the one status of no operation
+    return ["Request-Id", *source, "Api-Version", *of_status, *kept]
+
+
+def _response(says: str, names: list[str], media_type: str, content: Schema, gaps: Gaps) -> Schema:
+    there = _in_force("headers", gaps)
+    referred = {name: {"$ref": f"#/components/headers/{name}"} for name in names if name in there}
+    return {"description": says, "headers": referred, "content": {media_type: content}}
+
+
+def _example(operation: str, gaps: Gaps) -> Schema:
+    """The response of an operation in the run; an event has the form that the register gives it."""
+    shown = examples_of_run()[operation]
+    if operation not in ("listEvents", "retrieveEvent") or (gaps.event_types, gaps.event_payload) == _EVENTS_OF_RUN:
+        return shown
+    another = _event("charge.succeeded", gaps)
+    return {**shown, "data": [another]} if operation == "listEvents" else another
+
+
+def _event(happens: str, gaps: Gaps) -> Schema:
+    """An event of the run, written as the service writes it."""
+    shown = examples_of_run()[happens]
+    told = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, wire.Event)
+    written: Schema = msgspec.to_builtins(views.PAYLOADS[gaps.event_payload](told, shown["data"]["object"]["id"]))
+    return written

@@ -6,7 +6,7 @@ named places.
 
 import re
 from collections.abc import Callable
-from html import escape
+from html import escape, unescape
 from typing import Final, NamedTuple
 
 Link = Callable[[str], str | None]
@@ -37,7 +37,7 @@ _INLINE: Final = re.compile(
     r"|\*\*(?P<strong>.+?)\*\*"
     r"|\*(?P<em>[^\s*][^*]*)\*"
     r"|(?P<picture>!)?\[(?P<text>(?:`[^`]*`|[^]`])+)\]\((?P<href>[^)\s]+)\)"
-    r'|<a id="(?P<id>[^"]+)"></a>',
+    r'|&lt;a id="(?P<id>[^"]+)"&gt;&lt;/a&gt;',
     re.DOTALL,
 )
 _PLACE: Final = re.compile(r'<a id="([^"]+)"></a>')
@@ -97,23 +97,22 @@ def _table(text: str, link: Link) -> str:
 
 def _inline(text: str, link: Link) -> str:
     """Code, bold and italic text, links, pictures and named places."""
+    return _marked_up(escape(text, quote=False), link)
 
+
+def _marked_up(text: str, link: Link) -> str:
     def marked(part: re.Match[str]) -> str:
         if part["code"]:
-            return f"<code>{escape(part['code'], quote=False)}</code>"
+            return f"<code>{part['code']}</code>"
         if part["id"]:
-            return f'<span id="{escape(part["id"])}"></span>'
+            return f'<span id="{part["id"]}"></span>'
         for tag in ("strong", "em"):
             if part[tag]:
-                return f"<{tag}>{_inline(part[tag], link)}</{tag}>"
-        address = link(part["href"])
+                return f"<{tag}>{_marked_up(part[tag], link)}</{tag}>"
+        address = link(unescape(part["href"]))
         if part["picture"]:
-            return f'<img alt="{escape(part["text"])}" src="{escape(address or "")}">'
-        inner = _inline(part["text"], link)
+            return f'<img alt="{escape(unescape(part["text"]))}" src="{escape(address or "")}">'
+        inner = _marked_up(part["text"], link)
         return inner if address is None else f'<a href="{escape(address)}">{inner}</a>'
 
-    done, parts = 0, []
-    for part in _INLINE.finditer(text):
-        parts += [escape(text[done : part.start()], quote=False), marked(part)]
-        done = part.end()
-    return "".join([*parts, escape(text[done:], quote=False)])
+    return _INLINE.sub(marked, text)

@@ -25,9 +25,8 @@ from workbench.domain.phones import COUNTRY_CODE, OFFERED, OPERATORS
 from workbench.errors import NotFound
 from workbench.sandbox import control
 from workbench.sandbox.messages import JSON, InForce, Request, Response
-from workbench.sandbox.openapi.document import document
+from workbench.sandbox.openapi.document import document, examples_of_run
 from workbench.sandbox.openapi.markdown import rendered
-from workbench.sandbox.openapi.responses import examples_of_run
 from workbench.sandbox.openapi.schemas import Schema
 from workbench.sandbox.operations import in_force
 from workbench.sandbox.provenance import provenance

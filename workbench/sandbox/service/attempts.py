@@ -1,9 +1,12 @@
 """One attempt to move money: its scenario, the hold, the prompt, the customer, the operator, the outcome."""
 
+from typing import Any
+
 from workbench.domain import ledger, payments, scenarios, ussd, wire
 from workbench.domain.ledger import JournalEntry
+from workbench.domain.money import Money
 from workbench.domain.payments import Charge, PaymentIntent, charge_transitions, intent_transitions, next_state
-from workbench.domain.phones import Msisdn, e164_of, operator_of
+from workbench.domain.phones import Msisdn, Operator, e164_of, operator_of
 from workbench.domain.references import reference
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
@@ -19,9 +22,15 @@ OF_LATE = "after its prompt had expired"
 """What the warning of a payment that late money paid says, by which it is known."""
 
 
+def new_charge(tx: Transaction, account: str, money: Money, asked: Operator, phone: Msisdn, **more: Any) -> Charge:  # noqa: ANN401  columns are of several types
+    """Store a charge; `asked` is the operator that the merchant named."""
+    columns: dict[str, Any] = {"amount_minor": money.amount_minor, "currency": money.currency, **more}
+    columns |= {"channel": asked.id, "provider": phone.operator.id, "phone": phone.e164}
+    return tx.charges.add(Charge(**tx.made("ch", account), **columns))
+
+
 def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
-    """Store a charge, hold its amount and send the prompt, whose time-out is due from now on."""
-    tx.charges.add(charge)
+    """Hold the amount and send the prompt, whose time-out is due from now on."""
     _hold(tx, charge, "opened")
     merchant = tx.accounts.get(charge.account)
     scenario = _scenario_for(tx, charge, phone, asked=caller.scenario)
@@ -269,8 +278,7 @@ def move_intent(
     before = intent.status
     moved = tx.intents.put(intent, status=next_state(intent_transitions(tx.gaps), before, event), **changes)
     shown = views.payment_intent(moved, tx.gaps, prompt, suspense.of_intent(tx, intent))
-    emit(tx, cause, intent.account, event_type, shown, before={"status": before})
-    return shown
+    return emit(tx, cause, intent.account, event_type, shown, before={"status": before})
 
 
 def _move_intent_of(

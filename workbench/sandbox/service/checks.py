@@ -26,7 +26,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 OF_MISMATCH: Final = "which is asked for the money"
 OF_AMOUNT: Final = "the usual charge before it"
-"""What a warning of each kind says in any case, by which it is known."""
+"""Texts by which a warning is known."""
 _LIVE = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
 
 
@@ -44,7 +44,7 @@ class EveryFault:
         return self
 
     def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What one read returns."""
+        """The result of one read."""
         try:
             return value(*args, **kwargs)
         except InvalidRequest as fault:
@@ -64,10 +64,7 @@ def currency_or_only(text: str) -> Currency:
 
 
 def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
-    """The currency that is named.
-
-    Raises InvalidRequest: none of this service, or in another case where only the documented one is taken.
-    """
+    """The currency named. Raises InvalidRequest: not of this service, or not in the one case that is taken."""
     currency = currency_named(text, OFFERED[gaps.currencies])
     if gaps.currency_case == "strict" and text != documented(text):
         raise InvalidRequest(f"currency is written {documented(text)!r} here.", param="currency")
@@ -83,10 +80,7 @@ def check_bounds(gaps: Gaps, money: Money) -> None:
 
 
 def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
-    """The amount of an intent.
-
-    Raises InvalidRequest: no amount, or out of bounds.
-    """
+    """The amount of an intent. Raises InvalidRequest: no amount, or out of bounds."""
     scaled = rounded(amount, currency) if gaps.intent_amount_scale == "half_even" else amount
     money = money_from_major(scaled, currency)
     check_bounds(gaps, money)
@@ -94,10 +88,7 @@ def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
 
 
 def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
-    """The amount of a charge.
-
-    Raises InvalidRequest: no amount, or out of bounds.
-    """
+    """The amount of a charge. Raises InvalidRequest: no amount, or out of bounds."""
     money = money_from_integer(amount, currency, units_minor=unit_minor(gaps, currency.code))
     check_bounds(gaps, money)
     return money
@@ -139,10 +130,7 @@ def read_method(gaps: Gaps, method: wire.MobileMoneyMethod) -> tuple[Operator, M
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
-    """What the merchant should know though the request is accepted.
-
-    Raises InvalidRequest where a mismatch of operator and number is refused.
-    """
+    """Warnings with an accepted request. Raises InvalidRequest where a mismatch of operator and number is refused."""
     if asked == phone.operator:
         return ()
     mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
@@ -152,7 +140,7 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
 
 
 def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tuple[str, ...]:
-    """That a charge looks a hundred times too large or too small beside those before it, of the same currency."""
+    """The warning that a charge looks a hundred times too large or too small beside those before it in its currency."""
     usual = far_from_usual(money.amount_minor, before_minor)
     if usual is None:
         return ()
@@ -171,10 +159,7 @@ def check_known(
 
 
 def whole_ms(seconds: Decimal, most_s: int) -> int:
-    """Seconds as whole milliseconds.
-
-    Raises InvalidRequest: negative, more than `most_s`, or finer than a millisecond.
-    """
+    """Seconds as milliseconds. Raises InvalidRequest: negative, over `most_s`, or finer than a millisecond."""
     in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
     if in_bounds and seconds * 1000 == (whole := int(seconds * 1000)):
         return whole
@@ -188,7 +173,7 @@ def holds_live_key(text: str) -> bool:
 
 
 def live_key() -> AuthenticationFailed:
-    """The answer to a live key."""
+    """The refusal of a live key."""
     return AuthenticationFailed(
         "This is a live key, and this is the sandbox: nothing live was touched, no money moved.",
         code="live_key_in_sandbox",

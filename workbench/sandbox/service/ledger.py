@@ -2,28 +2,13 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import asdict
 
 from workbench.domain import ledger, payments, wire
-from workbench.domain.ledger import (
-    IN_SUSPENSE,
-    LATE,
-    POSTED,
-    ROUNDING,
-    SETTLED_AS,
-    SETTLEMENTS,
-    SUSPENSE,
-    TRACKED,
-    WRITE_OFF,
-    JournalEntry,
-    Posting,
-    Settlement,
-    key_and_batch,
-    mirrored,
-    movements_of,
-)
+from workbench.domain.ledger import SETTLED_AS, SETTLEMENTS, TRACKED, JournalEntry, Posting
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
@@ -35,12 +20,12 @@ from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
 R = TypeVar("R", bound=control.OfSandbox)
-_OF_CUSTOMERS: Final = ("funds_secured", LATE, "refund_asked", "refund_sent")
+_OF_CUSTOMERS: Final = ("funds_secured", ledger.LATE, "refund_asked", "refund_sent")
 """Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
 _REVERSED, _REPOSTED, _RETURNED = "reversed", "reposted", "payout_returned"
 _UNDONE_BY: Final = (*SETTLED_AS, _RETURNED)
 """What settles an entry once: after one of these there is nothing left of it to settle or to reverse."""
-_SHARED: Final = {WRITE_OFF.name, ROUNDING.name}
+_SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 """Accounts that settlements of every account are posted to."""
 
 
@@ -57,7 +42,7 @@ def accounts(tx: Transaction, caller: Caller, *, query: wire.BalancesQuery) -> c
 
 def entries(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> control.Page[control.LedgerEntry]:
     """GET /sandbox/ledger/entries: the entries, oldest first, a page of them or all."""
-    return _page(tx.journal.page(query.after), query.limit, lambda each: [_entry_view(each)])
+    return _page(tx.journal.page(query.after), query.limit, partial(_rows, control.LedgerEntry))
 
 
 def postings(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> control.Page[control.LedgerPosting]:
@@ -79,10 +64,10 @@ def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) ->
 
     def rows(entry: JournalEntry) -> Iterator[control.LedgerMovement]:
         for account in filters:
-            made = tuple(movements_of(entry.postings, account))
+            made = tuple(ledger.movements_of(entry.postings, account))
             if not made:
                 continue
-            key, batch = key_and_batch(entry, _known_as(tx, entry))
+            key, batch = ledger.key_and_batch(entry, _known_as(tx, entry))
             shared = {"account": account, "key": key, "batch": batch, "status": "completed"}
             shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
             yield from _rows(control.LedgerMovement, entry, ({**shared, **each._asdict()} for each in made))
@@ -107,7 +92,7 @@ def _page(
     return control.Page([row for each in shown for row in rows(each)], has_more=next(found, None) is not None)
 
 
-def _rows(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]]) -> Iterator[R]:
+def _rows(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
     """A row for each part of an entry: a column is the part's own, or else the entry's."""
     whole = {
         **asdict(entry),
@@ -119,10 +104,6 @@ def _rows(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]
     for part in parts:
         row = {**whole, **part}
         yield shape(**{name: row[name] for name in shape.__struct_fields__})
-
-
-def _entry_view(entry: JournalEntry) -> control.LedgerEntry:
-    return next(_rows(control.LedgerEntry, entry, [{}]))
 
 
 def _known_as(tx: Transaction, entry: JournalEntry) -> str | None:
@@ -144,10 +125,10 @@ def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
 
 def _state_of(tx: Transaction, entry: JournalEntry) -> str:
     """Late money waits in suspense for a decision; every other entry is posted."""
-    if entry.kind != LATE:
-        return POSTED
+    if entry.kind != ledger.LATE:
+        return ledger.POSTED
     answered = any(each.reverses or each.kind in SETTLED_AS for each in tx.journal.answers_to(entry.id))
-    return POSTED if answered else IN_SUSPENSE
+    return ledger.POSTED if answered else ledger.IN_SUSPENSE
 
 
 def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> control.LedgerEntry:
@@ -164,7 +145,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> control.LedgerE
     # As if its movement had been learnt of twice.
     words, known_as = f"{entry.description}: once more", entry.external_reference
     posted = tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as)
-    return _entry_view(posted)
+    return next(_rows(control.LedgerEntry, posted))
 
 
 def settle(tx: Transaction, caller: Caller, body: Settle) -> control.LedgerEntry:
@@ -175,7 +156,7 @@ def settle(tx: Transaction, caller: Caller, body: Settle) -> control.LedgerEntry
     take. Raises NotFound: no such entry. Raises StateConflict: settled already, not of the kind that the
     recipe settles, or at a moment before what it settles or still to come.
     """
-    return _entry_view(_settled(tx, body))
+    return next(_rows(control.LedgerEntry, _settled(tx, body)))
 
 
 def settle_suspense(tx: Transaction, caller: Caller, body: control.SettleSuspense, *, item: str) -> wire.Suspense:
@@ -210,7 +191,9 @@ def _settled(tx: Transaction, body: Settle) -> JournalEntry:
     return posted
 
 
-def _settled_amount(tx: Transaction, body: Settle, row: Settlement, currency: str, occurred_ms: int) -> JournalEntry:
+def _settled_amount(
+    tx: Transaction, body: Settle, row: ledger.Settlement, currency: str, occurred_ms: int
+) -> JournalEntry:
     """Settle a difference of the account and the amounts that the body names."""
     if body.account is None or body.account not in TRACKED:
         message = f"account must be one of which an operator or bank issues statements: {', '.join(TRACKED)}."
@@ -245,7 +228,7 @@ def _settled_amount(tx: Transaction, body: Settle, row: Settlement, currency: st
     )
 
 
-def _settled_entry(tx: Transaction, body: Settle, row: Settlement, occurred_ms: int) -> JournalEntry:
+def _settled_entry(tx: Transaction, body: Settle, row: ledger.Settlement, occurred_ms: int) -> JournalEntry:
     """Settle an entry, from which the amounts follow."""
     if body.entry is None:
         raise InvalidRequest("entry is required: the entry to settle.", code="parameter_missing", param="entry")
@@ -310,27 +293,17 @@ Made = tuple[tuple[Posting, ...], str | None]
 """The postings of an entry that settles another, and the id by which the other side knows it."""
 
 
-def _credited(tx: Transaction, entry: JournalEntry) -> Made:
-    """Late money goes to the merchant after all, less the fee that the payment would have cost."""
-    late, operator = _in_suspense(entry)
+def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
+    """Late money goes to the merchant, less the fee of a payment, or back by a movement of the operator's own."""
+    late = next(each for each in entry.postings if each.code == ledger.SUSPENSE.code)
+    operator = late.account.removeprefix(ledger.SUSPENSE.name.format(operator=""))
     charge = suspense.charge_of(tx, entry)
     fee = payments.fees_of(late.amount_minor, tx.gaps, late.currency).merchant_minor
     amounts = {"gross": late.amount_minor, "net": late.amount_minor - fee, "merchant_fee": fee}
     parties = {"operator": operator, "merchant": charge.account if charge else ""}
-    return ledger.postings_for("suspense_settled", amounts, late.currency, **parties), entry.external_reference
-
-
-def _returned(tx: Transaction, entry: JournalEntry) -> Made:
-    """Late money goes back to the customer, by a movement of the operator's own."""
-    late, operator = _in_suspense(entry)
-    made = ledger.postings_for("suspense_returned", {"gross": late.amount_minor}, late.currency, operator=operator)
-    return made, reference(operator, tx.now_ms, seq=tx.next_seq())
-
-
-def _in_suspense(entry: JournalEntry) -> tuple[Posting, str]:
-    """The posting by which late money came into suspense, and the operator that it came through."""
-    posting = next(each for each in entry.postings if each.code == SUSPENSE.code)
-    return posting, posting.account.removeprefix(SUSPENSE.name.format(operator=""))
+    made = ledger.postings_for(recipe, amounts, late.currency, **parties)
+    is_movement = recipe == "suspense_returned"
+    return made, reference(operator, tx.now_ms, seq=tx.next_seq()) if is_movement else entry.external_reference
 
 
 def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
@@ -341,10 +314,10 @@ def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
 
 
 _MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
-    _REVERSED: lambda tx, entry: (mirrored(entry.postings), _known_as(tx, entry)),
+    _REVERSED: lambda tx, entry: (ledger.mirrored(entry.postings), _known_as(tx, entry)),
     _REPOSTED: lambda tx, entry: (entry.postings, _known_as(tx, entry)),
-    "suspense_settled": _credited,
-    "suspense_returned": _returned,
+    "suspense_settled": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_settled"),
+    "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
     _RETURNED: _from_bank,
 }
 """Recipe → what it posts for the entry that it settles."""

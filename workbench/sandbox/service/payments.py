@@ -60,9 +60,7 @@ def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentInten
             metadata=body.metadata,
         )
     )
-    shown = views.payment_intent(intent, tx.gaps)
-    emit(tx, caller.cause, caller.account, "payment_intent.created", shown)
-    return shown
+    return emit(tx, caller.cause, caller.account, "payment_intent.created", views.payment_intent(intent, tx.gaps))
 
 
 def confirm_intent(
@@ -77,16 +75,8 @@ def confirm_intent(
     warnings = checks.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
     _check_takes(tx, intent, "confirm")
     warnings += suspense.warnings_of(tx, intent)
-    charge = Charge(
-        **tx.made("ch", intent.account),
-        amount_minor=intent.amount_minor,
-        currency=intent.currency,
-        channel=asked.id,
-        provider=phone.operator.id,
-        phone=phone.e164,
-        payment_intent=intent.id,
-        warnings=warnings,
-    )
+    named = {"payment_intent": intent.id, "warnings": warnings}
+    charge = attempts.new_charge(tx, intent.account, intent.money, asked, phone, **named)
     session = attempts.begin(tx, caller, charge, phone, intent.description)
     intent = tx.intents.put(intent, phone=phone.e164, provider=asked.id, latest_charge=charge.id, warnings=warnings)
     shown = attempts.move_intent(
@@ -154,17 +144,8 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     warnings = checks.warnings_of(tx.gaps, asked, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
     warnings += checks.amount_warning(tx.gaps, money, before_minor)
-    charge = Charge(
-        **tx.made("ch", caller.account),
-        amount_minor=money.amount_minor,
-        currency=money.currency,
-        channel=asked.id,
-        provider=phone.operator.id,
-        phone=phone.e164,
-        reference=body.reference,
-        metadata=body.metadata,
-        warnings=warnings,
-    )
+    named = {"reference": body.reference, "metadata": body.metadata, "warnings": warnings}
+    charge = attempts.new_charge(tx, caller.account, money, asked, phone, **named)
     session = attempts.begin(tx, caller, charge, phone, body.reference)
     if tx.gaps.charge_wait == "answered":
         attempts.act(tx, caller.cause, session)

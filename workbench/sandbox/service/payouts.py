@@ -49,8 +49,7 @@ def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> wire.Pay
     payout = tx.payouts.add(Payout(**made, amount_minor=money.amount_minor, currency=money.currency, **more))
     _post(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
-    emit(tx, caller.cause, caller.account, "payout.created", views.payout(payout))
-    return views.payout(payout)
+    return emit(tx, caller.cause, caller.account, "payout.created", views.payout(payout))
 
 
 def ask_daily(tx: Transaction) -> bool:

@@ -58,9 +58,7 @@ def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> w
     )
     tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
     tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
-    shown = views.refund(refund, tx.gaps)
-    emit(tx, caller.cause, caller.account, "refund.created", shown)
-    return shown
+    return emit(tx, caller.cause, caller.account, "refund.created", views.refund(refund, tx.gaps))
 
 
 def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import count, takewhile
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET
@@ -29,27 +29,28 @@ OVERLAP_MS: Final = 86_400_000
 """How long after a roll messages are signed with the secrets before as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
 _DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
-Subject = wire.PaymentIntent | wire.Charge | wire.Refund | wire.Payout | wire.Suspense | wire.WebhookEndpoint
+S = TypeVar("S", wire.PaymentIntent, wire.Charge, wire.Refund, wire.Payout, wire.Suspense, wire.WebhookEndpoint)
+"""An object that events are about."""
 
 
 def emit(
-    tx: Transaction, cause: Cause, account: str, happens: str, shown: Subject, *, before: dict[str, Any] | None = None
-) -> None:
-    """Record that something happened to `shown`; `before` holds the values that it changed from.
+    tx: Transaction, cause: Cause, account: str, happens: str, shown: S, *, before: dict[str, Any] | None = None
+) -> S:
+    """Record that something happened to `shown`, and return it; `before` holds the values that it changed from.
 
     An event goes to every endpoint: it holds no client secret.
     """
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
-        return
-    if isinstance(shown, wire.PaymentIntent):
-        shown = msgspec.structs.replace(shown, client_secret=UNSET)
+        return shown
+    is_intent = isinstance(shown, wire.PaymentIntent)
+    data = msgspec.structs.replace(shown, client_secret=UNSET) if is_intent else shown
     made = tx.made("evt", account)
     event = wire.Event(
         id=made["id"],
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
-        data=wire.EventData(cast("dict[str, Any]", shown), before or {}),
+        data=wire.EventData(cast("dict[str, Any]", data), before or {}),
         request=wire.EventRequest(cause.request_id, cause.idempotency_key),
     )
     body = wire.to_json(views.PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
@@ -57,6 +58,7 @@ def emit(
     for endpoint in tx.endpoints.all(account=account):
         if endpoint.wants(event_type):
             _deliver(tx, stored, endpoint)
+    return shown
 
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
