@@ -14,7 +14,7 @@ from workbench.domain.payments import MOBILE_MONEY
 from workbench.domain.reading import json_from, struct_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.control import Input, Script, Simulate, SimulatedCommand
-from workbench.errors import IdempotencyKeyReused, NotFound, StateConflict
+from workbench.errors import IdempotencyKeyReused, NotFound, PaymentDeclined, StateConflict
 from workbench.sandbox import control, exchange, operations
 from workbench.sandbox.access import caller_of
 from workbench.sandbox.driver import Command, Driver
@@ -25,7 +25,6 @@ from workbench.sandbox.store import Transaction
 
 _SLICE_S: Final = 0.5
 """How long commands are done for in one call; the last one may take as long again."""
-_DECLINED: Final = 402
 _ERRORS: Final = 400
 _OPERATIONS: Final = {each.id: each for each in operations.OPERATIONS}
 
@@ -58,30 +57,19 @@ def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction
 def _call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
     """A call of the merchant's; `more` are its idempotency `key` and what its path holds."""
     response = exchange.within(tx, caller, _OPERATIONS[operation], body, **more)
-    if response.status >= _ERRORS and response.status != _DECLINED:
+    if response.status >= _ERRORS and response.status != PaymentDeclined.status:
         raise StateConflict(f"{operation} was answered {response.status}, as was scripted.", code="simulation_failed")
 
 
-def _script(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    handsets.script(tx, caller, Script(command.phone, [command.scenario]))
-
-
 def _charge(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    body = {
-        "amount": command.amount_minor, "currency": ZMW.code.lower(), "type": MOBILE_MONEY,
-        "channel": command.provider, "phone": command.phone, "reference": command.order,
-    }  # fmt: skip
-    _call(tx, caller, "createCharge", body, key=command.order)
+    amount = {"amount": command.amount_minor, "currency": ZMW.code.lower()}
+    wallet = {"type": MOBILE_MONEY, "channel": command.provider, "phone": command.phone}
+    _call(tx, caller, "createCharge", {**amount, **wallet, "reference": command.order}, key=command.order)
 
 
 def _intent(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    amount = Money(command.amount_minor, ZMW.code).major
-    body = {
-        "amount": amount,
-        "currency": ZMW.code,
-        "payment_method_types": [MOBILE_MONEY],
-        "description": command.order,
-    }
+    amount = {"amount": Money(command.amount_minor, ZMW.code).major, "currency": ZMW.code}
+    body = {**amount, "payment_method_types": [MOBILE_MONEY], "description": command.order}
     _call(tx, caller, "createPaymentIntent", body)
 
 
@@ -120,7 +108,7 @@ def _payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
         _call(tx, caller, "createPayout", {"amount": Money(available, ZMW.code).major, "currency": ZMW.code})
 
 
-_DO: Final[Mapping[str, Callable[[Transaction, Caller, SimulatedCommand], None]]] = {
-    "script": _script, "charge": _charge, "intent": _intent, "confirm": _confirm, "pin": _pin, "refund": _refund,
-    "payout": _payout,
+_DO: Final[Mapping[str, Callable[[Transaction, Caller, SimulatedCommand], object]]] = {
+    "script": lambda tx, caller, command: handsets.script(tx, caller, Script(command.phone, [command.scenario])),
+    "charge": _charge, "intent": _intent, "confirm": _confirm, "pin": _pin, "refund": _refund, "payout": _payout,
 }  # fmt: skip

@@ -1,14 +1,14 @@
 """The table of operations under `/v1` and `/plants`: all that the service offers, on one screen."""
 
 from collections.abc import Callable, Mapping
-from functools import cache, reduce
+from functools import cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, get_args, get_origin
 
 from msgspec.structs import replace
 
 from workbench.domain import scenarios, wire
-from workbench.domain.gaps import Gaps, Value
+from workbench.domain.gaps import Gaps
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.service import accounts, payments, payouts, refunds, webhooks
 from workbench.sandbox.service.accounts import KEYS
@@ -200,52 +200,42 @@ OPERATIONS: tuple[Operation, ...] = (
 _VERSION: Final = "/v1"
 
 
-def _numbered(row: Operation) -> Operation:
-    """A list has pages by their numbers."""
-    if row.query is None or not issubclass(row.query, wire.ListQuery):
-        return row
-    of_rows: Any = wire.NumberedList
-    return row._replace(query=wire.numbered(row.query), response=of_rows[get_args(row.response)])
-
-
 def _named_token(pair: wire.Token) -> wire.NamedToken:
     return wire.NamedToken(pair.access_token, pair.refresh_token)
 
 
-def _token(row: Operation, response: type[wire.View], shown: Callable[[Any], object]) -> Operation:
-    return row._replace(response=response, shown=shown) if row.response is wire.Token else row
-
-
-def _gone(row: Operation, name: str, *, is_meant: bool) -> Operation:
-    return row._replace(gone=(*row.gone, name)) if is_meant else row
-
-
-_CHANGES: Final[Mapping[tuple[str, Value], Callable[[Operation], Operation]]] = {
-    ("success_status", "201_created"): lambda row: row._replace(success=201) if row.creates else row,
-    ("charge_wait", "accepted"): lambda row: row._replace(success=202) if row.id == "createCharge" else row,
-    ("confirm_response", "accepted"): lambda row: (
-        row._replace(success=202, response=wire.AcceptedIntent, shown=lambda it: wire.AcceptedIntent(it.id, it.status))
-        if row.id == "confirmPaymentIntent"
-        else row
-    ),
-    ("pagination", "page"): _numbered,
-    ("token_field", "token"): lambda row: _token(row, wire.NamedToken, _named_token),
-    ("token_field", "data.token"): lambda row: _token(
-        row, wire.WrappedToken, lambda pair: wire.WrappedToken(_named_token(pair))
-    ),
-    ("extra_endpoints", "absent"): lambda row: _gone(row, "extra_endpoints", is_meant=row.source == "assumed"),
-    ("endpoint_registration", "dashboard"): lambda row: _gone(
-        row, "endpoint_registration", is_meant=row.path.startswith(ENDPOINTS.url)
-    ),
+_TOKENS: Final[Mapping[str, tuple[type[wire.View], Callable[[wire.Token], wire.View]]]] = {
+    "token": (wire.NamedToken, _named_token),
+    "data.token": (wire.WrappedToken, lambda pair: wire.WrappedToken(_named_token(pair))),
 }
-"""Name and value of a row of the register → its change of an operation, the later ones last."""
+"""The other shapes of a pair of tokens, by `token_field`."""
+
+
+def _changed(row: Operation, gaps: Gaps) -> Operation:
+    """An operation as this register has it."""
+    if gaps.success_status == "201_created" and row.creates:
+        row = row._replace(success=201)
+    if gaps.charge_wait == "accepted" and row.id == "createCharge":
+        row = row._replace(success=202)
+    if gaps.confirm_response == "accepted" and row.id == "confirmPaymentIntent":
+        row = row._replace(success=202, response=wire.AcceptedIntent)
+        row = row._replace(shown=lambda intent: wire.AcceptedIntent(intent.id, intent.status))
+    if gaps.pagination == "page" and row.query is not None and issubclass(row.query, wire.ListQuery):
+        of_rows: Any = wire.NumberedList
+        row = row._replace(query=wire.numbered(row.query), response=of_rows[get_args(row.response)])
+    if gaps.token_field in _TOKENS and row.response is wire.Token:
+        row = row._replace(response=_TOKENS[gaps.token_field][0], shown=_TOKENS[gaps.token_field][1])
+    if gaps.extra_endpoints == "absent" and row.source == "assumed":
+        row = row._replace(gone=("extra_endpoints",))
+    if gaps.endpoint_registration == "dashboard" and row.path.startswith(ENDPOINTS.url):
+        row = row._replace(gone=(*row.gone, "endpoint_registration"))
+    return row
 
 
 @cache
 def in_force(gaps: Gaps) -> tuple[Operation, ...]:
-    """The operations as this register has them: as they are by default; what is gone stands on the dashboard too."""
-    changes = [change for (name, value), change in _CHANGES.items() if getattr(gaps, name) == value]
-    changed = tuple(reduce(lambda row, change: change(row), changes, row) for row in OPERATIONS)
+    """The operations as this register has them, and on the dashboard those that are gone from the interface."""
+    changed = tuple(_changed(row, gaps) for row in OPERATIONS)
     return (*changed, *(_on_dashboard(row) for row in changed if row.gone))
 
 

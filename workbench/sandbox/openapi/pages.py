@@ -96,7 +96,7 @@ def interface(request: Request, choices: InForce) -> Response:
         for _, _, operation in _operations(document(*choices)):
             for section in filter(None, operation.get("x-section", "").split(", ")):
                 by_section.setdefault(section, []).append(operation["operationId"])
-        return _text("guide.html", style="", document=rendered(_interface(choices.gaps, by_section), _served)).encode()
+        return _text("guide.html", document=rendered(_interface(choices.gaps, by_section), _served)).encode()
 
     return Response(200, _HTML, b"", _PAGE_HEADERS, made=made)
 
@@ -216,7 +216,6 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
     }
     return _text(
         "docs.html",
-        style="",
         described=described,
         about=rendered(described["info"]["description"], _served).html,
         codes=CODES,
@@ -263,24 +262,16 @@ def _versioned(name: str) -> str:
 
 def _page(template: str, **values: Any) -> Response:  # noqa: ANN401  what a template shows is of any type
     # The first page of a process has the library of templates loaded.
-    return Response(200, _HTML, b"", _PAGE_HEADERS, made=lambda: _text(template, style="", **values).encode())
+    return Response(200, _HTML, b"", _PAGE_HEADERS, made=lambda: _text(template, **values).encode())
 
 
 def _text(template: str, **values: Any) -> str:  # noqa: ANN401  the same
-    return cast("str", _templates().get_template(template).render(asset=_versioned, **values))
+    return cast("str", _templates().get_template(template).render(**values))
 
 
 @cache
 def _templates() -> Any:  # noqa: ANN401  loaded when it is first used
     from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
-    from markupsafe import Markup
-
-    def coded(text: str) -> Markup:
-        """A text with what stands in backticks as code."""
-        parts = text.split("`")
-        return Markup("").join(
-            Markup("<code>{}</code>").format(each) if place % 2 else each for place, each in enumerate(parts)
-        )
 
     folder = files(__package__).joinpath("templates")
     environment = Environment(
@@ -290,7 +281,6 @@ def _templates() -> Any:  # noqa: ANN401  loaded when it is first used
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["coded"] = coded
+    environment.globals |= {"asset": _versioned, "style": ""}
     environment.filters["laid_out"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
-    environment.filters["cell"] = lambda text: text.replace("|", "\\|")
     return environment
