@@ -224,7 +224,7 @@ def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
     patience_ms = tx.gaps.endpoint_disable_after_s * 1000
     too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
     if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
-        disabled = views.webhook_endpoint(tx.endpoints.put(endpoint, status=webhooks.DISABLED), tx.now_ms)
+        disabled = views.webhook_endpoint(tx, tx.endpoints.put(endpoint, status=webhooks.DISABLED))
         emit(tx, BY_ITSELF, endpoint.account, "webhook_endpoint.disabled", disabled)
 
 

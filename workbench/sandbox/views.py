@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Raw, Struct
 
 from workbench.domain import payments, wire
 from workbench.domain.gaps import Gaps
@@ -17,8 +17,9 @@ from workbench.domain.money import Money
 from workbench.domain.payments import FAILURES, MOBILE_MONEY, unit_minor
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.ussd import UssdSession
-from workbench.domain.webhooks import Attempt, Delivery, Endpoint, StoredEvent
+from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
 from workbench.errors import ApiError
+from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import ApiKey
 
 _OF_A_PATH = "/:@!$&'()*+,;="
@@ -45,20 +46,20 @@ def view_of(shape: type[V], stored: Struct, **others: Any) -> V:  # noqa: ANN401
 
 
 def payment_intent(
+    tx: Transaction,
     intent: payments.PaymentIntent,
-    gaps: Gaps,
     prompt: UssdSession | None = None,
     late: list[wire.Suspense] | None = None,
 ) -> wire.PaymentIntent:
     """An intent; `prompt` while one is open, `late` its money that came late."""
-    if gaps.intent_fields == "minimal":
+    if tx.gaps.intent_fields == "minimal":
         return wire.PaymentIntent(
             id=intent.id, client_secret=intent.client_secret, status=intent.status, object=UNSET, livemode=UNSET
         )
     method = action = error = None
     if intent.phone is not None and intent.provider is not None:
         phone = mask_phone(intent.phone)
-        method = wire.ShownMethod(MOBILE_MONEY, wire.ShownMobileMoney(phone, operator_id(intent.provider, gaps)))
+        method = wire.ShownMethod(MOBILE_MONEY, wire.ShownMobileMoney(phone, operator_id(intent.provider, tx.gaps)))
         if prompt is not None:
             action = wire.NextAction("ussd_prompt", wire.UssdPrompt(phone, prompt.expires_ms // 1000))
     if intent.failure_code is not None:
@@ -77,18 +78,18 @@ def payment_intent(
     )
 
 
-def charge(stored: payments.Charge, gaps: Gaps, late: list[wire.Suspense] | None = None) -> wire.Charge:
+def charge(tx: Transaction, stored: payments.Charge, late: list[wire.Suspense] | None = None) -> wire.Charge:
     """A charge; `late` its money that came late."""
-    moved = stored.channel if gaps.channel_and_provider == "equal" else stored.provider
+    moved = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider
     return _of_sum(
         wire.Charge,
         stored,
-        amount=_in_units(stored.money, gaps),
+        amount=_in_units(stored.money, tx.gaps),
         currency=stored.currency.lower(),
-        channel=operator_id(stored.channel, gaps),
-        provider=operator_id(moved, gaps),
+        channel=operator_id(stored.channel, tx.gaps),
+        provider=operator_id(moved, tx.gaps),
         phone=mask_phone(stored.phone),
-        amount_refunded=_in_units(Money(stored.refunded_minor, stored.currency), gaps),
+        amount_refunded=_in_units(Money(stored.refunded_minor, stored.currency), tx.gaps),
         refunded=stored.refunded_minor == stored.amount_minor,
         warnings=list(stored.warnings),
         suspense=late or UNSET,
@@ -103,26 +104,25 @@ def _in_units(money: Money, gaps: Gaps) -> int | Decimal:
 
 def _of_sum(shape: type[V], stored: payments.Charge | payments.Refund | payments.Payout, **others: Any) -> V:  # noqa: ANN401  fields are of any type
     code = stored.failure_code
-    message = FAILURES[code] if code else None
-    return view_of(shape, stored, failure_message=message, **others)
+    return view_of(shape, stored, failure_message=FAILURES[code] if code else None, **others)
 
 
-def refund(stored: payments.Refund, gaps: Gaps) -> wire.Refund:
+def refund(tx: Transaction, stored: payments.Refund) -> wire.Refund:
     """A refund; its amount is in the unit of what was named, an intent or a charge."""
     if stored.of_intent:
         return _of_sum(wire.Refund, stored, amount=stored.money.major)
-    amount = Decimal(_in_units(stored.money, gaps))
+    amount = Decimal(_in_units(stored.money, tx.gaps))
     return _of_sum(wire.Refund, stored, amount=amount, currency=stored.currency.lower())
 
 
-def payout(stored: payments.Payout) -> wire.Payout:
+def payout(_: Transaction, stored: payments.Payout) -> wire.Payout:
     """A payout."""
     return _of_sum(wire.Payout, stored, amount=stored.money.major)
 
 
-def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool = False) -> wire.WebhookEndpoint:
+def webhook_endpoint(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> wire.WebhookEndpoint:
     """An endpoint; `secret` True only when it is created or rolled."""
-    ends_ms = [each.until_ms for each in stored.overlapping(now_ms)]
+    ends_ms = [each.until_ms for each in stored.overlapping(tx.now_ms)]
     return view_of(
         wire.WebhookEndpoint,
         stored,
@@ -132,19 +132,19 @@ def webhook_endpoint(stored: Endpoint, now_ms: int, *, secret: bool = False) -> 
     )
 
 
-def delivery(
-    stored: Delivery,
-    event: StoredEvent | None,
-    endpoint: Endpoint | None,
-    attempts: list[Attempt],
-    *,
-    next_ms: int | None,
-) -> wire.Delivery:
+def event(_: Transaction, stored: StoredEvent) -> Raw:
+    """An event, byte for byte as it is sent."""
+    return Raw(stored.body.encode())
+
+
+def delivery(tx: Transaction, stored: Delivery, *, next_ms: int | None) -> wire.Delivery:
     """A delivery with each attempt; `next_ms` is the moment of the next one."""
+    about, endpoint = tx.events.get(stored.event), tx.endpoints.get(stored.endpoint)
+    attempts = tx.attempts.all(delivery=stored.id)
     return view_of(
         wire.Delivery,
         stored,
-        event_type=event.type if event else "",
+        event_type=about.type if about else "",
         url=endpoint.url if endpoint else "",
         attempts=[view_of(wire.DeliveryAttempt, each, at=each.at_ms // 1000) for each in attempts],
         # Rounded up: at this second it is due.
@@ -154,12 +154,8 @@ def delivery(
 
 def api_key(stored: ApiKey, *, value: str | None = None, until_ms: int | None = None) -> wire.ApiKey:
     """A key; `value` only when it has just been made, `until_ms` while it works on after it was rolled."""
-    return view_of(
-        wire.ApiKey,
-        stored,
-        value=UNSET if value is None else value,
-        works_until=UNSET if until_ms is None else until_ms // 1000,
-    )
+    until = UNSET if until_ms is None else until_ms // 1000
+    return view_of(wire.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
 
 
 def cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:

@@ -237,10 +237,10 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
     post(tx, charge, "late_success", amounts, f"{charge.money} arrived late through {charge.provider}", known_as)
     clearing.expect(tx)
-    shown_charge = views.charge(charge, tx.gaps, suspense.of_charge(tx, charge))
+    shown_charge = views.charge(tx, charge, suspense.of_charge(tx, charge))
     emit(tx, BY_ITSELF, charge.account, "charge.late_success", shown_charge)
     if intent:
-        shown = views.payment_intent(intent, tx.gaps, late=suspense.of_intent(tx, intent))
+        shown = views.payment_intent(tx, intent, late=suspense.of_intent(tx, intent))
         emit(tx, BY_ITSELF, charge.account, "payment_intent.late_success", shown)
 
 
@@ -277,7 +277,7 @@ def move_intent(
     """Take an intent along its table, with `changes`, and send an event about it; returns its view."""
     before = intent.status
     moved = tx.intents.put(intent, status=next_state(intent_transitions(tx.gaps), before, event), **changes)
-    shown = views.payment_intent(moved, tx.gaps, prompt, suspense.of_intent(tx, intent))
+    shown = views.payment_intent(tx, moved, prompt, suspense.of_intent(tx, intent))
     return emit(tx, cause, intent.account, event_type, shown, before={"status": before})
 
 
@@ -294,7 +294,7 @@ def _move_charge(
     before = charge.status
     status = next_state(charge_transitions(tx.gaps), before, event)
     moved = tx.charges.put(charge, **{"failure_code": None, **changes}, status=status)
-    emit(tx, cause, charge.account, event_type, views.charge(moved, tx.gaps), before={"status": before})
+    emit(tx, cause, charge.account, event_type, views.charge(tx, moved), before={"status": before})
 
 
 def post(

@@ -176,4 +176,4 @@ def ask_operator(tx: Transaction, caller: Caller, body: control.OperatorQuery) -
     # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
     attempts.secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
-    return views.charge(tx.charges.get(charge.id) or charge, tx.gaps)
+    return views.charge(tx, tx.charges.get(charge.id) or charge)

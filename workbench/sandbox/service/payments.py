@@ -29,11 +29,11 @@ def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
 
 
 def _intent_view(tx: Transaction, intent: PaymentIntent) -> wire.PaymentIntent:
-    return views.payment_intent(intent, tx.gaps, _open_prompt(tx, intent), suspense.of_intent(tx, intent))
+    return views.payment_intent(tx, intent, _open_prompt(tx, intent), suspense.of_intent(tx, intent))
 
 
 def _charge_view(tx: Transaction, charge: Charge) -> wire.Charge:
-    return views.charge(charge, tx.gaps, suspense.of_charge(tx, charge))
+    return views.charge(tx, charge, suspense.of_charge(tx, charge))
 
 
 INTENTS = Resource(
@@ -60,7 +60,7 @@ def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentInten
             metadata=body.metadata,
         )
     )
-    return emit(tx, caller.cause, caller.account, "payment_intent.created", views.payment_intent(intent, tx.gaps))
+    return emit(tx, caller.cause, caller.account, "payment_intent.created", views.payment_intent(tx, intent))
 
 
 def confirm_intent(
@@ -150,7 +150,7 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     if tx.gaps.charge_wait == "answered":
         attempts.act(tx, caller.cause, session)
         charge = CHARGES.found(tx, caller, charge.id)
-    shown = views.charge(charge, tx.gaps)
+    shown = views.charge(tx, charge)
     if charge.status == payments.PENDING:
         emit(tx, caller.cause, charge.account, "charge.pending", shown)
     if tx.gaps.charge_wait != "answered":

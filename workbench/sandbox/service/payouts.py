@@ -19,9 +19,7 @@ from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 RETURN = "payout_returned"
-PAYOUTS = Resource(
-    "payout", "/v1/payouts", lambda tx: tx.payouts, lambda _, payout: views.payout(payout), code="payout_not_found"
-)
+PAYOUTS = Resource("payout", "/v1/payouts", lambda tx: tx.payouts, views.payout, code="payout_not_found")
 _AVAILABLE: Final[Mapping[str, str]] = {
     "immediate": "Received money is available at once.",
     "next_day": "Money received today becomes available at midnight in Lusaka.",
@@ -49,7 +47,7 @@ def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> wire.Pay
     payout = tx.payouts.add(Payout(**made, amount_minor=money.amount_minor, currency=money.currency, **more))
     _post(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
-    return emit(tx, caller.cause, caller.account, "payout.created", views.payout(payout))
+    return emit(tx, caller.cause, caller.account, "payout.created", views.payout(tx, payout))
 
 
 def ask_daily(tx: Transaction) -> bool:
@@ -127,7 +125,7 @@ def move_back(tx: Transaction, payout: Payout) -> None:
 
 def _move(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:
     moved = tx.payouts.put(payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=code)
-    emit(tx, BY_ITSELF, payout.account, event_type, views.payout(moved), before={"status": payout.status})
+    emit(tx, BY_ITSELF, payout.account, event_type, views.payout(tx, moved), before={"status": payout.status})
 
 
 def _post(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:

@@ -18,13 +18,7 @@ from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 SENT = "refund_sent"
-REFUNDS = Resource(
-    "refund",
-    "/v1/refunds",
-    lambda tx: tx.refunds,
-    lambda tx, refund: views.refund(refund, tx.gaps),
-    code="refund_not_found",
-)
+REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, views.refund, code="refund_not_found")
 
 
 def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
@@ -58,7 +52,7 @@ def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> w
     )
     tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
     tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
-    return emit(tx, caller.cause, caller.account, "refund.created", views.refund(refund, tx.gaps))
+    return emit(tx, caller.cause, caller.account, "refund.created", views.refund(tx, refund))
 
 
 def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:
@@ -81,7 +75,7 @@ def send(tx: Transaction, refund_id: str) -> None:
     words = f"{refund.money} sent back to the customer"
     post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
     _move(tx, refund, "sent", "refund.succeeded")
-    emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(charge, tx.gaps))
+    emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(tx, charge))
 
 
 def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
@@ -98,7 +92,7 @@ def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
 
 def _move(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, event), failure_code=code)
-    emit(tx, BY_ITSELF, refund.account, event_type, views.refund(moved, tx.gaps), before={"status": refund.status})
+    emit(tx, BY_ITSELF, refund.account, event_type, views.refund(tx, moved), before={"status": refund.status})
 
 
 def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:

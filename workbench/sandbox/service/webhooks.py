@@ -115,20 +115,10 @@ def drop(tx: Transaction, delivery_id: str) -> None:
 
 def _delivery_view(tx: Transaction, delivery: Delivery) -> wire.Delivery:
     job = tx.jobs.first(order="due_ms", ref=delivery.id, kind=DELIVER)
-    event, endpoint = tx.events.get(delivery.event), tx.endpoints.get(delivery.endpoint)
-    attempts = tx.attempts.all(delivery=delivery.id)
-    return views.delivery(delivery, event, endpoint, attempts, next_ms=job.due_ms if job else None)
+    return views.delivery(tx, delivery, next_ms=job.due_ms if job else None)
 
 
-def _event_view(_: Transaction, event: StoredEvent) -> msgspec.Raw:
-    return msgspec.Raw(event.body.encode())
-
-
-def _endpoint_view(tx: Transaction, endpoint: Endpoint) -> wire.WebhookEndpoint:
-    return views.webhook_endpoint(endpoint, tx.now_ms)
-
-
-EVENTS = Resource("event", "/v1/events", lambda tx: tx.events, _event_view, code="event_not_found")
+EVENTS = Resource("event", "/v1/events", lambda tx: tx.events, views.event, code="event_not_found")
 DELIVERIES = Resource(
     "delivery",
     "/v1/deliveries",
@@ -141,7 +131,7 @@ ENDPOINTS = Resource(
     "webhook endpoint",
     wire.ENDPOINTS,
     lambda tx: tx.endpoints,
-    _endpoint_view,
+    views.webhook_endpoint,
     code="endpoint_not_found",
     gone=webhooks.DELETED,
 )
@@ -262,7 +252,7 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
     made = tx.made("we", caller.account)
     secret = tx.draws.webhook_secret(made["id"], 1, scheme=tx.gaps.signature_scheme)
     stored = tx.endpoints.add(Endpoint(**made, url=body.url, secret=secret, enabled_events=tuple(body.enabled_events)))
-    return views.webhook_endpoint(stored, tx.now_ms, secret=True)
+    return views.webhook_endpoint(tx, stored, secret=True)
 
 
 def update_endpoint(
@@ -280,7 +270,7 @@ def update_endpoint(
         if body.status not in _FOUND:
             raise InvalidRequest(f"status is {' or '.join(_FOUND)}.", code="parameter_invalid", param="status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
-    return views.webhook_endpoint(stored, tx.now_ms)
+    return views.webhook_endpoint(tx, stored)
 
 
 def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
@@ -293,7 +283,7 @@ def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -
         rolls=stored.rolls + 1,
         old_secrets=signing_on if SCHEMES[scheme].has_room else (),
     )
-    return views.webhook_endpoint(rolled, tx.now_ms, secret=True)
+    return views.webhook_endpoint(tx, rolled, secret=True)
 
 
 def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
