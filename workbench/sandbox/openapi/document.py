@@ -36,16 +36,13 @@ _SHAPES_BY_DEFAULT: Final = {each.id: each.response for each in operations.OPERA
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
 """The component of an error, by `error_format`."""
 _EVENTS_OF_RUN: Final = (Gaps().event_types, Gaps().event_payload)
-_IN_ENVELOPE: Final = (
-    "code", "message", "param", "decline_code", "request_id", "charge", "current", "attempted", "state", "event",
-    "allowed", "allow", "retry_after_s",
-)  # fmt: skip
 
 
 @cache
 def parts() -> Schema:
     """The parts of the description that are texts and examples."""
-    return tomllib.loads(files(__package__).joinpath("document.toml").read_text("utf-8"))
+    text = files(__package__).joinpath("document.toml").read_text("utf-8")
+    return tomllib.loads(text.replace("{version}", wire.API_VERSION).replace("{page}", PAGE))
 
 
 def _in_force(name: str, gaps: Gaps) -> dict[str, Schema]:
@@ -66,15 +63,7 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
     for row in table:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, gaps, deprecated)
     whole = {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Mobile-money payments, sandbox",
-            "version": wire.API_VERSION,
-            "summary": "Payment intents, charges, webhooks; and a control plane for tests.",
-            "description": parts()["about"],
-        },
-        "externalDocs": {"url": PAGE, "description": "The interface, section by section."},
-        "servers": [{"url": "/", "description": "This sandbox."}],
+        **parts()["whole"],
         "tags": [{"name": group["name"], "description": group["says"]} for group in parts()["groups"]],
         "paths": paths,
         "webhooks": {
@@ -270,7 +259,7 @@ def _header_components(gaps: Gaps) -> Schema:
         name: {
             "description": part["says"],
             "required": not part.get("sometimes"),
-            "schema": TEXT | {"pattern": part["pattern"].replace("{version}", wire.API_VERSION)},
+            "schema": TEXT | {"pattern": part["pattern"]},
         }
         for name, part in _in_force("headers", gaps).items()
     }
@@ -302,9 +291,9 @@ def _error_components(gaps: Gaps) -> Schema:
     within: Schema = {
         "type": TEXT | {"description": "The kind of error."} | schemas.open_in("7"),
         "doc_url": TEXT | {"format": "uri-reference"} | schemas.open_in("7"),
-        **{name: members[name] for name in _IN_ENVELOPE if name in members},
+        **{name: members[name] for name in parts()["envelope"]["members"] if name in members},
     }
-    required = ["type", "code", "message", "doc_url", "request_id"]
+    required = parts()["envelope"]["required"]
     error = {"type": "object", "properties": within, "required": required, **schemas.open_in("7")}
     return {"Envelope": {"type": "object", "title": "Envelope", "properties": {"error": error}, "required": ["error"]}}
 
