@@ -64,7 +64,6 @@ class Operation(NamedTuple):
     body: type[wire.View] | None = None
     query: type[wire.View] | None = None
     publishable: bool = False
-    """A publishable key may call it."""
     creates: bool = False
     needs_idempotency_key: bool = False
     body_optional: bool = False
@@ -86,9 +85,7 @@ class Operation(NamedTuple):
     relies: tuple[str, ...] = ()
     """Rows of the register that settle its success, beside those of its body."""
     links: tuple[Link, ...] = ()
-    """The operations that its success leads to."""
     success: int = 200
-    """The status of its success."""
     shown: Callable[[Any], object] | None = None
     """Makes the body from the result, where they differ."""
     gone: tuple[str, ...] = ()
@@ -113,7 +110,7 @@ OPERATIONS: tuple[Operation, ...] = (
               "2.1, 4", schemes=BEARER, body=wire.CreatePaymentIntent, creates=True, scenarios=ANY_POST,
               links=_to("intent_id", confirm="confirmPaymentIntent", retrieve="retrievePaymentIntent",
                         cancel="cancelPaymentIntent")),
-    Operation("listPaymentIntents", "GET", "/v1/payment_intents", INTENTS.listed, wire.List[wire.PaymentIntent],
+    Operation("listPaymentIntents", "GET", "/v1/payment_intents", INTENTS.page, wire.List[wire.PaymentIntent],
               schemes=BEARER, query=wire.ListQuery, says="The intents, newest first."),
     Operation("retrievePaymentIntent", "GET", "/v1/payment_intents/{intent_id}", payments.retrieve_intent,
               wire.PaymentIntent, schemes=BEARER, query=wire.ClientSecretQuery, publishable=True),
@@ -130,7 +127,7 @@ OPERATIONS: tuple[Operation, ...] = (
               body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
               phone=attrgetter("phone"), shows=((200, JSON),), relies=("charge_wait",),
               links=(*_to("charge_id", retrieve="retrieveCharge"), *_to("charge", refunds="listRefunds"))),
-    Operation("listCharges", "GET", "/v1/charges", CHARGES.listed, wire.List[wire.Charge], query=wire.ListQuery,
+    Operation("listCharges", "GET", "/v1/charges", CHARGES.page, wire.List[wire.Charge], query=wire.ListQuery,
               says="The charges, those of intents too, newest first."),
     Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", CHARGES.retrieve, wire.Charge,
               says="Retrieve a charge."),
@@ -144,7 +141,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("createPayout", "POST", "/v1/payouts", payouts.create_payout, wire.Payout, body=wire.CreatePayout,
               creates=True, scenarios=(*scenarios.OF_PAYOUTS, *ANY_POST), refuses=(409,),
               links=_to("payout_id", retrieve="retrievePayout")),
-    Operation("listPayouts", "GET", "/v1/payouts", PAYOUTS.listed, wire.List[wire.Payout], query=wire.ListQuery,
+    Operation("listPayouts", "GET", "/v1/payouts", PAYOUTS.page, wire.List[wire.Payout], query=wire.ListQuery,
               says="The payouts, newest first."),
     Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", PAYOUTS.retrieve, wire.Payout,
               says="Retrieve a payout."),
@@ -160,7 +157,7 @@ OPERATIONS: tuple[Operation, ...] = (
               scenarios=ANY_POST, relies=("signature_scheme",),
               links=_to("endpoint_id", retrieve="retrieveWebhookEndpoint", update="updateWebhookEndpoint",
                         roll="rollWebhookEndpointSecret", delete="deleteWebhookEndpoint")),
-    Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", ENDPOINTS.listed,
+    Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", ENDPOINTS.page,
               wire.List[wire.WebhookEndpoint], gap="6", query=wire.ListQuery, says="The endpoints, newest first."),
     Operation("retrieveWebhookEndpoint", "GET", "/v1/webhook_endpoints/{endpoint_id}", ENDPOINTS.retrieve,
               wire.WebhookEndpoint, gap="6", says="An endpoint, without its secret."),
@@ -179,7 +176,7 @@ OPERATIONS: tuple[Operation, ...] = (
               wire.Delivery, gap="6", scenarios=ANY_POST, refuses=(409,), relies=("replay",)),
     Operation("replayDeadLetters", "POST", "/v1/dead_letters/replay", webhooks.replay_dead_letters,
               wire.List[wire.Delivery], gap="6", scenarios=ANY_POST, relies=("replay",)),
-    Operation("listApiKeys", "GET", "/v1/api_keys", KEYS.listed, wire.List[wire.ApiKey], gap="5",
+    Operation("listApiKeys", "GET", "/v1/api_keys", KEYS.page, wire.List[wire.ApiKey], gap="5",
               query=wire.ListQuery, says="The keys, masked, newest first."),
     Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, wire.ApiKey, gap="5",
               body=wire.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,

@@ -6,7 +6,7 @@ runs it again and compares.
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
@@ -35,6 +35,7 @@ EXAMPLES: Final = "examples.json"
 _SHAPES_BY_DEFAULT: Final = {each.id: each.response for each in operations.OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
 """The component of an error, by `error_format`."""
+_ALWAYS: Final = ("Request-Id", "Sandbox-Provenance", "Api-Version")
 _EVENTS_OF_RUN: Final = (Gaps().event_types, Gaps().event_payload)
 
 
@@ -67,8 +68,8 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
         "tags": [{"name": group["name"], "description": group["says"]} for group in parts()["groups"]],
         "paths": paths,
         "webhooks": {
-            told_as: {"post": _webhook(happens, told_as, gaps)}
-            for happens, told_as in TOLD_AS[gaps.event_types].items()
+            event_type: {"post": _webhook(happens, event_type, gaps)}
+            for happens, event_type in TOLD_AS[gaps.event_types].items()
         },
         "components": {
             "securitySchemes": parts()["security"],
@@ -205,11 +206,11 @@ def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
 
 def _responses(operation: Operation, gaps: Gaps) -> Schema:
     """The responses of an operation by status."""
-    found = {str(operation.success): _success(operation, gaps)}
+    by_status = {str(operation.success): _success(operation, gaps)}
     for status in _refusals(operation, gaps):
         plain = operation.plain_400 and status == 400  # noqa: PLR2004  the one documented status
-        found[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
-    return found
+        by_status[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
+    return by_status
 
 
 def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
@@ -227,17 +228,11 @@ def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
         (RateLimited.status, is_limited),
         (StorageFull.status, operation.method != "GET" or is_limited),
     )
-    found = {
-        400,
-        401,
-        500,
-        ServiceUnavailable.status,
-        *operation.refuses,
-        *(status for status, is_one in comes if is_one),
-    }
+    statuses = {400, 401, 500, ServiceUnavailable.status, *operation.refuses}
+    statuses |= {status for status, is_one in comes if is_one}
     # A customer who is waited for declines after the response.
     declines = gaps.declined_status == "402" and gaps.charge_wait == "answered"
-    return sorted(found - (set() if declines else {402}))
+    return sorted(statuses - (set() if declines else {402}))
 
 
 def _counts(operation: Operation) -> bool:
@@ -247,10 +242,11 @@ def _counts(operation: Operation) -> bool:
 
 def _refusal_components(gaps: Gaps) -> Schema:
     """The refusals as components: one for each status, and the documented 400 of the plant store."""
-    found = {f"Refusal{status}": _refusal(status, part, gaps) for status, part in _in_force("refusals", gaps).items()}
+    refused = _in_force("refusals", gaps)
     plant = parts()["plant"]
     content = {"schema": schemas.reference("PlantError"), "example": plant["example"]}
-    return found | {"PlantRefusal400": _response(plant["means"], _headers(400), JSON, content, gaps)}
+    components = {f"Refusal{status}": _refusal(status, part, gaps) for status, part in refused.items()}
+    return components | {"PlantRefusal400": _response(plant["means"], _ALWAYS, JSON, content, gaps)}
 
 
 def _header_components(gaps: Gaps) -> Schema:
@@ -299,7 +295,7 @@ def _error_components(gaps: Gaps) -> Schema:
 
 
 def _success(operation: Operation, gaps: Gaps) -> Schema:
-    names = ["Request-Id", "Sandbox-Provenance", "Api-Version"]
+    names = [*_ALWAYS]
     names += ["Idempotent-Replayed"] if operation.takes_keys else []
     names += ["Cache-Control"] if operation.no_store else []
     names += ["Deprecation", "Sunset"] if operation.source != "sandbox" else []
@@ -324,19 +320,12 @@ def _refusal(status: str, part: Schema, gaps: Gaps) -> Schema:
     example = msgspec.to_builtins(members(error, "req_000000000000000000000001", "/v1/payment_intents"))
     content = {"schema": schemas.reference(_SHAPES[gaps.error_format]), "example": example}
     says = f"{HTTPStatus(int(status)).phrase}. {part['means']}"
-    return _response(says, _headers(int(status)), media_type, content, gaps)
-
-
-def _headers(status: int) -> list[str]:
-    limits = ["RateLimit-Policy", "RateLimit", "Retry-After"]
-    of_status = {401: ["WWW-Authenticate"], 405: ["Allow"], 429: limits}.get(status, [])
-    kept = ["Idempotent-Replayed"] if status in (402, 409, 500) else []
     # A method that is not described leads to no operation.
-    source = [] if status == 405 else ["Sandbox-Provenance"]  # noqa: PLR2004  the one status of no operation
-    return ["Request-Id", *source, "Api-Version", *of_status, *kept]
+    names = [name for name in _ALWAYS if status != "405" or name != "Sandbox-Provenance"]
+    return _response(says, [*names, *part.get("headers", ())], media_type, content, gaps)
 
 
-def _response(says: str, names: list[str], media_type: str, content: Schema, gaps: Gaps) -> Schema:
+def _response(says: str, names: Iterable[str], media_type: str, content: Schema, gaps: Gaps) -> Schema:
     there = _in_force("headers", gaps)
     referred = {name: {"$ref": f"#/components/headers/{name}"} for name in names if name in there}
     return {"description": says, "headers": referred, "content": {media_type: content}}
@@ -354,6 +343,6 @@ def _example(operation: str, gaps: Gaps) -> Schema:
 def _event(happens: str, gaps: Gaps) -> Schema:
     """An event of the run, written as the service writes it."""
     shown = examples_of_run()[happens]
-    told = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, wire.Event)
-    written: Schema = msgspec.to_builtins(views.PAYLOADS[gaps.event_payload](told, shown["data"]["object"]["id"]))
-    return written
+    event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, wire.Event)
+    payload: Schema = msgspec.to_builtins(views.PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
+    return payload

@@ -22,8 +22,8 @@ _ROWS_OF_ANYTHING: Final = "dict_str__typing.Any_"
 
 def of_requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
     """The schemas of request bodies, by name."""
-    found, structs = _components(shapes), _structs()
-    for name, schema in found.items():
+    components, structs = _components(shapes), _structs()
+    for name, schema in components.items():
         struct, properties = structs[name], schema["properties"]
         _refine(properties, struct, gaps)
         for each in properties.values():
@@ -40,7 +40,7 @@ def of_requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
         if gaps.unknown_fields == "refused":
             schema["additionalProperties"] = False
         mark(schema, struct.__source__)
-    return found
+    return components
 
 
 def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
@@ -50,8 +50,8 @@ def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps:
     """
     rows = tuple(table)
     of_lists = {of_type(row.response): Source(gap="" if row.source == "sandbox" else row.gap) for row in rows}
-    found, structs = _components([*(row.response for row in rows), *others]), _structs()
-    for name, schema in found.items():
+    components, structs = _components([*(row.response for row in rows), *others]), _structs()
+    for name, schema in components.items():
         struct = structs.get(name)
         if struct is wire.Event and gaps.event_payload == "cloudevents":
             struct = wire.CloudEvent
@@ -69,7 +69,7 @@ def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps:
             unset &= {"client_secret", "suspense"}  # an event's intent goes without the one, most without the other
         schema["required"] = [field for field in schema["properties"] if field not in unset]
         mark(schema, struct.__source__ if struct else of_lists[name])
-    return found
+    return components
 
 
 def of_query(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]:
@@ -131,17 +131,17 @@ def open_in(section: str) -> Schema:
 
 def _structs() -> Mapping[str, type[View]]:
     """Every struct on the wire by its name."""
-    found, left = dict[str, type[View]](), [View]
+    structs, left = dict[str, type[View]](), [View]
     while left:
         below = left.pop().__subclasses__()
-        found |= {each.__name__: each for each in below}
+        structs |= {each.__name__: each for each in below}
         left += below
-    return found
+    return structs
 
 
 def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
-    _, found = msgspec.json.schema_components(list(shapes), ref_template="{name}")
-    return {_component(name): _plain(schema) for name, schema in found.items()}
+    _, components = msgspec.json.schema_components(list(shapes), ref_template="{name}")
+    return {_component(name): _plain(schema) for name, schema in components.items()}
 
 
 def _component(name: str) -> str:

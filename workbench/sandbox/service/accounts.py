@@ -48,7 +48,7 @@ def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire
 
 def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once."""
-    key = KEYS.found(tx, caller, key_id)
+    key = KEYS.find(tx, caller, key_id)
     if key.status != ACTIVE:
         raise _not_active(key)
     tx.api_keys.put(key, status=ROLLED)
@@ -59,7 +59,7 @@ def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
 
 def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     """DELETE /v1/api_keys/{key_id}: revoke a key at once; the last secret key cannot be revoked."""
-    key = KEYS.found(tx, caller, key_id)
+    key = KEYS.find(tx, caller, key_id)
     if key.status != ACTIVE and not works_on(tx, key):
         raise _not_active(key)
     is_last = tx.api_keys.count(account=caller.account, kind="secret", status=ACTIVE) == 1

@@ -168,7 +168,7 @@ def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scr
 
 def ask_operator(tx: Transaction, caller: Caller, body: control.OperatorQuery) -> wire.Charge:
     """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
-    charge = CHARGES.found(tx, caller, body.charge, param="charge")
+    charge = CHARGES.find(tx, caller, body.charge, param="charge")
     session = tx.sessions.first(charge=charge.id)
     if charge.status != payments.PENDING or session is None or session.screen != ussd.APPROVED:
         message = f"The charge is {charge.status} and is not waiting for the operator's answer."

@@ -40,8 +40,7 @@ NOBODY = Caller("nobody", "")
 class Refused(NamedTuple):
     """A refusal that keeps what was done: returned, it is committed, where an ApiError that is raised undoes it all.
 
-    A charge that was declined stays, and so does the prompt that was found expired. As a type of its own, next to
-    what a function returns on success, it says in the signature which functions refuse so.
+    A charge that was declined stays, and so does a prompt that had expired. The signature says which functions refuse so.
     """
 
     error: ApiError
@@ -64,7 +63,7 @@ class Resource(NamedTuple, Generic[R, W]):
     gone: str = ""
     """The state of an object that is no longer found."""
 
-    def found(self, tx: Transaction, caller: Caller, key: str, *, param: str = "id") -> R:
+    def find(self, tx: Transaction, caller: Caller, key: str, *, param: str = "id") -> R:
         """The caller's object of this id. Raises NotFound."""
         row: Any = self.table(tx).get(key)
         if row is None or row.account != caller.account or (self.gone and row.status == self.gone):
@@ -73,9 +72,9 @@ class Resource(NamedTuple, Generic[R, W]):
 
     def retrieve(self, tx: Transaction, caller: Caller, **path: str) -> W:
         """Show the object that the path names."""
-        return self.view(tx, self.found(tx, caller, *path.values()))
+        return self.view(tx, self.find(tx, caller, *path.values()))
 
-    def listed(
+    def page(
         self, tx: Transaction, caller: Caller, also: Sequence[Condition] = (), /, *, query: Query, **equals: Filters
     ) -> Listed[W]:
         """The page that `query` asks for, of the caller's objects that fulfil the conditions `also`.

@@ -67,7 +67,7 @@ def confirm_intent(
     tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: str
 ) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/confirm: send the prompt to the customer's phone."""
-    intent = INTENTS.found(tx, caller, intent_id)
+    intent = INTENTS.find(tx, caller, intent_id)
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
@@ -90,7 +90,7 @@ def cancel_intent(
     tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: str
 ) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
-    intent = INTENTS.found(tx, caller, intent_id)
+    intent = INTENTS.find(tx, caller, intent_id)
     _check_takes(tx, intent, "cancel")
     if prompt := _open_prompt(tx, intent):
         attempts.press(tx, caller.cause, prompt, "withdraw")
@@ -104,7 +104,7 @@ def retrieve_intent(
     tx: Transaction, caller: Caller, *, intent_id: str, query: wire.ClientSecretQuery
 ) -> wire.PaymentIntent:
     """GET /v1/payment_intents/{intent_id}: retrieve an intent."""
-    intent = INTENTS.found(tx, caller, intent_id)
+    intent = INTENTS.find(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
     return _intent_view(tx, intent)
 
@@ -149,7 +149,7 @@ def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> w
     session = attempts.begin(tx, caller, charge, phone, body.reference)
     if tx.gaps.charge_wait == "answered":
         attempts.act(tx, caller.cause, session)
-        charge = CHARGES.found(tx, caller, charge.id)
+        charge = CHARGES.find(tx, caller, charge.id)
     shown = views.charge(tx, charge)
     if charge.status == payments.PENDING:
         emit(tx, caller.cause, charge.account, "charge.pending", shown)

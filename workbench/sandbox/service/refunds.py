@@ -58,7 +58,7 @@ def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> w
 def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:
     """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
     equals = {} if query.charge is None else {"charge": query.charge}
-    return REFUNDS.listed(tx, caller, query=query, **equals)
+    return REFUNDS.page(tx, caller, query=query, **equals)
 
 
 def send(tx: Transaction, refund_id: str) -> None:
@@ -99,8 +99,8 @@ def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Char
     if (body.charge is None) == (body.payment_intent is None):
         raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
     if body.charge is not None:
-        return CHARGES.found(tx, caller, body.charge, param="charge")
-    intent = INTENTS.found(tx, caller, body.payment_intent or "", param="payment_intent")
+        return CHARGES.find(tx, caller, body.charge, param="charge")
+    intent = INTENTS.find(tx, caller, body.payment_intent or "", param="payment_intent")
     charge = tx.charges.get(intent.latest_charge) if intent.latest_charge else None
     if charge is None:
         message = f"The intent is {intent.status}: nothing was paid."

@@ -148,7 +148,7 @@ def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> 
         also.append(transaction.since(milliseconds_in(query.created_since, param="created_since")))
     if query.search is not None:
         also.append(transaction.about(query.search))
-    return EVENTS.listed(tx, caller, also, query=query, **equals)
+    return EVENTS.page(tx, caller, also, query=query, **equals)
 
 
 def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
@@ -157,7 +157,7 @@ def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQu
     checks.check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
     asked = {"status": status, "event": query.event, "endpoint": query.endpoint}
     equals = {name: value for name, value in asked.items() if value is not None}
-    return DELIVERIES.listed(tx, caller, query=query, **equals)
+    return DELIVERIES.page(tx, caller, query=query, **equals)
 
 
 def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
@@ -171,7 +171,7 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wir
 
     With `replay` switched to new_id, it is a new delivery with a new id: receivers that dedupe by id handle it again.
     """
-    delivery = DELIVERIES.found(tx, caller, delivery_id)
+    delivery = DELIVERIES.find(tx, caller, delivery_id)
     endpoint = tx.endpoints.get(delivery.endpoint)
     if endpoint is None or endpoint.status != webhooks.ENABLED:
         message = f"The endpoint is {endpoint.status if endpoint else webhooks.DELETED}."
@@ -182,7 +182,7 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wir
 
 def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> wire.List[wire.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
-    stored = EVENTS.found(tx, caller, event_id)
+    stored = EVENTS.find(tx, caller, event_id)
     wanting = [each for each in tx.endpoints.all(account=caller.account) if each.wants(stored.type)]
     if tx.gaps.replay == "new_id":
         copy = _copied(tx, stored)
@@ -259,7 +259,7 @@ def update_endpoint(
     tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: str
 ) -> wire.WebhookEndpoint:
     """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
-    stored = ENDPOINTS.found(tx, caller, endpoint_id)
+    stored = ENDPOINTS.find(tx, caller, endpoint_id)
     if body.url is not None:
         check_url(body.url, tx.mounted_hosts, private=tx.private_receivers)
         stored = tx.endpoints.put(stored, url=body.url)
@@ -275,7 +275,7 @@ def update_endpoint(
 
 def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
     """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: roll the signing secret, shown once."""
-    stored, scheme = ENDPOINTS.found(tx, caller, endpoint_id), tx.gaps.signature_scheme
+    stored, scheme = ENDPOINTS.find(tx, caller, endpoint_id), tx.gaps.signature_scheme
     signing_on = (OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
     rolled = tx.endpoints.put(
         stored,
@@ -288,7 +288,7 @@ def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -
 
 def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
     """DELETE /v1/webhook_endpoints/{endpoint_id}: delete an endpoint; nothing more is sent there."""
-    stored = tx.endpoints.put(ENDPOINTS.found(tx, caller, endpoint_id), status=webhooks.DELETED)
+    stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), status=webhooks.DELETED)
     return wire.Deleted(stored.id, "webhook_endpoint")
 
 
@@ -297,7 +297,7 @@ def delivery_faults(
 ) -> control.FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
     checks.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
-    stored = tx.endpoints.put(ENDPOINTS.found(tx, caller, endpoint_id), faults=tuple(body.faults))
+    stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), faults=tuple(body.faults))
     return control.FaultyEndpoint(stored.id, list(stored.faults))
 
 
