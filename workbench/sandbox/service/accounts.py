@@ -1,82 +1,29 @@
-"""API keys and the token flow: listed masked, created, rolled and revoked; other accounts, to be apart from."""
+"""Accounts: API keys, listed masked, created, rolled and revoked; tokens, and the sample store that they open."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from workbench.domain import wire
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import control
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
 from workbench.sandbox import views
-from workbench.sandbox.service import checks, lists
-from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.service import checks
+from workbench.sandbox.service.lists import Caller, Resource
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.sandbox.store.records import Account, ApiKey, TokenPair
 from workbench.sandbox.store.transaction import credentials, digest_of
 
-URL = "/v1/api_keys"
-LIFETIME_MS = 86_400_000
-OVERLAP_MS: Mapping[str, int] = {"at_once": 0, "overlap": 86_400_000}
+LIFETIME_MS: Final = 86_400_000
+_OVERLAP_MS: Final[Mapping[str, int]] = {"at_once": 0, "overlap": 86_400_000}
 """How long a key works on after it was rolled, by `key_rotation`."""
-WRONG_PASSWORD = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
+_WRONG_PASSWORD: Final = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
 
 
-def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> lists.Listed[wire.ApiKey]:
-    """GET /v1/api_keys: the keys, masked, newest first."""
-    return lists.page(caller, tx.api_keys, query, URL, lambda each: views.api_key(each, until_ms=_ends_ms(tx, each)))
-
-
-def create(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
-    """POST /v1/api_keys: create a test key; the response holds its value, once."""
-    if body.kind not in KEY_PREFIXES:
-        raise InvalidRequest(
-            f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}.", code="parameter_invalid", param="kind"
-        )
-    return _new(tx, caller.account, body.kind)
-
-
-def roll(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKey:
-    """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once."""
-    key = _active(tx, caller, key_id)
-    tx.api_keys.put(key, status=ROLLED)
-    if overlap_ms := OVERLAP_MS[tx.gaps.key_rotation]:
-        tx.note(f"end of {key.id}", tx.now_ms + overlap_ms)
-    return _new(tx, caller.account, key.kind)
-
-
-def revoke(tx: Transaction, caller: Caller, *, key_id: wire.PathKey) -> wire.ApiKey:
-    """DELETE /v1/api_keys/{key_id}: revoke a key at once; the last secret key cannot be revoked."""
-    key = _active(tx, caller, key_id, or_overlapping=True)
-    if (
-        key.status == ACTIVE
-        and key.kind == "secret"
-        and tx.api_keys.count(account=caller.account, kind="secret", status=ACTIVE) == 1
-    ):
-        raise StateConflict(
-            "It is the last secret key: without it, nobody could call.", code="key_is_last", hint="Roll it instead."
-        )
-    return views.api_key(tx.api_keys.put(key, status=REVOKED))
-
-
-def show_keys(tx: Transaction, caller: Caller) -> control.MerchantKeys:
-    """GET /sandbox/keys: the merchant's secret and publishable key."""
-    return control.MerchantKeys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
-
-
-def new_account(tx: Transaction, caller: Caller, body: control.NewAccount) -> control.NewAccountKeys:  # noqa: ARG001  one signature
-    """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
-    if not body.name.strip() or len(body.name) > control.MAX_NAME:
-        raise InvalidRequest(f"name is 1 to {control.MAX_NAME} characters.", code="parameter_invalid", param="name")
-    account = tx.accounts.add(Account(id=tx.new_id("acct"), name=body.name.strip()))
-    values = {kind: tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
-    return control.NewAccountKeys(
-        id=account.id, name=account.name, secret_key=values["secret"], publishable_key=values["publishable"]
-    )
-
-
-def _new(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
-    key, value = tx.new_key(account, kind)
-    return views.api_key(key, value=value)
+def _ends_ms(tx: Transaction, key: ApiKey) -> int | None:
+    """The end of a rolled key, where keys work on."""
+    return tx.last(f"end of {key.id}") or None if key.status == ROLLED and _OVERLAP_MS[tx.gaps.key_rotation] else None
 
 
 def works_on(tx: Transaction, key: ApiKey) -> bool:
@@ -84,31 +31,80 @@ def works_on(tx: Transaction, key: ApiKey) -> bool:
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 
-def _ends_ms(tx: Transaction, key: ApiKey) -> int | None:
-    """Until when a key that was rolled works, where one works on."""
-    return tx.last(f"end of {key.id}") or None if key.status == ROLLED and OVERLAP_MS[tx.gaps.key_rotation] else None
+def _key_view(tx: Transaction, key: ApiKey) -> wire.ApiKey:
+    return views.api_key(key, until_ms=_ends_ms(tx, key))
 
 
-def _active(tx: Transaction, caller: Caller, key_id: str, *, or_overlapping: bool = False) -> ApiKey:
-    key = checks.found(caller, tx.api_keys, key_id, "key", code="key_not_found")
-    if key.status != ACTIVE and not (or_overlapping and works_on(tx, key)):
-        raise StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
-    return key
+KEYS = Resource("key", "/v1/api_keys", lambda tx: tx.api_keys, _key_view, code="key_not_found")
 
 
-def issue(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:  # noqa: ARG001  one signature
+def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
+    """POST /v1/api_keys: create a test key; the response holds its value, once."""
+    if body.kind not in KEY_PREFIXES:
+        message = f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}."
+        raise InvalidRequest(message, code="parameter_invalid", param="kind")
+    return _new_key(tx, caller.account, body.kind)
+
+
+def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
+    """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once."""
+    key = KEYS.find(tx, caller, key_id)
+    if key.status != ACTIVE:
+        raise _not_active(key)
+    tx.api_keys.put(key, status=ROLLED)
+    if overlap_ms := _OVERLAP_MS[tx.gaps.key_rotation]:
+        tx.note(f"end of {key.id}", tx.now_ms + overlap_ms)
+    return _new_key(tx, caller.account, key.kind)
+
+
+def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
+    """DELETE /v1/api_keys/{key_id}: revoke a key at once; the last secret key cannot be revoked."""
+    key = KEYS.find(tx, caller, key_id)
+    if key.status != ACTIVE and not works_on(tx, key):
+        raise _not_active(key)
+    is_last = tx.api_keys.count(account=caller.account, kind="secret", status=ACTIVE) == 1
+    if is_last and key.status == ACTIVE and key.kind == "secret":
+        message = "It is the last secret key: without it, nobody could call."
+        raise StateConflict(message, code="key_is_last", hint="Roll it instead.")
+    return views.api_key(tx.api_keys.put(key, status=REVOKED))
+
+
+def _not_active(key: ApiKey) -> StateConflict:
+    return StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
+
+
+def _new_key(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
+    key, value = tx.new_key(account, kind)
+    return views.api_key(key, value=value)
+
+
+def show_keys(tx: Transaction, caller: Caller) -> control.MerchantKeys:
+    """GET /sandbox/keys: the merchant's secret and publishable key."""
+    return control.MerchantKeys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
+
+
+def new_account(tx: Transaction, caller: Caller, body: control.NewAccount) -> control.NewAccountKeys:
+    """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
+    if not body.name.strip() or len(body.name) > control.MAX_NAME:
+        raise InvalidRequest(f"name is 1 to {control.MAX_NAME} characters.", code="parameter_invalid", param="name")
+    account = tx.accounts.add(Account(id=tx.new_id("acct"), name=body.name.strip()))
+    values = {f"{kind}_key": tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
+    return control.NewAccountKeys(id=account.id, name=account.name, **values)
+
+
+def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:
     """POST /v1/auth/token: get a token with any e-mail address and any password but `wrong`."""
     if not wire.EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
     known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
-    if body.password == WRONG_PASSWORD or (known and known != (body.email, body.password)):
+    if body.password == _WRONG_PASSWORD or (known and known != (body.email, body.password)):
         raise AuthenticationFailed("email or password is wrong.", code="credentials_wrong", param="password")
     return _new_pair(tx, MERCHANT_ID)
 
 
-def refresh(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
+def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
     """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
         if checks.holds_live_key(body.refresh_token):
@@ -139,3 +135,8 @@ def _new_pair(tx: Transaction, account: str) -> wire.Token:
         )
     )
     return wire.Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
+
+
+def create_plant(tx: Transaction, caller: Caller, body: wire.NewPlant) -> wire.Plant:
+    """POST /plants: create a plant; the response is the plant without its id."""
+    return wire.Plant(name=body.name, tag=body.tag)
