@@ -16,7 +16,7 @@ from tests.browser.conftest import AXE, Tools, Watch
 from workbench import Workbench
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Locator, Page
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
     from tests.conftest import Server, Serving
 
@@ -60,7 +60,7 @@ PLACED = """async ([steps, widths]) => {
 }"""
 
 
-HIDDEN = """(is) => {
+HIDDEN = """([is]) => {
   Object.defineProperty(document, 'hidden', {value: is, configurable: true});
   document.dispatchEvent(new Event('visibilitychange'));
 }"""
@@ -886,12 +886,12 @@ class TestOthers:
 
     def test_a_tab_in_the_background_asks_for_nothing_and_catches_up(self, console: Console):
         console.open()
-        console.page.evaluate(HIDDEN, True)
+        console.page.evaluate(HIDDEN, [True])
         console.settle()
         console.sell(what="Fern")
         console.page.wait_for_timeout(600)
         assert console.asked == []
-        console.page.evaluate(HIDDEN, False)
+        console.page.evaluate(HIDDEN, [False])
         expect(console.row("Fern")).to_be_visible()
 
     def test_a_fifth_tab_works_by_asking(self, console: Console):
@@ -972,8 +972,11 @@ def test_ten_thousand_payments_are_searched_and_filtered_at_once(console: Consol
         assert min(took) < FAST_MS, (label, took)
 
 
+LONG_MS = 100
+
+
 @pytest.mark.thorough
-def test_hundreds_of_live_payments_leave_no_long_task_and_no_litter(console: Console):
+def test_hundreds_of_live_payments_leave_no_long_task_and_no_litter(console: Console, browser: "Browser"):
     console.open()
     session = console.page.context.new_cdp_session(console.page)
     session.send("Performance.enable")
@@ -986,16 +989,20 @@ def test_hundreds_of_live_payments_leave_no_long_task_and_no_litter(console: Con
         for place in range(count):
             console.sell(phone=f"+2609600{place % 200 + 10_000:05}", what=f"live {place}")
 
-    sell(60)
-    console.page.wait_for_timeout(500)
+    sell(100)
+    console.settle()
     before = measured()
-    sell(240)
-    console.page.wait_for_timeout(500)
+    browser.start_tracing(page=console.page, categories=["toplevel"])
+    sell(200)
+    console.settle()
+    traced = json.loads(browser.stop_tracing())["traceEvents"]
     after = measured()
-    assert after["Nodes"] < 3 * before["Nodes"]
-    assert after["JSHeapUsedSize"] < 1.5 * before["JSHeapUsedSize"] + 2e6
-    busy_ms = 1000 * (after["TaskDuration"] - before["TaskDuration"])
-    assert busy_ms / 240 < 100, "for each payment, all of its tasks together"
+    # By the processor's time: another program's load makes a task longer, and no stall of the page's own.
+    tasks_ms = [each["tdur"] / 1000 for each in traced if each["name"].endswith("RunTask") and "tdur" in each]
+    assert len(tasks_ms) > 200
+    assert max(tasks_ms) < LONG_MS
+    assert after["Nodes"] < 2 * before["Nodes"] + 2000
+    assert after["JSHeapUsedSize"] < 1.5 * before["JSHeapUsedSize"] + 1e6
 
 
 def simulate(console: Console, count: int) -> None:
