@@ -1,20 +1,22 @@
-"""The console in Chromium, over a served sandbox: what somebody sees and does on it, with the mouse and the keyboard."""
+"""The console of a served sandbox, in Chromium: what somebody sees and does on it, with mouse and keyboard."""
 
 import json
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import AXE, PATIENCE_MS, Tools, Watch
+from tests.browser.conftest import AXE, Tools, Watch
 from workbench import Workbench
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Locator, Page
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
     from tests.conftest import Server, Serving
 
@@ -40,7 +42,8 @@ DRAWN = """(svg) => [...svg.querySelectorAll('.step')].map((step) => {
   const lines = [...step.querySelectorAll('.line')].map((each) => each.getBoundingClientRect());
   const texts = [...step.querySelectorAll('text:not(.time)')].map((each) => each.getBoundingClientRect());
   const left = Math.min(...lines.map((each) => each.left)), right = Math.max(...lines.map((each) => each.right));
-  return texts.filter((each) => each.left < left - 8 || each.right > right + 8).map((each) => [each.left, each.right, left, right]);
+  const isOver = (each) => each.left < left - 8 || each.right > right + 8;
+  return texts.filter(isOver).map((each) => [each.left, each.right, left, right]);
 }).flat()"""
 """The labels that are wider than their arrows, whose heads and feet are 7 px long."""
 PLACED = """async ([steps, widths]) => {
@@ -50,10 +53,20 @@ PLACED = """async ([steps, widths]) => {
   const measure = (text) => context.measureText(text).width;
   return widths.map((width) => {
     const { xs, half, rows } = placed(steps, width, measure);
-    const over = rows.flatMap((row) => [...row.label, ...row.response].filter((line) => measure(line) > Math.abs(row.to - row.from)));
+    const isOver = (row) => (line) => measure(line) > Math.abs(row.to - row.from);
+    const over = rows.flatMap((row) => [...row.label, ...row.response].filter(isOver(row)));
     return [width, xs.every((x) => x - half >= 0 && x + half <= width), new Set(xs).size, over];
   });
 }"""
+
+
+HIDDEN = """([is]) => {
+  Object.defineProperty(document, 'hidden', {value: is, configurable: true});
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
+"""The tab goes into the background, or comes back."""
+Shop = Callable[[int], None]
+"""Tells the shop's receiver with which status to respond from now on."""
 
 
 class Console:
@@ -140,14 +153,14 @@ def console(server: "Server", let_in: "BrowserContext", watch: Watch) -> Iterato
 
 
 @pytest.fixture
-def shop(console: Console) -> Iterator[Callable[[int], None]]:
+def shop(console: Console) -> Iterator[Shop]:
     """A receiver that responds with 200 until told otherwise, registered for every event."""
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
     from threading import Thread
 
     status = [200]
 
-    class Shop(BaseHTTPRequestHandler):
+    class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(status[0])
@@ -157,7 +170,7 @@ def shop(console: Console) -> Iterator[Callable[[int], None]]:
         def log_message(self, *_: object) -> None:
             """Nothing on standard error."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Shop) as listening:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as listening:
         thread = Thread(target=listening.serve_forever, args=(0.05,))
         thread.start()
         console.bench.client.webhook_endpoints.create(url=f"http://127.0.0.1:{listening.server_port}/hook")
@@ -184,12 +197,12 @@ def test_the_first_minute_is_a_click_and_five_keys(console: Console):
     expect(events.get_by_role("button", name="Add an endpoint…")).to_be_visible()
     expect(shown.get_by_role("region", name="The code that did it")).to_contain_text("/confirm")
     expect(shown.locator(".step")).to_have_count(5)
-    for each in (".step:last-of-type", ".mini tfoot", ".plain li:last-child", ".outcome .code", ".lead .pill", ".key:last-child"):
+    for each in (".step", ".mini tfoot", ".plain li", ".outcome .code", ".lead .pill", ".key"):
         assert console.page.locator(each).last.evaluate(INSIDE), f"{each} must be scrolled to"
     assert console.page.evaluate("[document.scrollingElement.scrollHeight, innerHeight]") == [720, 720]
 
 
-def test_where_an_endpoint_is_registered_each_event_says_how_its_delivery_went(console: Console, shop: Callable[[int], None]):
+def test_where_an_endpoint_is_registered_each_event_says_how_its_delivery_went(console: Console, shop: Shop):
     shop(200)
     console.open()
     console.sell()
@@ -310,7 +323,7 @@ class TestPhone:
 
 
 class TestTimeline:
-    def test_no_label_is_wider_than_its_arrow_and_no_lifeline_is_lost(self, console: Console, shop: Callable[[int], None]):
+    def test_no_label_is_wider_than_its_arrow_and_no_lifeline_is_lost(self, console: Console, shop: Shop):
         shop(500)
         made = console.sell(what="A Monstera in a pot of clay")
         console.open(f"payments/{made}")
@@ -325,7 +338,7 @@ class TestTimeline:
         for width, is_within, lanes, over in console.page.evaluate(PLACED, [steps, widths]):
             assert (is_within, lanes, over) == (True, 5, []), width
 
-    def test_what_is_read_does_not_move_when_steps_are_added(self, console: Console, shop: Callable[[int], None]):
+    def test_what_is_read_does_not_move_when_steps_are_added(self, console: Console, shop: Shop):
         shop(200)
         made = console.sell()
         console.open(f"payments/{made}", LAPTOP)
@@ -362,7 +375,8 @@ class TestTimeline:
         steps.nth(3).click()
         expect(exchange.get_by_role("region", name="Screen")).to_contain_text("Approved.")
         steps.nth(4).click()
-        expect(exchange.get_by_role("table", name=re.compile("received through mtn"))).to_contain_text("income:merchant_fee")
+        entry = exchange.get_by_role("table", name=re.compile("received through mtn"))
+        expect(entry).to_contain_text("income:merchant_fee")
         console.press("table")
         expect(console.detail.get_by_role("table", name="Who told whom what").locator("tbody tr")).to_have_count(5)
 
@@ -373,7 +387,8 @@ class TestTimeline:
             console.press("SVG")
         assert kept.value.suggested_filename == f"{made}.svg"
         svg = kept.value.path().read_text("utf-8")
-        assert svg.startswith("<svg") and "var(" not in svg
+        assert svg.startswith("<svg")
+        assert "var(" not in svg
         for each in ("payment service", "customer's phone", "PIN ••••", "K150.00 received through"):
             assert each in svg
 
@@ -391,7 +406,7 @@ class TestPayment:
         float_.get_by_role("link").click()
         expect(console.page.get_by_role("table", name="Statement of operator:mtn:float")).to_contain_text("K150.00")
 
-    def test_an_attempt_says_why_it_failed_and_is_sent_again(self, console: Console, shop: Callable[[int], None]):
+    def test_an_attempt_says_why_it_failed_and_is_sent_again(self, console: Console, shop: Shop):
         shop(503)
         console.sell()
         console.open()
@@ -412,7 +427,8 @@ class TestPayment:
         console.open()
         console.tab("Code").click()
         console.press("Python", console.detail.locator(".codes").first)
-        expect(console.detail.get_by_role("region", name="POST /v1/payment_intents in python")).to_contain_text("pay.payment_intents.create(")
+        code = console.detail.get_by_role("region", name="POST /v1/payment_intents in python")
+        expect(code).to_contain_text("pay.payment_intents.create(")
         console.tab("JSON").click()
         text = console.detail.get_by_role("region", name="JSON")
         expect(text).to_contain_text('"amount": 150.00')
@@ -424,7 +440,9 @@ class TestPayment:
         console.open()
         console.press("Refund…")
         dialog = console.page.get_by_role("dialog")
-        console.sees(re.compile("goes back to .26096••••567 through MTN MoMo.*The fee of the payment is kept"), within=dialog)
+        console.sees(
+            re.compile("back to .26096••••567 through MTN MoMo.*The fee of the payment is kept"), within=dialog
+        )
         dialog.get_by_label("Amount in ZMW").fill("150.01")
         console.press("Refund", dialog)
         expect(dialog.get_by_role("alert")).to_contain_text("refund")
@@ -468,7 +486,8 @@ class TestNewPayment:
         console.page.get_by_label("What the customer does").select_option(label="the customer cancels")
         console.page.get_by_label("Operator").last.select_option("airtel")
         expect(console.page.get_by_label("Customer's number")).to_have_value("+260 97 0000004")
-        expect(console.detail.get_by_role("region", name="Body of /v1/payment_intents", exact=True)).to_contain_text('"amount": 87.35')
+        body = console.detail.get_by_role("region", name="Body of /v1/payment_intents", exact=True)
+        expect(body).to_contain_text('"amount": 87.35')
         console.press("Ask for K87.35")
         expect(console.detail.locator(".lead .pill")).to_have_text("waiting")
         console.press("+1 min")
@@ -505,7 +524,9 @@ class TestNewPayment:
         console.page.get_by_label("Scenario on demand").select_option("insufficient_funds")
         console.press("Ask for K150.00")
         expect(console.detail.locator(".lead .pill")).to_have_text("failed insufficient_funds")
-        expect(console.detail.locator(".lead .pill")).to_have_attribute("title", "The wallet holds less than the amount.")
+        expect(console.detail.locator(".lead .pill")).to_have_attribute(
+            "title", "The wallet holds less than the amount."
+        )
 
 
 class TestList:
@@ -515,16 +536,16 @@ class TestList:
         console.sell("99.00", what="=1+1")
         console.open()
         pager = console.list.locator(".pager")
-        expect(pager).to_contain_text("1–40 of 43 payments")
+        expect(pager).to_contain_text("1\N{EN DASH}40 of 43 payments")
         console.press("Older")
-        expect(pager).to_contain_text("41–43 of 43 payments")
+        expect(pager).to_contain_text("41\N{EN DASH}43 of 43 payments")
         console.press("Newer")
         console.page.keyboard.press("/")
         console.page.keyboard.type("order 4")
-        expect(pager).to_contain_text("1–3 of 3 payments")
+        expect(pager).to_contain_text("1\N{EN DASH}3 of 3 payments")
         console.press("Clear", console.list)
         console.page.get_by_label("State").select_option("succeeded")
-        expect(pager).to_contain_text("1–1 of 1 payment")
+        expect(pager).to_contain_text("1\N{EN DASH}1 of 1 payment")
         with console.page.expect_download() as kept:
             console.press("CSV")
         head, line = kept.value.path().read_text("utf-8").splitlines()
@@ -536,7 +557,7 @@ class TestList:
         console.page.get_by_label("K from", exact=True).fill("45")
         console.page.get_by_label("K to", exact=True).fill("49")
         console.page.keyboard.press("Enter")
-        expect(pager).to_contain_text("1–5 of 5 payments")
+        expect(pager).to_contain_text("1\N{EN DASH}5 of 5 payments")
 
     def test_arrows_go_through_it_and_enter_opens(self, console: Console):
         for name in ("Fern", "Aloe", "Cactus"):
@@ -578,7 +599,7 @@ class TestWebhooks:
         console.agree("Delete…", "Delete")
         console.sees("No endpoint: events go nowhere.", within=console.list)
 
-    def test_dead_letters_are_counted_and_replayed(self, console: Console, shop: Callable[[int], None]):
+    def test_dead_letters_are_counted_and_replayed(self, console: Console, shop: Shop):
         shop(500)
         console.ask()
         console.bench.clock.advance(days=10)
@@ -593,7 +614,7 @@ class TestWebhooks:
         expect(delivery).to_have_text("delivered")
         expect(views.get_by_role("link", name="Webhooks", exact=True)).to_be_visible()
 
-    def test_events_are_found_and_lead_to_their_payment_and_are_sent(self, console: Console, shop: Callable[[int], None]):
+    def test_events_are_found_and_lead_to_their_payment_and_are_sent(self, console: Console, shop: Shop):
         made = console.sell(what="Fern")
         shop(200)
         console.open("webhooks/events")
@@ -643,7 +664,9 @@ class TestRequests:
         watch.expect("401")
         console.sell()
         described = httpx.get(f"{console.url}/openapi.json").json()["paths"].values()
-        operations = [each["operationId"] for methods in described for each in methods.values() if "operationId" in each]
+        operations = [
+            each["operationId"] for methods in described for each in methods.values() if "operationId" in each
+        ]
         console.open("requests/try")
         for operation in operations:
             console.page.evaluate("(route) => { location.hash = route; }", f"#/requests/try/{operation}")
@@ -676,7 +699,9 @@ def test_money_is_paid_out_and_the_books_balance(console: Console):
     console.press("+1 day")
     expect(payouts).to_contain_text("paid")
     console.row("suspense:mtn").click()
-    expect(console.page.get_by_role("table", name="Statement of suspense:mtn").get_by_role("link").first).to_have_attribute("href", f"#/payments/{late}")
+    expect(
+        console.page.get_by_role("table", name="Statement of suspense:mtn").get_by_role("link").first
+    ).to_have_attribute("href", f"#/payments/{late}")
 
 
 class TestSandbox:
@@ -729,7 +754,9 @@ class TestSandbox:
         console.page.get_by_role("link", name="Payments").click()
         expect(console.page.get_by_role("button", name=re.compile("Take a first payment"))).to_be_visible()
 
-    def test_a_key_that_the_console_calls_with_is_rolled_and_not_revoked(self, serving: "Serving", context: "BrowserContext"):
+    def test_a_key_that_the_console_calls_with_is_rolled_and_not_revoked(
+        self, serving: "Serving", context: "BrowserContext"
+    ):
         with serving("--port", "0", "--json") as server:
             page = context.new_page()
             page.goto(server.console_url)
@@ -755,7 +782,9 @@ class TestLayout:
             console.page.evaluate("(route) => { location.hash = '#/' + route; }", route)
             current = console.page.get_by_role("navigation", name="Views").locator("[aria-current]")
             expect(current).to_have_text(re.compile(f"^{view}"))
-            assert console.page.evaluate("[document.scrollingElement.scrollHeight, document.scrollingElement.scrollWidth]") == [size[1], size[0]]
+            assert console.page.evaluate(
+                "[document.scrollingElement.scrollHeight, document.scrollingElement.scrollWidth]"
+            ) == [size[1], size[0]]
         console.page.evaluate("() => { location.hash = '#/payments'; }")
         box = console.list.locator("tbody tr").first.bounding_box()
         assert box
@@ -790,12 +819,14 @@ class TestLayout:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark", "forced"])
-def test_no_view_has_a_finding_of_the_accessibility_checker(console: Console, tools: Tools, shop: Callable[[int], None], scheme: str):
+def test_no_view_has_a_finding_of_the_accessibility_checker(console: Console, tools: Tools, shop: Shop, scheme: str):
     shop(500)
     console.ask("80.00", "+260960000010")
     console.bench.clock.advance(seconds=400)
     console.sell()
-    console.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", forced_colors="active" if scheme == "forced" else "none")
+    console.page.emulate_media(
+        color_scheme="dark" if scheme == "dark" else "light", forced_colors="active" if scheme == "forced" else "none"
+    )
     console.open(size=LAPTOP)
     console.page.evaluate(tools.axe.read_text("utf-8"))
     root = console.page.locator("html")
@@ -827,13 +858,15 @@ class TestOthers:
         console.open()
         for each in (console.list, console.detail.locator(".lead"), console.phone):
             console.sees("<img src=x onerror=alert(1)>", within=each)
-        console.sees("‹U+202E›gpj.exe", within=console.list)
+        console.sees("\u2039U+202E\u203agpj.exe", within=console.list)
         assert console.page.locator("img").count() == 0
 
     def test_a_session_that_has_ended_says_so(self, console: Console, watch: Watch):
         watch.expect("401")
         console.open()
-        console.page.route("**/sandbox/**", lambda route: route.fulfill(status=401, json={"detail": "no", "code": "key_missing"}))
+        console.page.route(
+            "**/sandbox/**", lambda route: route.fulfill(status=401, json={"detail": "no", "code": "key_missing"})
+        )
         console.page.reload()
         expect(console.page.get_by_role("heading", name="This page's session has ended")).to_be_visible()
 
@@ -853,12 +886,12 @@ class TestOthers:
 
     def test_a_tab_in_the_background_asks_for_nothing_and_catches_up(self, console: Console):
         console.open()
-        console.page.evaluate("() => { Object.defineProperty(document, 'hidden', {value: true, configurable: true}); document.dispatchEvent(new Event('visibilitychange')); }")
+        console.page.evaluate(HIDDEN, [True])
         console.settle()
         console.sell(what="Fern")
         console.page.wait_for_timeout(600)
         assert console.asked == []
-        console.page.evaluate("() => { Object.defineProperty(document, 'hidden', {value: false, configurable: true}); document.dispatchEvent(new Event('visibilitychange')); }")
+        console.page.evaluate(HIDDEN, [False])
         expect(console.row("Fern")).to_be_visible()
 
     def test_a_fifth_tab_works_by_asking(self, console: Console):
@@ -878,10 +911,15 @@ class TestOthers:
             for page in pages:
                 page.close()
 
-    def test_where_the_interface_offers_less_the_dashboard_has_it(self, serving: "Serving", context: "BrowserContext", tmp_path: Any):
+    def test_where_the_interface_offers_less_the_dashboard_has_it(
+        self, serving: "Serving", context: "BrowserContext", tmp_path: Path
+    ):
         gaps = tmp_path / "gaps.toml"
         gaps.write_text('extra_endpoints = "absent"\npagination = "page"\n')
-        with serving("--port", "0", "--json", "--gaps", str(gaps)) as server, Workbench.connect(**server.address) as bench:
+        with (
+            serving("--port", "0", "--json", "--gaps", str(gaps)) as server,
+            Workbench.connect(**server.address) as bench,
+        ):
             page = context.new_page()
             page.goto(server.console_url)
             page.get_by_role("button", name=re.compile("Take a first payment")).click()
@@ -894,7 +932,12 @@ class TestOthers:
             expect(page.get_by_role("row").filter(has_text="refund.created")).to_be_visible()
             page.evaluate("location.hash = '#/sandbox'")
             expect(page.get_by_role("row").filter(has_text="extra_endpoints")).to_contain_text("absent")
-            assert bench.http.get("/v1/refunds", headers={"Authorization": f"Bearer {server.address['secret_key']}"}).status_code == 404
+            assert (
+                bench.http.get(
+                    "/v1/refunds", headers={"Authorization": f"Bearer {server.address['secret_key']}"}
+                ).status_code
+                == 404
+            )
             page.close()
 
 
@@ -917,16 +960,23 @@ TIMED = """([label, text]) => new Promise((tell) => {
 def test_ten_thousand_payments_are_searched_and_filtered_at_once(console: Console):
     simulate(console, 10_000)
     console.open()
-    expect(console.list.locator(".pager")).to_contain_text("1–40 of 10,000 payments")
+    expect(console.list.locator(".pager")).to_contain_text("1\N{EN DASH}40 of 10,000 payments")
     assert console.page.get_by_role("row").count() <= MOST_ROWS
-    for label, texts in (("Search payments", ("order-77", "001", "", "order-9")), ("State", ("failed", "succeeded", "")), ("Operator", ("airtel", ""))):
+    for label, texts in (
+        ("Search payments", ("order-77", "001", "", "order-9")),
+        ("State", ("failed", "succeeded", "")),
+        ("Operator", ("airtel", "")),
+    ):
         took = [console.page.evaluate(TIMED, [label, text]) for _ in range(4) for text in texts]
         # Of the best: another program's load makes one slower and none faster.
         assert min(took) < FAST_MS, (label, took)
 
 
+LONG_MS = 100
+
+
 @pytest.mark.thorough
-def test_hundreds_of_live_payments_leave_no_long_task_and_no_litter(console: Console):
+def test_hundreds_of_live_payments_leave_no_long_task_and_no_litter(console: Console, browser: "Browser"):
     console.open()
     session = console.page.context.new_cdp_session(console.page)
     session.send("Performance.enable")
@@ -939,31 +989,37 @@ def test_hundreds_of_live_payments_leave_no_long_task_and_no_litter(console: Con
         for place in range(count):
             console.sell(phone=f"+2609600{place % 200 + 10_000:05}", what=f"live {place}")
 
-    sell(60)
-    console.page.wait_for_timeout(500)
+    sell(100)
+    console.settle()
     before = measured()
-    sell(240)
-    console.page.wait_for_timeout(500)
+    browser.start_tracing(page=console.page, categories=["toplevel"])
+    sell(200)
+    console.settle()
+    traced = json.loads(browser.stop_tracing())["traceEvents"]
     after = measured()
-    assert after["Nodes"] < 3 * before["Nodes"]
-    assert after["JSHeapUsedSize"] < 1.5 * before["JSHeapUsedSize"] + 2e6
-    busy_ms = 1000 * (after["TaskDuration"] - before["TaskDuration"])
-    assert busy_ms / 240 < 100, "for each payment, all of its tasks together"
+    # By the processor's time: another program's load makes a task longer, and no stall of the page's own.
+    tasks_ms = [each["tdur"] / 1000 for each in traced if each["name"].endswith("RunTask") and "tdur" in each]
+    assert len(tasks_ms) > 200
+    assert max(tasks_ms) < LONG_MS
+    assert after["Nodes"] < 2 * before["Nodes"] + 2000
+    assert after["JSHeapUsedSize"] < 1.5 * before["JSHeapUsedSize"] + 1e6
 
 
 def simulate(console: Console, count: int) -> None:
-    """So many charges through the operators' own interface, some of which fail."""
+    """So many charges of a simulated month, half of which fail."""
     start = console.bench.clock.now_ms + 1000
-    numbers = [("96", "mtn", "0000001"), ("97", "airtel", "0000001"), ("95", "zamtel", "0000002"), ("96", "mtn", "0000004")]
+    numbers = {"+260960000001": "mtn", "+260970000001": "airtel", "+260950000002": "zamtel", "+260960000004": "mtn"}
     commands = [
-        {"at_ms": start + place * 50, "what": "charge", "order": f"order-{place}", "phone": f"+260{prefix}{ending}", "provider": operator, "amount_minor": 500 + place}
-        for place in range(count)
-        for prefix, operator, ending in [numbers[place % len(numbers)]]
+        {
+            "at_ms": start + place * 50, "what": "charge", "order": f"order-{place}", "phone": phone,
+            "provider": numbers[phone], "amount_minor": 500 + place,
+        }
+        for place, phone in zip(range(count), cycle(numbers), strict=False)
     ]  # fmt: skip
     cursor = 0
     while cursor < count:
         body = {"simulation": "many", "cursor": cursor, "commands": commands[cursor : cursor + 1000]}
-        made = httpx.post(f"{console.url}/sandbox/simulation", json=body, headers=bearer(console), timeout=PATIENCE_MS / 1000)
+        made = httpx.post(f"{console.url}/sandbox/simulation", json=body, headers=bearer(console), timeout=60)
         cursor = made.json()["cursor"]
 
 
