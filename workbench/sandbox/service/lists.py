@@ -40,7 +40,7 @@ NOBODY = Caller("nobody", "")
 class Refused(NamedTuple):
     """A refusal that keeps what was done: returned, it is committed, where an ApiError that is raised undoes it all.
 
-    A charge that was declined stays, and so does a prompt that had expired. The signature says which functions refuse so.
+    A charge that was declined stays, and so does a prompt that had expired. A signature says which functions refuse so.
     """
 
     error: ApiError
