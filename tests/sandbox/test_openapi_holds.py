@@ -721,7 +721,8 @@ def named_in(code: CodeType, scope: dict[str, Any]) -> Iterator[object]:
             yield from (getattr(value, name) for name in code.co_names if hasattr(value, name))
         elif isinstance(value, dict):
             yield from value.values()
-    yield from (each for name, each in vars(Resource).items() if name in code.co_names)
+    if code.co_qualname.startswith("Resource.") or any(isinstance(scope.get(name), Resource) for name in named):
+        yield from (each for name, each in vars(Resource).items() if name in code.co_names)
 
 
 INTENT = body_of("CreatePaymentIntent")

@@ -37,7 +37,10 @@ def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], C
 
 
 def view_of(shape: type[V], stored: Struct, **others: Any) -> V:  # noqa: ANN401  fields are of any type
-    """The view of a stored object: the fields of the same names, its creation in seconds, and the others."""
+    """The view of a stored object: the fields of the same names, its creation in seconds, and the others.
+
+    Intents and charges, of which there are most, are written out below: that is twice as quick.
+    """
     names, values = _shared(shape, type(stored))
     fields = dict(zip(names, values(stored), strict=True))
     if hasattr(shape, "created"):
@@ -64,35 +67,48 @@ def payment_intent(
             action = wire.NextAction("ussd_prompt", wire.UssdPrompt(phone, prompt.expires_ms // 1000))
     if intent.failure_code is not None:
         error = wire.PaymentError(intent.failure_code, FAILURES[intent.failure_code], intent.latest_charge)
-    return view_of(
-        wire.PaymentIntent,
-        intent,
+    return wire.PaymentIntent(
+        id=intent.id,
+        client_secret=intent.client_secret,
         amount=intent.money.major,
+        currency=intent.currency,
+        status=intent.status,
+        description=intent.description,
         payment_method_types=list(intent.payment_method_types),
         payment_method=method,
         next_action=action,
         last_payment_error=error,
+        latest_charge=intent.latest_charge,
+        metadata=intent.metadata,
         warnings=list(intent.warnings),
         suspense=late or UNSET,
         canceled_at=None if intent.canceled_ms is None else intent.canceled_ms // 1000,
+        cancellation_reason=intent.cancellation_reason,
+        created=intent.created_ms // 1000,
     )
 
 
 def charge(tx: Transaction, stored: payments.Charge, late: list[wire.Suspense] | None = None) -> wire.Charge:
     """A charge; `late` its money that came late."""
-    moved = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider
-    return _of_sum(
-        wire.Charge,
-        stored,
+    moved, code = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider, stored.failure_code
+    return wire.Charge(
+        id=stored.id,
+        status=stored.status,
         amount=_in_units(stored.money, tx.gaps),
         currency=stored.currency.lower(),
         channel=operator_id(stored.channel, tx.gaps),
         provider=operator_id(moved, tx.gaps),
         phone=mask_phone(stored.phone),
+        reference=stored.reference,
+        payment_intent=stored.payment_intent,
+        failure_code=code,
+        failure_message=FAILURES[code] if code else None,
         amount_refunded=_in_units(Money(stored.refunded_minor, stored.currency), tx.gaps),
         refunded=stored.refunded_minor == stored.amount_minor,
+        metadata=stored.metadata,
         warnings=list(stored.warnings),
         suspense=late or UNSET,
+        created=stored.created_ms // 1000,
     )
 
 
@@ -102,7 +118,7 @@ def _in_units(money: Money, gaps: Gaps) -> int | Decimal:
     return money.major if rest else whole
 
 
-def _of_sum(shape: type[V], stored: payments.Charge | payments.Refund | payments.Payout, **others: Any) -> V:  # noqa: ANN401  fields are of any type
+def _of_sum(shape: type[V], stored: payments.Refund | payments.Payout, **others: Any) -> V:  # noqa: ANN401  fields are of any type
     code = stored.failure_code
     return view_of(shape, stored, failure_message=FAILURES[code] if code else None, **others)
 
