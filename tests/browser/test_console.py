@@ -389,20 +389,23 @@ class TestTimeline:
         svg = kept.value.path().read_text("utf-8")
         assert svg.startswith("<svg")
         assert "var(" not in svg
+        assert 'fill="rgb(' in svg
         for each in ("payment service", "customer's phone", "PIN ••••", "K150.00 received through"):
             assert each in svg
 
 
 class TestPayment:
     def test_the_ledger_is_t_accounts_with_totals_that_lead_to_their_statements(self, console: Console):
-        console.sell()
+        made = console.sell()
+        console.bench.client.refunds.create(payment_intent=made, amount=Decimal("50.00"))
+        console.bench.clock.advance(seconds=10)
         console.open()
         console.tab("Ledger").click()
-        console.sees("Debits equal credits: K151.50 and K151.50, in 1 entry.")
+        console.sees("Debits equal credits: K251.50 and K251.50, in 3 entries.")
         float_ = console.detail.get_by_role("region", name="Account operator:mtn:float")
         expect(float_.get_by_role("group", name="Debits")).to_contain_text("150.00")
-        expect(float_.get_by_role("group", name="Credits")).to_contain_text("1.50")
-        expect(float_.locator(".balance")).to_contain_text("148.50")
+        expect(float_.get_by_role("group", name="Credits")).to_contain_text(re.compile(r"1\.50.*50\.00"))
+        expect(float_.locator(".balance span").first).to_have_text("Balance98.50")
         float_.get_by_role("link").click()
         expect(console.page.get_by_role("table", name="Statement of operator:mtn:float")).to_contain_text("K150.00")
 
@@ -798,6 +801,9 @@ class TestLayout:
         for each in (console.detail, console.phone):
             expect(each).to_be_visible()
         expect(console.list).to_be_hidden()
+        shown = [each.bounding_box() or {} for each in (console.detail, console.phone)]
+        assert [each["x"] for each in shown] == [0, shown[0]["width"]]
+        assert sum(each["width"] for each in shown) == TABLET[0]
         console.page.get_by_role("link", name="Back to the list").click()
         expect(console.list).to_be_visible()
         expect(console.detail).to_be_hidden()

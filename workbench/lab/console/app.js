@@ -68,7 +68,9 @@ function Ready() {
     money: () => html`<${Money} place=${place} />`,
     sandbox: () => html`<${Sandbox} />`,
   };
-  const middle = isNew ? html`<${NewPayment} />` : selected ? html`<${Payment} id=${selected} phone=${handsets.handset?.phone} />` : newest === null ? html`<${First} />` : html`<section class="detail" />`;
+  const none = () => (newest === null ? html`<${First} />` : html`<section class="detail" />`);
+  const one = () => (selected ? html`<${Payment} id=${selected} phone=${handsets.handset?.phone} />` : none());
+  const middle = isNew ? html`<${NewPayment} />` : one();
   const payments = () => html`<div class=${classes("two", middle.type === First && "only")}><${Payments} selected=${selected} follows=${store.follows()} />${middle}</div>`;
   return html`<${Head} dead=${dead} /><main class="view"><h1 class="unseen">${NAMES[view] ?? NAMES.payments}</h1>${(views[view] ?? payments)()}</main>
     <${Phone} handsets=${handsets} payment=${details?.payment} /><${Panes} rings=${Boolean(handsets.handset?.waiting || handsets.others.length)} />`;
@@ -85,8 +87,10 @@ function Head({ dead }) {
   const { data: late } = useRead(store.clock && "/sandbox/suspense?status=waiting", of("entry"), { pause: 500, keep: true });
   const badges = { webhooks: dead, money: late?.data.length };
   const says = { webhooks: "dead letters", money: "sums in suspense" };
+  const badge = (name) => badges[name] && html`<span class="badge bad" title="${badges[name]} ${says[name]}">${badges[name]}</span>`;
+  const link = ([name, label]) => html`<${Link} to=${name} current=${name === view ? "page" : undefined}>${label}${badge(name) || ""}<//>`;
   return html`<header class="head"><span class="brand"><${Mark} /><b>Sandbox</b></span>
-    <nav aria-label="Views">${Object.entries(NAMES).map(([name, label]) => html`<${Link} to=${name} current=${name === view ? "page" : undefined}>${label}${badges[name] ? html`<span class="badge bad" title="${badges[name]} ${says[name]}">${badges[name]}</span>` : null}<//>`)}</nav>
+    <nav aria-label="Views">${Object.entries(NAMES).map(link)}</nav>
     <span class="space" /><${Clock} /></header>`;
 }
 

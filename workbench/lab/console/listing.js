@@ -54,7 +54,8 @@ export function Listing({ name, noun, path, found, size = 25, search, fields = [
   const first = page?.first ?? 1;
   const hasOlder = page?.total === undefined ? page?.has_more : found ? first + shown.length - 1 < page.total : page.page * page.per_page < page.total;
   const older = () => change({ places: [...places, found ? shown.at(-1).seq : shown.at(-1).id] });
-  const place = found ? `${first.toLocaleString("en")}–${(first + shown.length - 1).toLocaleString("en")} of ${counted(page?.total ?? 0, noun)}` : `${counted(shown.length, noun)}, newest first`;
+  const place = found ? `${first.toLocaleString("en")}–${(first + shown.length - 1).toLocaleString("en")} of ${counted(page?.total ?? 0, noun)}`
+    : `${counted(shown.length, noun)}, newest first`;
   const field = search && html`<${Search} label="Search ${name}" title=${search} value=${filter.search} change=${(text) => narrow({ search: text })} />`;
   return html`${ahead && html`<div class="bar">${field}${ahead}</div>`}
     ${(fields.length > 0 || aside) && html`<div class="filters">${!ahead && field}

@@ -55,7 +55,8 @@ function Trial() {
   const isEven = currencies.every((each) => total(1, each) === total(-1, each));
   return html`<section aria-label="Trial balance"><header class="sub"><h2>Trial balance</h2>
     ${rows.length > 0 && html`<span class=${isEven ? "good" : "bad"}>${isEven ? "debits equal credits" : "it does not balance"}</span>`}
-      <span class="space" />${chain?.entries > 0 && html`<span class=${!chain.holds && "bad"} title=${chain.head}>${chain.holds ? `the chain of ${counted(chain.entries, "entry")} holds` : chain.message}</span>`}</header>
+      <span class="space" />${chain?.entries > 0 && html`<span class=${!chain.holds && "bad"} title=${chain.head}>
+        ${chain.holds ? `the chain of ${counted(chain.entries, "entry")} holds` : chain.message}</span>`}</header>
     <${Problem} problem=${error} /><${Table} label="Trial balance" rows=${rows} columns=${columns} foot=${rows.length > 0 && foot} to=${(row) => `money/${row.account}`}
       name=${(row) => `${row.account} ${row.currency}`} empty="No entry yet: accounts appear with the first payment." /></section>`;
 }
@@ -71,10 +72,12 @@ function Statement({ account }) {
     ["In", amount("in"), "num"], ["Out", amount("out"), "num"],
     ["Fee", (row) => row.fee_minor > 0 && money(row.fee_minor, row.currency), "num dim"],
   ];
-  return html`<section aria-label="Statement"><header class="sub"><${Link} to="money" class="icon-button" label="Back to the trial balance"><${Icon} name="back" /><//><h2>${account}</h2>
+  return html`<section aria-label="Statement"><header class="sub"><${Link} to="money" class="icon-button" label="Back to the trial balance"><${Icon} name="back" /><//>
+    <h2>${account}</h2>
     <span class="space" />
       ${all.length > MOST && `the last ${MOST} of `}${counted(all.length, "movement")}</header>
-    <${Problem} problem=${error} /><${Table} label="Statement of ${account}" rows=${all.slice(-MOST).reverse()} columns=${columns} name=${(row) => row.number} empty="Nothing moved on it." />
+    <${Problem} problem=${error} /><${Table} label="Statement of ${account}" rows=${all.slice(-MOST).reverse()} columns=${columns} name=${(row) => row.number}
+      empty="Nothing moved on it." />
       </section>`;
 }
 

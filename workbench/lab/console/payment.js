@@ -69,12 +69,14 @@ function Ways({ payment: { id, state, charge, phone, provider, currency, amount_
     const unit = isIntent || store.gaps.charge_amount_unit === "major" ? plain(minor) : minor;
     return store.act("POST", store.v1("/refunds"), `{"${isIntent ? "payment_intent" : "charge"}": "${id}", "amount": ${unit}}`);
   };
-  return html`${isIntent && ["new", "failed"].includes(state) && html`<${Action} label=${state === "new" ? "Confirm…" : "Ask again…"} title="Ask the customer" confirm="Ask for ${whole}" run=${confirm}
+  return html`${isIntent && ["new", "failed"].includes(state) && html`<${Action} label=${state === "new" ? "Confirm…" : "Ask again…"} title="Ask the customer"
+    confirm="Ask for ${whole}" run=${confirm}
       says="The customer's phone shows a prompt for ${whole}, and waits for the PIN."><${Field} label="Customer's number" name="phone" defaultValue="+260961234567" />
       <${Field} label="Operator" name="provider" options=${store.offers.operators.map((each) => [each.id, each.name])} defaultValue=${provider ?? "mtn"} /><//>`}
     ${state === "waiting" && charge && isAnswered && html`<${Action} label="Ask the operator…" confirm="Ask" run=${() => store.act("POST", "/sandbox/operator/query", { charge })}
       says="${store.operator(provider)} is asked what became of the charge. If the money moved, the payment succeeds; if not, it fails." />`}
-    ${isIntent && ["new", "waiting"].includes(state) && html`<${Action} label="Cancel…" title="Cancel this payment" confirm="Cancel the payment" bad run=${() => store.act("POST", store.v1(`/payment_intents/${id}/cancel`))}
+    ${isIntent && ["new", "waiting"].includes(state) && html`<${Action} label="Cancel…" title="Cancel this payment" confirm="Cancel the payment" bad
+      run=${() => store.act("POST", store.v1(`/payment_intents/${id}/cancel`))}
       says="A prompt that waits is withdrawn from the phone, and the intent is canceled for good. No money moves." />`}
     ${["succeeded", "part_refunded"].includes(state) && html`<${Action} label="Refund…" title="Refund ${money(left, currency)} or less" confirm="Refund" run=${refund}
       says="The money goes back to ${phone} through ${store.operator(provider)}, some seconds from now; it is taken from what you have available, then pending, and the rest you owe. ${fee}">
@@ -105,7 +107,8 @@ function Timeline({ details, box, form }) {
     event.stopPropagation();
     close();
   };
-  const diagram = () => html`<${Sequence} key=${payment.id} steps=${steps} opened=${step} open=${(each) => setOpened(each === step ? null : each)} about=${counted(steps.length, "step")} />`;
+  const diagram = () => html`<${Sequence} key=${payment.id} steps=${steps} opened=${step} open=${(each) => setOpened(each === step ? null : each)}
+    about=${counted(steps.length, "step")} />`;
   const table = () => html`<div class="scroll" tabindex="0" role="region" aria-label="Steps">
     <${Table} label="Who told whom what" columns=${STEPS} rows=${steps} name=${(each) => `${each.seq}${each.kind}`} /></div>`;
   return html`<div class=${classes("timeline", row && "split")} onKeyDown=${escape}><div class="drawn" ref=${box}>${form === "diagram" ? diagram() : table()}</div>
@@ -116,15 +119,18 @@ function Timeline({ details, box, form }) {
 function Outcome({ details: { events, deliveries, trace } }) {
   const sides = sidesOf(trace);
   const sum = (side) => major(sides.reduce((all, each) => all + each[side], 0));
+  const balanced = sum("debit") === sum("credit") ? "balanced" : "not balanced";
   const last = trace.findLast((row) => row.kind === "call" && row.what.startsWith("POST") && requestOf(row));
   const line = ({ account, debit, credit, currency }) => html`<tr key=${account}><th scope="row" title=${account}>${account.split(":").slice(-2).join(":")}</th>
     <td class="num">${debit > 0 && major(debit, currency)}</td><td class="num">${credit > 0 && major(credit, currency)}</td></tr>`;
   const ledger = () => html`<table class="mini"><thead><tr><th scope="col">Account</th><th scope="col" class="num">Debit</th><th scope="col" class="num">Credit</th></tr></thead>
     <tbody>${sides.map(line)}</tbody><tfoot><tr><th scope="row">Total</th><td class="num">${sum("debit")}</td><td class="num">${sum("credit")}</td></tr></tfoot></table>`;
   const part = (label, title, note, shown) => html`<section aria-label=${label}><h2>${title}<span class="dim">${note}</span></h2>${shown}</section>`;
-  return html`<div class="outcome">${part("Ledger of this payment", "Ledger", sides.length > 0 && (sum("debit") === sum("credit") ? "balanced" : "not balanced"), sides.length ? ledger() : html`<p class="dim">${NO_MONEY}</p>`)}
+  return html`<div class="outcome">
+    ${part("Ledger of this payment", "Ledger", sides.length > 0 && balanced, sides.length ? ledger() : html`<p class="dim">${NO_MONEY}</p>`)}
     ${part("Events of this payment", "Events", events.length || "", html`<${EventList} events=${events} deliveries=${deliveries} brief />`)}
-    ${part("The code that did it", "Code", "", last ? html`<${RequestCode} id=${requestOf(last)} label="The last call" fill />` : html`<p class="dim">The call that makes a payment stands here.</p>`)}</div>`;
+    ${part("The code that did it", "Code", "", last ? html`<${RequestCode} id=${requestOf(last)} label="The last call" fill />` : html`
+      <p class="dim">The call that makes a payment stands here.</p>`)}</div>`;
 }
 
 const requestOf = (row) => row.detail.response?.headers["Request-Id"] ?? "";
@@ -140,7 +146,8 @@ export function RequestCode({ id, label, fill }) {
 function Exchange({ row, says, close }) {
   const name = row.kind === "call" && requestOf(row);
   return html`<section class="exchange" aria-label="The exchange"><header class="sub"><h2 title=${row.what}>${visible(says)}</h2><${When} at=${row.at} /><span class="space" />
-    ${name && html`<${Link} to="requests/${name}">Request<//>`}<button type="button" class="icon-button" aria-label="Close" title="Close (Escape)" onClick=${close}><${Icon} name="close" />
+    ${name && html`<${Link} to="requests/${name}">Request<//>`}<button type="button" class="icon-button" aria-label="Close" title="Close (Escape)" onClick=${close}>
+      <${Icon} name="close" />
       </button></header>
     <div class="sides">${EXCHANGES[row.kind](row.detail, row)}</div></section>`;
 }
@@ -181,7 +188,9 @@ function Ledger({ details: { trace } }) {
   const codes = new Map(all?.data.map((each) => [each.account, each.code]));
   const total = (side) => money(sides.reduce((sum, each) => sum + each[side], 0));
   const isEven = total("debit") === total("credit");
-  return html`<div class="scroll pad"><p class=${isEven ? "good" : "bad"}>${isEven ? "Debits equal credits" : "It does not balance"}: ${total("debit")} and ${total("credit")}, in ${counted(trace.filter((row) => row.kind === "entry").length, "entry")}.</p>
+  const entries = trace.filter((row) => row.kind === "entry").length;
+  return html`<div class="scroll pad"><p class=${isEven ? "good" : "bad"}>
+      ${isEven ? "Debits equal credits" : "It does not balance"}: ${total("debit")} and ${total("credit")}, in ${counted(entries, "entry")}.</p>
     <div class="accounts">${sides.map((each) => html`<${TAccount} key=${each.account} account=${each} code=${codes.get(each.account)} />`)}</div></div>`;
 }
 
@@ -192,7 +201,8 @@ function TAccount({ account: { account, currency, debit, credit, lines }, code }
   const sum = html`<b>Balance</b><b class="num">${major(Math.abs(balance), currency)}</b>`;
   return html`<section class="t-account" aria-label="Account ${account}"><h2><${Link} to="money/${account}" title="The statement of ${account}">${code} ${account}<//>
     <small>${ACCOUNTS[code]}</small></h2>
-    <div class="t">${side("debit", "Debits")}${side("credit", "Credits")}</div><div class="balance"><span>${balance >= 0 && sum}</span><span>${balance < 0 && sum}</span></div></section>`;
+    <div class="t">${side("debit", "Debits")}${side("credit", "Credits")}</div><div class="balance"><span>${balance >= 0 && sum}</span><span>${balance < 0 && sum}</span>
+      </div></section>`;
 }
 
 // ---- webhooks, code, JSON ---------------------------------------------------------------------------------------
@@ -221,6 +231,7 @@ function Json({ details: { payment } }) {
   const path = store.v1(`/${payment.id.startsWith("pi_") ? "payment_intents" : "charges"}/${payment.id}`);
   const { data, text, error } = useRead(path, (row) => row.kind === "payment" && row.id === payment.id);
   if (!data) return html`<div class="scroll pad">${error && html`<p class="dim">${error.message}</p>`}</div>`;
-  return html`<div class="scroll pad"><p class="sub"><code>GET ${path}</code><${Copy} text=${text} label="Copy the JSON" /></p><${Code} text=${laidOut(text)} label="JSON" copy=${false} />
+  return html`<div class="scroll pad"><p class="sub"><code>GET ${path}</code><${Copy} text=${text} label="Copy the JSON" /></p>
+    <${Code} text=${laidOut(text)} label="JSON" copy=${false} />
     </div>`;
 }

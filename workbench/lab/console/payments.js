@@ -114,12 +114,14 @@ export function NewPayment() {
       <${Field} label="Customer's number" name="phone" inputmode="tel" value=${phoneText(draft.phone)} onChange=${dial} error=${refused.phone}
         hint=${own && own.id !== draft.provider && `A number of ${own.name}: ${moves}`} />
       <${Field} label="What the customer does" name="ending" onChange=${act} options=${does} value=${numbers.find((each) => draft.phone.endsWith(each.ending))?.ending ?? ""} />
-      <${Field} label="Operator" name="provider" value=${draft.provider} onChange=${operate} error=${refused.provider ?? refused.channel} options=${operators.map((each) => [each.id, each.name])} />
+      <${Field} label="Operator" name="provider" value=${draft.provider} onChange=${operate} error=${refused.provider ?? refused.channel}
+        options=${operators.map((each) => [each.id, each.name])} />
       <fieldset class="field"><legend>How</legend><div class="radios">${way("two", "Intent", "two calls")}${way("one", "Charge", "one call")}</div></fieldset></div>
       <details open=${Boolean(draft.key || draft.scenario)}><summary>Idempotency key, scenario</summary><div class="fields">
         <${Field} label="Idempotency key" name="key" value=${draft.key} onInput=${typed("key")} maxlength="255" hint="Sent twice with one key, it is done once." />
         <${Field} label="Scenario on demand" name="scenario" value=${draft.scenario} onChange=${typed("scenario")} options=${[["", "none"], ...scenarios]} />
-        <${Field} label="Keep this key for the next request" name="again" type="checkbox" checked=${draft.again} onChange=${(event) => change({ again: event.currentTarget.checked })} />
+        <${Field} label="Keep this key for the next request" name="again" type="checkbox" checked=${draft.again}
+          onChange=${(event) => change({ again: event.currentTarget.checked })} />
         <div class="field"><button type="button" class="quiet" onClick=${() => change({ key: newKey() })}>New key</button></div></div></details>
       <${Problem} problem=${task.problem} />
       <div class="buttons"><button type="submit" class="primary" disabled=${task.busy}>Ask for ${minor ? money(minor) : "it"}</button></div></form>
@@ -131,9 +133,10 @@ export function NewPayment() {
 export function First() {
   const store = useStore();
   const task = useTask();
+  const ask = () => task.run(() => take(store, FIRST));
   return html`<section class="first" aria-label="First payment"><h1>Take a first payment</h1>
     <p>A customer is asked for K150.00. Enter the PIN, <b>${store.offers.pin}</b>, on the phone: the payment, its ledger, its webhooks and its code appear here as they happen.</p>
-    <button type="button" class="primary" disabled=${task.busy} onClick=${() => task.run(() => take(store, FIRST))}>Take a first payment: K150.00 from ${phoneText(FIRST.phone)}</button>
+    <button type="button" class="primary" disabled=${task.busy} onClick=${ask}>Take a first payment: K150.00 from ${phoneText(FIRST.phone)}</button>
     <${Problem} problem=${task.problem} />
     <p class="dim">Or <${Link} to="payments/new">fill in your own<//>, or let your shop send it: the keys are in <${Link} to="sandbox">Sandbox<//>.</p></section>`;
 }

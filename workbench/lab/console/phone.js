@@ -109,7 +109,8 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     event.preventDefault();
     field.current?.focus({ preventScroll: true });
   };
-  const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit} data-letters=${LETTERS[digit] ?? ""}>
+  const key = (digit) => html`<button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => type(digit)} aria-label=${digit}
+    data-letters=${LETTERS[digit] ?? ""}>
     <b>${digit}</b></button>`;
   const options = all.map((each) => html`<option value=${each.phone} selected=${each.phone === number}>${phoneText(each.phone)}${each.waiting ? ", rings" : ""}</option>`);
   const toggle = () => {
@@ -120,9 +121,12 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     : waits ? html`Type <b>${store.offers.pin}</b>, then Enter. Escape gives the keyboard back.` : "Every PIN here is 1234.";
   return html`<section class=${classes("phone", !isOn && "off", rings && "rings", waits && "waits")} ref=${root} aria-label="Customer's phone" onKeyDown=${keydown}
       onKeyUp=${(event) => event.stopPropagation()} onKeyPress=${(event) => event.stopPropagation()}>
-    <div class="numbers">${isOn ? html`<select aria-label="Whose phone" onChange=${(event) => store.set({ number: event.currentTarget.value })}>${options}</select>` : html`<span class="dim">Customer's phone</span>`}
-      <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><${Icon} name="bell" /></button></div>
-    ${others.length > 0 && html`<button type="button" class="other" onClick=${() => store.set({ number: others[0].phone })}>${phoneText(others[0].phone)} rings${others.length > 1 ? `, and ${others.length - 1} more` : ""}</button>`}
+    <div class="numbers">${isOn ? html`<select aria-label="Whose phone" onChange=${(event) => store.set({ number: event.currentTarget.value })}>${options}</select>` : html`
+      <span class="dim">Customer's phone</span>`}
+      <button type="button" class=${classes("icon-button", loud && "on")} aria-pressed=${loud} aria-label="Sound" title="Ring aloud" onClick=${toggle}><${Icon} name="bell" />
+        </button></div>
+    ${others.length > 0 && html`<button type="button" class="other" onClick=${() => store.set({ number: others[0].phone })}>
+      ${phoneText(others[0].phone)} rings${others.length > 1 ? `, and ${others.length - 1} more` : ""}</button>`}
     <div class="body"><div class="ear" aria-hidden="true" />
       <div class="screen">${isOn && html`<div class="status"><b>${store.operator(handset.operator)}</b><span>${lusaka(now, "minute")}</span></div>
         <div class="thread" ref=${thread} tabindex="0" role="log" aria-label="Messages">${messages.map((each) => html`<div class="bubble" key=${each.seq}>
@@ -130,7 +134,8 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
           ${!waits && html`<${Screen} handset=${handset} />`}</div>
         <div class=${classes("prompt", !waits && "away")}><div role="status" aria-live="assertive">
           ${waits && html`<p class="words">${visible(handset.screen.split("\n").slice(1).join("\n"))}</p>`}</div>
-          <input ref=${field} class="pin" type="password" inputmode="none" autocomplete="off" data-1p-ignore data-lpignore="true" aria-label="PIN" readonly=${!waits} tabindex=${waits ? 0 : -1} value=${pin}
+          <input ref=${field} class="pin" type="password" inputmode="none" autocomplete="off" data-1p-ignore data-lpignore="true" aria-label="PIN" readonly=${!waits}
+            tabindex=${waits ? 0 : -1} value=${pin}
             onInput=${(event) => setPin(event.currentTarget.value.replace(/\D/g, "").slice(0, MOST_DIGITS))} />
           ${waits && html`<p class="left"><span>${minutes(handset.expires_at - now / 1000)} left${store.clock.mode === "manual" ? ", the clock stands" : ""}</span>
             <span>${handset.tries_left} ${handset.tries_left === 1 ? "try" : "tries"}${handset.queued ? `, ${handset.queued} behind` : ""}</span></p>`}
@@ -140,7 +145,8 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
         <button type="button" class="soft red" disabled=${!waits} onClick=${() => press("cancel")}><${Icon} name="call" kind="down" />Cancel</button></div>
       <div class="keys" role="group" aria-label="Keypad">${[..."123456789"].map(key)}
         <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin("")} aria-label="Clear"><b>C</b></button>${key("0")}
-        <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin((before) => before.slice(0, -1))} aria-label="Backspace"><b>⌫</b></button></div>
+        <button type="button" class="key" disabled=${!isOn} onPointerDown=${hold} onClick=${() => setPin((before) => before.slice(0, -1))} aria-label="Backspace"><b>⌫</b>
+          </button></div>
           </div>
     <p class="caption" role="status">${caption}</p></section>`;
 }
@@ -148,9 +154,10 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
 // How the last prompt ended.
 function Screen({ handset }) {
   if (handset.state === "idle") return html`<p class="ended idle">No message.</p>`;
+  const lines = handset.screen.split("\n"); // the first names the operator
   const tone = GOOD.includes(handset.state) ? "good" : BAD.includes(handset.state) ? "bad" : "";
   return html`<div class=${classes("ended", tone)} role="status">
-    <span class="sign" aria-hidden="true">${{ good: "✓", bad: "✕" }[tone] ?? "•"}</span>${visible(handset.screen.split("\n").slice(handset.screen.includes("\n") ? 1 : 0).join("\n"))}</div>`;
+    <span class="sign" aria-hidden="true">${{ good: "✓", bad: "✕" }[tone] ?? "•"}</span>${visible(lines.slice(lines.length > 1 ? 1 : 0).join("\n"))}</div>`;
 }
 
 let audio = null;

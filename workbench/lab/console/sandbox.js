@@ -40,7 +40,8 @@ function Keys() {
   const last = (row) => working.length === 1 && row.id === working[0].id && "The console calls with this key: roll it instead.";
   const ways = (row) => html`<span class="actions">${row.status === "active" && html`<${Action} label="Roll…" title="Roll ${row.masked}" confirm="Roll" run=${roll(row)}
       says="A new key takes its place, and the old one ${old}: whatever holds the old one needs the new one." />`}
-    <${Action} label="Revoke…" title="Revoke ${row.masked}" confirm="Revoke" bad off=${last(row)} says="It ends at once, for good." run=${() => store.act("DELETE", store.v1(`/api_keys/${row.id}`))} /></span>`;
+    <${Action} label="Revoke…" title="Revoke ${row.masked}" confirm="Revoke" bad off=${last(row)} says="It ends at once, for good."
+      run=${() => store.act("DELETE", store.v1(`/api_keys/${row.id}`))} /></span>`;
   const columns = [
     ["Key", (row) => html`<code>${row.masked}</code>`, "fill"],
     ["State", (row) => html`<${Pill} state=${row.status} />`],
@@ -62,7 +63,8 @@ function Operators() {
   const outage = (provider, seconds) => store.act("POST", "/sandbox/operator/outage", { provider, seconds });
   const script = ({ phone, answers }) => store.act("POST", "/sandbox/operator/script", { phone: phone.replace(/\s/g, ""), answers: answers.split(/[\s,]+/).filter(Boolean) });
   const way = (row) => row.down_until ? html`<button type="button" class="quiet small" onClick=${() => outage(row.provider, 0)}>End outage</button>`
-    : html`<${Action} label="Outage…" title="${store.operator(row.provider)} goes down" confirm="Start outage" bad run=${({ minutes }) => outage(row.provider, Math.round(minutes * 60))}
+    : html`<${Action} label="Outage…" title="${store.operator(row.provider)} goes down" confirm="Start outage" bad
+      run=${({ minutes }) => outage(row.provider, Math.round(minutes * 60))}
       says="Payments by its wallets fail with operator_unavailable, for as long as you say.">
         <${Field} label="Minutes" name="minutes" type="number" min="0.1" step="0.1" defaultValue="10" required /><//>`;
   const columns = [
@@ -71,7 +73,8 @@ function Operators() {
     ["Until", (row) => row.down_until && html`<${When} ms=${row.down_until * 1000} shape="time" />, ${span(row.down_until - now / 1000)} more`, "dim"],
     ["", way, "end"],
   ];
-  const aside = html`<${Action} label="Script a number…" title="Script a number" confirm="Set" says="What the next attempts on a number come to, one after the other; nothing ends a script." run=${script}>
+  const aside = html`<${Action} label="Script a number…" title="Script a number" confirm="Set"
+    says="What the next attempts on a number come to, one after the other; nothing ends a script." run=${script}>
     <${Field} label="Number" name="phone" defaultValue="+260961234567" />
       <${Field} label="Outcomes, in order" name="answers" defaultValue="insufficient_funds, approve" hint=${store.offers.scenarios.join(", ")} wide /><//>`;
   return html`<${Section} label="Operators" says="Who moves the money. An outage is theirs; a script is a customer's." aside=${aside} problem=${error}>
@@ -107,10 +110,13 @@ function Assumptions() {
     ["Value", (row) => html`<code class=${isSwitched(row) ? "set" : "dim"}>${String(row.value)}</code>`],
     ["What it means", (row) => visible(says(row)), "fill wrap"],
   ];
-  const aside = html`<button type="button" class="quiet small" aria-pressed=${all} onClick=${() => setAll(!all)}>${all ? "Only what is switched" : `All ${data?.data.length ?? ""} rows`}</button>`;
-  return html`<${Section} label="Assumptions" says="What the provider's documentation leaves open, and what this sandbox does. workbench serve --gaps FILE switches rows." aside=${aside} problem=${error}>
+  const aside = html`<button type="button" class="quiet small" aria-pressed=${all} onClick=${() => setAll(!all)}>
+    ${all ? "Only what is switched" : `All ${data?.data.length ?? ""} rows`}</button>`;
+  return html`<${Section} label="Assumptions" says="What the provider's documentation leaves open, and what this sandbox does. workbench serve --gaps FILE switches rows."
+    aside=${aside} problem=${error}>
     ${all && html`<${Search} label="Search assumptions" change=${setText} />`}
-    <${Table} label="Rows of the register" rows=${rows} columns=${columns} name=${(row) => row.name} empty=${text ? "No row matches." : "Nothing is switched: every row has its default."} />
+    <${Table} label="Rows of the register" rows=${rows} columns=${columns} name=${(row) => row.name} 
+      empty=${text ? "No row matches." : "Nothing is switched: every row has its default."} />
       <//>`;
 }
 
@@ -130,6 +136,7 @@ export function Clock() {
     <time class="now" datetime=${new Date(now).toISOString()} title="${lusaka(now)} in Lusaka, ${utc(now)}. ${runs}">${lusaka(now, "clock")}<span class="dim"> Lusaka</span></time>
     ${STEPS.map(step)}<${Action} label="…" title="Move the clock" confirm="Move" run=${({ count, unit }) => advance({ [unit]: Number(count) })}
       says="Prompts expire, retries are sent and money is cleared on the way. It cannot be moved back.">
-      <${Field} label="By" name="count" type="number" min="0" step="any" defaultValue="5" required /><${Field} label="Of what" name="unit" options=${UNITS} defaultValue="minutes" /><//>
+      <${Field} label="By" name="count" type="number" min="0" step="any" defaultValue="5" required /><${Field} label="Of what" name="unit" options=${UNITS}
+        defaultValue="minutes" /><//>
     <span class="toast"><${Problem} problem=${task.problem} /></span></div>`;
 }

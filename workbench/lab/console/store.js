@@ -58,7 +58,7 @@ export function useNow(ticks = true) {
 export function makeStore(transport, address, base) {
   const readings = new Map();
   const listeners = new Set();
-  let end = null;
+  let [end, isOver] = [null, false];
 
   const store = {
     base,
@@ -186,11 +186,12 @@ export function makeStore(transport, address, base) {
         store.set({ status: "live" });
       } catch (error) {
         store.set({ status: [401, 403].includes(error.status) ? "ended" : "lost" });
-        if (store.state.status === "lost") setTimeout(store.start, 2000);
+        if (store.state.status === "lost" && !isOver) setTimeout(store.start, 2000);
       }
     },
 
     stop() {
+      isOver = true;
       end?.();
       for (const each of readings.values()) clearTimeout(each.timer);
     },

@@ -35,7 +35,8 @@ export function EventList({ events, deliveries, brief }) {
   const name = (event) => html`<${Link} to="webhooks/events/${event.id}" title=${event.type}>${event.type}<//>`;
   const nowhere = () => html`<${Pill} state="nowhere" />`;
   const line = (event) => {
-    const codes = sent(event, (each) => html`<span class=${{ delivered: "good", dead_letter: "bad" }[each.status] ?? "dim"} title="${each.url}: ${each.status}">${tried(each)}</span>`);
+    const codes = sent(event, (each) => html`<span class=${{ delivered: "good", dead_letter: "bad" }[each.status] ?? "dim"}
+      title="${each.url}: ${each.status}">${tried(each)}</span>`);
     return html`<li key=${event.id}>${name(event)}<span class="space" />${codes.length || isDeaf ? codes : nowhere()}</li>`;
   };
   if (brief) return html`<ul class="plain">${events.map(line)}</ul>${isDeaf && html`<p><${AddEndpoint} /></p>`}`;
@@ -67,7 +68,8 @@ function Delivery({ delivery, whole }) {
   const { id, url, status, attempts, endpoint, next_attempt_at: next } = delivery;
   const said = whole && attempts.at(-1)?.answer;
   return html`<div class="delivery"><p class="sub"><${Link} to="webhooks/endpoints/${endpoint}" title="Delivery ${id}"><code>${visible(url)}</code><//><${Pill} state=${status} />
-    ${next && html`<span>next attempt in ${span(next - now / 1000)}, at <${When} ms=${next * 1000} shape="time" /></span>`}<span class="space" /><${Replay} delivery=${delivery} /></p>
+    ${next && html`<span>next attempt in ${span(next - now / 1000)}, at <${When} ms=${next * 1000} shape="time" /></span>`}<span class="space" />
+      <${Replay} delivery=${delivery} /></p>
     <${Table} label="Attempts at ${id}" columns=${ATTEMPTS} rows=${attempts} name=${(each) => each.number} empty="No attempt yet." />
     ${said && html`<${Code} text=${laidOut(said) ?? said} label="What it responded" />`}</div>`;
 }
@@ -87,7 +89,8 @@ export function Webhooks({ place: [tab = "deliveries", id], dead }) {
   const tabs = [["deliveries", "Deliveries", dead, "bad"], ["events", "Events"], ["endpoints", "Endpoints"]];
   return html`<div class="two"><section class="list" aria-label="Webhooks">
       <${Tabs} label="Webhooks" chosen=${tab} choose=${(each) => store.go(`webhooks/${each}`)} tabs=${tabs}><${list} id=${id} dead=${dead} /><//></section>
-    <section class="detail" aria-label="Details">${id ? html`<${detail} key=${id} id=${id} />` : html`<${Empty} says="Choose ${CHOOSE[tab]} to see all of it." />`}</section></div>`;
+    <section class="detail" aria-label="Details">${id ? html`<${detail} key=${id} id=${id} />` : html`<${Empty} says="Choose ${CHOOSE[tab]} to see all of it." />`}
+      </section></div>`;
 }
 
 function Deliveries({ id, dead }) {
@@ -100,7 +103,8 @@ function Deliveries({ id, dead }) {
     ["Made", (row) => html`<${Lately} ms=${row.created * 1000} />`, "dim end"],
   ];
   const fields = [["status", "State", ["pending", "delivered", "dead_letter"]], ["endpoint", "Endpoint", (endpoints?.data ?? []).map((each) => [each.id, each.url])]];
-  const replay = dead && html`<${Action} label="Replay dead letters…" title="Replay every dead letter" confirm="Replay all" run=${() => store.act("POST", store.v1("/dead_letters/replay"))}
+  const replay = dead && html`<${Action} label="Replay dead letters…" title="Replay every dead letter" confirm="Replay all"
+    run=${() => store.act("POST", store.v1("/dead_letters/replay"))}
     says="Every dead letter whose endpoint is enabled is sent again, now. Repair the receiver first." />`;
   return html`<${Listing} name="deliveries" noun="delivery" path=${store.v1("/deliveries")} fields=${fields} aside=${replay} columns=${columns} concerns=${of("delivery")}
     to=${(row) => `webhooks/deliveries/${row.id}`} opened=${id} empty="Nothing was sent yet: an event goes to every enabled endpoint." />`;
@@ -156,10 +160,12 @@ function AddEndpoint({ kind }) {
   const store = useStore();
   const add = async ({ url, events }) => {
     const made = await store.act("POST", store.v1("/webhook_endpoints"), { url: url.trim(), enabled_events: typesIn(events) });
-    return { shown: html`<${Secret} label="signing secret" value=${made.secret} says="Events go to ${made.url} from now on. Your handler verifies them with this signing secret." />` };
+    return { shown: html`<${Secret} label="signing secret" value=${made.secret}
+      says="Events go to ${made.url} from now on. Your handler verifies them with this signing secret." />` };
   };
   return html`<${Action} label="Add an endpoint…" title="Add an endpoint" confirm="Add endpoint" kind=${kind} run=${add}
-    says="From now on events are sent to this address, signed. What happened before can be sent there from the events."><${Where} url="http://127.0.0.1:3000/webhooks" events="*" /><//>`;
+    says="From now on events are sent to this address, signed. What happened before can be sent there from the events.">
+      <${Where} url="http://127.0.0.1:3000/webhooks" events="*" /><//>`;
 }
 
 function Endpoints({ id }) {
@@ -195,15 +201,18 @@ function EndpointDetail({ id }) {
     store.go("webhooks/endpoints");
   };
   const checks = Object.entries(FAULTS).map(([name, label]) => html`<${Field} label=${label} name=${name} type="checkbox" value="yes" defaultChecked=${faults.includes(name)} />`);
-  const turned = isOn ? "Nothing is sent there. What waits becomes a dead letter when it is due; what happens meanwhile goes nowhere, and can be sent from the events once it is enabled."
+  const turned = isOn ? "Nothing is sent there: what waits becomes a dead letter when it is due, what happens meanwhile goes nowhere. Both can be sent once it is enabled."
     : "Events go there from now on; dead letters can be replayed.";
   const until = each.secret_overlap_until;
-  return html`<${Title} back="webhooks/endpoints" name=${visible(each.url)} mono state=${each.status} facts=${[html`<${Id} id=${id} />`, html`added <${When} ms=${each.created * 1000} />`]} />
-    <div class="scroll pad"><${Facts} facts=${[["Events", events], ["Signing secret", until ? html`two, until <${When} ms=${until * 1000} />` : "whsec_••••, shown when it was made"],
+  const secret = until ? html`two, until <${When} ms=${until * 1000} />` : "whsec_••••, shown when it was made";
+  const facts = [html`<${Id} id=${id} />`, html`added <${When} ms=${each.created * 1000} />`];
+  return html`<${Title} back="webhooks/endpoints" name=${visible(each.url)} mono state=${each.status} facts=${facts} />
+    <div class="scroll pad"><${Facts} facts=${[["Events", events], ["Signing secret", secret],
       ["Misbehaves", faults.map((name) => FAULTS[name]).join("; ") || "no"]]} />
     <div class="buttons start"><${Action} label="Edit…" title="Edit the endpoint" confirm="Save" run=${edit}><${Where} url=${each.url} events=${events} /><//>
     <${Action} label=${isOn ? "Pause…" : "Enable…"} title="${isOn ? "Pause" : "Enable"} the endpoint" confirm=${isOn ? "Pause" : "Enable"} run=${turn} says=${turned} />
-    <${Action} label="Roll secret…" title="Roll the signing secret" confirm="Roll" says="A new secret signs from now on. For a day the old one signs too, so that your handler can go over." run=${roll} />
+    <${Action} label="Roll secret…" title="Roll the signing secret" confirm="Roll"
+      says="A new secret signs from now on. For a day the old one signs too, so that your handler can go over." run=${roll} />
     <${Action} label="Misbehave…" title="To test the receiver" confirm="Set" says="How deliveries to this endpoint go wrong, from now on." run=${misbehave}>${checks}<//>
     <${Action} label="Delete…" title="Delete the endpoint" confirm="Delete" bad says="Nothing more is sent there." run=${remove} /></div></div>`;
 }

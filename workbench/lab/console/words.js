@@ -141,12 +141,12 @@ export function laidOut(text) {
   }
 }
 
-// Rows of cells as a file that no spreadsheet takes for formulas.
+// Rows of cells as a file. Text that begins with neither a letter nor a digit might be run by a spreadsheet: it is quoted.
 export function csv(rows) {
   const cell = (value) => {
     const text = String(value ?? "");
-    const armed = typeof value === "string" && /^[\s\ufeff\u200b-\u200f]*[=+\-@|%＝＋－＠\t\r]/.test(text) && !/^[+-]\d[\d•., ]*$/.test(text);
-    return /[",\r\n]/.test(text) || armed ? `"${armed ? "'" : ""}${text.replaceAll('"', '""')}"` : text;
+    const armed = typeof value === "string" && /^[^\p{L}\p{N}]/u.test(text) && !/^[+-]?\d[\d•., ]*$/.test(text) ? `'${text}` : text;
+    return /[",'\r\n]/.test(armed) ? `"${armed.replaceAll('"', '""')}"` : armed;
   };
   return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 }
