@@ -96,6 +96,7 @@ def _pages() -> "Pages":
 
     def shown(path: str, page: Page, name: str) -> tuple[str, Mapping[str, str], bytes]:
         response = page(Request(method="GET", path=path, path_params={"name": name}), InForce(Gaps()))
-        return response.content_type, response.headers, response.body
+        body = response.made() if response.made else response.body
+        return response.content_type, response.headers, body
 
     return {path: partial(shown, path, page) for path, page in PAGES.items()}
