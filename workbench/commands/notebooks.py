@@ -89,7 +89,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
 
 
 def _pages() -> "Pages":
-    """The public pages of a served sandbox, with the register of gaps at its defaults."""
+    """The public pages of a served sandbox but its first, which leads to calls; the register is at its defaults."""
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.messages import InForce, Request
     from workbench.sandbox.openapi.pages import PAGES, Page
@@ -99,4 +99,4 @@ def _pages() -> "Pages":
         body = response.made() if response.made else response.body
         return response.content_type, response.headers, body
 
-    return {path: partial(shown, path, page) for path, page in PAGES.items()}
+    return {path: partial(shown, path, page) for path, page in PAGES.items() if path != "/"}
