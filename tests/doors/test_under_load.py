@@ -1,5 +1,6 @@
 """A served sandbox that is busy: stalled connections, what waits, shops that call back, and the end of it all."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -7,8 +8,8 @@ import statistics
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 from tests.conftest import INTENT, Serving, StoreFile, is_true_soon
 from tests.doors.conftest import Door, whole
 from workbench import Workbench
+from workbench.sandbox.connections import _Connection
 
 QUIETLY = ("--port", "0", "--json", "--quiet")
 
@@ -199,6 +201,64 @@ def test_asked_to_end_under_load_it_breaks_no_request(
     assert [*store.parent.iterdir()] == [store]
     made = StoreFile(store).rows("SELECT count(*) FROM payment_intent")
     assert made == [(told["200"],)]
+
+
+def test_who_connects_as_it_ends_is_answered_or_refused(monkeypatch: pytest.MonkeyPatch):
+    made, told = _Connection.connection_made, Counter[bytes]()
+
+    def slowly(self: _Connection, transport: asyncio.BaseTransport) -> None:
+        time.sleep(0.002)  # so that some have connected and are not taken, whenever it is
+        made(self, transport)
+
+    def call(door: Door) -> None:
+        with suppress(ConnectionRefusedError, TimeoutError):
+            while True:
+                with door.connection(1) as connection, suppress(OSError):
+                    connection.settimeout(SOON_S)
+                    connection.sendall(door.head("/nowhere", "Host: localhost"))
+                    told[whole(connection)[9:12]] += 1
+                    continue
+                told[b"reset"] += 1
+
+    monkeypatch.setattr(_Connection, "connection_made", slowly)
+    with Workbench(seed=7) as bench:
+        with bench.serve() as served:
+            callers = [threading.Thread(target=call, args=(Door.of(served),)) for _ in range(30)]
+            for each in callers:
+                each.start()
+            time.sleep(0.3)
+        for each in callers:
+            each.join()
+    assert told.keys() == {b"404"}
+
+
+def test_what_takes_too_long_is_answered_at_the_end(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("workbench.sandbox.connections._STOP_S", 0.5)
+    arrived, goes_on, got = threading.Event(), threading.Event(), list[tuple[int, str]]()
+
+    def hangs(environ: object, start: Callable[[str, list[tuple[str, str]]], object]) -> list[bytes]:  # noqa: ARG001  WSGI
+        arrived.set()
+        goes_on.wait(SOON_S)
+        start("200 OK", [])
+        return []
+
+    with Workbench(seed=7, webhooks=hangs) as bench, ExitStack() as held:
+        with bench.serve() as served:
+            address = {"base_url": served.base_url, "secret_key": str(served.secret_key)}
+            client = held.enter_context(client_of(address))
+            assert client.post("/v1/payment_intents", json=INTENT).status_code == 200
+            assert arrived.wait(SOON_S)
+
+            def advance() -> None:
+                response = client.post("/sandbox/clock/advance", json={"seconds": 60})
+                got.append((response.status_code, response.json()["code"]))
+                goes_on.set()
+
+            waits = threading.Thread(target=advance)
+            waits.start()
+            time.sleep(0.3)
+        waits.join()
+    assert got == [(500, "service_failed")]
 
 
 def test_at_the_other_loopback(serving: Serving):

@@ -13,12 +13,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.utils import formatdate
+from functools import partial
 from http import HTTPStatus
 from typing import Final, NamedTuple, cast
 
 import httptools
 
-from workbench.errors import ApiError, HeadTooLarge, InvalidRequest, ServiceUnavailable, TargetTooLong
+from workbench.errors import ApiError, HeadTooLarge, InvalidRequest, ServiceFailed, ServiceUnavailable, TargetTooLong
 from workbench.sandbox.engine import Application, Engine
 from workbench.sandbox.messages import (
     BODY_S,
@@ -420,17 +421,29 @@ class _Server:
         for each in tuple(self.connections):
             each.give_up(now_s)
 
-    async def end(self, listening: asyncio.Server) -> None:
-        """Answer what has come, close what is idle, and let go of the port."""
+    async def end(self, listening: asyncio.Server, bound: socket.socket) -> None:
+        """Answer what has come, close what is idle, and let go of the port; what takes longer is refused."""
         self.is_ending = True
         await asyncio.sleep(_GRACE_S)
+        # Who has connected and is not taken would be reset with the port: nobody else gets so far, and these are taken.
+        bound.listen(0)
+        taken = list[socket.socket]()
+        with suppress(OSError):  # nobody is left
+            while True:
+                taken.append(bound.accept()[0])
         listening.close()
+        for accepted in taken:
+            await self.loop.connect_accepted_socket(partial(_Connection, self), accepted)
         await asyncio.sleep(_GRACE_S)
         until_s = time.monotonic() + _STOP_S
         while self.connections and time.monotonic() < until_s:
             for each in tuple(self.connections):
                 each.end()
             await asyncio.sleep(_TICK_S / 5)
+        late = ServiceFailed("The server was asked to end, and this took too long to wait for.")
+        for each in tuple(self.connections):
+            with suppress(NotNow):
+                each.send(self._app.unreadable(late))
 
 
 def _failed(error: Exception) -> Answer:
@@ -458,8 +471,8 @@ async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherw
         on_tick()
 
     with engine.store.never_waiting_here():
-        listening = await loop.create_server(lambda: _Connection(server), sock=bound, backlog=_BACKLOG)
+        listening = await loop.create_server(partial(_Connection, server), sock=bound, backlog=_BACKLOG)
         tick()
         ready()
         await ended.wait()
-        await server.end(listening)
+        await server.end(listening, bound)
