@@ -1,6 +1,7 @@
 """A served sandbox that is busy: stalled connections, what waits, shops that call back, and the end of it all."""
 
 import asyncio
+import errno
 import json
 import signal
 import socket
@@ -201,6 +202,37 @@ def test_asked_to_end_under_load_it_breaks_no_request(
     assert [*store.parent.iterdir()] == [store]
     made = StoreFile(store).rows("SELECT count(*) FROM payment_intent")
     assert made == [(told["200"],)]
+
+
+def test_where_no_connection_can_be_taken_it_says_so_once_and_tries_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    tried = threading.Event()
+
+    def full(self: socket.socket) -> None:  # noqa: ARG001  a method
+        tried.set()
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        door = Door.of(served)
+        with monkeypatch.context() as patched, door.connection() as connection:
+            patched.setattr(socket.socket, "accept", full)
+            connection.sendall(door.head("/docs", "Host: localhost"))
+            with door.connection():
+                assert tried.wait(SOON_S)
+                time.sleep(0.1)
+            patched.undo()
+            assert whole(connection).split(b" ")[1] == b"200"
+            # It ends before it tries again.
+            tried.clear()
+            patched.setattr(socket.socket, "accept", full)
+            with door.connection():
+                assert tried.wait(SOON_S)
+                time.sleep(0.85)
+                served.close()
+    assert [(each.levelname, "Too many open files" in each.getMessage(), each.exc_info) for each in caplog.records] == [
+        ("ERROR", True, None)
+    ]
 
 
 def test_who_connects_as_it_ends_is_answered_or_refused(monkeypatch: pytest.MonkeyPatch):

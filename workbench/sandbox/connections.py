@@ -5,6 +5,7 @@ What waits, such as for the clock, leaves the loop in a thread of its own.
 
 import asyncio
 import logging
+import math
 import re
 import socket
 import threading
@@ -15,7 +16,7 @@ from contextlib import suppress
 from email.utils import formatdate
 from functools import partial
 from http import HTTPStatus
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import httptools
 
@@ -55,6 +56,8 @@ _READS: Final = ("GET", "HEAD", "")
 """Methods that ask for nothing to be done; an empty one is of what is no request."""
 _LINGER_S: Final = 1
 """How long what still arrives is read once a response has refused it, or the server ends."""
+_TELL_AGAIN_S: Final = 60
+"""How soon it is said again that no connection can be taken."""
 _AGAIN_S: Final = 0.005
 """After so long a command is tried again that another process or thread was in the way of."""
 _ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
@@ -313,6 +316,7 @@ class _Server:
         self._reads: list[_Exchange] = []
         self._commands: deque[_Exchange] = deque()
         self._is_woken = False
+        self._told_s = -math.inf
         self.loop = asyncio.get_running_loop()
         self.connections: set[_Connection] = set()
         self.is_ending = False
@@ -421,6 +425,18 @@ class _Server:
         for each in tuple(self.connections):
             each.give_up(now_s)
 
+    def loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what failed in the loop; it tries again by itself, a thousand times each second, to take a connection."""
+        error = context.get("exception")
+        if error is None:
+            loop.default_exception_handler(context)
+        elif "socket" in context:
+            if time.monotonic() > self._told_s + _TELL_AGAIN_S:
+                self._told_s = time.monotonic()
+                _LOG.error("No more connections can be taken: %s. Those that wait are taken once others end.", error)
+        elif not (self.is_ending and isinstance(error, ValueError)):  # what it tries again has been closed
+            log_fault(context["message"], error)
+
     async def end(self, listening: asyncio.Server, bound: socket.socket) -> None:
         """Answer what has come, close what is idle, and let go of the port; what takes longer is refused."""
         self.is_ending = True
@@ -464,6 +480,7 @@ async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherw
     """Answer on a socket until `ended` is set and what was asked until then is answered."""
     loop = asyncio.get_running_loop()
     server = _Server(engine, app, after_each)
+    loop.set_exception_handler(server.loop_failed)
 
     def tick() -> None:
         loop.call_later(_TICK_S, tick)
