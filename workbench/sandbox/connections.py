@@ -20,7 +20,15 @@ from typing import Any, Final, NamedTuple, cast
 
 import httptools
 
-from workbench.errors import ApiError, HeadTooLarge, InvalidRequest, ServiceFailed, ServiceUnavailable, TargetTooLong
+from workbench.errors import (
+    ApiError,
+    HeadTooLarge,
+    InvalidRequest,
+    PayloadTooLarge,
+    ServiceFailed,
+    ServiceUnavailable,
+    TargetTooLong,
+)
 from workbench.sandbox.engine import Application, Engine
 from workbench.sandbox.messages import (
     BODY_S,
@@ -135,7 +143,9 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._ends:
             return
-        if not self._in_body:
+        if self._in_body:
+            self._body_bytes += len(data)
+        else:
             self._head_bytes += len(data)
         try:
             self._parse(memoryview(data))
@@ -149,6 +159,8 @@ class _Connection(asyncio.Protocol):
         else:
             if self._in_head and self._head_bytes > _MAX_HEAD_BYTES:
                 self._refuse_head()
+            if self._in_body and self._body_bytes > MAX_READ_BYTES:
+                self._refuse(PayloadTooLarge(f"The body, with all that frames it, is over {MAX_READ_BYTES} bytes."))
 
     def _parse(self, data: memoryview) -> None:
         """Parse all of it. A request for another protocol is read as one that asks for none (RFC 9110 §7.8)."""
@@ -196,11 +208,8 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        self._body_bytes += len(body)
         # Over the limit is told by one byte. The rest is read: a client that still writes sees no response.
         self._body += body[: MAX_BODY_BYTES + 1 - len(self._body)]
-        if self._body_bytes > MAX_READ_BYTES and not self._ends:
-            self._owe(self._arrived(), _CLOSE)
 
     def on_message_complete(self) -> None:
         is_tunnel = self._parser.get_method() == b"CONNECT"
