@@ -17,6 +17,7 @@ from workbench.domain.gaps import Gaps
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import control, month, operations
 from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
+from workbench.sandbox.addresses import NotLookedUp
 from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.driver import Driver
 from workbench.sandbox.exchange import Exchanges
@@ -93,14 +94,13 @@ class Engine:
         """
         if known := self.signing_secret(url):
             return known
-        headers = {"Authorization": f"Bearer {self.store.key('secret')}", "Content-Type": JSON}
+        headers = {"host": "localhost", "authorization": f"Bearer {self.store.key('secret')}", "content-type": JSON}
         # None of the calls that the merchant may make.
-        headers |= {wire.UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
-        body = wire.to_json({"url": url})
+        headers |= {_UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
         offered = [each for each in operations.in_force(self.store.gaps) if not each.gone]
         register = next(each for each in offered if each.id == "createWebhookEndpoint")
-        request = Request(register.method, register.path, register.path, headers=headers, body=body)
-        made = msgspec.json.decode(self._exchanges.respond(request, register).body)
+        arrived = Arrived(register.method, register.path.encode(), headers, wire.to_json({"url": url}))
+        made = msgspec.json.decode(self.app.respond(arrived).body)
         if "secret" not in made:
             raise InvalidRequest(made.get("detail") or made["message"], code=made.get("code", ""), param="url")
         return str(made["secret"])
@@ -230,7 +230,10 @@ class Application:
         return shown if made is None else lambda: shown._replace(body=made())
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
-        response = self._exchanges.respond(request, operation)
+        try:
+            response = self._exchanges.respond(request, operation)
+        except NotLookedUp as asked:
+            return partial(asked.then, partial(self._exchanges.respond, request, operation))
         if response.is_slow:
             return partial(self._slow, response)
         if operation in (control.ADVANCE, control.SIMULATE) and response.status == HTTPStatus.OK:
