@@ -120,6 +120,7 @@ BEHAVIOURS: dict[str, tuple[Behaviour, int | None, str | None]] = {
     "streams without end": (STREAMS, 200, None),
     "headers without end": (
         drips(b"HTTP/1.1 200 OK\r\n", b"X: " + b"x" * 1000 + b"\r\n", 0), None, "RemoteProtocolError"),
+    "announces without end": (drips(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", 0), None, "RemoteProtocolError"),
     "resets": (resets, None, "ReadError"),
     "closes": (says(b""), None, "RemoteProtocolError"),
     "speaks TLS": (says(b"\x16\x03\x01\x00\xa5" * 20), None, "RemoteProtocolError"),
