@@ -28,8 +28,7 @@ _ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No rea
   longer than ten seconds gets 408, and an incomplete one 400.
 - **Methods.** HEAD returns what GET does, without the body. Methods that are not described here, such as OPTIONS, get
   405 with `Allow`.
-- **Request-Id** is in every response and names the call in the trace. Only requests that are not HTTP, or have huge
-  headers, get a response without one.
+- **Request-Id** is in every response, also to what is no request of HTTP, and names the call in the trace.
 - **Watching.** A GET with the header `Sandbox-Unseen` leaves no trace and uses no number, so watching changes nothing.
 - **Failures** on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
 - **Examples** of responses and events come from one run with the register of gaps at its defaults; secrets are masked.

@@ -86,7 +86,7 @@ def _table(text: str, link: Link) -> str:
     head, _, *body = [
         [cell.strip().replace("\\|", "|") for cell in _CELL.split(line.strip())[1:-1]] for line in text.splitlines()
     ]
-    names = "".join(f'<th scope="col">{_inline(cell, link)}</th>' for cell in head)
+    names = "".join(_heading("col", cell, link) for cell in head)
     rows = "\n".join(_row(first, rest, link) for first, *rest in body)
     return f"<table>\n<thead><tr>{names}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
@@ -95,7 +95,12 @@ def _row(first: str, rest: list[str], link: Link) -> str:
     named = _PLACE.search(first)
     opening = f'<tr id="{escape(named[1])}">' if named else "<tr>"
     cells = "".join(f"<td>{_inline(cell, link)}</td>" for cell in rest)
-    return f'{opening}<th scope="row">{_inline(_PLACE.sub("", first), link)}</th>{cells}</tr>'
+    return f"{opening}{_heading('row', _PLACE.sub('', first), link)}{cells}</tr>"
+
+
+def _heading(scope: str, text: str, link: Link) -> str:
+    """The cell at the head of a column or a row; an empty one names nothing."""
+    return f'<th scope="{scope}">{_inline(text, link)}</th>' if text.strip() else "<td></td>"
 
 
 def _inline(text: str, link: Link) -> str:
