@@ -124,6 +124,25 @@ def test_a_name_that_is_looked_up_holds_nobody_up(monkeypatch: pytest.MonkeyPatc
     assert told == [200]
 
 
+def test_where_there_are_no_more_threads_what_would_wait_is_refused(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def none_left(_: threading.Thread) -> None:
+        message = "can't start new thread"
+        raise RuntimeError(message)
+
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        door = Door.of(served)
+        bearer, length = f"Authorization: Bearer {door.key}", "Content-Length: 14"
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", none_left)
+            lines = ("Host: localhost", bearer, length, "Content-Type: application/json")
+            got = door.raw(door.head("/sandbox/clock/advance", *lines, method="POST") + b'{"seconds": 1}')
+        assert got.split(b" ")[1] == b"500"
+        assert bench.client.payment_intents.create(amount=1).id
+    assert "can't start new thread" in caplog.text
+
+
 @contextmanager
 def shop_that_calls_back(base_url: str, secret_key: str) -> Iterator[tuple[str, list[float]]]:
     """A merchant's server that creates and reads while its webhook handler runs: its URL, how long the calls took."""

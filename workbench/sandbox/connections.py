@@ -417,7 +417,10 @@ class _Server:
             exchange.connection.send(begun)
             self._after_each()
             return
-        threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()
+        try:
+            threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()
+        except RuntimeError as error:  # there are no more threads
+            self._send(exchange, _failed(error))
 
     def _wait(self, exchange: _Exchange, finish: Callable[[], Answer]) -> None:
         """Wait in a thread of its own, such as for the clock, and have the response sent."""
