@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.conftest import INTENT, Serving, StoreFile, is_true_soon
 from tests.doors.conftest import Door, whole
 from workbench import Workbench
 from workbench.sandbox.connections import _Connection
+from workbench.sandbox.openapi import pages
 
 QUIETLY = ("--port", "0", "--json", "--quiet")
 
@@ -64,6 +66,26 @@ def test_hundreds_that_stall_hold_nobody_up(serving: Serving):
         took = timed(client, 1)
     assert p99(took) < 0.1
     assert server.errors == ""
+
+
+def test_a_page_is_made_once_for_all_who_ask_for_it(monkeypatch: pytest.MonkeyPatch):
+    made, text = Counter[str](), pages._text  # noqa: SLF001  what makes a page, counted
+
+    def counted(template: str, **values: Any) -> str:  # noqa: ANN401  as the function itself
+        made[template] += 1
+        return text(template, **values)
+
+    monkeypatch.setattr(pages, "_text", counted)
+    asked = [(path, f"h{number}.localhost") for number in range(8) for path in ("/docs", "/docs/interface")]
+    # A row of the register that no other test switches so: what was made before is of another sandbox.
+    with Workbench(seed=7, gaps={"delivery_timeout_s": 30}) as bench, bench.serve() as served:
+        door = Door.of(served)
+        with ThreadPoolExecutor(len(asked)) as pool:
+            got = [*pool.map(lambda each: door.send(door.head(each[0], f"Host: {each[1]}")), asked)]
+    assert {status for status, *_ in got} == {200}
+    for (path, host), (*_, page) in zip(asked, got, strict=True):
+        assert (f"http://{host}/v1" in page) is (path == "/docs")
+    assert made == {"docs.html": 1, "guide.html": 1}
 
 
 @LATER
@@ -357,4 +379,6 @@ def test_at_the_other_loopback(serving: Serving):
         door = Door(httpx.URL(server.address["base_url"]).port or 0, server.address["secret_key"], "::1")
         for host, status in (("[::1]", 200), ("[::2]", 421), ("::1", 400)):
             assert door.send(door.head("/docs", f"Host: {host}"))[0] == status
+        # A shell would read its brackets.
+        assert "POST &#39;http://[::1]:7/v1/payment_intents" in door.send(door.head("/docs", "Host: [::1]:7"))[2]
     assert json.loads(server.first_line)

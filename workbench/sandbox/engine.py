@@ -1,6 +1,7 @@
 """The running parts of one sandbox: the store, what is due, and the service that answers requests."""
 
 import secrets
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
@@ -168,6 +169,7 @@ class Application:
         self._hosts = hosts
         self._origins = origins
         self._paths = paths
+        self._making = threading.Lock()
 
     def respond(self, arrived: Arrived) -> Answer:
         """The response, however long it takes."""
@@ -226,8 +228,12 @@ class Application:
         if asked is None:
             return self._exchanges.refuse(request, _none(request, methods))
         shown = self._exchanges.show(asked, request)
-        made = shown.made
-        return shown if made is None else lambda: shown._replace(body=made())
+        return shown if shown.made is None else partial(self._made, shown, shown.made)
+
+    def _made(self, shown: Response, make: Callable[[], bytes]) -> Response:
+        """A page with its body. One is made at a time: those that ask for it too get the same one."""
+        with self._making:
+            return shown._replace(body=make())
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
         try:

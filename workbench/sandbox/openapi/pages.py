@@ -81,9 +81,16 @@ def plant_store(request: Request, choices: InForce) -> Response:  # noqa: ARG001
 
 def docs(request: Request, choices: InForce) -> Response:
     """GET /docs: each operation of the description, with its schema and the calls to copy."""
+    host = request.headers.get("Host", "")
     # What is in process, or shown by JupyterLab, has no address that a call from outside reaches.
-    base_url = f"http://{request.headers['Host']}" if "Host" in request.headers else IN_PROCESS_URL
-    return Response(200, _HTML, b"", _PAGE_HEADERS, made=partial(_reference, *choices, base_url))
+    base_url = f"http://{host}" if host else IN_PROCESS_URL
+    # Made once for all hosts; a shell has an IPv6 address in quotes.
+    any_url = f"http://{'[::]' if '[' in host else 'any'}.invalid" if host else IN_PROCESS_URL
+
+    def made() -> bytes:
+        return _reference(*choices, any_url).replace(any_url.encode(), base_url.encode())
+
+    return Response(200, _HTML, b"", _PAGE_HEADERS, made=made)
 
 
 def errors(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
@@ -98,12 +105,7 @@ def errors(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one
 
 def interface(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
     """GET /docs/interface: the interface, section by section, with the rows of the register that it leaves open."""
-
-    def made() -> bytes:
-        text = _interface(choices.gaps, reference.by_section(document(*choices)))
-        return _text("guide.html", style="", document=rendered(text, _served)).encode()
-
-    return Response(200, _HTML, b"", _PAGE_HEADERS, made=made)
+    return Response(200, _HTML, b"", _PAGE_HEADERS, made=partial(_sections_page, *choices))
 
 
 def guide(request: Request, choices: InForce) -> Response:  # noqa: ARG001  one signature
@@ -209,6 +211,12 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
     shown = reference.shown(described, gaps, base_url)
     shown |= {"about": about, "codes": CODES, "base_url": base_url.removeprefix(IN_PROCESS_URL)}
     return _text("docs.html", style="", described=described, **shown).encode()
+
+
+@lru_cache(maxsize=4)
+def _sections_page(gaps: Gaps, deprecated: frozenset[str]) -> bytes:
+    text = _interface(gaps, reference.by_section(document(gaps, deprecated)))
+    return _text("guide.html", style="", document=rendered(text, _served)).encode()
 
 
 @lru_cache(maxsize=4)
