@@ -189,7 +189,8 @@ def _of_orders(orders: Orders | None, results: Sequence[Result], *, is_known: bo
         except ExamRefused as error:
             # It did its work before the first check.
             broke, why_not = True, str(error)
-        if not is_known and found and not any(each.fulfilled for each in found.values()):
+        is_taken = any(made[name].verdict == PASSED for name in found)
+        if not is_known and is_taken and not any(each.fulfilled for each in found.values()):
             found, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
         name, _, what = check.name.partition(".")
