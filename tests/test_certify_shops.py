@@ -95,6 +95,8 @@ elif KIND == "starts once" and os.path.exists(__file__ + ".started"):
     sys.exit("the lock file of the last start is still there")
 else:
     open(__file__ + ".started", "w").close()
+    if KIND == "forgets" and os.path.exists(__file__ + ".sqlite"):
+        os.remove(__file__ + ".sqlite")
     make_server("127.0.0.1", PORT, app, server_class=Threads, handler_class=Quiet).serve_forever()
 '''
 
@@ -139,6 +141,7 @@ def test_a_good_shop_passes_every_check(tmp_path: Path):
 
 ONE_FLAW = [
     ("in memory", "restart.order", "fulfilled 2 times"),
+    ("forgets", "restart.order", "9 earlier orders are gone"),
     ("un-pays", "out_of_order.status", "waiting"),
     ("acts first", "wrong_secret.order", "fulfilled 2 times, although the message was rejected"),
 ]
