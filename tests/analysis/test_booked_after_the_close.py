@@ -192,6 +192,32 @@ def test_a_payment_that_was_pending_at_the_close_is_read_when_it_is_completed(tm
     assert second.breaks.empty
 
 
+IN_KWACHA, IN_DOLLARS = (f"{ONE.entry},{currency}" for currency in ("ZMW", "USD"))
+TOLD_APART = {
+    "a third equal row": ([ONE, ONE], [ONE, ONE, ONE], "booked after the close of 2026-01-31, and read now: T1"),
+    "one of two equal rows": ([ONE, ONE], [ONE], "lacks 1 row read in an earlier run, or has them changed: T1"),
+    "another key": ([ONE], [ONE._replace(key="T9")], "lacks 1 row read in an earlier run, or has them changed: T1"),
+    "another currency": ([IN_KWACHA], [IN_DOLLARS], "lacks 1 row read in an earlier run, or has them changed: T1"),
+}
+"""What the ledger has of one movement at the close and later, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", TOLD_APART)
+def test_equal_rows_keys_and_currencies_are_told_apart(name: str, tmp_path: Path):
+    *ledgers, said = TOLD_APART[name]
+    statement(tmp_path / "january.csv", [ONE, LAST])
+    statement(tmp_path / "february.csv", [NEXT], 160_000)
+    carried = None
+    for month, rows in zip(("january", "february"), ledgers, strict=True):
+        lines = [row if isinstance(row, str) else f"{row.entry},ZMW" for row in (*rows, LAST, NEXT)]
+        (tmp_path / "books.csv").write_text("\n".join([f"{HEADINGS},currency", *lines]))
+        told = read_statement(tmp_path / f"{month}.csv")
+        result = reconcile(read_ledger(tmp_path / "books.csv"), told, carry_forward=carried)
+        carried = result.carry_forward
+    assert said in "; ".join([*result.notes, *result.proof["note"]])
+    assert result.proof["holds"].tolist() == ["booked after" in said]
+
+
 def proven(result: Reconciliation) -> list[tuple[str, int, int, bool]]:
     return [(line.account, line.ledger_minor, line.statement_minor, line.holds) for line in result.proof.itertuples()]
 
