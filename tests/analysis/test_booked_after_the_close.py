@@ -150,6 +150,34 @@ def test_a_run_without_the_key_says_so_and_nothing_of_an_amount_is_kept(tmp_path
     assert "use one key in every run: --phone-key FILE" in done.stdout
 
 
+def test_books_that_began_without_a_key_go_on_without_one(tmp_path: Path):
+    shop = Shop(tmp_path)
+    shop.options = ("--phone-key", str(tmp_path / "book.key"))
+    done = shop.go_on([ONE, TWO, LATE, LAST, NEXT])
+    assert (done.exit_code, "Nothing to settle. The proof holds" in done.stdout) == (0, True), done.output
+
+
+def test_the_hashes_are_of_the_key(tmp_path: Path):
+    statement(tmp_path / "january.csv", [ONE, LAST])
+    ledger, told = read_ledger(books(tmp_path / "books.csv", [ONE, LAST])), read_statement(tmp_path / "january.csv")
+    kept = [reconcile(ledger, told, phone_key=key).carry_forward.read["hash"] for key in (None, KEY, KEY[::-1])]
+    assert len({*pd.concat(kept)}) == 3 * len(kept[0])
+
+
+def test_a_late_row_may_stand_before_an_equal_one_that_is_open(tmp_path: Path):
+    """The entry e1 is matched and e2 a duplicate of it; e3 is booked after the close."""
+    statement(tmp_path / "january.csv", [ONE, LAST])
+    statement(tmp_path / "february.csv", [NEXT], 160_000)
+    carried = None
+    for month, entries in (("january", "12"), ("february", "312")):
+        lines = [*(f"{ONE.entry},e{each}" for each in entries), f"{LAST.entry},e8", f"{NEXT.entry},e9"]
+        (tmp_path / "books.csv").write_text("\n".join([f"{HEADINGS},entry", *lines]))
+        told = read_statement(tmp_path / f"{month}.csv")
+        result = reconcile(read_ledger(tmp_path / "books.csv"), told, carry_forward=carried)
+        carried = result.carry_forward
+    assert proven(result) == [(MTN, 365_000, 165_000, True)]
+
+
 @pytest.mark.parametrize("made", ["csv", "workbook", "frame", "database"])
 def test_a_ledger_is_the_same_rows_wherever_it_comes_from(made: str, tmp_path: Path):
     texts = pd.DataFrame([row.entry.split(",") for row in (ONE, TWO, LAST)], columns=HEADINGS.split(","))
