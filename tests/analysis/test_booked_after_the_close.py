@@ -178,6 +178,19 @@ def test_a_late_row_may_stand_before_an_equal_one_that_is_open(tmp_path: Path):
     assert proven(result) == [(MTN, 365_000, 165_000, True)]
 
 
+def test_an_open_row_that_the_ledger_lacks_pairs_with_its_line_and_the_proof_says_what_is_missing(tmp_path: Path):
+    waits = LATE._replace(day=31)
+    statement(tmp_path / "january.csv", [ONE, LAST])
+    statement(tmp_path / "february.csv", [waits._replace(day=32), NEXT], 160_000)
+    first, second = (books(tmp_path / f"{len(rows)}.csv", rows) for rows in ([ONE, waits, LAST], [NEXT]))
+    closed = reconcile(read_ledger(first), read_statement(tmp_path / "january.csv"))
+    assert closed.breaks[["key", "code"]].to_numpy().tolist() == [["T3", "timing"]]
+    told = read_statement(tmp_path / "february.csv")
+    result = reconcile(read_ledger(second), told, carry_forward=closed.carry_forward)
+    assert result.breaks.empty
+    assert "lacks them: T1 of 2026-01-05, T3 of 2026-01-31, T4 of 2026-01-31" in result.proof["note"][0]
+
+
 @pytest.mark.parametrize("made", ["csv", "workbook", "frame", "database"])
 def test_a_ledger_is_the_same_rows_wherever_it_comes_from(made: str, tmp_path: Path):
     texts = pd.DataFrame([row.entry.split(",") for row in (ONE, TWO, LAST)], columns=HEADINGS.split(","))
