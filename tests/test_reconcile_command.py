@@ -193,6 +193,58 @@ def of_the_shop(
         return done, list(csv.DictReader(file))
 
 
+BANK = (
+    "Currency,ZMW\nTxn Date,Value Date,Narrative,Cheque/Ref,Debit,Credit,Balance\n04 MAY 2026,,Sale,A1,,100.00,100.00"
+)
+AIRTEL = (
+    "Transaction ID,Transaction Date,Description,Status,Transaction Amount,Credit/Debit,Fee,Balance,Transaction Type\n"
+    "A1,04-May-2026 09:00:00,Sale,Completed,100.00,CR,0,100.00,Payment"
+)
+ON_THE_CLOSING_DAY = {
+    ("bank:settlement", BANK): {
+        "31 MAY 2026,,Ledger fee May,,25.00,,75.00": "missing_in_ledger",
+        "31 MAY 2026,,CREDIT INTEREST,,,1.20,76.20": "missing_in_ledger",
+        "31 MAY 2026,,Debit interest,,1.20,,75.00": "missing_in_ledger",
+        "31 MAY 2026,,CHEQUE BOOK,,30.00,,45.00": "missing_in_ledger",  # a rule says that it is a fee
+        "31 MAY 2026,,Coffee beans,C1,10.00,,35.00": "timing",
+        "31 MAY 2026,,Fee refunded,,,5.00,40.00": "timing",
+    },
+    ("operator:airtel:float", AIRTEL): {
+        "A2,31-May-2026 20:00:00,Services of May,Completed,3.00,DR,0,97.00,Charge": "missing_in_ledger",
+        "A3,31-May-2026 20:00:00,School fees,Completed,2.00,DR,0,95.00,Payment": "timing",
+    },
+}
+"""What the statement alone has on its last day, and the code."""
+
+
+def of_may(folder: Path, account: str, *lines: str) -> tuple[Result, dict[str, str]]:
+    """A month whose books have its first row, and each other row's code by its narrative."""
+    (folder / "books.csv").write_text(f"account,key,occurred_at,amount\n{account},A1,2026-05-04 09:00:00,100.00\n")
+    (folder / "may.csv").write_text("\n".join(lines))
+    (folder / "rules.toml").write_text('[[rule]]\nname = "cheques"\nnarrative = "CHEQUE"\nkind = "fee"\n')
+    with chdir(folder):
+        given = ["reconcile", "books.csv", "may.csv", "--rules", "rules.toml", *out("b.csv")]
+        done = CliRunner(catch_exceptions=False).invoke(app, given)
+    rows = csv.DictReader((folder / "b.csv").read_text("utf-8").splitlines())
+    return done, {row["description"]: row["code"] for row in rows}
+
+
+@pytest.mark.parametrize(("account", "first"), ON_THE_CLOSING_DAY)
+def test_a_charge_or_interest_of_the_closing_day_is_a_break_and_never_waited_for(
+    account: str, first: str, tmp_path: Path
+):
+    rows = ON_THE_CLOSING_DAY[account, first]
+    done, codes = of_may(tmp_path, account, first, *rows)
+    assert done.exit_code == 1, done.output
+    assert codes == {row.split(",")[2]: code for row, code in rows.items()}
+
+
+def test_a_monthly_fee_alone_ends_with_1(tmp_path: Path):
+    done, codes = of_may(tmp_path, "bank:settlement", BANK, "31 MAY 2026,,Ledger fee May,,25.00,,75.00")
+    assert (done.exit_code, codes) == (1, {"Ledger fee May": "missing_in_ledger"})
+    assert done.stdout.startswith("1 break to settle. The proof holds")
+
+
 class TestForAPerson:
     """What an analyst reads, with the accounts as the shop calls them."""
 
