@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import INTENT
 from tests.sandbox.conftest import Sandbox
-from workbench.sandbox.service import intents
+from workbench.sandbox.service import payments
 
 
 def test_a_failure_is_kept_for_its_key_and_undoes_what_the_request_did(
@@ -23,7 +23,7 @@ def test_a_failure_is_kept_for_its_key_and_undoes_what_the_request_did(
         raise ZeroDivisionError
 
     with monkeypatch.context() as broken:
-        broken.setattr(intents, "emit", bug)
+        broken.setattr(payments, "emit", bug)
         first = create("order-1")
     assert (first.status_code, first.json()["code"]) == (500, "service_failed")
     assert sandbox.client.payment_intents.list().data == []

@@ -12,7 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.domain.webhooks import EVENT_TYPES
 from workbench.sandbox import control, operations
-from workbench.sandbox.openapi import document
+from workbench.sandbox.openapi.document import document
 
 Document = dict[str, Any]
 

@@ -27,13 +27,15 @@ from workbench.errors import ApiError, IllegalTransition
 from workbench.sandbox import control, exchange, operations, provenance
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request
-from workbench.sandbox.openapi import examples
+from workbench.sandbox.openapi import document as description
+from workbench.sandbox.service.lists import Resource
 
 Schema = dict[str, Any]
 
 TABLE = (*operations.OPERATIONS, *control.OPERATIONS)
 HOST = "http://merchant.localhost"
-EXAMPLES = Path(examples.__file__).with_name(examples.FILE)
+REQUESTS = description.parts()["requests"]
+EXAMPLES = Path(description.__file__).with_name(description.EXAMPLES)
 PHONE = "+260961000001"
 """An unlisted number: a handset that waits for a person."""
 
@@ -120,8 +122,8 @@ def by_sqlite(code: int) -> sqlite3.Error:
 
 def body_of(name: str, **others: object) -> dict[str, Any]:
     """The first example of a struct, with other values."""
-    _, body = next(iter(examples.REQUESTS[name].values()))
-    return {**body, **others}
+    shown = next(iter(REQUESTS[name].values()))
+    return {**shown["value"], **others}
 
 
 def example(row: operations.Operation) -> dict[str, Any] | None:
@@ -402,10 +404,10 @@ class TestRealAnswers:
         assert len(contents) > len(TABLE) + len(EVENT_TYPES)
         for content in contents:
             assert story.errors(content["schema"], content["example"]) == []
-        assert {*examples.REQUESTS} == {row.body.__name__ for row in TABLE if row.body}
-        for name, shown in examples.REQUESTS.items():
-            for _, body in shown.values():
-                assert story.errors(name, body) == [], name
+        assert {*REQUESTS} == {row.body.__name__ for row in TABLE if row.body}
+        for name, shown in REQUESTS.items():
+            for each in shown.values():
+                assert story.errors(name, each["value"]) == [], name
 
 
 LIVE_KEY = "sk" + "_live_" + "x" * 24
@@ -653,10 +655,10 @@ class TestProvenanceOfAnswers:
         named = {name for row in TABLE for name in row.relies}
         for struct in (each for each in vars(wire).values() if hasattr(each, "__source__")):
             named |= {*struct.__source__.relies}
-        for table in (provenance.OF_CODE, provenance.OF_CODE_HERE):
-            named |= {name for rows in table.values() for name in rows}
+        named |= {name for rows in provenance.OF_CODE_HERE.values() for name in rows}
+        named |= {name for row in CODES.values() for name in row.rows}
         assert named <= {*ROWS}
-        assert {*provenance.OF_CODE} | {code for _, code in provenance.OF_CODE_HERE} <= {*CODES}
+        assert {code for _, code in provenance.OF_CODE_HERE} <= {*CODES}
 
     def test_these_are_said_so(self):
         said = [response.headers["Sandbox-Provenance"] for _, response in played().seen]
@@ -684,6 +686,8 @@ def raised_by(run: Callable[..., object]) -> set[int]:
     found: set[int] = set()
     seen: set[CodeType] = set()
     left: list[tuple[CodeType, dict[str, Any]]] = [(run.__code__, run.__globals__)]
+    if isinstance(resource := getattr(run, "__self__", None), Resource):
+        left.append((resource.view.__code__, resource.view.__globals__))
     while left:
         code, scope = left.pop()
         if code in seen:
@@ -701,7 +705,7 @@ def raised_by(run: Callable[..., object]) -> set[int]:
 
 
 def named_in(code: CodeType, scope: dict[str, Any]) -> Iterator[object]:
-    """What the global names of some code stand for, modules' members and tables' values too."""
+    """What global names in some code stand for, the members of modules and tables too, and a resource's methods."""
     named = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
     for value in (scope[name] for name in code.co_names if name in named and name in scope):
         yield value
@@ -709,6 +713,8 @@ def named_in(code: CodeType, scope: dict[str, Any]) -> Iterator[object]:
             yield from (getattr(value, name) for name in code.co_names if hasattr(value, name))
         elif isinstance(value, dict):
             yield from value.values()
+    if code.co_qualname.startswith("Resource.") or any(isinstance(scope.get(name), Resource) for name in named):
+        yield from (each for name, each in vars(Resource).items() if name in code.co_names)
 
 
 INTENT = body_of("CreatePaymentIntent")

@@ -75,7 +75,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     click.echo("Starting JupyterLab …", err=True)
     from workbench import resources
     from workbench.lab.server import bring, launch
-    from workbench.sandbox.ports import LOOPBACK, free_port
+    from workbench.sandbox.addresses import LOOPBACK, free_port
 
     bound = free_port(LOOPBACK, port)
     copies = bring(resources.notebooks(), folder, resources.former_names())

@@ -98,11 +98,11 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when it was asked to end, 2 when it cannot start.
     """
     from workbench.domain.gaps import Gaps
-    from workbench.sandbox import ports, server
+    from workbench.sandbox import addresses, server
     from workbench.sandbox.store import Settings
 
     gaps = Gaps.chosen(rows_in(gaps_file) if gaps_file else None)
-    if not ports.is_loopback(host):
+    if not addresses.serves_loopback(host):
         warning = f"Warning: anybody who reaches the port at {visible(host)} can use this sandbox; it has no TLS."
         click.echo(warning, err=True)
     if private_receivers:
@@ -250,7 +250,7 @@ def openapi(out: Path | None) -> None:
     It has the register of gaps at its defaults. A served sandbox has its own at /openapi.json.
     """
     from workbench.domain.gaps import Gaps
-    from workbench.sandbox.openapi import document
+    from workbench.sandbox.openapi.document import document
 
     text = laid_out(document(Gaps()))
     if out is None:

@@ -15,28 +15,28 @@ from typing import Final, NamedTuple, TypeGuard
 
 from workbench.domain.ids import REVOKED, ROLLED
 from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, PermissionDenied, ServeRefused
+from workbench.sandbox.addresses import LAST_PORT
 from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
+from workbench.sandbox.service.accounts import LIFETIME_MS, works_on
 from workbench.sandbox.service.checks import holds_live_key, live_key
-from workbench.sandbox.service.keys import LIFETIME_MS, works_on
 from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.transaction import digest_of
 
-_LOCAL: Final = ("127.0.0.1", "::1", "localhost")
-_ANY_LOCAL: Final = ".localhost"
 _NAME: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
-_LAST_PORT: Final = 65_535
 _SHOWN: Final = 80
 _ALLOWING: Final = "workbench serve --allow-host NAME, or bench.serve(allow_hosts=[NAME])."
 _PORTS: Final = {"http": ":80", "https": ":443"}
 """Schemes of pages, and the port that a browser leaves out."""
-_SENT_BY_PAGES: Final = "Authorization, Content-Type, Idempotency-Key, Api-Version, Sandbox-Scenario"
+_PREFLIGHT: Final = {
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, Api-Version, Sandbox-Scenario",
+    "Access-Control-Max-Age": "600",
+}
 _READ_BY_PAGES: Final = "Request-Id, Api-Version, Idempotent-Replayed, Sandbox-Provenance"
-_PREFLIGHT_S: Final = "600"
 _FOR_TOKENS: Final = "/plants"
-"""All that a token may be good for."""
+"""The one path that a token may be good for."""
 _WAYS: Final = {
     "Bearer": "Authorization: Bearer and the key",
     "Basic": "HTTP Basic with the key as user name, no password",
@@ -50,19 +50,20 @@ class Hosts:
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names = frozenset({*_LOCAL, *map(_named, [names] if isinstance(names, str) else names)})
+        allowed = map(_allowed_host, [names] if isinstance(names, str) else names)
+        self._names = frozenset({"127.0.0.1", "::1", "localhost", *allowed})
 
     def check(self, host: str | None, origin: str | None) -> None:
-        """Whether a request with these headers is answered; several of one come joined by commas.
+        """Check the headers of a request; several of one name come joined by commas.
 
         Raises InvalidRequest: no host, or none that can be read. Raises HostRefused: another one.
         Raises PermissionDenied: a page of another origin.
         """
-        named = _host_in(host or "")
-        if named is None:
+        name = _host_in(host or "")
+        if name is None:
             message = "A request needs one Host header: a name or an address, with or without a port"
             raise InvalidRequest(f"{message}, not {_shown(host)}.", code="host_malformed", param="Host")
-        if not self._knows(named):
+        if not self._knows(name):
             message = (
                 f"This sandbox does not answer to the name {_shown(host)}: it cannot tell a "
                 "proxy's name, or another name of this machine, from that of a page that must not reach it."
@@ -78,12 +79,12 @@ class Hosts:
             raise PermissionDenied(message, code="origin_refused", hint=hint, param="Origin")
 
     def _knows(self, name: str) -> bool:
-        return name in self._names or (name.endswith(_ANY_LOCAL) and _NAME.fullmatch(name) is not None)
+        return name in self._names or (name.endswith(".localhost") and _NAME.fullmatch(name) is not None)
 
     def _is_home(self, origin: str) -> bool:
         scheme, separator, rest = origin.partition("://")
-        named = _host_in(rest)
-        return scheme in _PORTS and bool(separator) and named is not None and self._knows(named)
+        name = _host_in(rest)
+        return scheme in _PORTS and bool(separator) and name is not None and self._knows(name)
 
 
 class Origins:
@@ -93,7 +94,7 @@ class Origins:
     """
 
     def __init__(self, origins: Iterable[str] = ()) -> None:
-        self._origins = frozenset(map(_origin_of, [origins] if isinstance(origins, str) else origins))
+        self._origins = frozenset(map(_allowed_origin, [origins] if isinstance(origins, str) else origins))
 
     def lets(self, asked: object, origin: str | None) -> TypeGuard[Operation]:
         """Whether a page of this origin may call what is asked for, and read the response."""
@@ -101,9 +102,8 @@ class Origins:
 
 
 def preflight(operation: Operation, request: Request, choices: InForce) -> Response:  # noqa: ARG001  as any page
-    """What a browser asks for before it lets a page call an operation."""
-    allowed = {"Access-Control-Allow-Methods": operation.method, "Access-Control-Allow-Headers": _SENT_BY_PAGES}
-    return Response(200, "text/plain", b"", {**allowed, "Access-Control-Max-Age": _PREFLIGHT_S})
+    """The response for which a browser lets a page call an operation."""
+    return Response(200, "text/plain", b"", {"Access-Control-Allow-Methods": operation.method, **_PREFLIGHT})
 
 
 def shared_with(origin: str, response: Response) -> Response:
@@ -112,7 +112,7 @@ def shared_with(origin: str, response: Response) -> Response:
     return response._replace(headers={**response.headers, **headers})
 
 
-def _origin_of(text: str) -> str:
+def _allowed_origin(text: str) -> str:
     """An origin to allow, as a browser sends it: without the port that its scheme has anyway."""
     scheme, separator, rest = text.lower().removesuffix("/").partition("://")
     if scheme not in _PORTS or not separator or _host_in(rest) is None:
@@ -127,10 +127,10 @@ def _origin_of(text: str) -> str:
 @lru_cache(maxsize=64)
 def _host_in(authority: str) -> str | None:
     """The host of `host` or `host:port`, an address in its shortest form; None where it cannot be read."""
-    found = _AUTHORITY.fullmatch(authority.lower())
-    if found is None or int(found["port"] or 0) > _LAST_PORT:
+    parts = _AUTHORITY.fullmatch(authority.lower())
+    if parts is None or int(parts["port"] or 0) > LAST_PORT:
         return None
-    return _shortest(found["host"].strip("[]")) if found["host"].startswith("[") else found["host"]
+    return _shortest(parts["host"].strip("[]")) if parts["host"].startswith("[") else parts["host"]
 
 
 def _shortest(address: str) -> str | None:
@@ -140,7 +140,7 @@ def _shortest(address: str) -> str | None:
         return None
 
 
-def _named(name: str) -> str:
+def _allowed_host(name: str) -> str:
     """A name to allow, as `_host_in` gives it."""
     plain = name.lower().partition("%")[0]
     address = _shortest(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
@@ -157,7 +157,7 @@ def _shown(value: str | None) -> str:
 
 
 class Credential(NamedTuple):
-    """What stands in the Authorization header: a scheme in capital case and a key or token."""
+    """The Authorization header: a scheme in capital case, and a key or token."""
 
     scheme: str
     value: str
@@ -188,7 +188,7 @@ def credential_in(request: Request) -> Credential | None:
 
 
 def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller:
-    """Who calls, when they may call this.
+    """The caller of an operation.
 
     Raises AuthenticationFailed: no key, a wrong or live one, an expired token, or the other scheme.
     Raises PermissionDenied: a publishable key or a token where it may not.

@@ -1,12 +1,15 @@
-"""Where webhooks may go: this machine's loopback and public addresses; on request private ranges too, nothing else.
+"""Where webhooks may go, and where a server listens.
 
-Names are looked up again at every attempt and the address found is the one connected to, so that a
-name cannot point elsewhere between the check and the connection.
+Webhooks go to this machine's loopback and to public addresses; on request to private ranges too, nowhere else. Names
+are looked up again at every attempt and the address found is the one connected to, so that a name cannot point
+elsewhere between the check and the connection.
 """
 
+import errno
 import ipaddress
 import re
 import socket
+import sys
 import threading
 from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
@@ -16,30 +19,33 @@ from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from workbench.domain.webhooks import HOST_NAME
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, PortTaken, ServeRefused
 from workbench.sandbox.store import NotNow
 
 T = TypeVar("T")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-_PRINTABLE = re.compile(r"[\x21-\x7e]+")
-_PORTS = {"http": 80, "https": 443}
-_LOOKUP_S = 1.0
+LOOPBACK: Final = "127.0.0.1"
+_LOOPBACKS: Final = {4: LOOPBACK, 6: "::1"}
+LAST_PORT: Final = 65_535
+_PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
+_PORTS: Final = {"http": 80, "https": 443}
+_LOOKUP_S: Final = 1.0
 """How long a name may take to be looked up at registration, where a caller waits for it."""
 _FOUND: Final[ContextVar[Mapping[str, list[str]]]] = ContextVar("found", default=MappingProxyType({}))
 """The addresses of names that were looked up for what is done now."""
-_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+_GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 """All that IPv6 has given out for use on the public internet: translators, link- and site-local are outside."""
-_NOT_PUBLIC = tuple(
+_NOT_PUBLIC: Final = tuple(
     ipaddress.ip_network(text)
     for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
 """What `is_global` lets through, in one version of Python or another, and is still not the public internet."""
-_PRIVATE = tuple(ipaddress.ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"))
+_PRIVATE: Final = tuple(
+    ipaddress.ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+)
 """Networks of one's own (RFC 1918, RFC 4193), such as that of containers; no link-local address, where clouds keep
 their credentials."""
-
-_OF_PRIVATE = "A network of your own? workbench serve --allow-private-receivers lets webhooks go there."
 
 
 class Destination(NamedTuple):
@@ -90,7 +96,7 @@ def resolved(url: str, *, private: bool = False) -> Destination:
     """
     host, port = split(url)
     if is_localhost(host):
-        return Destination(host, port, "127.0.0.1")
+        return Destination(host, port, LOOPBACK)
     found = _looked_up(host, port)
     _check_all(host, found, private=private)
     return Destination(host, port, found[0])
@@ -116,6 +122,26 @@ def is_loopback(host: str) -> bool:
     return is_localhost(host) if numeric is None else _address(numeric).is_loopback
 
 
+def split(url: str) -> tuple[str, int]:
+    """The host and port of a URL that may stand in a registration. Raises InvalidRequest: it may not."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise _refused("url is not a URL.") from None
+    if parts.scheme not in _PORTS or not parts.hostname or port == 0 or not _PRINTABLE.fullmatch(url):
+        raise _refused("url must be http:// or https:// with a host.")
+    if parts.username is not None or parts.password is not None:
+        raise _refused("url must not hold a user name or password.")
+    host = parts.hostname
+    at_port = "" if port is None else f":{port}"
+    if parts.netloc.lower() not in {f"{host}{at_port}", f"[{host}]{at_port}"}:
+        raise _refused("what stands between // and the path must be a host, and a port after a colon.")
+    if _numeric(host) is None and not HOST_NAME.fullmatch(host):
+        raise _refused(f"{host[:60]!r} is neither a name nor an address.")
+    return host, port or _PORTS[parts.scheme]
+
+
 def _looked_up(host: str, port: int) -> list[str]:
     return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
@@ -138,26 +164,6 @@ def _check_all(host: str, addresses: list[str], *, private: bool) -> None:
     for address in addresses:
         if not _is_allowed(address, private=private):
             raise _refused(f"{host} leads to {address}, neither this machine's loopback nor a public address.", address)
-
-
-def split(url: str) -> tuple[str, int]:
-    """The host and port of a URL that may stand in a registration. Raises InvalidRequest: it may not."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise _refused("url is not a URL.") from None
-    if parts.scheme not in _PORTS or not parts.hostname or port == 0 or not _PRINTABLE.fullmatch(url):
-        raise _refused("url must be http:// or https:// with a host.")
-    if parts.username is not None or parts.password is not None:
-        raise _refused("url must not hold a user name or password.")
-    host = parts.hostname
-    at_port = "" if port is None else f":{port}"
-    if parts.netloc.lower() not in {f"{host}{at_port}", f"[{host}]{at_port}"}:
-        raise _refused("what stands between // and the path must be a host, and a port after a colon.")
-    if _numeric(host) is None and not HOST_NAME.fullmatch(host):
-        raise _refused(f"{host[:60]!r} is neither a name nor an address.")
-    return host, port or _PORTS[parts.scheme]
 
 
 def _numeric(host: str) -> str | None:
@@ -188,4 +194,72 @@ def _is_within(address: _Address, networks: tuple[_Network, ...]) -> bool:
 
 def _refused(message: str, address: str | None = None) -> InvalidRequest:
     is_private = address is not None and _is_within(_address(address), _PRIVATE)
-    return InvalidRequest(message, code="url_refused", param="url", hint=_OF_PRIVATE if is_private else "")
+    hint = "A network of your own? workbench serve --allow-private-receivers lets webhooks go there."
+    return InvalidRequest(message, code="url_refused", param="url", hint=hint if is_private else "")
+
+
+class Port(NamedTuple):
+    """A numeric address and a port."""
+
+    address: str
+    port: int
+
+    @property
+    def reached_at(self) -> str:
+        """The address to connect to from this machine; nobody can connect to "every address"."""
+        address = _address(self.address)
+        return _LOOPBACKS[address.version] if address.is_unspecified else self.address
+
+    @property
+    def base_url(self) -> str:
+        """The URL that a client on this machine calls."""
+        host = f"[{self.reached_at}]" if ":" in self.reached_at else self.reached_at
+        return f"http://{host}:{self.port}"
+
+
+def serves_loopback(host: str) -> bool:
+    """Whether a server at `host` is reached from this machine alone. Raises ServeRefused: no such address."""
+    return _address(_listened_on(host, 0)[1]).is_loopback
+
+
+def free_port(host: str, port: int) -> Port:
+    """The address that `host` is, and the port, when nothing listens there; for 0 a free one.
+
+    Raises PortTaken and ServeRefused as `listener` does.
+    """
+    bound, address = listener(host, port)
+    bound.close()
+    return address
+
+
+def listener(host: str, port: int) -> tuple[socket.socket, Port]:
+    """A socket that listens on the address that `host` is, and on the port, for 0 a free one.
+
+    Raises PortTaken: something listens there. Raises ServeRefused: no such port, or this machine has no such address.
+    """
+    if type(port) is not int or not 0 <= port <= LAST_PORT:
+        raise ServeRefused(f"A port is a whole number from 0 to {LAST_PORT}, not {port!r}.")
+    family, address = _listened_on(host, port)
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform != "win32":  # where it would let two servers share a port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, port))
+        bound.listen()  # two that only bind may both have one port
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            hint = "Name another port, or 0 for a free one (on the command line, --port)."
+            raise PortTaken(f"Another program listens on {address}:{port} already.", hint=hint, port=port) from None
+        reason = (error.strerror or str(error)).lower()
+        hint = "Name another port or address (on the command line, --port and --host)."
+        raise ServeRefused(f"Nothing can listen on {address}:{port} here: {reason}.", hint=hint) from None
+    return bound, Port(address, int(bound.getsockname()[1]))
+
+
+def _listened_on(host: str, port: int) -> tuple[int, str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        raise ServeRefused(f"{host!r} is not an address of this machine.", hint="Name one with --host.") from None
+    return found[0], str(found[4][0])

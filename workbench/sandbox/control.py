@@ -1,37 +1,33 @@
-"""The table of operations under `/sandbox`: what no real service has."""
+"""The table of operations under `/sandbox`, which no real service has; its clock, and what its dashboard searches."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from msgspec import UNSET
 
 from workbench.domain import wire
-from workbench.domain.moments import business_date, rfc3339
+from workbench.domain.moments import business_date, milliseconds_in, rfc3339
+from workbench.domain.phones import mask_phone
 from workbench.domain.wire import control as shapes
-from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox import deprecation, looking, rate_limit, trace
+from workbench.errors import InvalidRequest, NotFound, StateConflict
+from workbench.sandbox import deprecation, rate_limit, trace
 from workbench.sandbox.operations import BEARER, Operation
-from workbench.sandbox.service import (
-    attempts,
-    charges,
-    checks,
-    endpoints,
-    keys,
-    ledger_pages,
-    phones,
-    settling,
-    suspense,
-)
+from workbench.sandbox.service import accounts, checks, handsets, ledger, suspense, webhooks
 from workbench.sandbox.service.lists import Caller
-from workbench.sandbox.store import Transaction
+from workbench.sandbox.store import Transaction, transaction
+from workbench.sandbox.store.records import Call, Payment
+from workbench.sandbox.store.table import Condition, Filters, R, Table
+from workbench.sandbox.views import view_of
 
-_SIMULATION = re.compile("[0-9A-Za-z]{1,40}")
-_UNITS_MS = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
+W = TypeVar("W")
+_SIMULATION: Final = re.compile("[0-9A-Za-z]{1,40}")
+_UNITS_MS: Final = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
+_MAX_STATUS: Final = 99
 
 
-def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one signature
+def clock(tx: Transaction, caller: Caller) -> shapes.Clock:
     """GET /sandbox/clock: the clock's time and kind."""
     return shapes.Clock(
         mode=tx.clock_mode(),
@@ -42,33 +38,28 @@ def clock(tx: Transaction, caller: Caller) -> shapes.Clock:  # noqa: ARG001  one
     )
 
 
-def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:  # noqa: ARG001  one signature
+def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:
     """POST /sandbox/clock/advance: advance the clock, up to the end of 2099; everything that falls due happens.
 
     Returns the milliseconds to advance by; the driver advances outside of a transaction.
     Raises InvalidRequest: no unit is named, or one negative, over ten years, or finer than a millisecond.
     Raises StateConflict: it would be later than any moment that a request can name.
     """
-    moved = {name: each for name in body.__struct_fields__ if (each := getattr(body, name)) is not UNSET}
-    if not moved:
+    units = {name: each for name in body.__struct_fields__ if (each := getattr(body, name)) is not UNSET}
+    if not units:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
-    seconds_ms = checks.whole_ms(moved.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
-    by_ms = seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in moved.items())
+    seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
+    by_ms = seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in units.items())
     if by_ms and tx.now_ms + by_ms > shapes.MAX_AT_MS:
         message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(shapes.MAX_AT_MS)}."
         raise StateConflict(message, code="moment_impossible")
     return by_ms
 
 
-def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:  # noqa: ARG001  one signature
+def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:
     """GET /sandbox/gaps: the register of what the interface leaves open, with the values in force."""
     return shapes.Rows(tx.gaps.as_records())
-
-
-def ask_operator(tx: Transaction, caller: Caller, body: shapes.OperatorQuery) -> wire.Charge:
-    """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
-    return attempts.settled_by_query(tx, charges.found(tx, caller, body.charge, param="charge"))
 
 
 def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
@@ -82,7 +73,7 @@ def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
     return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
-def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.Simulated:  # noqa: ARG001  one signature
+def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.Simulated:
     """POST /sandbox/simulation: run the commands of a simulated month at their moments, for at most a second.
 
     Each is one commit, and what falls due before it happens first. The response tells from where to go on: those that
@@ -95,22 +86,106 @@ def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.S
     if unknown or len(body.commands) > shapes.MAX_COMMANDS:
         message = f"commands are at most {shapes.MAX_COMMANDS}, each one of {', '.join(shapes.SIMULATED)}."
         raise InvalidRequest(message, code="parameter_invalid", param="commands")
-    done = tx.last(counted(body))
+    done = tx.last(counter_of(body))
     if body.cursor > done:
         message = f"{done} commands of this simulation are done, which is before the cursor."
         raise StateConflict(message, code="cursor_ahead", param="cursor", current=str(done))
     return shapes.Simulated(body.simulation, cursor=done, done=done - body.cursor)
 
 
-def counted(body: shapes.Simulate) -> str:
+def counter_of(body: shapes.Simulate) -> str:
     """The counter of the commands of a simulation."""
     return f"simulated {body.simulation}"
 
 
+def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> shapes.Found[shapes.Payment]:
+    """GET /sandbox/payments: search the intents, and the charges without an intent, newest first."""
+    states = tuple(query.status.split(",")) if query.status else ()
+    checks.check_known(states, shapes.PAYMENT_STATES, "is no state of a payment; they are", param="status")
+    also = _between(query, "created_ms")
+    if query.search is not None:
+        also.append(transaction.holds(query.search, "id", "charge", "description", phone="phone"))
+    for sign, bound in ((">=", query.min_minor), ("<=", query.max_minor)):
+        also += [] if bound is None else [Condition(f"amount_minor {sign} ?", (bound,))]
+    equals: dict[str, Filters] = {"account": caller.account}
+    equals |= {"state": states} if states else {}
+    equals |= {"provider": query.provider} if query.provider else {}
+    return _found(tx.payments, query, _payment, also, equals)
+
+
+def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> wire.PaymentDetails:
+    """GET /sandbox/payments/{payment_id}: a payment, its events, their deliveries, and its rows of the trace."""
+    kept = tx.payments.first(id=payment_id, account=caller.account)
+    if kept is None:
+        raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
+    ids = trace.events_of(tx, kept.id)
+    return wire.PaymentDetails(
+        payment=_payment(kept),
+        events=[shapes.PaymentEvent(each.id, each.type, each.created_ms // 1000) for each in tx.events.all(id=ids)],
+        deliveries=webhooks.deliveries_of(tx, ids),
+        trace=trace.of_payment(tx, kept.id, ids),
+    )
+
+
+def requests(tx: Transaction, caller: Caller, *, query: wire.RequestsQuery) -> shapes.Found[shapes.LoggedRequest]:
+    """GET /sandbox/requests: search the requests to the service, newest first."""
+    also = _between(query, "at_ms")
+    if query.search is not None:
+        also.append(transaction.called(query.search))
+    if query.status is not None:
+        first = query.status * 100
+        also.append(Condition("status BETWEEN ? AND ?", (first, first + _MAX_STATUS)))
+    return _found(tx.calls, query, _request, also, {"method": query.method} if query.method else {})
+
+
+def request(tx: Transaction, caller: Caller, *, request_id: str) -> wire.TraceRow:
+    """GET /sandbox/requests/{request_id}: a request and its response, masked."""
+    kept = tx.calls.get(request_id)
+    if kept is None:
+        raise NotFound(f"No request {request_id[:60]!r} was kept.", code="request_not_found", param="id")
+    return trace.call(kept)
+
+
+def _between(query: wire.FindQuery, column: str) -> list[Condition]:
+    edges = ((">=", "since", query.since), ("<", "until", query.until))
+    return [
+        Condition(f"{column} {sign} ?", (milliseconds_in(text, param=name),))
+        for sign, name, text in edges
+        if text is not None
+    ]
+
+
+def _found(
+    table: Table[R],
+    query: wire.FindQuery,
+    view: Callable[[R], W],
+    also: Sequence[Condition],
+    equals: dict[str, Filters],
+) -> shapes.Found[W]:
+    """The page, and how many rows there are before and after it: from the place of a row, new ones shift nothing."""
+    total = older = table.count(also, **equals)
+    if query.older_than is not None:
+        older = table.count([*also, Condition("seq < ?", (query.older_than,))], **equals)
+    # Where there is none, it is not looked for among the rows themselves: an index is enough to count.
+    rows = table.page(query.limit, older_than=query.older_than, newer_than=None, also=also, **equals) if older else []
+    return shapes.Found([view(each) for each in rows], total - older + 1, total)
+
+
+def _payment(kept: Payment) -> shapes.Payment:
+    phone = mask_phone(kept.phone) if kept.phone else None
+    return view_of(shapes.Payment, kept, phone=phone)
+
+
+def _request(kept: Call) -> shapes.LoggedRequest:
+    headers = {name.lower(): value for name, value in kept.request_headers.items()}
+    key, idempotency_key = headers.get("authorization", ""), headers.get("idempotency-key")
+    return view_of(shapes.LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
+
+
 def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more: Any) -> Operation:  # noqa: ANN401  a type, generic ones too, and the columns that differ
     """A row; the operation is named for the function that it runs."""
-    named = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
-    return Operation(named, method, f"/sandbox/{path}", BEARER, run, response, "sandbox", traced=False, **more)
+    name = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
+    return Operation(name, method, f"/sandbox/{path}", run, response, "sandbox", schemes=BEARER, traced=False, **more)
 
 
 CLOCK = _row("GET", "clock", clock, shapes.Clock)
@@ -123,36 +198,35 @@ SIMULATE = _row(
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
-    _row("GET", "phones/{phone}", phones.show_phone, shapes.Handset),
-    _row("GET", "phones/{phone}/messages", phones.read_messages, shapes.Rows[shapes.Message]),
-    _row("POST", "phones/{phone}/input", phones.enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
-    _row("POST", "phones/{phone}/cancel", phones.cancel, shapes.Handset, refuses=(409,)),
-    _row("POST", "phones/{phone}/ignore", phones.ignore, shapes.Handset, refuses=(409,)),
-    _row("GET", "operator", attempts.operators, shapes.Rows[shapes.OperatorState]),
-    _row("POST", "operator/script", attempts.script, shapes.Scripted, body=shapes.Script),
-    _row("POST", "operator/outage", attempts.outage, shapes.OperatorState, body=shapes.Outage),
-    _row("POST", "operator/query", ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
+    _row("GET", "phones/{phone}", handsets.show_phone, shapes.Handset),
+    _row("GET", "phones/{phone}/messages", handsets.read_messages, shapes.Rows[shapes.Message]),
+    _row("POST", "phones/{phone}/input", handsets.enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
+    _row("POST", "phones/{phone}/cancel", handsets.cancel, shapes.Handset, refuses=(409,)),
+    _row("POST", "phones/{phone}/ignore", handsets.ignore, shapes.Handset, refuses=(409,)),
+    _row("GET", "operator", handsets.operators, shapes.Rows[shapes.OperatorState]),
+    _row("POST", "operator/script", handsets.script, shapes.Scripted, body=shapes.Script),
+    _row("POST", "operator/outage", handsets.outage, shapes.OperatorState, body=shapes.Outage),
+    _row("POST", "operator/query", handsets.ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
     _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, shapes.Deprecated,
          body=shapes.Deprecate, body_optional=True, refuses=(409,)),
-    _row("POST", "accounts", keys.new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
-    _row("GET", "webhook_endpoints", endpoints.endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
-    _row("POST", "webhook_endpoints/{endpoint_id}/faults", endpoints.delivery_faults, shapes.FaultyEndpoint,
+    _row("POST", "accounts", accounts.new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
+    _row("GET", "webhook_endpoints", webhooks.endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
+    _row("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults, shapes.FaultyEndpoint,
          body=shapes.DeliveryFaults),
-    _row("GET", "ledger/accounts", ledger_pages.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
-    _row("GET", "ledger/entries", ledger_pages.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
-    _row("POST", "ledger/entries", ledger_pages.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
-    _row("POST", "ledger/entries/{entry_id}/repeat", ledger_pages.repeat, shapes.LedgerEntry, refuses=(409,)),
-    _row("GET", "ledger/postings", ledger_pages.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
-    _row("GET", "ledger/movements", ledger_pages.movements, shapes.Page[shapes.LedgerMovement],
-         query=wire.MovementsQuery),
-    _row("GET", "ledger/verify", ledger_pages.verify, shapes.LedgerVerified),
+    _row("GET", "ledger/accounts", ledger.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
+    _row("GET", "ledger/entries", ledger.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
+    _row("POST", "ledger/entries", ledger.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
+    _row("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, shapes.LedgerEntry, refuses=(409,)),
+    _row("GET", "ledger/postings", ledger.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
+    _row("GET", "ledger/movements", ledger.movements, shapes.Page[shapes.LedgerMovement], query=wire.MovementsQuery),
+    _row("GET", "ledger/verify", ledger.verify, shapes.LedgerVerified),
     _row("GET", "suspense", suspense.list_suspense, shapes.Rows[wire.Suspense], query=wire.SuspenseQuery),
-    _row("POST", "suspense/{item}/settle", settling.settle_suspense, wire.Suspense, body=shapes.SettleSuspense,
+    _row("POST", "suspense/{item}/settle", ledger.settle_suspense, wire.Suspense, body=shapes.SettleSuspense,
          refuses=(404, 409)),
-    _row("GET", "payments", looking.payments, shapes.Found[shapes.Payment], query=wire.PaymentsQuery),
-    _row("GET", "payments/{payment_id}", looking.payment, wire.PaymentDetails),
-    _row("GET", "requests", looking.requests, shapes.Found[shapes.LoggedRequest], query=wire.RequestsQuery),
-    _row("GET", "requests/{request_id}", looking.request, wire.TraceRow),
+    _row("GET", "payments", payments, shapes.Found[shapes.Payment], query=wire.PaymentsQuery),
+    _row("GET", "payments/{payment_id}", payment, wire.PaymentDetails),
+    _row("GET", "requests", requests, shapes.Found[shapes.LoggedRequest], query=wire.RequestsQuery),
+    _row("GET", "requests/{request_id}", request, wire.TraceRow),
     _row("GET", "trace", trace.trace, wire.TracePage, query=wire.TraceQuery),
     _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
     SIMULATE,

@@ -21,8 +21,8 @@ from workbench.domain.webhooks import DUPLICATE, MAX_RESPONSE_BYTES, Attempt, De
 from workbench.sandbox import outgoing, views
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.mounted import Mounted, NoAnswer
-from workbench.sandbox.service.deliveries import DELIVER, emit, held_until_ms, settled
 from workbench.sandbox.service.lists import BY_ITSELF
+from workbench.sandbox.service.webhooks import DELIVER, emit, held_until_ms, settled
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Job
 
@@ -224,7 +224,7 @@ def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
     patience_ms = tx.gaps.endpoint_disable_after_s * 1000
     too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
     if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
-        disabled = views.webhook_endpoint(tx.endpoints.put(endpoint, status=webhooks.DISABLED), tx.now_ms)
+        disabled = views.webhook_endpoint(tx, tx.endpoints.put(endpoint, status=webhooks.DISABLED))
         emit(tx, BY_ITSELF, endpoint.account, "webhook_endpoint.disabled", disabled)
 
 

@@ -1,11 +1,10 @@
 """Operations marked as ones that will be gone: the headers Deprecation (RFC 9745) and Sunset (RFC 8594).
 
-None is marked until the control plane marks it, so that what a client does then can be tried; a reset forgets it.
+None is marked until the control plane marks it, so that a client's reaction can be tried; a reset forgets the marks.
 """
 
 from email.utils import formatdate
 
-from workbench.domain import wire
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.wire import control as shapes
 from workbench.errors import NotFound, StateConflict
@@ -13,17 +12,13 @@ from workbench.sandbox.operations import OPERATIONS
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
+_SINCE, _SUNSET = "deprecated {}", "sunset {}"
+"""Counters of an operation: its moments in milliseconds since 1970, 0 for none."""
 _MARKS = "deprecations"
-"""How many marks were ever made since the last reset: to look for one takes longer than to look at this."""
+"""The counter of marks since the last reset: it is read faster than the marks are."""
 
 
-def deprecate(
-    tx: Transaction,
-    caller: Caller,  # noqa: ARG001  one signature
-    body: shapes.Deprecate,
-    *,
-    operation_id: wire.PathOperation,
-) -> shapes.Deprecated:
+def deprecate(tx: Transaction, caller: Caller, body: shapes.Deprecate, *, operation_id: str) -> shapes.Deprecated:
     """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as deprecated, or unmark it.
 
     Its responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict: it would be
@@ -44,30 +39,31 @@ def deprecate(
 
 
 def _ms(moment: str | None, param: str) -> int:
-    """A moment in milliseconds since 1970, 0 for none: the first of them stands for the one before."""
+    """A moment in milliseconds since 1970, 0 for none: the first millisecond is counted as the second."""
     return 0 if moment is None else milliseconds_in(moment, param=param) or 1
 
 
 def headers(tx: Transaction, operation: str) -> dict[str, str]:
-    """What a response of an operation says of its end."""
-    if not _tells(tx):
+    """The headers about an operation's end."""
+    if not _is_shown(tx):
         return {}
-    since_ms, sunset_ms = tx.last(_since(operation)), tx.last(_sunset(operation))
-    told = {"Deprecation": f"@{since_ms // 1000}"} if since_ms else {}
-    return told | ({"Sunset": formatdate(sunset_ms // 1000, usegmt=True)} if sunset_ms else {})
+    since_ms, sunset_ms = tx.last(_SINCE.format(operation)), tx.last(_SUNSET.format(operation))
+    since = {"Deprecation": f"@{since_ms // 1000}"} if since_ms else {}
+    return since | ({"Sunset": formatdate(sunset_ms // 1000, usegmt=True)} if sunset_ms else {})
 
 
 def marked(tx: Transaction) -> frozenset[str]:
     """The operations that are marked."""
-    return frozenset(each.id for each in OPERATIONS if tx.last(_since(each.id))) if _tells(tx) else frozenset()
+    marks = (each.id for each in OPERATIONS if tx.last(_SINCE.format(each.id)))
+    return frozenset(marks if _is_shown(tx) else ())
 
 
-def _tells(tx: Transaction) -> bool:
+def _is_shown(tx: Transaction) -> bool:
     return bool(tx.last(_MARKS)) and tx.gaps.deprecation != "none"
 
 
 def forget(tx: Transaction) -> None:
-    """Mark none any more."""
+    """Unmark every operation."""
     if tx.last(_MARKS):
         for each in OPERATIONS:
             _mark(tx, each.id, 0, 0)
@@ -76,13 +72,5 @@ def forget(tx: Transaction) -> None:
 
 def _mark(tx: Transaction, operation: str, since_ms: int, sunset_ms: int) -> None:
     tx.count_up(_MARKS)
-    tx.note(_since(operation), since_ms)
-    tx.note(_sunset(operation), sunset_ms)
-
-
-def _since(operation: str) -> str:
-    return f"deprecated {operation}"
-
-
-def _sunset(operation: str) -> str:
-    return f"sunset {operation}"
+    tx.note(_SINCE.format(operation), since_ms)
+    tx.note(_SUNSET.format(operation), sunset_ms)

@@ -17,9 +17,9 @@ from workbench.render import LiveLine
 from workbench.sandbox import delivery
 from workbench.sandbox.delivery import Dispatch, Outbound, Reply, Sending
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.service import attempts, clearing, deliveries, payouts, refunds
-from workbench.sandbox.service.deliveries import DELIVER
+from workbench.sandbox.service import attempts, clearing, payouts, refunds, webhooks
 from workbench.sandbox.service.lists import BY_ITSELF
+from workbench.sandbox.service.webhooks import DELIVER
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.files import BESIDE, make_private
@@ -73,7 +73,7 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     clearing.CLEARING: _clear,
     refunds.SENT: refunds.send,
     payouts.RETURN: payouts.give_back,
-    deliveries.DROP: deliveries.drop,
+    webhooks.DROP: webhooks.drop,
 }
 """Kind of job → what it does, within the transaction that takes it. Deliveries are sent outside of one."""
 

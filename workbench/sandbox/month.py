@@ -14,18 +14,17 @@ from workbench.domain.payments import MOBILE_MONEY
 from workbench.domain.reading import json_from, struct_from
 from workbench.domain.scenarios import SANDBOX_PIN
 from workbench.domain.wire.control import Input, Script, Simulate, SimulatedCommand
-from workbench.errors import IdempotencyKeyReused, NotFound, StateConflict
+from workbench.errors import IdempotencyKeyReused, NotFound, PaymentDeclined, StateConflict
 from workbench.sandbox import control, exchange, operations
 from workbench.sandbox.access import caller_of
 from workbench.sandbox.driver import Command, Driver
 from workbench.sandbox.messages import Request
-from workbench.sandbox.service import attempts, clearing, phones
+from workbench.sandbox.service import clearing, handsets
 from workbench.sandbox.service.lists import Caller, Refused
 from workbench.sandbox.store import Transaction
 
 _SLICE_S: Final = 0.5
 """How long commands are done for in one call; the last one may take as long again."""
-_DECLINED: Final = 402
 _ERRORS: Final = 400
 _OPERATIONS: Final = {each.id: each for each in operations.OPERATIONS}
 
@@ -40,7 +39,7 @@ def done(driver: Driver, request: Request) -> Request:
     def planned(tx: Transaction) -> Iterator[Command]:
         caller = caller_of(tx, request, control.SIMULATE)
         left = body.commands[control.simulate(tx, caller, body).done :]
-        return ((each.at_ms, partial(_do, caller, each, control.counted(body))) for each in left)
+        return ((each.at_ms, partial(_do, caller, each, control.counter_of(body))) for each in left)
 
     driver.do_all(planned, _SLICE_S)
     return request._replace(body=wire.to_json({**msgspec.structs.asdict(body), "commands": []}))
@@ -58,30 +57,19 @@ def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction
 def _call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
     """A call of the merchant's; `more` are its idempotency `key` and what its path holds."""
     response = exchange.within(tx, caller, _OPERATIONS[operation], body, **more)
-    if response.status >= _ERRORS and response.status != _DECLINED:
+    if response.status >= _ERRORS and response.status != PaymentDeclined.status:
         raise StateConflict(f"{operation} was answered {response.status}, as was scripted.", code="simulation_failed")
 
 
-def _script(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    attempts.script(tx, caller, Script(command.phone, [command.scenario]))
-
-
 def _charge(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    body = {
-        "amount": command.amount_minor, "currency": ZMW.code.lower(), "type": MOBILE_MONEY,
-        "channel": command.provider, "phone": command.phone, "reference": command.order,
-    }  # fmt: skip
-    _call(tx, caller, "createCharge", body, key=command.order)
+    amount = {"amount": command.amount_minor, "currency": ZMW.code.lower()}
+    wallet = {"type": MOBILE_MONEY, "channel": command.provider, "phone": command.phone}
+    _call(tx, caller, "createCharge", {**amount, **wallet, "reference": command.order}, key=command.order)
 
 
 def _intent(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    amount = Money(command.amount_minor, ZMW.code).major
-    body = {
-        "amount": amount,
-        "currency": ZMW.code,
-        "payment_method_types": [MOBILE_MONEY],
-        "description": command.order,
-    }
+    amount = {"amount": Money(command.amount_minor, ZMW.code).major, "currency": ZMW.code}
+    body = {**amount, "payment_method_types": [MOBILE_MONEY], "description": command.order}
     _call(tx, caller, "createPaymentIntent", body)
 
 
@@ -96,7 +84,7 @@ def _confirm(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None
 
 
 def _pin(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    shown = phones.enter(tx, caller, Input(SANDBOX_PIN), phone=command.phone)
+    shown = handsets.enter(tx, caller, Input(SANDBOX_PIN), phone=command.phone)
     if isinstance(shown, Refused):
         raise shown.error
 
@@ -113,14 +101,14 @@ def _refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     _call(tx, caller, "createRefund", {name: value for name, value in body.items() if value})
 
 
-def _payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:  # noqa: ARG001  one signature
+def _payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     _call(tx, caller, "retrieveBalance", {})
     available = clearing.balance_of(tx, MERCHANT_AVAILABLE, ZMW.code, merchant=caller.account)
     if available > 0:
         _call(tx, caller, "createPayout", {"amount": Money(available, ZMW.code).major, "currency": ZMW.code})
 
 
-_DO: Final[Mapping[str, Callable[[Transaction, Caller, SimulatedCommand], None]]] = {
-    "script": _script, "charge": _charge, "intent": _intent, "confirm": _confirm, "pin": _pin, "refund": _refund,
-    "payout": _payout,
+_DO: Final[Mapping[str, Callable[[Transaction, Caller, SimulatedCommand], object]]] = {
+    "script": lambda tx, caller, command: handsets.script(tx, caller, Script(command.phone, [command.scenario])),
+    "charge": _charge, "intent": _intent, "confirm": _confirm, "pin": _pin, "refund": _refund, "payout": _payout,
 }  # fmt: skip

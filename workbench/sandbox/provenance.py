@@ -11,6 +11,7 @@ from typing import Any, Final, get_args, get_origin
 from msgspec import UNSET
 
 from workbench.domain import scenarios, wire
+from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
@@ -24,29 +25,10 @@ Rows = tuple[str, ...]
 
 _ERRORS: Final = 300
 """The first status that is no success."""
-_OF_DECLINED: Final = 402
+_DECLINED: Final = 402
 _ENDING: Final = 7
 """So many digits at the end of a number make it a test number."""
-
-OF_CODE: Final[Mapping[str, Rows]] = {
-    **dict.fromkeys(("amount_not_positive", "amount_too_large", "amount_out_of_bounds"), ("amount_bounds",)),
-    **dict.fromkeys(("currency_unsupported", "currency_retired"), ("currencies",)),
-    **dict.fromkeys(("token_replaced", "refresh_token_invalid"), ("refresh_request",)),
-    "phone_invalid": ("phone_format",), "phone_without_wallet": ("zed_mobile",),
-    "operator_unknown": ("operator_ids", "zed_mobile"), "operator_mismatch": ("operator_mismatch",),
-    "event_type_unknown": ("event_types",), "scenario_unknown": ("failure_triggers",),
-    "version_unknown": ("version_header",), "idempotency_key_missing": ("idempotency_required",),
-    "idempotency_key_reused": ("idempotency_retention_s", "reused_key_status"),
-    "scheme_wrong": ("auth_schemes",), "key_rolled": ("key_rotation",), "key_revoked": ("key_revocation",),
-    "credentials_wrong": ("token_credentials",), "key_not_allowed": ("access_token_use", "publishable_key"),
-    "client_secret_missing": ("client_secret_on_confirm", "publishable_key"),
-    "client_secret_wrong": ("client_secret_on_confirm",),
-    "payment_declined": ("declined_status",), "cursor_unknown": ("pagination",),
-    "money_in_suspense": ("confirm_with_money_in_suspense",),
-    "endpoint_exists": ("endpoint_registration",), "rate_limited": ("rate_limit",),
-    "balance_insufficient": ("clearing", "merchant_fee", "payouts"), "prompt_expired": ("prompt_timeout_s",),
-}  # fmt: skip
-"""Code of an error → the rows without which it would be another response."""
+TRIGGERED: Final = ("failure_triggers",)
 OF_CODE_HERE: Final[Mapping[tuple[str, str], Rows]] = {
     ("CreatePaymentIntent", "parameter_missing"): ("required_fields",),
     ("CreatePaymentIntent", "amount_too_precise"): ("intent_amount_scale",),
@@ -54,12 +36,18 @@ OF_CODE_HERE: Final[Mapping[tuple[str, str], Rows]] = {
     ("CreateCharge", "parameter_missing"): ("required_fields",),
 }
 """Struct of a request and code → rows that the code means for this body alone."""
-
-
-def refused_by(operation: Operation, code: str) -> Rows:
-    """The rows without which there would be another response than this refusal."""
-    struct = operation.body.__name__ if operation.body else ""
-    return OF_CODE.get(code, ()) + OF_CODE_HERE.get((struct, code), ())
+_OF_KEY: Final[Mapping[str, Rows]] = {"token": ("access_token_use",), "publishable": ("publishable_key",)}
+_OF_WARNING: Final[Mapping[str, str]] = {
+    checks.OF_MISMATCH: "operator_mismatch",
+    checks.OF_AMOUNT: "charge_amount_unit",
+    attempts.OF_LATE: "late_success",
+    suspense.OF_EARLIER: "confirm_with_money_in_suspense",
+}
+"""Text in a warning → the row that made it one."""
+_OF_MEMBER: Final = (("next_action", "prompt_timeout_s"), ("suspense", "late_success"))
+"""Member of a result, or of one that it lists → the row by which it is there."""
+_OF_FAILURE: Final[Mapping[str, Rows]] = {"prompt_timeout": ("late_success", "prompt_timeout_s")}
+"""Why a payment failed → rows by which it would not have, or not for good."""
 
 
 @lru_cache(maxsize=4096)
@@ -68,21 +56,42 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
 
     `relied` are those that this response alone relied on, and others of its kind do not.
     """
-    shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
-    said = f'documented; sections="{operation.source}"' if shown else "sandbox" if is_sandboxes else "assumed"
-    rows = {*relied, *_rows(operation, status, shown=shown or is_sandboxes, replayed=replayed)}
-    rows |= {"error_format"} if status >= _ERRORS and not shown else set()
-    return f'{said}; gaps="{" ".join(sorted(rows))}"' if rows else said
+    is_shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
+    source = f'documented; sections="{operation.source}"' if is_shown else "sandbox" if is_sandboxes else "assumed"
+    rows = {*relied, *operation.gone}
+    rows |= {"extra_endpoints"} if operation.source == "assumed" else set()
+    rows |= {"idempotency_retention_s"} if replayed else set()
+    if status < _ERRORS:
+        rows |= {*operation.relies, *_of_response(operation.response)}
+        rows |= set() if is_shown or is_sandboxes else {"success_status"}
+    else:
+        rows |= set() if is_shown else {"error_format"}
+        rows |= {"idempotency_keeps_errors"} if replayed else set()
+        rows |= {"charge_wait", "declined_status"} if status == _DECLINED else set()
+    return f'{source}; gaps="{" ".join(sorted(rows))}"' if rows else source
 
 
-_LEAST, _MOST = (bound or 0 for bound in BOUNDS_MAJOR["1_to_20000"])
+def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
+    """The rows that settle the members of a body, and of the rows that it lists."""
+    shape = get_origin(response) or response
+    yield from shape.__source__.relies if issubclass(shape, wire.View) else ()
+    for each in get_args(response):
+        yield from _of_response(each)
+
+
+def refused_by(operation: Operation, code: str) -> Rows:
+    """The rows without which there would be another response than this refusal."""
+    struct = operation.body.__name__ if operation.body else ""
+    return CODES[code].rows + OF_CODE_HERE.get((struct, code), ())
 
 
 def _is_small_or_large(body: Any, gaps: Gaps) -> bool:  # noqa: ANN401  of an intent or a charge
+    """Whether an amount is outside the bounds that the register offers."""
+    least, most = BOUNDS_MAJOR["1_to_20000"]
     code = body.currency.upper()
     is_whole = isinstance(body, wire.CreateCharge) and code in ISO_4217
     scale = one_minor(code) // unit_minor(gaps, code) if is_whole else 1
-    return not _LEAST * scale <= body.amount <= _MOST * scale
+    return not least * scale <= body.amount <= (most or 0) * scale
 
 
 _OF_BODY: Final[Mapping[type, tuple[tuple[str, Callable[[Any, Gaps], bool]], ...]]] = {
@@ -96,32 +105,16 @@ _OF_BODY: Final[Mapping[type, tuple[tuple[str, Callable[[Any, Gaps], bool]], ...
     ),
 }
 """Struct of a request → each row that settles what becomes of such a body, and whether it does of this one."""
-TRIGGERED: Final = ("failure_triggers",)
-_OF_KIND: Final[Mapping[str, Rows]] = {"token": ("access_token_use",), "publishable": ("publishable_key",)}
 
 
 def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object) -> Rows:
     """The rows that this request touched, and others of its kind do not."""
-    rows = () if operation.plain_400 else _OF_KIND.get(caller.kind, ())
+    rows = () if operation.plain_400 else _OF_KEY.get(caller.kind, ())
     for row, touches in _OF_BODY.get(type(body), ()):
         rows += (row,) if touches(body, gaps) else ()
     if operation.phone is not None and caller.scenario is None:
-        listed = operation.phone(body)[-_ENDING:] in scenarios.TEST_NUMBERS
-        rows += TRIGGERED if listed else ()
+        rows += TRIGGERED if operation.phone(body)[-_ENDING:] in scenarios.TEST_NUMBERS else ()
     return rows
-
-
-OF_WARNING: Final[Mapping[str, str]] = {
-    checks.OF_MISMATCH: "operator_mismatch",
-    checks.OF_AMOUNT: "charge_amount_unit",
-    attempts.OF_LATE: "late_success",
-    suspense.OF_EARLIER: "confirm_with_money_in_suspense",
-}
-"""What a warning says → the row that made it one."""
-_OF_MEMBER: Final = (("next_action", "prompt_timeout_s"), ("suspense", "late_success"))
-"""What a result, or one that it lists, has a member for → the row by which it has."""
-_OF_FAILURE: Final[Mapping[str, Rows]] = {"prompt_timeout": ("late_success", "prompt_timeout_s")}
-"""Why a payment failed → rows by which it would not have, or not for good."""
 
 
 def relied_by(operation: Operation, result: object, body: object = None) -> Rows:
@@ -132,51 +125,21 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
     rows: Rows = ()
     error = getattr(result, "last_payment_error", None)
     if failure := error.code if error else getattr(result, "failure_code", None):
-        rows = ("declined_status",) if _OF_DECLINED in operation.refuses else ()
+        rows = ("declined_status",) if _DECLINED in operation.refuses else ()
         rows += _OF_FAILURE.get(failure, ())
-    if warned := getattr(result, "warnings", None):
-        rows += tuple(row for says, row in OF_WARNING.items() if any(says in each for each in warned))
+    if warnings := getattr(result, "warnings", None):
+        rows += tuple(row for text, row in _OF_WARNING.items() if any(text in each for each in warnings))
     for each in getattr(result, "data", (result,)):
         for member, row in _OF_MEMBER:
-            if getattr(each, member, None) and row not in rows:
-                rows += (row,)
+            rows += (row,) if getattr(each, member, None) and row not in rows else ()
     currency = getattr(result, "currency", None)
     if currency and currency.upper() != ZMW.code:
         rows += ("currencies",)
-    return rows + _asked_for(operation, result, body)
-
-
-def _asked_for(operation: Operation, result: object, body: object) -> Rows:
-    """The rows that let a request pass."""
-    rows: Rows = ()
     if operation.phone is not None and body is not None:
         number = operation.phone(body)
-        rows = () if number.startswith(COUNTRY_CODE) else ("phone_format",)
+        rows += () if number.startswith(COUNTRY_CODE) else ("phone_format",)
         rows += ("zed_mobile",) if operator_of(e164_of(number, "national")) is ZED else ()
+    # Where the response does not have its amount, nobody sees that it was rounded.
     if isinstance(body, wire.CreatePaymentIntent) and isinstance(result, wire.PaymentIntent):
-        # Where the answer does not tell its amount, nobody sees that it was rounded.
-        rows = ("intent_amount_scale",) if result.amount not in (body.amount, UNSET) else ()
+        rows += ("intent_amount_scale",) if result.amount not in (body.amount, UNSET) else ()
     return rows
-
-
-def _rows(operation: Operation, status: int, *, shown: bool, replayed: bool) -> Iterator[str]:
-    if operation.source == "assumed":
-        yield "extra_endpoints"
-    yield from operation.gone
-    if status == _OF_DECLINED:
-        yield from ("charge_wait", "declined_status")
-    if status < _ERRORS:
-        yield from () if shown else ("success_status",)
-        yield from operation.relies
-        yield from _of_response(operation.response)
-    if replayed:
-        yield "idempotency_retention_s"
-        yield from () if status < _ERRORS else ("idempotency_keeps_errors",)
-
-
-def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
-    """The rows that settle the members of a body, and of the rows that it lists."""
-    shape = get_origin(response) or response
-    yield from shape.__source__.relies if issubclass(shape, wire.View) else ()
-    for each in get_args(response):
-        yield from _of_response(each)

@@ -20,10 +20,10 @@ from typing import Final, NamedTuple
 
 from workbench.errors import WorkbenchError
 from workbench.sandbox.access import Hosts, Origins
+from workbench.sandbox.addresses import LOOPBACK, listener
 from workbench.sandbox.connections import answer_until
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.ports import LOOPBACK, listener
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import NotNow, Settings
 

@@ -12,7 +12,7 @@ from workbench.domain.masking import mask_beginning, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, ENABLED
 from workbench.sandbox.messages import Answer, Arrived
-from workbench.sandbox.service.deliveries import DELIVER
+from workbench.sandbox.service.webhooks import DELIVER
 from workbench.sandbox.store import Transaction
 from workbench.visible import visible
 

@@ -745,24 +745,27 @@ def parameter(says: str, **schema: Any) -> Meta:  # noqa: ANN401  JSON is of any
     return Meta(description=says, extra_json_schema=schema)
 
 
-PathIntent = Annotated[str, parameter("The intent's id.", pattern="^pi_[0-9A-Za-z]+$")]
-PathCharge = Annotated[str, parameter("The charge's id.", pattern="^ch_[0-9A-Za-z]+$")]
-PathRefund = Annotated[str, parameter("The refund's id.", pattern="^re_[0-9A-Za-z]+$")]
-PathPayout = Annotated[str, parameter("The payout's id.", pattern="^po_[0-9A-Za-z]+$")]
-PathEvent = Annotated[str, parameter("The event's id.", pattern="^evt_[0-9A-Za-z]+$")]
-PathEndpoint = Annotated[str, parameter("The webhook endpoint's id.", pattern="^we_[0-9A-Za-z]+$")]
-PathDelivery = Annotated[str, parameter("The delivery's id.", pattern="^del_[0-9A-Za-z]+$")]
-PathKey = Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")]
-PathEntry = Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")]
-PathPayment = Annotated[
-    str, parameter("An intent's id, or that of a charge without one.", pattern="^(pi|ch)_[0-9A-Za-z]+$")
-]
-PathRequest = Annotated[str, parameter("The Request-Id of a response.", pattern="^[a-z]+_[0-9A-Za-z]+$")]
-PathOperation = Annotated[str, parameter("An operationId, such as `createCharge`.", pattern="^[A-Za-z]+$")]
-PathSuspense = Annotated[
-    str, parameter("The late entry's id, or that of its charge or intent.", pattern="^(je|ch|pi)_[0-9A-Za-z]+$")
-]
-PathPhone = Annotated[base.Phone, parameter("The customer's number.")]
+PATHS: Final[Mapping[str, Any]] = {
+    "intent_id": Annotated[str, parameter("The intent's id.", pattern="^pi_[0-9A-Za-z]+$")],
+    "charge_id": Annotated[str, parameter("The charge's id.", pattern="^ch_[0-9A-Za-z]+$")],
+    "refund_id": Annotated[str, parameter("The refund's id.", pattern="^re_[0-9A-Za-z]+$")],
+    "payout_id": Annotated[str, parameter("The payout's id.", pattern="^po_[0-9A-Za-z]+$")],
+    "event_id": Annotated[str, parameter("The event's id.", pattern="^evt_[0-9A-Za-z]+$")],
+    "endpoint_id": Annotated[str, parameter("The webhook endpoint's id.", pattern="^we_[0-9A-Za-z]+$")],
+    "delivery_id": Annotated[str, parameter("The delivery's id.", pattern="^del_[0-9A-Za-z]+$")],
+    "key_id": Annotated[str, parameter("The key's id, not the key.", pattern="^key_[0-9A-Za-z]+$")],
+    "entry_id": Annotated[str, parameter("The ledger entry's id.", pattern="^je_[0-9A-Za-z]+$")],
+    "payment_id": Annotated[
+        str, parameter("An intent's id, or that of a charge without one.", pattern="^(pi|ch)_[0-9A-Za-z]+$")
+    ],
+    "request_id": Annotated[str, parameter("The Request-Id of a response.", pattern="^[a-z]+_[0-9A-Za-z]+$")],
+    "operation_id": Annotated[str, parameter("An operationId, such as `createCharge`.", pattern="^[A-Za-z]+$")],
+    "item": Annotated[
+        str, parameter("The late entry's id, or that of its charge or intent.", pattern="^(je|ch|pi)_[0-9A-Za-z]+$")
+    ],
+    "phone": Annotated[base.Phone, parameter("The customer's number.")],
+}
+"""What stands in a path, by the name of its field."""
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _SEARCH = "Those in whose payload this text stands; of three digits and more, also those of a number that ends so."
 

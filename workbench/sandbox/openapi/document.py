@@ -1,124 +1,85 @@
-"""The OpenAPI 3.1 document, from the tables that route."""
+"""The OpenAPI 3.1 document, from the tables that route: operations, their responses and refusals, webhooks.
+
+`document.toml` has its texts. `examples.json` holds the responses and events of a seeded run, secrets masked; a test
+runs it again and compares.
+"""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, get_type_hints
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Final
 
 import msgspec
 
 from workbench.domain import scenarios, wire
+from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE
 from workbench.domain.webhooks import TOLD_AS
-from workbench.sandbox import control, operations
+from workbench.domain.wire import Source
+from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
+from workbench.sandbox import control, operations, views
 from workbench.sandbox.idempotency import KEY
 from workbench.sandbox.messages import JSON
-from workbench.sandbox.openapi import examples, responses, schemas
+from workbench.sandbox.openapi import schemas
+from workbench.sandbox.openapi.schemas import TEXT, Schema
 from workbench.sandbox.operations import ANY_POST, Operation
 
-Schema = dict[str, Any]
-
-_ABOUT: Final = """A sandbox of a mobile-money payment service in Zambia. No real money, no real customer.
-
-- **Keys.** Use `sk_test_…` on a server and `pk_test_…` in a checkout. Intents and plants take a bearer token; charges
-  take HTTP Basic, with the key as user name and no password; assumed operations take either. A live key is rejected.
-- **Errors** are `application/problem+json`; [/docs/errors](/docs/errors) explains each code.
-- **Before an operation is looked up**: a foreign name in `Host` gets 421, no or several `Host` headers 400, and a
-  page of another `Origin` 403, unless `--allow-origin` lets it call what a publishable key may call. A body that takes
-  longer than ten seconds gets 408, and an incomplete one 400.
-- **Methods.** HEAD returns what GET does, without the body. Methods that are not described here, such as OPTIONS, get
-  405 with `Allow`.
-- **Request-Id** is in every response, also to what is no request of HTTP, and names the call in the trace.
-- **Watching.** A GET with the header `Sandbox-Unseen` leaves no trace and uses no number, so watching changes nothing.
-- **Failures** on demand: by [test numbers](/docs/test-numbers) or the `Sandbox-Scenario` header.
-- **Examples** of responses and events come from one run with the register of gaps at its defaults; secrets are masked.
-- **Provenance.** `x-provenance` says what the interface shows (`documented`), what it leaves open and this sandbox
-  chose (`assumed`), and what no real service has (`sandbox`); `x-section` names the section of the
-  [interface](/docs/interface). The header `Sandbox-Provenance` says the same for one response, by its status and media
-  type, with the rows of the register that it relied on: `assumed; gaps="declined_status error_format"`.
-"""
 _UNREQUESTED: Final = (wire.Event, wire.PlantError)
-"""Answers that no operation names: what webhooks carry, and the documented error."""
-_OF_PANEL: Final = (
-    "What only a sandbox has: clock, handsets, operators, ledger, trace. Every secret key of the sandbox sees and "
-    "resets the data of all its accounts."
-)
-
-_TAGS: Final[Mapping[str, tuple[str, str]]] = {
-    "/v1/payment_intents": ("Payment intents", "A payment in two calls: created, then confirmed with a wallet."),
-    "/v1/charges": ("Charges", "Payments in one call, and the outcome of each attempt."),
-    "/v1/refunds": ("Refunds", "Refunds of charges."),
-    "/v1/payouts": ("Payouts", "Cleared money sent to the merchant's bank."),
-    "/v1/balance": ("Payouts", ""),
-    "/v1/webhook_endpoints": ("Webhooks", "Webhook endpoints, events and their deliveries."),
-    "/v1/events": ("Webhooks", ""),
-    "/v1/deliveries": ("Webhooks", ""),
-    "/v1/dead_letters": ("Webhooks", ""),
-    "/v1/api_keys": ("Keys", "The merchant's test keys, and the illustrative bearer tokens."),
-    "/v1/auth": ("Keys", ""),
-    "/plants": ("Plants", "The sample plant store."),
-    "/sandbox": ("Sandbox", _OF_PANEL),
-}
-"""Beginning of a path → the group of its operations and what it is about."""
-# Generators of clients write a file for each group, and in a group with operations webhooks would take their place.
-_SENT: Final = ("Events", "What the sandbox sends to your webhook endpoint.")
-_SCENARIO = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
-_HEADERS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
-    "standard_webhooks": (
-        ("webhook-id", "^evt_[0-9A-Za-z]{24}$", "The event's id, the same over retries: dedupe on it."),
-        ("webhook-timestamp", "^[0-9]+$", "When this attempt was signed, seconds since 1970, UTC."),
-        ("webhook-signature", "^v1,[A-Za-z0-9+/]+=*( v1,[A-Za-z0-9+/]+=*)*$",
-         "HMAC-SHA256 of `id.timestamp.body`, base64; several while a secret is being rolled."),
-    ),
-    "stripe": (
-        ("Stripe-Signature", "^t=[0-9]+(,v1=[0-9a-f]{64})+$",
-         "When this attempt was signed, and HMAC-SHA256 of `t.body`, hex; several while a secret is being rolled."),
-    ),
-    "github": (("X-Hub-Signature-256", "^sha256=[0-9a-f]{64}$", "HMAC-SHA256 of the body, hex."),),
-}  # fmt: skip
-"""What a message is signed with, by `signature_scheme`."""
+"""Bodies that no operation responds with: what webhooks carry, and the documented error."""
+_SCENARIO: Final = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
+EXAMPLES: Final = "examples.json"
+_SHAPES_BY_DEFAULT: Final = {each.id: each.response for each in operations.OPERATIONS}
+_SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
+"""The component of an error, by `error_format`."""
+_ALWAYS: Final = ("Request-Id", "Sandbox-Provenance", "Api-Version")
+_EVENTS_OF_RUN: Final = (Gaps().event_types, Gaps().event_payload)
 
 
-_DROPPED: Final = {"kept": "", "dropped": " It is kept for 30 days."}
-"""What becomes of a dead letter, by `dead_letter`."""
+@cache
+def parts() -> Schema:
+    """The parts of the description that are texts and examples."""
+    text = files(__package__).joinpath("document.toml").read_text("utf-8")
+    return tomllib.loads(text.replace("{version}", wire.API_VERSION).replace("{page}", PAGE))
+
+
+def _in_force(name: str, gaps: Gaps) -> dict[str, Schema]:
+    """The parts of a kind that a register has."""
+    return {key: part for key, part in parts()[name].items() if getattr(gaps, part.get("needs", ""), "") != "none"}
+
+
+@cache
+def examples_of_run() -> dict[str, Schema]:
+    """The responses of the seeded run by operation, and its events by type."""
+    return msgspec.json.decode(files(__package__).joinpath(EXAMPLES).read_bytes(), type=dict[str, Schema])
 
 
 def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
-    """The whole description, of a sandbox with this register; `deprecated` are the operations that are marked so."""
+    """The whole description of a sandbox with this register; `deprecated` are the operations that are marked so."""
     table = (*(row for row in operations.in_force(gaps) if not row.gone), *control.OPERATIONS)
-    bodies = schemas.requests([row.body for row in table if row.body is not None], gaps)
-    shown = schemas.shown(table, _UNREQUESTED, gaps)
     paths: Schema = {}
     for row in table:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, gaps, deprecated)
     whole = {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Mobile-money payments, sandbox",
-            "version": wire.API_VERSION,
-            "summary": "Payment intents, charges, webhooks; and a control plane for tests.",
-            "description": _ABOUT,
-        },
-        "externalDocs": {"url": PAGE, "description": "The interface, section by section."},
-        "servers": [{"url": "/", "description": "This sandbox."}],
-        "tags": [{"name": name, "description": says} for name, says in (*_TAGS.values(), _SENT) if says],
+        **parts()["whole"],
+        "tags": [{"name": group["name"], "description": group["says"]} for group in parts()["groups"]],
         "paths": paths,
         "webhooks": {
-            told_as: {"post": _webhook(happens, told_as, gaps)}
-            for happens, told_as in TOLD_AS[gaps.event_types].items()
+            event_type: {"post": _webhook(happens, event_type, gaps)}
+            for happens, event_type in TOLD_AS[gaps.event_types].items()
         },
         "components": {
-            "securitySchemes": {
-                "bearerAuth": {"type": "http", "scheme": "bearer", "description": "A test key or an access token."},
-                "basicAuth": {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "The secret key as user name; the password stays empty.",
-                },
+            "securitySchemes": parts()["security"],
+            "schemas": {
+                **schemas.of_requests([row.body for row in table if row.body is not None], gaps),
+                **schemas.of_responses(table, _UNREQUESTED, gaps),
+                **_error_components(gaps),
             },
-            "schemas": {**bodies, **shown, **responses.shapes(gaps)},
-            "responses": responses.components(gaps),
-            "headers": responses.headers(gaps),
+            "responses": _refusal_components(gaps),
+            "headers": _header_components(gaps),
         },
     }
     # Bounds as the numbers of JSON, which the domain holds as decimals.
@@ -126,19 +87,22 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
 
 
 def _operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> Schema:
-    summary, description = _words(operation)
+    # The docstring of what runs has the path before the summary.
+    first, _, rest = (operation.says or (operation.run.__doc__ or "").partition(": ")[2]).partition("\n")
+    paragraphs = (" ".join(part.split()).partition("Raises ")[0].strip() for part in rest.split("\n\n"))
     everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
     schemes = operations.EITHER if everywhere else operation.schemes
+    groups = (each["name"] for each in parts()["groups"] if operation.path.startswith(tuple(each["paths"])))
     described: Schema = {
         "operationId": operation.id,
-        "summary": summary,
-        "description": description,
+        "summary": first[:1].upper() + first[1:],
+        "description": "\n\n".join(filter(None, paragraphs)),
         "deprecated": operation.id in deprecated,
-        "tags": [next(tag for path, (tag, _) in _TAGS.items() if operation.path.startswith(path))],
+        "tags": [next(groups)],
         "security": [{f"{scheme.lower()}Auth": []} for scheme in schemes],
-        "parameters": [*_of_path(operation, gaps), *_of_query(operation, gaps), *_of_headers(operation, gaps)],
+        "parameters": [*_parameters(operation, gaps)],
         "requestBody": _body(operation),
-        "responses": responses.responses(operation, schemas.of_type(operation.response), gaps),
+        "responses": _responses(operation, gaps),
         **schemas.of_operation(operation),
     }
     return {name: value for name, value in described.items() if value or name == "security"}
@@ -148,52 +112,33 @@ def _body(operation: Operation) -> Schema:
     if operation.body is None:
         return {}
     name = operation.body.__name__
-    shown = {key: {"summary": says, "value": value} for key, (says, value) in examples.REQUESTS[name].items()}
+    content = {"schema": schemas.reference(name), "examples": parts()["requests"][name]}
     # A body that may be left out is left out with a bearer in the header, which a described refresh has not.
     optional = operation.body_optional and operation.schemes != operations.NO_KEY
-    return {"required": not optional, "content": {JSON: {"schema": schemas.reference(name), "examples": shown}}}
+    return {"required": not optional, "content": {JSON: content}}
 
 
-def _words(operation: Operation) -> tuple[str, str]:
-    """Summary and description, from the docstring of what runs."""
-    first, _, rest = (operation.run.__doc__ or "").partition("\n")
-    says = first.partition(": ")[2]
-    paragraphs = (" ".join(part.split()) for part in rest.split("\n\n"))
-    meaning = [part.partition("Raises ")[0].strip() for part in paragraphs]
-    return says[:1].upper() + says[1:], "\n\n".join(part for part in meaning if part)
-
-
-def _of_path(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
-    """What stands in the path, by the types of what runs."""
-    kinds = get_type_hints(operation.run, include_extras=True)
+def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
+    """The parameters of a request: in its path, its query and its headers."""
+    source = schemas.of_operation(operation)
     for name in re.findall(r"{(\w+)}", operation.path):
-        says, schema = schemas.said(kinds[name], gaps)
-        yield _parameter("path", name, says, schemas.TEXT | schema, schemas.of_operation(operation), required=True)
-
-
-def _of_query(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
-    for name, says, schema in schemas.parameters(operation.query, gaps) if operation.query else ():
-        yield _parameter("query", name, says, schema, schemas.of_operation(operation))
-
-
-def _of_headers(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
+        says, schema = schemas.of_annotation(wire.PATHS[name], gaps)
+        yield _parameter("path", name, says, TEXT | schema, source, required=True)
+    for name, says, schema in schemas.of_query(operation.query, gaps) if operation.query else ():
+        yield _parameter("query", name, says, schema, source)
     if operation.takes_keys:
-        yield _key(operation, gaps)
+        yield _idempotency_key(operation, gaps)
     if operation.scenarios:
         offered = [*dict.fromkeys(operation.scenarios)]
-        failures = [each for each in offered if each in scenarios.SCENARIOS or each not in ANY_POST]
-        says = "the operator's answers" if failures else "faults of the service"
-        yield _parameter(
-            "header", "Sandbox-Scenario", f"{_SCENARIO}{says}.", schemas.TEXT | {"enum": offered}, schemas.open_in("")
-        )
+        of_operator = any(each in scenarios.SCENARIOS or each not in ANY_POST for each in offered)
+        says = _SCENARIO + ("the operator's answers." if of_operator else "faults of the service.")
+        yield _parameter("header", "Sandbox-Scenario", says, TEXT | {"enum": offered}, schemas.open_in(""))
     if gaps.version_header == "api_version":
-        schema = schemas.TEXT | {"enum": [wire.API_VERSION]}
-        yield _parameter("header", "Api-Version", "The version asked for.", schema, schemas.open_in("9"))
+        version = TEXT | {"enum": [wire.API_VERSION]}
+        yield _parameter("header", "Api-Version", "The version asked for.", version, schemas.open_in("9"))
 
 
-def _key(operation: Operation, gaps: Gaps) -> Schema:
-    needed = operation.needs_idempotency_key and gaps.idempotency_required == "charges"
-    shown = schemas.documented("2.3") if operation.needs_idempotency_key else schemas.open_in("8")
+def _idempotency_key(operation: Operation, gaps: Gaps) -> Schema:
     says = (
         "One key of 1 to 255 printable ASCII characters, in quotes, or bare and without a comma. Within "
         f"{gaps.idempotency_retention_s} s the same body, to the byte, gets the first response again, with "
@@ -201,52 +146,203 @@ def _key(operation: Operation, gaps: Gaps) -> Schema:
     )
     if operation.no_store:
         says += " A key or secret that is shown once is not kept: the answer that is given again is without it."
-    key = _parameter("header", "Idempotency-Key", says, schemas.TEXT | {"pattern": f"^({KEY.pattern})$"}, shown)
-    return key | ({"required": True} if needed else {})
+    source = schemas.documented("2.3") if operation.needs_idempotency_key else schemas.open_in("8")
+    key = _parameter("header", "Idempotency-Key", says, TEXT | {"pattern": f"^({KEY.pattern})$"}, source)
+    is_required = operation.needs_idempotency_key and gaps.idempotency_required == "charges"
+    return key | ({"required": True} if is_required else {})
 
 
-def _parameter(place: str, name: str, says: str, schema: Schema, shown: Schema, *, required: bool = False) -> Schema:
-    needed = {"required": True} if required else {}
-    listed = {"style": "form", "explode": False} if schema["type"] == "array" else {}
-    # A parameter has no link of its own; its schema may.
-    schema |= {name: each for name, each in shown.items() if name == "externalDocs"}
-    told = {name: each for name, each in shown.items() if name != "externalDocs"}
-    return {"name": name, "in": place, **needed, "description": says, **listed, "schema": schema, **told}
+def _parameter(place: str, name: str, says: str, schema: Schema, source: Schema, *, required: bool = False) -> Schema:
+    return {
+        "name": name,
+        "in": place,
+        **({"required": True} if required else {}),
+        "description": says,
+        **({"style": "form", "explode": False} if schema["type"] == "array" else {}),
+        # A parameter has no link of its own; its schema may.
+        "schema": schema | {name: each for name, each in source.items() if name == "externalDocs"},
+        **{name: each for name, each in source.items() if name != "externalDocs"},
+    }
 
 
 def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
     family, _, happened = event_type.partition(".")
     words = event_type.replace(".", "_").split("_")
     held = schemas.reference("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
-    told = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
+    members = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
     content = {
-        "schema": {"allOf": [schemas.reference("Event"), {"properties": told}]},
-        "example": examples.event(happens, gaps),
+        "schema": {"allOf": [schemas.reference("Event"), {"properties": members}]},
+        "example": _event(happens, gaps),
     }
+    waits = ", ".join(str(each) for each in gaps.retry_schedule_s)
+    kept = " It is kept for 30 days." if gaps.dead_letter == "dropped" else ""
+    source = schemas.open_in("6")
     return {
         "operationId": "on" + "".join(word.capitalize() for word in words),
         "summary": f"{family.replace('_', ' ').capitalize()}: {happened.replace('_', ' ')}",
-        "tags": [_SENT[0]],
+        "tags": [parts()["groups"][-1]["name"]],
         "security": [],
         "parameters": [
-            _parameter("header", name, says, schemas.TEXT | {"pattern": pattern}, schemas.open_in("6"), required=True)
-            for name, pattern, says in _HEADERS[gaps.signature_scheme]
+            _parameter("header", each["name"], each["says"], TEXT | {"pattern": each["pattern"]}, source, required=True)
+            for each in parts()["signatures"][gaps.signature_scheme]
         ],
         "requestBody": {"required": True, "content": {wire.MEDIA_TYPES[gaps.event_payload]: content}},
-        "responses": _receipts(gaps),
-        **schemas.open_in("6"),
-    }
-
-
-def _receipts(gaps: Gaps) -> Schema:
-    taken = "2XX" if gaps.delivery_success == "2xx" else "200"
-    gone = "The endpoint is disabled." if gaps.delivery_gone == "disables" else "Sent again, as after any failure."
-    waits = ", ".join(str(each) for each in gaps.retry_schedule_s)
-    return {
-        taken: {"description": f"Received, when it comes within {gaps.delivery_timeout_s} s. The body is not read."},
-        "410": {"description": gone},
-        "default": {
-            "description": f"Sent again, seconds after the attempt before: {waits}; then it is a dead letter."
-            f"{_DROPPED[gaps.dead_letter]}"
+        "responses": {
+            "2XX" if gaps.delivery_success == "2xx" else "200": {
+                "description": f"Received, when it comes within {gaps.delivery_timeout_s} s. The body is not read."
+            },
+            "410": {
+                "description": "The endpoint is disabled."
+                if gaps.delivery_gone == "disables"
+                else "Sent again, as after any failure."
+            },
+            "default": {
+                "description": f"Sent again, seconds after the attempt before: {waits}; then it is a dead letter.{kept}"
+            },
         },
+        **source,
     }
+
+
+def _responses(operation: Operation, gaps: Gaps) -> Schema:
+    """The responses of an operation by status."""
+    by_status = {str(operation.success): _success(operation, gaps)}
+    for status in _refusals(operation, gaps):
+        plain = operation.plain_400 and status == 400  # noqa: PLR2004  the one documented status
+        by_status[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
+    return by_status
+
+
+def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
+    """The statuses of every refusal that an operation can come to."""
+    # A cursor may name no row.
+    is_paged = operation.query is not None and issubclass(operation.query, wire.ListQuery)
+    is_limited = gaps.rate_limit != "none" and _counts(operation)
+    comes = (
+        (403, bool(operation.schemes)),
+        (404, "_id}" in operation.path or is_paged),
+        (409, bool(operation.scenarios)),
+        (413, not operation.plain_400),
+        (415, operation.body is not None and not operation.plain_400),
+        (gaps.reused_key_status, operation.takes_keys),
+        (RateLimited.status, is_limited),
+        (StorageFull.status, operation.method != "GET" or is_limited),
+    )
+    statuses = {400, 401, 500, ServiceUnavailable.status, *operation.refuses}
+    statuses |= {status for status, is_one in comes if is_one}
+    # A customer who is waited for declines after the response.
+    declines = gaps.declined_status == "402" and gaps.charge_wait == "answered"
+    return sorted(statuses - (set() if declines else {402}))
+
+
+def _counts(operation: Operation) -> bool:
+    """A rate limit counts the merchant's calls with a key."""
+    return operation.traced and bool(operation.schemes)
+
+
+def _refusal_components(gaps: Gaps) -> Schema:
+    """The refusals as components: one for each status, and the documented 400 of the plant store."""
+    refused = _in_force("refusals", gaps)
+    plant = parts()["plant"]
+    content = {"schema": schemas.reference("PlantError"), "example": plant["example"]}
+    components = {f"Refusal{status}": _refusal(status, part, gaps) for status, part in refused.items()}
+    return components | {"PlantRefusal400": _response(plant["means"], _ALWAYS, JSON, content, gaps)}
+
+
+def _header_components(gaps: Gaps) -> Schema:
+    """The headers of responses as components."""
+    return {
+        name: {
+            "description": part["says"],
+            "required": not part.get("sometimes"),
+            "schema": TEXT | {"pattern": part["pattern"]},
+        }
+        for name, part in _in_force("headers", gaps).items()
+    }
+
+
+def _error_components(gaps: Gaps) -> Schema:
+    """The components of errors in the format in force."""
+    if gaps.error_format == "plain":
+        return {}
+    members = {
+        name: TEXT | {key: value for key, value in part.items() if key != "needs"}
+        for name, part in _in_force("problem", gaps).items()
+    }
+    members["status"]["enum"] = [int(status) for status in _in_force("refusals", gaps)]
+    members["code"]["enum"] = [*CODES]
+    problem = {
+        "type": "object",
+        "title": "Problem",
+        "description": "An error by RFC 9457, with the two documented members beside.",
+        "properties": members,
+        "required": ["type", "title", "status", "detail", "instance", "code", "request_id", "error", "message"],
+    }
+    schemas.mark(problem, Source(gap="7"))
+    if gaps.error_format == "problem":
+        fields = {"pointer": TEXT | {"format": "json-pointer"}, "detail": TEXT}
+        field = {"type": "object", "title": "FieldProblem", "properties": fields, "required": [*fields]}
+        return {"Problem": problem, "FieldProblem": schemas.mark(field, Source(gap="7"))}
+    # Stripe's shape has all members in `error`.
+    within: Schema = {
+        "type": TEXT | {"description": "The kind of error."} | schemas.open_in("7"),
+        "doc_url": TEXT | {"format": "uri-reference"} | schemas.open_in("7"),
+        **{name: members[name] for name in parts()["envelope"]["members"] if name in members},
+    }
+    required = parts()["envelope"]["required"]
+    error = {"type": "object", "properties": within, "required": required, **schemas.open_in("7")}
+    return {"Envelope": {"type": "object", "title": "Envelope", "properties": {"error": error}, "required": ["error"]}}
+
+
+def _success(operation: Operation, gaps: Gaps) -> Schema:
+    names = [*_ALWAYS]
+    names += ["Idempotent-Replayed"] if operation.takes_keys else []
+    names += ["Cache-Control"] if operation.no_store else []
+    names += ["Deprecation", "Sunset"] if operation.source != "sandbox" else []
+    names += ["RateLimit-Policy", "RateLimit"] if _counts(operation) else []
+    content = {"schema": schemas.reference(schemas.of_type(operation.response))}
+    # The examples are those of the defaults.
+    if _SHAPES_BY_DEFAULT.get(operation.id, operation.response) == operation.response:
+        content["example"] = _example(operation.id, gaps)
+    links = {
+        link.name: {"operationId": link.leads_to, "parameters": {link.takes: f"$response.body#/{link.gives}"}}
+        for link in operation.links
+    }
+    return _response("Done.", names, JSON, content, gaps) | ({"links": links} if links else {})
+
+
+def _refusal(status: str, part: Schema, gaps: Gaps) -> Schema:
+    media_type, members = views.ERROR_FORMATS[gaps.error_format]
+    facts = part.get("facts", {})
+    if "problems" in facts:
+        facts = {**facts, "problems": tuple(FieldProblem(*each) for each in facts["problems"])}
+    error = CODES[part["code"]].kind(part["detail"], code=part["code"], **facts)
+    example = msgspec.to_builtins(members(error, "req_000000000000000000000001", "/v1/payment_intents"))
+    content = {"schema": schemas.reference(_SHAPES[gaps.error_format]), "example": example}
+    says = f"{HTTPStatus(int(status)).phrase}. {part['means']}"
+    # A method that is not described leads to no operation.
+    names = [name for name in _ALWAYS if status != "405" or name != "Sandbox-Provenance"]
+    return _response(says, [*names, *part.get("headers", ())], media_type, content, gaps)
+
+
+def _response(says: str, names: Iterable[str], media_type: str, content: Schema, gaps: Gaps) -> Schema:
+    there = _in_force("headers", gaps)
+    referred = {name: {"$ref": f"#/components/headers/{name}"} for name in names if name in there}
+    return {"description": says, "headers": referred, "content": {media_type: content}}
+
+
+def _example(operation: str, gaps: Gaps) -> Schema:
+    """The response of an operation in the run; an event has the form that the register gives it."""
+    shown = examples_of_run()[operation]
+    if operation not in ("listEvents", "retrieveEvent") or (gaps.event_types, gaps.event_payload) == _EVENTS_OF_RUN:
+        return shown
+    another = _event("charge.succeeded", gaps)
+    return {**shown, "data": [another]} if operation == "listEvents" else another
+
+
+def _event(happens: str, gaps: Gaps) -> Schema:
+    """An event of the run, written as the service writes it."""
+    shown = examples_of_run()[happens]
+    event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, wire.Event)
+    payload: Schema = msgspec.to_builtins(views.PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
+    return payload

@@ -6,11 +6,11 @@ named places.
 
 import re
 from collections.abc import Callable
-from html import escape
+from html import escape, unescape
 from typing import Final, NamedTuple
 
 Link = Callable[[str], str | None]
-"""Where a link or picture of the text leads from the page that is made; None where there is nothing to lead to."""
+"""The address of a link or picture of the text on the page that is made; None for text without a link."""
 
 
 class Document(NamedTuple):
@@ -37,7 +37,7 @@ _INLINE: Final = re.compile(
     r"|\*\*(?P<strong>.+?)\*\*"
     r"|\*(?P<em>[^\s*][^*]*)\*"
     r"|(?P<picture>!)?\[(?P<text>(?:`[^`]*`|[^]`])+)\]\((?P<href>[^)\s]+)\)"
-    r'|<a id="(?P<id>[^"]+)"></a>',
+    r'|&lt;a id="(?P<id>[^"]+)"&gt;&lt;/a&gt;',
     re.DOTALL,
 )
 _PLACE: Final = re.compile(r'<a id="([^"]+)"></a>')
@@ -45,20 +45,19 @@ _PLACE: Final = re.compile(r'<a id="([^"]+)"></a>')
 
 def rendered(text: str, link: Link) -> Document:
     """The text as HTML."""
-    title, parts, headings = "", [], []
-    for found in _BLOCK.finditer(text):
-        if found["level"] == "#":
-            title = found["heading"]
-        elif found["level"] == "##":
-            place, plain = anchor(found["heading"]), _plain(found["heading"])
-            headings.append((place, plain))
-        if found["level"] != "#":
-            parts.append(_block(found, link))
+    title, parts, headings = "", list[str](), list[tuple[str, str]]()
+    for block in _BLOCK.finditer(text):
+        if block["level"] == "#":
+            title = block["heading"]
+            continue
+        if block["level"] == "##":
+            headings.append((_anchor(block["heading"]), _plain(block["heading"])))
+        parts.append(_block(block, link))
     return Document(title, "\n".join(filter(None, parts)), headings)
 
 
-def anchor(heading: str) -> str:
-    """Where a heading stands: the place that it names, or what code-hosting sites make of its words."""
+def _anchor(heading: str) -> str:
+    """The place that a heading names, or what code-hosting sites make of its words."""
     named = _PLACE.search(heading)
     return named[1] if named else re.sub(r"[^\w -]", "", _plain(heading).lower()).replace(" ", "-")
 
@@ -67,19 +66,19 @@ def _plain(heading: str) -> str:
     return _PLACE.sub("", heading).replace("`", "")
 
 
-def _block(found: re.Match[str], link: Link) -> str:
-    if found["code"] is not None:
-        return f"<pre><code>{escape(found['code'], quote=False)}</code></pre>"
-    if found["level"]:
-        level, heading = len(found["level"]), found["heading"]
-        return f'<h{level} id="{escape(anchor(heading))}">{_inline(_PLACE.sub("", heading), link)}</h{level}>'
-    if found["table"]:
-        return _table(found["table"], link)
-    if found["items"]:
-        kind = "ul" if found["mark"] == "-" else "ol"
-        items = "\n".join(f"<li>{_inline(each.strip(), link)}</li>" for each in _ITEM.split(found["items"])[1:])
+def _block(block: re.Match[str], link: Link) -> str:
+    if block["code"] is not None:
+        return f"<pre><code>{escape(block['code'], quote=False)}</code></pre>"
+    if block["level"]:
+        level, heading = len(block["level"]), block["heading"]
+        return f'<h{level} id="{escape(_anchor(heading))}">{_inline(_PLACE.sub("", heading), link)}</h{level}>'
+    if block["table"]:
+        return _table(block["table"], link)
+    if block["items"]:
+        kind = "ul" if block["mark"] == "-" else "ol"
+        items = "\n".join(f"<li>{_inline(each.strip(), link)}</li>" for each in _ITEM.split(block["items"])[1:])
         return f"<{kind}>\n{items}\n</{kind}>"
-    return f"<p>{_inline(found['paragraph'], link)}</p>" if found["paragraph"] else ""
+    return f"<p>{_inline(block['paragraph'], link)}</p>" if block["paragraph"] else ""
 
 
 def _table(text: str, link: Link) -> str:
@@ -87,15 +86,13 @@ def _table(text: str, link: Link) -> str:
         [cell.strip().replace("\\|", "|") for cell in _CELL.split(line.strip())[1:-1]] for line in text.splitlines()
     ]
     names = "".join(_heading("col", cell, link) for cell in head)
-    rows = "\n".join(_row(first, rest, link) for first, *rest in body)
-    return f"<table>\n<thead><tr>{names}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
-
-
-def _row(first: str, rest: list[str], link: Link) -> str:
-    named = _PLACE.search(first)
-    opening = f'<tr id="{escape(named[1])}">' if named else "<tr>"
-    cells = "".join(f"<td>{_inline(cell, link)}</td>" for cell in rest)
-    return f"{opening}{_heading('row', _PLACE.sub('', first), link)}{cells}</tr>"
+    rows = ""
+    for first, *rest in body:
+        named = _PLACE.search(first)
+        place = f' id="{escape(named[1])}"' if named else ""
+        cells = "".join(f"<td>{_inline(cell, link)}</td>" for cell in rest)
+        rows += f"<tr{place}>{_heading('row', _PLACE.sub('', first), link)}{cells}</tr>\n"
+    return f"<table>\n<thead><tr>{names}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>"
 
 
 def _heading(scope: str, text: str, link: Link) -> str:
@@ -104,22 +101,23 @@ def _heading(scope: str, text: str, link: Link) -> str:
 
 
 def _inline(text: str, link: Link) -> str:
-    done, parts = 0, []
-    for found in _INLINE.finditer(text):
-        parts += [escape(text[done : found.start()], quote=False), _marked(found, link)]
-        done = found.end()
-    return "".join([*parts, escape(text[done:], quote=False)])
+    """Code, bold and italic text, links, pictures and named places."""
+    return _marked_up(escape(text, quote=False), link)
 
 
-def _marked(found: re.Match[str], link: Link) -> str:
-    if found["code"]:
-        return f"<code>{escape(found['code'], quote=False)}</code>"
-    if found["id"]:
-        return f'<span id="{escape(found["id"])}"></span>'
-    for tag in ("strong", "em"):
-        if found[tag]:
-            return f"<{tag}>{_inline(found[tag], link)}</{tag}>"
-    text, leads = _inline(found["text"], link), link(found["href"])
-    if found["picture"]:
-        return f'<img alt="{escape(found["text"])}" src="{escape(leads or "")}">'
-    return text if leads is None else f'<a href="{escape(leads)}">{text}</a>'
+def _marked_up(text: str, link: Link) -> str:
+    def marked(part: re.Match[str]) -> str:
+        if part["code"]:
+            return f"<code>{part['code']}</code>"
+        if part["id"]:
+            return f'<span id="{part["id"]}"></span>'
+        for tag in ("strong", "em"):
+            if part[tag]:
+                return f"<{tag}>{_marked_up(part[tag], link)}</{tag}>"
+        address = link(unescape(part["href"]))
+        if part["picture"]:
+            return f'<img alt="{escape(unescape(part["text"]))}" src="{escape(address or "")}">'
+        inner = _marked_up(part["text"], link)
+        return inner if address is None else f'<a href="{escape(address)}">{inner}</a>'
+
+    return _INLINE.sub(marked, text)

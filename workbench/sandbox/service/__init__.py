@@ -1,5 +1,1 @@
-"""What the service does: one function for each operation, each within one transaction.
-
-A function takes the transaction, who calls, what the path names and the body, and returns the
-answer. What it raises rolls everything back; a decline is `Refused`, since a failed charge is kept.
-"""
+"""The service: a function for each operation takes a transaction, the caller, path and body, and returns the result."""

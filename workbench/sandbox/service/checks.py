@@ -1,7 +1,7 @@
 """The checks of a request beyond its types: what it names is there, its values by the register, no live key."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from typing import Final, ParamSpec, Self, TypeVar, cast
 
@@ -20,15 +20,13 @@ from workbench.domain.money import (
 )
 from workbench.domain.payments import BOUNDS_MAJOR, MOBILE_MONEY, far_from_usual, one_minor, unit_minor
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
-from workbench.errors import AuthenticationFailed, InvalidRequest, NotFound, field_problem
-from workbench.sandbox.service.lists import Caller
-from workbench.sandbox.store.table import R, Table
+from workbench.errors import AuthenticationFailed, InvalidRequest, field_problem
 
 P = ParamSpec("P")
 T = TypeVar("T")
 OF_MISMATCH: Final = "which is asked for the money"
 OF_AMOUNT: Final = "the usual charge before it"
-"""What a warning of each kind says in any case, by which it is known."""
+"""Texts by which a warning is known."""
 _LIVE = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
 
 
@@ -46,7 +44,7 @@ class EveryFault:
         return self
 
     def read(self, value: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What one read returns."""
+        """The result of one read."""
         try:
             return value(*args, **kwargs)
         except InvalidRequest as fault:
@@ -60,30 +58,13 @@ class EveryFault:
             raise first
 
 
-def found(
-    caller: Caller, table: Table[R], key: str, what: str, *, code: str, param: str = "id", **one_of: tuple[str, ...]
-) -> R:
-    """The caller's row of this id.
-
-    Raises NotFound: there is none, or none that equals one of these.
-    """
-    row = table.get(key)
-    asked = {"account": (caller.account,), **one_of}
-    if row is None or any(getattr(row, name) not in values for name, values in asked.items()):
-        raise NotFound(f"There is no {what} {key[:60]!r}.", code=code, param=param)
-    return row
-
-
 def currency_or_only(text: str) -> Currency:
     """The currency named, or the one that there is, so that an amount can be judged beside a wrong name."""
     return ISO_4217.get(text.upper(), ZMW)
 
 
 def read_currency(gaps: Gaps, text: str, documented: Callable[[str], str]) -> Currency:
-    """The currency that is named.
-
-    Raises InvalidRequest: none of this service, or in another case where only the documented one is taken.
-    """
+    """The currency named. Raises InvalidRequest: not of this service, or not in the one case that is taken."""
     currency = currency_named(text, OFFERED[gaps.currencies])
     if gaps.currency_case == "strict" and text != documented(text):
         raise InvalidRequest(f"currency is written {documented(text)!r} here.", param="currency")
@@ -98,28 +79,16 @@ def check_bounds(gaps: Gaps, money: Money) -> None:
         raise InvalidRequest(f"{money} is out of bounds.", code="amount_out_of_bounds", param="amount")
 
 
-_SCALED: Final[Mapping[str, Callable[[Decimal, Currency], Decimal]]] = {
-    "exact": lambda amount, _: amount,
-    "half_even": rounded,
-}
-"""What is made of an intent's amount before it is read, by `intent_amount_scale`."""
-
-
 def intent_money(gaps: Gaps, amount: Decimal, currency: Currency) -> Money:
-    """The amount of an intent.
-
-    Raises InvalidRequest: no amount, or out of bounds.
-    """
-    money = money_from_major(_SCALED[gaps.intent_amount_scale](amount, currency), currency)
+    """The amount of an intent. Raises InvalidRequest: no amount, or out of bounds."""
+    scaled = rounded(amount, currency) if gaps.intent_amount_scale == "half_even" else amount
+    money = money_from_major(scaled, currency)
     check_bounds(gaps, money)
     return money
 
 
 def charge_money(gaps: Gaps, amount: int, currency: Currency) -> Money:
-    """The amount of a charge.
-
-    Raises InvalidRequest: no amount, or out of bounds.
-    """
+    """The amount of a charge. Raises InvalidRequest: no amount, or out of bounds."""
     money = money_from_integer(amount, currency, units_minor=unit_minor(gaps, currency.code))
     check_bounds(gaps, money)
     return money
@@ -141,9 +110,8 @@ def check_method_types(gaps: Gaps, types: list[str]) -> None:
 def check_type(text: str, param: str) -> None:
     """Raises InvalidRequest unless the type is mobile_money."""
     if text != MOBILE_MONEY:
-        raise InvalidRequest(
-            f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}.", code="parameter_invalid", param=param
-        )
+        message = f"{param} must be {MOBILE_MONEY!r}, not {text[:40]!r}."
+        raise InvalidRequest(message, code="parameter_invalid", param=param)
 
 
 def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
@@ -162,10 +130,7 @@ def read_method(gaps: Gaps, method: wire.MobileMoneyMethod) -> tuple[Operator, M
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:
-    """What the merchant should know though the request is accepted.
-
-    Raises InvalidRequest where a mismatch of operator and number is refused.
-    """
+    """Warnings with an accepted request. Raises InvalidRequest where a mismatch of operator and number is refused."""
     if asked == phone.operator:
         return ()
     mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
@@ -175,7 +140,7 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
 
 
 def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tuple[str, ...]:
-    """That a charge looks a hundred times too large or too small beside those before it, of the same currency."""
+    """The warning that a charge looks a hundred times too large or too small beside those before it in its currency."""
     usual = far_from_usual(money.amount_minor, before_minor)
     if usual is None:
         return ()
@@ -194,10 +159,7 @@ def check_known(
 
 
 def whole_ms(seconds: Decimal, most_s: int) -> int:
-    """Seconds as whole milliseconds.
-
-    Raises InvalidRequest: negative, more than `most_s`, or finer than a millisecond.
-    """
+    """Seconds as milliseconds. Raises InvalidRequest: negative, over `most_s`, or finer than a millisecond."""
     in_bounds = seconds.is_finite() and 0 <= seconds <= most_s
     if in_bounds and seconds * 1000 == (whole := int(seconds * 1000)):
         return whole
@@ -211,7 +173,7 @@ def holds_live_key(text: str) -> bool:
 
 
 def live_key() -> AuthenticationFailed:
-    """The answer to a live key."""
+    """The refusal of a live key."""
     return AuthenticationFailed(
         "This is a live key, and this is the sandbox: nothing live was touched, no money moved.",
         code="live_key_in_sandbox",

@@ -18,31 +18,39 @@ _FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=each) for each in EVERY
 def expect(tx: Transaction) -> None:
     """See that the coming midnight finds its work; what is cleared at once is cleared now."""
     if tx.gaps.clearing == "immediate":
-        clear(tx)
+        for currency in currencies(tx):
+            _clear(tx, currency)
     if not tx.is_scheduled(CLEARING):
         tx.schedule(CLEARING, CLEARING, in_ms=day_start_ms(tx.now_ms, days_on=1) - tx.now_ms)
 
 
 def clear_and_sweep(tx: Transaction) -> bool:
-    """Clear every merchant and sweep every float of what came before today; whether anything was moved.
+    """Clear every merchant and sweep every float of what came before today. Returns whether anything was moved.
 
-    What was swept the night before is credited by the bank first.
+    The bank first credits what was swept the night before.
     """
     midnight_ms = day_start_ms(tx.now_ms)
     moved = False
     for currency in currencies(tx):
         for operator in EVERY_OPERATOR:
-            moved |= _credit_sweep(tx, operator, currency)
-        moved |= _clear_all(tx, currency)
+            in_transit = balance_of(tx, ledger.IN_TRANSIT, currency, operator=operator)
+            if in_transit > 0:
+                words = f"{Money(in_transit, currency)} credited by the bank from {operator}"
+                credit = reference("credit", tx.now_ms)
+                _post(tx, "sweep_credited", {"swept": in_transit}, currency, words, known_as=credit, operator=operator)
+                moved = True
+        moved |= _clear(tx, currency)
         for operator in EVERY_OPERATOR:
-            moved |= _sweep(tx, operator, currency, midnight_ms)
+            bounds = (midnight_ms, None)
+            held = min(
+                balance_of(tx, ledger.FLOAT, currency, before_day_ms=bound, operator=operator) for bound in bounds
+            )
+            if held > 0:
+                words = f"{Money(held, currency)} swept from {operator} to the bank"
+                sweep = reference("sweep", tx.now_ms, operator=operator)
+                _post(tx, "swept", {"swept": held}, currency, words, known_as=sweep, operator=operator)
+                moved = True
     return moved
-
-
-def clear(tx: Transaction) -> None:
-    """Clear every merchant of what is to be cleared by now."""
-    for currency in currencies(tx):
-        _clear_all(tx, currency)
 
 
 def currencies(tx: Transaction) -> list[str]:
@@ -50,17 +58,10 @@ def currencies(tx: Transaction) -> list[str]:
     return [ZMW.code, *(each for each in tx.journal.currencies(_FLOATS) if each != ZMW.code)]
 
 
-def _clear_all(tx: Transaction, currency: str) -> bool:
-    moved = False
-    for account in tx.accounts.all(order="id"):
-        moved |= _clear(tx, account.id, currency)
-    return moved
-
-
 def balance_of(
     tx: Transaction, kind: AccountKind, currency: str, *, before_day_ms: int | None = None, **party: str
 ) -> int:
-    """What an account holds on its normal side, in minor units; `party` is `operator` or `merchant`."""
+    """The balance of an account on its normal side, in minor units; `party` is `operator` or `merchant`."""
     net = tx.journal.balance(kind.name.format(**party), currency, before_day_ms=before_day_ms)
     return net if kind.normal_side == ledger.DEBIT else -net
 
@@ -80,7 +81,7 @@ def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
     return balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) - young
 
 
-RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
+_RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
     "immediate": lambda tx, merchant, currency: balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant),
     "next_day": _of_days_before,
     "t_plus_2": _of_two_days_before,
@@ -88,40 +89,24 @@ RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
 """How much of a merchant's pending money becomes available now, in minor units, by the register's `clearing`."""
 
 
-def _clear(tx: Transaction, merchant: str, currency: str) -> bool:
-    """Clear a merchant; whether anything was moved, or waits for a later night."""
-    net = max(0, RIPE[tx.gaps.clearing](tx, merchant, currency))
-    if net:
-        _post(tx, "cleared", {"net": net}, currency, f"{Money(net, currency)} cleared", merchant=merchant)
-    owed = min(
-        balance_of(tx, ledger.RECEIVABLE, currency, merchant=merchant),
-        balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=merchant),
-    )
-    if owed > 0:
-        words = f"{Money(owed, currency)} taken of what was owed"
-        _post(tx, "receivable_recovered", {"owed": owed}, currency, words, merchant=merchant)
-    waits = tx.gaps.clearing == "t_plus_2" and balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) > 0
-    return bool(net) or owed > 0 or waits
-
-
-def _credit_sweep(tx: Transaction, operator: str, currency: str) -> bool:
-    swept = balance_of(tx, ledger.IN_TRANSIT, currency, operator=operator)
-    if swept > 0:
-        words = f"{Money(swept, currency)} credited by the bank from {operator}"
-        credit = reference("credit", tx.now_ms)
-        _post(tx, "sweep_credited", {"swept": swept}, currency, words, known_as=credit, operator=operator)
-    return swept > 0
-
-
-def _sweep(tx: Transaction, operator: str, currency: str, midnight_ms: int) -> bool:
-    swept = min(
-        balance_of(tx, ledger.FLOAT, currency, before_day_ms=bound, operator=operator) for bound in (midnight_ms, None)
-    )
-    if swept > 0:
-        words = f"{Money(swept, currency)} swept from {operator} to the bank"
-        sweep = reference("sweep", tx.now_ms, operator=operator)
-        _post(tx, "swept", {"swept": swept}, currency, words, known_as=sweep, operator=operator)
-    return swept > 0
+def _clear(tx: Transaction, currency: str) -> bool:
+    """Clear every merchant. Returns whether anything was moved, or waits for a later night."""
+    moved = False
+    for merchant in (each.id for each in tx.accounts.all(order="id")):
+        net = max(0, _RIPE[tx.gaps.clearing](tx, merchant, currency))
+        if net:
+            _post(tx, "cleared", {"net": net}, currency, f"{Money(net, currency)} cleared", merchant=merchant)
+        owed = min(
+            balance_of(tx, ledger.RECEIVABLE, currency, merchant=merchant),
+            balance_of(tx, ledger.MERCHANT_AVAILABLE, currency, merchant=merchant),
+        )
+        if owed > 0:
+            words = f"{Money(owed, currency)} taken of what was owed"
+            _post(tx, "receivable_recovered", {"owed": owed}, currency, words, merchant=merchant)
+        moved |= bool(net) or owed > 0
+        if tx.gaps.clearing == "t_plus_2":
+            moved |= balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) > 0
+    return moved
 
 
 def _post(

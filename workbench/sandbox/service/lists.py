@@ -1,10 +1,11 @@
-"""Who calls, and pages of a list: newest first, from a cursor that is a row, so that new rows shift nothing."""
+"""Who calls, and what a merchant retrieves and lists: from a cursor that is a row, so that new rows shift nothing."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from workbench.domain import wire
 from workbench.errors import ApiError, NotFound
+from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.table import Condition, Filters, R, Table
 
 
@@ -16,7 +17,7 @@ class Cause(NamedTuple):
 
 
 BY_ITSELF: Final = Cause()
-"""What falls due, and what a person does through `/sandbox`, which is no request of the merchant's."""
+"""The cause of what falls due, and of actions through `/sandbox`, which are not requests of the merchant."""
 
 
 class Caller(NamedTuple):
@@ -39,8 +40,7 @@ NOBODY = Caller("nobody", "")
 class Refused(NamedTuple):
     """A refusal that keeps what was done: returned, it is committed, where an ApiError that is raised undoes it all.
 
-    A charge that was declined stays, and so does the prompt that was found expired. As a type of its own, next to
-    what a function returns on success, it says in the signature which functions refuse so.
+    A charge that was declined stays, and so does a prompt that had expired. A signature says which functions refuse so.
     """
 
     error: ApiError
@@ -52,42 +52,53 @@ Query: TypeAlias = wire.ListQuery | wire.NumberedQuery
 Listed: TypeAlias = wire.List[W] | wire.NumberedList[W]
 
 
-def page(
-    caller: Caller,
-    table: Table[R],
-    query: Query,
-    url: str,
-    shown: Callable[[R], W],
-    also: Sequence[Condition] = (),
-    /,
-    **equals: Filters,
-) -> Listed[W]:
-    """The caller's rows that `query` asks for, each as `shown`; of each, the conditions `also` hold.
+class Resource(NamedTuple, Generic[R, W]):
+    """A kind of object that a merchant retrieves and lists; `code` is that of the error where there is none."""
 
-    Raises NotFound: a cursor that is no row of the caller's.
-    """
-    if isinstance(query, wire.NumberedQuery):
-        number, size = query.page, query.per_page
-        found, total = table.numbered(number, size, also, account=caller.account, **equals)
-        return wire.NumberedList(url, [shown(each) for each in found], number, size, total)
-    found = table.page(
-        query.limit + 1,
-        older_than=_seq(caller, table, query.starting_after, "starting_after"),
-        newer_than=_seq(caller, table, query.ending_before, "ending_before"),
-        also=also,
-        account=caller.account,
-        **equals,
-    )
-    # One more than asked for tells whether there are more; it stands at the far end.
-    goes_back = query.ending_before is not None and query.starting_after is None
-    rows = found[-query.limit :] if goes_back else found[: query.limit]
-    return wire.List(url=url, has_more=len(found) > query.limit, data=[shown(each) for each in rows])
+    name: str
+    url: str
+    table: Callable[[Transaction], Table[R]]
+    view: Callable[[Transaction, R], W]
+    code: str
+    gone: str = ""
+    """The state of an object that is no longer found."""
 
+    def find(self, tx: Transaction, caller: Caller, key: str, *, param: str = "id") -> R:
+        """The caller's object of this id. Raises NotFound."""
+        row: Any = self.table(tx).get(key)
+        if row is None or row.account != caller.account or (self.gone and row.status == self.gone):
+            raise NotFound(f"There is no {self.name} {key[:60]!r}.", code=self.code, param=param)
+        return cast("R", row)
 
-def _seq(caller: Caller, table: Table[R], cursor: str | None, param: str) -> int | None:
-    if cursor is None:
-        return None
-    row = table.first(id=cursor, account=caller.account)
-    if row is None:
-        raise NotFound(f"{param} names no row of this list: {cursor[:60]!r}.", code="cursor_unknown", param=param)
-    return int(getattr(row, "seq"))  # noqa: B009  every listed record has one
+    def retrieve(self, tx: Transaction, caller: Caller, **path: str) -> W:
+        """Show the object that the path names."""
+        return self.view(tx, self.find(tx, caller, *path.values()))
+
+    def page(
+        self, tx: Transaction, caller: Caller, also: Sequence[Condition] = (), /, *, query: Query, **equals: Filters
+    ) -> Listed[W]:
+        """The page that `query` asks for, of the caller's objects that fulfil the conditions `also`.
+
+        Raises NotFound: a cursor is no object of the caller.
+        """
+        table, equals = self.table(tx), {"account": caller.account, **equals}
+        also = [*also, Condition("status <> ?", (self.gone,))] if self.gone else also
+        if isinstance(query, wire.NumberedQuery):
+            number, size = query.page, query.per_page
+            rows, total = table.numbered(number, size, also, **equals)
+            return wire.NumberedList(self.url, [self.view(tx, each) for each in rows], number, size, total)
+        edges: list[int | None] = []
+        for param in ("starting_after", "ending_before"):
+            cursor = getattr(query, param)
+            row: Any = table.first(id=cursor, account=caller.account) if cursor is not None else None
+            if cursor is not None and row is None:
+                message = f"{param} names no row of this list: {cursor[:60]!r}."
+                raise NotFound(message, code="cursor_unknown", param=param)
+            edges.append(row and row.seq)
+        older_than, newer_than = edges
+        rows = table.page(query.limit + 1, older_than=older_than, newer_than=newer_than, also=also, **equals)
+        has_more = len(rows) > query.limit
+        # One more than asked for tells whether there are more; it stands at the far end.
+        goes_back = newer_than is not None and older_than is None
+        rows = rows[-query.limit :] if goes_back else rows[: query.limit]
+        return wire.List(url=self.url, has_more=has_more, data=[self.view(tx, each) for each in rows])

@@ -14,12 +14,12 @@ from workbench.domain.references import reference
 from workbench.errors import StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import checks, clearing, lists, suspense
-from workbench.sandbox.service.deliveries import emit
-from workbench.sandbox.service.lists import BY_ITSELF, Caller
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Resource
+from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
-URL = "/v1/payouts"
 RETURN = "payout_returned"
+PAYOUTS = Resource("payout", "/v1/payouts", lambda tx: tx.payouts, views.payout, code="payout_not_found")
 _AVAILABLE: Final[Mapping[str, str]] = {
     "immediate": "Received money is available at once.",
     "next_day": "Money received today becomes available at midnight in Lusaka.",
@@ -28,7 +28,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
 """When money becomes available, by the register's `clearing`."""
 
 
-def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
+def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
     with checks.EveryFault() as every:
         every.read(currency_named, body.currency, OFFERED[tx.gaps.currencies])
@@ -43,16 +43,15 @@ def create(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Pay
 
 def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> wire.Payout:  # noqa: ANN401  those of `Payout`
     """Take available money for a payout, and tell of it."""
-    asked = {"amount_minor": money.amount_minor, "currency": money.currency, **more}
-    payout = tx.payouts.add(Payout(**tx.made("po", caller.account), **asked))
+    made = tx.made("po", caller.account)
+    payout = tx.payouts.add(Payout(**made, amount_minor=money.amount_minor, currency=money.currency, **more))
     _post(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
-    emit(tx, caller.cause, caller.account, "payout.created", views.payout(payout))
-    return views.payout(payout)
+    return emit(tx, caller.cause, caller.account, "payout.created", views.payout(tx, payout))
 
 
 def ask_daily(tx: Transaction) -> bool:
-    """Where payouts are made by themselves, ask for all that is available; whether there was any."""
+    """Where payouts are made by themselves, ask for all that is available. Returns whether there was any."""
     asked = False
     for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
         for currency in clearing.currencies(tx):
@@ -61,16 +60,6 @@ def ask_daily(tx: Transaction) -> bool:
                 _ask(tx, lists.NOBODY._replace(account=account.id), Money(available, currency))
                 asked = True
     return asked
-
-
-def retrieve(tx: Transaction, caller: Caller, *, payout_id: wire.PathPayout) -> wire.Payout:
-    """GET /v1/payouts/{payout_id}: retrieve a payout."""
-    return views.payout(checks.found(caller, tx.payouts, payout_id, "payout", code="payout_not_found"))
-
-
-def listed(tx: Transaction, caller: Caller, *, query: wire.ListQuery) -> lists.Listed[wire.Payout]:
-    """GET /v1/payouts: the payouts, newest first."""
-    return lists.page(caller, tx.payouts, query, URL, views.payout)
 
 
 def balance(tx: Transaction, caller: Caller) -> wire.Balance:
@@ -91,7 +80,7 @@ def balance(tx: Transaction, caller: Caller) -> wire.Balance:
 
 
 def pay_those_due(tx: Transaction) -> bool:
-    """Pay what was asked for before today; whether there was any."""
+    """Pay what was asked for before today. Returns whether there was any."""
     midnight_ms = day_start_ms(tx.now_ms)
     due = [each for each in tx.payouts.all(status=payments.PENDING) if each.created_ms < midnight_ms]
     for payout in due:
@@ -112,7 +101,7 @@ def give_back(tx: Transaction, payout_id: str) -> None:
     if payout is not None and payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)
         _post(tx, payout, "payout_returned", f"{payout.money} returned by the bank", returned)
-        _move(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
+        move_back(tx, payout)
         clearing.expect(tx)
 
 
@@ -123,19 +112,20 @@ def paid(tx: Transaction, payout_id: str) -> Payout:
     """
     payout = tx.payouts.get(payout_id)
     if payout is None or payout.status != payments.PAID:
-        message = f"The payout is {payout.status if payout else 'gone'}; only a paid one can be returned."
-        raise StateConflict(message, code="already_settled", param="entry", current=payout.status if payout else "")
+        status = payout.status if payout else ""
+        message = f"The payout is {status or 'gone'}; only a paid one can be returned."
+        raise StateConflict(message, code="already_settled", param="entry", current=status)
     return payout
 
 
-def move_back(tx: Transaction, payout_id: str) -> None:
+def move_back(tx: Transaction, payout: Payout) -> None:
     """A payout has been returned; a return by the bank that is still due finds it so."""
-    _move(tx, paid(tx, payout_id), "returned", "payout.failed", scenarios.BANK_RETURNED)
+    _move(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
 
 
 def _move(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:
     moved = tx.payouts.put(payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=code)
-    emit(tx, BY_ITSELF, payout.account, event_type, views.payout(moved), before={"status": payout.status})
+    emit(tx, BY_ITSELF, payout.account, event_type, views.payout(tx, moved), before={"status": payout.status})
 
 
 def _post(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:

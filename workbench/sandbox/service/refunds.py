@@ -1,7 +1,6 @@
 """Refunds: money of a charge goes back to its customer, in one piece or several."""
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Final
 
 from workbench.domain import ledger, payments, scenarios, wire
@@ -11,24 +10,32 @@ from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund, next_s
 from workbench.domain.references import reference
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
-from workbench.sandbox.service import charges, checks, clearing, intents, lists
+from workbench.sandbox.service import clearing
 from workbench.sandbox.service.attempts import post
-from workbench.sandbox.service.deliveries import emit
-from workbench.sandbox.service.lists import BY_ITSELF, Caller
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Listed, Resource
+from workbench.sandbox.service.payments import CHARGES, INTENTS
+from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 SENT = "refund_sent"
-URL = "/v1/refunds"
+REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, views.refund, code="refund_not_found")
 
 
-def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
+def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
     """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
     charge = _charge_of(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
         message = f"The charge is {charge.status}; only a succeeded one can be refunded."
         raise StateConflict(message, code="charge_not_refundable", param="charge", current=charge.status)
     amount_minor = _amount(tx, charge, body)
-    entry = _take(tx, charge, amount_minor)
+    available, pending = (
+        clearing.balance_of(tx, kind, charge.currency, merchant=charge.account)
+        for kind in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PENDING)
+    )
+    fee = _FEES[tx.gaps.fee_on_refund](tx, charge, amount_minor)
+    split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending, fee_minor=fee)
+    words = f"{Money(amount_minor, charge.currency)} to be refunded"
+    entry = post(tx, charge, "refund_asked", split, words)
     refund = tx.refunds.add(
         Refund(
             **tx.made("re", caller.account),
@@ -37,27 +44,21 @@ def create(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Ref
             payment_intent=charge.payment_intent,
             amount_minor=amount_minor,
             currency=charge.currency,
-            entry=entry,
+            entry=entry.id,
             reason=body.reason,
             scenario=caller.scenario if caller.scenario in scenarios.OF_REFUNDS else None,
             metadata=body.metadata,
         )
     )
-    charge = tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
+    tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
     tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
-    emit(tx, caller.cause, caller.account, "refund.created", views.refund(refund, tx.gaps))
-    return views.refund(refund, tx.gaps)
+    return emit(tx, caller.cause, caller.account, "refund.created", views.refund(tx, refund))
 
 
-def retrieve(tx: Transaction, caller: Caller, *, refund_id: wire.PathRefund) -> wire.Refund:
-    """GET /v1/refunds/{refund_id}: retrieve a refund."""
-    return views.refund(checks.found(caller, tx.refunds, refund_id, "refund", code="refund_not_found"), tx.gaps)
-
-
-def listed(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> lists.Listed[wire.Refund]:
+def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:
     """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
     equals = {} if query.charge is None else {"charge": query.charge}
-    return lists.page(caller, tx.refunds, query, URL, lambda each: views.refund(each, tx.gaps), **equals)
+    return REFUNDS.page(tx, caller, query=query, **equals)
 
 
 def send(tx: Transaction, refund_id: str) -> None:
@@ -74,7 +75,7 @@ def send(tx: Transaction, refund_id: str) -> None:
     words = f"{refund.money} sent back to the customer"
     post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
     _move(tx, refund, "sent", "refund.succeeded")
-    emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(charge, tx.gaps))
+    emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(tx, charge))
 
 
 def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
@@ -91,15 +92,15 @@ def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
 
 def _move(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, event), failure_code=code)
-    emit(tx, BY_ITSELF, refund.account, event_type, views.refund(moved, tx.gaps), before={"status": refund.status})
+    emit(tx, BY_ITSELF, refund.account, event_type, views.refund(tx, moved), before={"status": refund.status})
 
 
 def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
     if (body.charge is None) == (body.payment_intent is None):
         raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
     if body.charge is not None:
-        return charges.found(tx, caller, body.charge, param="charge")
-    intent = intents.found(tx, caller, body.payment_intent or "", param="payment_intent")
+        return CHARGES.find(tx, caller, body.charge, param="charge")
+    intent = INTENTS.find(tx, caller, body.payment_intent or "", param="payment_intent")
     charge = tx.charges.get(intent.latest_charge) if intent.latest_charge else None
     if charge is None:
         message = f"The intent is {intent.status}: nothing was paid."
@@ -108,49 +109,28 @@ def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Char
 
 
 def _amount(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
-    left = charge.amount_minor - charge.refunded_minor
-    if body.amount is None and not left:
-        raise StateConflict(
-            "The charge is refunded in full.",
-            code="charge_not_refundable",
-            param="charge" if body.charge else "payment_intent",
-            current="refunded",
-        )
-    amount_minor = left if body.amount is None else _asked(tx, charge, body.amount, of_intent=body.charge is None)
-    if amount_minor > left:
-        raise InvalidRequest(
-            f"{Money(left, charge.currency)} of this charge can still be refunded, not "
-            f"{Money(amount_minor, charge.currency)}.",
-            code="refund_exceeds_charge",
-            param="amount",
-        )
-    return amount_minor
-
-
-def _asked(tx: Transaction, charge: Charge, amount: Decimal, *, of_intent: bool) -> int:
-    currency = ISO_4217[charge.currency]
-    if of_intent:
-        return money_from_major(amount, currency).amount_minor
-    # What has no decimals is below the largest amount before it is taken for an integer: 1e999999 never is one.
-    check_size(amount, MAX_MAJOR_DIGITS + currency.decimals)
-    if amount != amount.to_integral_value():
-        raise InvalidRequest(
-            "amount must be a whole number, like the amount of a charge.", code="amount_too_precise", param="amount"
-        )
-    units = payments.unit_minor(tx.gaps, charge.currency)
-    return money_from_integer(int(amount), currency, units_minor=units).amount_minor
-
-
-def _take(tx: Transaction, charge: Charge, amount_minor: int) -> str:
-    """Take the amount from the merchant, as far as each account reaches; the entry that did."""
-    available, pending = (
-        clearing.balance_of(tx, kind, charge.currency, merchant=charge.account)
-        for kind in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PENDING)
-    )
-    fee = _FEES[tx.gaps.fee_on_refund](tx, charge, amount_minor)
-    split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending, fee_minor=fee)
-    words = f"{Money(amount_minor, charge.currency)} to be refunded"
-    return post(tx, charge, "refund_asked", split, words).id
+    """The minor units to refund: all that is left, or the amount of the body in the unit of what it names."""
+    currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
+    if body.amount is None:
+        if not left:
+            param = "charge" if body.charge else "payment_intent"
+            message = "The charge is refunded in full."
+            raise StateConflict(message, code="charge_not_refundable", param=param, current="refunded")
+        return left
+    if body.charge is None:
+        money = money_from_major(body.amount, currency)
+    else:
+        # What has no decimals is below the largest amount before it is taken for an integer: 1e999999 never is one.
+        check_size(body.amount, MAX_MAJOR_DIGITS + currency.decimals)
+        if body.amount != body.amount.to_integral_value():
+            message = "amount must be a whole number, like the amount of a charge."
+            raise InvalidRequest(message, code="amount_too_precise", param="amount")
+        units_minor = payments.unit_minor(tx.gaps, charge.currency)
+        money = money_from_integer(int(body.amount), currency, units_minor=units_minor)
+    if money.amount_minor > left:
+        message = f"{Money(left, charge.currency)} of this charge can still be refunded, not {money}."
+        raise InvalidRequest(message, code="refund_exceeds_charge", param="amount")
+    return money.amount_minor
 
 
 def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
@@ -167,8 +147,8 @@ def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
 
 
 def _fee_in(entry: JournalEntry | None) -> int:
-    fees = (each.amount_minor for each in entry.postings if each.code == ledger.MERCHANT_FEE.code) if entry else ()
-    return sum(fees)
+    postings = entry.postings if entry else ()
+    return sum(each.amount_minor for each in postings if each.code == ledger.MERCHANT_FEE.code)
 
 
 _FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {
@@ -179,9 +159,9 @@ _FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {
 
 
 def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:
-    """What the operator pays out must be there: a sweep on its way is called back, then the bank fills what lacks.
+    """See that an operator has the money to pay out: a sweep on its way is called back, then the bank fills the rest.
 
-    `seq` is of what it is needed for; the other sides' ids of these movements are made of it.
+    `seq` is the place of what the money is needed for; the other sides' ids of these movements are made of it.
     """
     held, on_its_way = (
         max(0, clearing.balance_of(tx, kind, charge.currency, operator=charge.provider))
@@ -195,5 +175,5 @@ def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None
         post(tx, charge, "sweep_recalled", {"swept": recalled}, words, recall)
     if short > recalled:
         words = f"{Money(short - recalled, charge.currency)} moved from the bank to {charge.provider}"
-        top_up = reference("top_up", tx.now_ms, seq=seq)
-        post(tx, charge, "float_topped_up", {"short": short - recalled}, words, top_up)
+        from_bank = reference("top_up", tx.now_ms, seq=seq)
+        post(tx, charge, "float_topped_up", {"short": short - recalled}, words, from_bank)

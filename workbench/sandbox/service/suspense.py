@@ -17,8 +17,8 @@ from workbench.domain.references import reference
 from workbench.domain.wire import control
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox.service import checks
-from workbench.sandbox.service.deliveries import emit
 from workbench.sandbox.service.lists import BY_ITSELF, Caller
+from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 STATES: Final = (WAITING, *SETTLED_AS.values())
@@ -37,18 +37,18 @@ class Late(NamedTuple):
 
     @property
     def status(self) -> str:
-        """What has become of it."""
+        """Waiting, credited or returned."""
         return SETTLED_AS[self.settled.kind] if self.settled else WAITING
 
     @property
     def money(self) -> Money:
-        """How much it is, gross."""
+        """The gross amount."""
         waits = next(each for each in self.entry.postings if each.code == SUSPENSE.code)
         return Money(waits.amount_minor, waits.currency)
 
     @property
     def view(self) -> wire.Suspense:
-        """What is shown of it."""
+        """Late money on the wire."""
         return wire.Suspense(
             id=self.entry.id,
             status=self.status,
@@ -65,21 +65,17 @@ class Late(NamedTuple):
 
 
 def of_intent(tx: Transaction, intent: PaymentIntent) -> list[wire.Suspense]:
-    """What came late for an intent, by whichever of its attempts, oldest first."""
-    if not tx.journal.came_late:
-        return []
-    return [each.view for each in _of_intent(tx, intent)]
+    """Late money of an intent, by whichever of its attempts, oldest first."""
+    return [each.view for each in _of_payment(tx, intent.id)]
 
 
 def of_charge(tx: Transaction, charge: Charge) -> list[wire.Suspense]:
-    """What came late for one attempt."""
-    if not tx.journal.came_late:
-        return []
+    """Late money of one attempt."""
     return [each.view for each in _of_payment(tx, charge.payment_intent or charge.id) if each.charge.id == charge.id]
 
 
 def balance(tx: Transaction, caller: Caller) -> list[wire.Amount]:
-    """What waits of a merchant's, by currency."""
+    """Late money of a merchant that is in suspense, by currency."""
     waits = Counter[str]()
     for each in _of_merchant(tx, caller):
         if each.status == WAITING:
@@ -92,7 +88,7 @@ def warnings_of(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
 
     Raises StateConflict: they have, and then it may not be confirmed.
     """
-    paid = [each for each in _of_intent(tx, intent) if each.status in _PAID_BEFORE]
+    paid = [each for each in _of_payment(tx, intent.id) if each.status in _PAID_BEFORE]
     lines = tuple(
         f"{each.money} {OF_EARLIER} {_PAID_BEFORE[each.status]}: it came at {rfc3339(each.entry.occurred_ms)} under "
         f"the operator's reference {each.entry.external_reference}. If this one is paid too, the customer pays twice."
@@ -111,8 +107,8 @@ def list_suspense(tx: Transaction, caller: Caller, *, query: wire.SuspenseQuery)
     return control.Rows([each.view for each in _of_merchant(tx, caller) if query.status in {None, each.status}])
 
 
-def tell(tx: Transaction, entry: JournalEntry) -> None:
-    """Tell the merchant what became of late money, that came by this entry."""
+def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
+    """Send an event about what became of the late money that an entry brought."""
     for each in _all(tx, [entry]):
         emit(tx, BY_ITSELF, each.charge.account, f"suspense.{each.status}", each.view, before={"status": WAITING})
 
@@ -149,10 +145,6 @@ def named(tx: Transaction, caller: Caller, item: str) -> Late:
     return [*named, *waiting][-1]
 
 
-def _of_intent(tx: Transaction, intent: PaymentIntent) -> Iterator[Late]:
-    return _of_payment(tx, intent.id) if intent.latest_charge else iter(())
-
-
 def _of_payment(tx: Transaction, payment: str) -> Iterator[Late]:
     return _all(tx, tx.journal.of_payment(payment, (LATE,)) if tx.journal.came_late else ())
 
@@ -163,7 +155,7 @@ def _of_merchant(tx: Transaction, caller: Caller) -> Iterator[Late]:
 
 
 def _all(tx: Transaction, entries: Iterable[JournalEntry]) -> Iterator[Late]:
-    """Without those that were reversed: of these, nothing came."""
+    """The late money of entries, without those that were reversed: of these, nothing came."""
     for entry in entries:
         answers = {each.kind: each for each in tx.journal.answers_to(entry.id)}
         charge = charge_of(tx, entry)

@@ -1,0 +1,179 @@
+"""Handsets and operators: what a phone shows, what a person presses on it, its messages; scripts and outages."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from workbench.domain import payments, scenarios, ussd, wire
+from workbench.domain.ledger import DEBIT
+from workbench.domain.moments import rfc3339
+from workbench.domain.payments import Charge
+from workbench.domain.phones import OFFERED, Msisdn, operator_named
+from workbench.domain.references import reference
+from workbench.domain.ussd import Receipt, UssdSession
+from workbench.domain.wire import control
+from workbench.errors import InvalidRequest, StateConflict
+from workbench.sandbox import views
+from workbench.sandbox.service import attempts, checks
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Refused
+from workbench.sandbox.service.payments import CHARGES
+from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.records import Outage, Script
+
+_REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
+
+
+def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> control.Handset:
+    """GET /sandbox/phones/{phone}: what a customer's phone shows."""
+    number = checks.read_phone(tx.gaps, phone)
+    return _handset(number, _sessions(tx, number))
+
+
+def enter(tx: Transaction, caller: Caller, body: control.Input, *, phone: str) -> control.Handset | Refused:
+    """POST /sandbox/phones/{phone}/input: enter a PIN."""
+    return _pressed(tx, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, body.text))
+
+
+def cancel(tx: Transaction, caller: Caller, *, phone: str) -> control.Handset | Refused:
+    """POST /sandbox/phones/{phone}/cancel: the customer cancels."""
+    return _pressed(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "cancel"))
+
+
+def ignore(tx: Transaction, caller: Caller, *, phone: str) -> control.Handset | Refused:
+    """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
+    return _pressed(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "ignore"))
+
+
+def _pressed(tx: Transaction, phone: str, press: Callable[[UssdSession], UssdSession]) -> control.Handset | Refused:
+    """The handset after a person answered the prompt that waits there."""
+    number = checks.read_phone(tx.gaps, phone)
+    sessions = _sessions(tx, number)
+    session = next((each for each in sessions if each.screen in ussd.OPEN), None)
+    if session is None:
+        message = "No prompt waits for an answer on this handset."
+        raise StateConflict(message, code="no_prompt", param="phone", current="idle")
+    if session.expires_ms > tx.now_ms:
+        after = press(session)
+        left = [after if each is session else each for each in sessions]
+        return _handset(number, [each for each in left if each.ended_seq is None] or [after])
+    # The time was up before the prompt's time-out came: it is closed here, and that is kept.
+    attempts.press(tx, BY_ITSELF, session, "timeout")
+    return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
+
+
+def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
+    """Open prompts, oldest first; otherwise the last one."""
+    waiting = tx.sessions.all(phone=number.e164, ended_seq=None, screen=ussd.SHOWN)
+    last = None if waiting else tx.sessions.first("ended_seq DESC", phone=number.e164, screen=ussd.SHOWN)
+    return [last] if last else waiting
+
+
+def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> control.Handset:
+    """A handset with the prompt that waits, or else the end of the last one."""
+    prompts = [each for each in sessions if each.screen in ussd.OPEN]
+    waiting = prompts[0] if prompts else None
+    session = waiting or next(iter(sessions), None)
+    return control.Handset(
+        phone=number.e164,
+        operator=number.operator.id,
+        screen=ussd.screen_text(session) if session else ussd.IDLE_TEXT,
+        state=session.screen if session else "idle",
+        waiting=waiting is not None,
+        tries_left=waiting.tries_left if waiting else None,
+        expires_at=waiting.expires_ms // 1000 if waiting else None,
+        queued=len(prompts[1:]),
+        charge=session.charge if session else None,
+    )
+
+
+def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> control.Rows[control.Message]:
+    """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
+    number = checks.read_phone(tx.gaps, phone)
+    # A prompt ended on its last screen, and at the moment of that.
+    last = {each.charge: each for each in tx.screens.all(phone=number.e164)}
+    receipts: list[Receipt] = []
+    for screen in last.values():
+        session, charge = tx.sessions.get(screen.session), tx.charges.get(screen.charge)
+        if session is None or charge is None:
+            continue
+        known_as = reference(charge.provider, screen.at_ms, seq=charge.seq)
+        receipt = ussd.receipt_of(session, seq=screen.seq, at_ms=screen.at_ms, transaction=known_as)
+        if receipt is not None:
+            receipts += [receipt, *_returns(tx, session, charge, known_as)]
+    return control.Rows([_message(each) for each in sorted(receipts, key=lambda each: each.seq)])
+
+
+def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
+    """Money of this attempt that came back to the wallet; its intent may have had several attempts."""
+    for entry in tx.journal.of_payment(charge.payment_intent or charge.id, (_REFUND_SENT, _LATE_MONEY_RETURNED)):
+        settled = tx.journal.get(entry.settles) if entry.settles else None
+        is_late_money = settled is not None and settled.external_reference == known_as
+        is_refund = entry.kind == _REFUND_SENT and charge.status == payments.SUCCEEDED
+        if is_refund or is_late_money:
+            yield ussd.receipt_of_return(
+                session,
+                seq=entry.seq,
+                at_ms=entry.recorded_ms,
+                amount_minor=sum(each.amount_minor for each in entry.postings if each.side == DEBIT),
+                transaction=entry.external_reference or "",
+            )
+
+
+def _message(receipt: Receipt) -> control.Message:
+    return control.Message(
+        seq=receipt.seq,
+        at=rfc3339(receipt.at_ms),
+        kind=receipt.kind,
+        sender=receipt.session.operator,
+        text=ussd.receipt_text(receipt),
+        amount_minor=receipt.amount_minor,
+        currency=receipt.session.currency,
+        merchant=receipt.session.merchant,
+        transaction=receipt.transaction,
+    )
+
+
+def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorState]:
+    """GET /sandbox/operator: each operator, with the end of its outage."""
+    return control.Rows([_operator(tx, each) for each in OFFERED[tx.gaps.zed_mobile]])
+
+
+def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.OperatorState:
+    """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
+    for_ms = checks.whole_ms(body.seconds, control.MAX_OUTAGE_S)
+    provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
+    if before := tx.outages.get(provider):
+        tx.outages.remove(before)
+    if for_ms:
+        tx.outages.add(Outage(provider=provider, until_ms=tx.now_ms + for_ms))
+    return _operator(tx, provider)
+
+
+def _operator(tx: Transaction, provider: str) -> control.OperatorState:
+    ends_ms = attempts.down_until_ms(tx, provider)
+    return control.OperatorState(provider, ends_ms and ends_ms // 1000)
+
+
+def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:
+    """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
+    phone = checks.read_phone(tx.gaps, body.phone).e164
+    says = "cannot be scripted; these can be:"
+    checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
+    if len(body.answers) > control.MAX_ANSWERS:
+        raise InvalidRequest(f"answers are at most {control.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
+    for each in tx.scripts.all(phone=phone):
+        tx.scripts.remove(each)
+    for scenario in body.answers:
+        tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, scenario=scenario))
+    return control.Scripted(phone, body.answers)
+
+
+def ask_operator(tx: Transaction, caller: Caller, body: control.OperatorQuery) -> wire.Charge:
+    """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
+    charge = CHARGES.find(tx, caller, body.charge, param="charge")
+    session = tx.sessions.first(charge=charge.id)
+    if charge.status != payments.PENDING or session is None or session.screen != ussd.APPROVED:
+        message = f"The charge is {charge.status} and is not waiting for the operator's answer."
+        raise StateConflict(message, code="nothing_to_ask", param="charge", current=charge.status)
+    # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
+    last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
+    attempts.secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
+    return views.charge(tx, tx.charges.get(charge.id) or charge)

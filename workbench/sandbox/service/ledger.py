@@ -1,0 +1,323 @@
+"""The ledger read back page by page, and settled: an ordinary entry answers a difference from another's books."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import asdict
+
+from workbench.domain import ledger, payments, wire
+from workbench.domain.ledger import SETTLED_AS, SETTLEMENTS, TRACKED, JournalEntry, Posting
+from workbench.domain.moments import business_date, milliseconds_in, rfc3339
+from workbench.domain.phones import mask_phone
+from workbench.domain.references import reference
+from workbench.domain.wire import control
+from workbench.domain.wire.control import SETTLED_BY, Settle
+from workbench.errors import InvalidRequest, LedgerRefused, NotFound, StateConflict
+from workbench.sandbox.service import checks, clearing, payouts, refunds, suspense
+from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.store import Transaction
+
+R = TypeVar("R", bound=control.OfSandbox)
+_OF_CUSTOMERS: Final = ("funds_secured", ledger.LATE, "refund_asked", "refund_sent")
+"""Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
+_REVERSED, _REPOSTED, _RETURNED = "reversed", "reposted", "payout_returned"
+_UNDONE_BY: Final = (*SETTLED_AS, _RETURNED)
+"""What settles an entry once: after one of these there is nothing left of it to settle or to reverse."""
+_SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
+"""Accounts that settlements of every account are posted to."""
+
+
+def accounts(tx: Transaction, caller: Caller, *, query: wire.BalancesQuery) -> control.Rows[control.LedgerAccount]:
+    """GET /sandbox/ledger/accounts: every account with postings, with its sums in minor units.
+
+    With `as_of` and `known_at`: of what had occurred and been recorded by then.
+    Raises InvalidRequest: no moment with its zone.
+    """
+    as_of = None if query.as_of is None else milliseconds_in(query.as_of, param="as_of")
+    known = None if query.known_at is None else milliseconds_in(query.known_at, param="known_at")
+    return control.Rows([control.LedgerAccount(*each) for each in tx.journal.sums(as_of_ms=as_of, known_ms=known)])
+
+
+def entries(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> control.Page[control.LedgerEntry]:
+    """GET /sandbox/ledger/entries: the entries, oldest first, a page of them or all."""
+    return _page(tx.journal.page(query.after), query.limit, partial(_rows, control.LedgerEntry))
+
+
+def postings(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> control.Page[control.LedgerPosting]:
+    """GET /sandbox/ledger/postings: the postings in the order of their entries, by page or all."""
+
+    def rows(entry: JournalEntry) -> Iterator[control.LedgerPosting]:
+        lines = ({"line": line, **asdict(each)} for line, each in enumerate(entry.postings, start=1))
+        return _rows(control.LedgerPosting, entry, lines)
+
+    return _page(tx.journal.page(query.after), query.limit, rows)
+
+
+def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) -> control.Page[control.LedgerMovement]:
+    """GET /sandbox/ledger/movements: the movements of some accounts, as a statement shows them.
+
+    In the order of the entries, by page or all.
+    """
+    filters = list(TRACKED if query.account is None else dict.fromkeys(query.account.split(",")))
+
+    def rows(entry: JournalEntry) -> Iterator[control.LedgerMovement]:
+        for account in filters:
+            made = tuple(ledger.movements_of(entry.postings, account))
+            if not made:
+                continue
+            key, batch = ledger.key_and_batch(entry, _known_as(tx, entry))
+            shared = {"account": account, "key": key, "batch": batch, "status": "completed"}
+            shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
+            yield from _rows(control.LedgerMovement, entry, ({**shared, **each._asdict()} for each in made))
+
+    return _page(tx.journal.page(query.after, filters), query.limit, rows)
+
+
+def verify(tx: Transaction, caller: Caller) -> control.LedgerVerified:
+    """GET /sandbox/ledger/verify: check the chain of entries from the first, and return its head."""
+    try:
+        number, head = tx.journal.verify()
+    except LedgerRefused as error:
+        return control.LedgerVerified(holds=False, message=error.message, **error.facts)
+    return control.LedgerVerified(holds=True, entries=number, head=head)
+
+
+def _page(
+    found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]
+) -> control.Page[R]:
+    """The rows of at most so many entries, and whether there are more."""
+    shown = list(itertools.islice(found, limit))
+    return control.Page([row for each in shown for row in rows(each)], has_more=next(found, None) is not None)
+
+
+def _rows(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
+    """A row for each part of an entry: a column is the part's own, or else the entry's."""
+    whole = {
+        **asdict(entry),
+        "entry": entry.id,
+        "occurred_at": rfc3339(entry.occurred_ms),
+        "recorded_at": rfc3339(entry.recorded_ms),
+        "business_date": business_date(entry.occurred_ms),
+    }
+    for part in parts:
+        row = {**whole, **part}
+        yield shape(**{name: row[name] for name in shape.__struct_fields__})
+
+
+def _known_as(tx: Transaction, entry: JournalEntry) -> str | None:
+    """The external reference of an entry, or for a reversal without one that of what it reverses."""
+    if entry.external_reference is None and entry.reverses is not None:
+        reversed_one = tx.journal.get(entry.reverses)
+        return reversed_one.external_reference if reversed_one else None
+    return entry.external_reference
+
+
+def _phone_of(tx: Transaction, entry: JournalEntry) -> str | None:
+    """The customer's number, masked; None where there is no customer."""
+    # From the beginning of a line of reversals and settlements.
+    while (before := entry.reverses or entry.settles) and (earlier := tx.journal.get(before)):
+        entry = earlier
+    charge = suspense.charge_of(tx, entry) if entry.kind in _OF_CUSTOMERS else None
+    return mask_phone(charge.phone) if charge else None
+
+
+def _state_of(tx: Transaction, entry: JournalEntry) -> str:
+    """Late money waits in suspense for a decision; every other entry is posted."""
+    if entry.kind != ledger.LATE:
+        return ledger.POSTED
+    answered = any(each.reverses or each.kind in SETTLED_AS for each in tx.journal.answers_to(entry.id))
+    return ledger.POSTED if answered else ledger.IN_SUSPENSE
+
+
+def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> control.LedgerEntry:
+    """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry a second time: a fault for reconciliation to find.
+
+    Raises NotFound: no such entry. Raises StateConflict: nobody else knows its movement by an id, or it answers
+    another entry.
+    """
+    entry = _entry(tx, entry_id, param="entry_id")
+    if entry.external_reference is None or entry.reverses or entry.settles:
+        message = f"{entry.id} is of the kind {entry.kind}, which cannot be reported twice."
+        raise StateConflict(message, code="entry_unsuitable", param="entry_id", current=entry.kind)
+    clearing.expect(tx)
+    # As if its movement had been learnt of twice.
+    words, known_as = f"{entry.description}: once more", entry.external_reference
+    posted = tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as)
+    return next(_rows(control.LedgerEntry, posted))
+
+
+def settle(tx: Transaction, caller: Caller, body: Settle) -> control.LedgerEntry:
+    """POST /sandbox/ledger/entries: settle a difference from a statement with an ordinary entry.
+
+    The recipe decides which entry. It can be reversed like any other.
+    Raises InvalidRequest: no such recipe, account or moment, or an amount or field that the recipe does not
+    take. Raises NotFound: no such entry. Raises StateConflict: settled already, not of the kind that the
+    recipe settles, or at a moment before what it settles or still to come.
+    """
+    return next(_rows(control.LedgerEntry, _settled(tx, body)))
+
+
+def settle_suspense(tx: Transaction, caller: Caller, body: control.SettleSuspense, *, item: str) -> wire.Suspense:
+    """POST /sandbox/suspense/{item}/settle: credit late money to the merchant, or return it to the customer.
+
+    Credited money is less the usual fee; returned money is a movement of the operator.
+    Raises InvalidRequest: neither. Raises NotFound: none of this name. Raises StateConflict: settled before, or several
+    wait.
+    """
+    checks.check_known([body.how], SETTLED_BY, "is no way to settle late money; they are", param="how")
+    late = suspense.named(tx, caller, item)
+    recipe = SETTLED_BY[body.how]
+    if recipe == "suspense_returned":
+        refunds.top_up(tx, late.charge, late.money.amount_minor, late.entry.seq)
+    return late._replace(settled=_settled(tx, Settle(recipe=recipe, entry=late.entry.id))).view
+
+
+def _settled(tx: Transaction, body: Settle) -> JournalEntry:
+    """Post the entry that settles a difference."""
+    says = "settles nothing; the recipes are"
+    checks.check_known([body.recipe], SETTLEMENTS, says, param="recipe", code="recipe_unknown")
+    row = SETTLEMENTS[body.recipe]
+    currency = checks.read_currency(tx.gaps, body.currency, str.upper).code
+    occurred_ms = tx.now_ms if body.occurred_at is None else milliseconds_in(body.occurred_at, param="occurred_at")
+    if row.takes_entry:
+        posted = _settled_entry(tx, body, row, occurred_ms)
+    else:
+        posted = _settled_amount(tx, body, row, currency, occurred_ms)
+    clearing.expect(tx)
+    if posted.kind in SETTLED_AS:
+        suspense.emit_settled(tx, _entry(tx, posted.settles or ""))
+    return posted
+
+
+def _settled_amount(
+    tx: Transaction, body: Settle, row: ledger.Settlement, currency: str, occurred_ms: int
+) -> JournalEntry:
+    """Settle a difference of the account and the amounts that the body names."""
+    if body.account is None or body.account not in TRACKED:
+        message = f"account must be one of which an operator or bank issues statements: {', '.join(TRACKED)}."
+        raise InvalidRequest(message, code="account_unknown", param="account")
+    if not body.reference:
+        message = "reference is required: the id by which the other side knows the movement."
+        raise InvalidRequest(message, code="parameter_missing", param="reference")
+    if not body.amount_minor:
+        raise InvalidRequest("amount_minor is not more than zero.", code="amount_not_positive", param="amount_minor")
+    if body.fee_minor and not row.takes_fee:
+        message = f"{body.recipe} takes no fee_minor: the amount is the fee, or there is none."
+        raise InvalidRequest(message, code="parameter_invalid", param="fee_minor")
+    about = None if body.entry is None else _entry(tx, body.entry).id
+    amounts = {"amount": body.amount_minor, "fee": body.fee_minor}
+    made = ledger.settlement_postings(body.recipe, amounts, currency, body.account)
+    # Whatever the fee: both post to the account that differs, or to the suspense of who keeps its books.
+    meaning = {each.account for each in made} - _SHARED
+    for before in tx.journal.known_as(body.reference):
+        # What differs in its words is another thing of the same id.
+        is_same = before.description == body.description or not body.description
+        if before.kind == body.recipe and is_same and meaning & {each.account for each in before.postings}:
+            raise _settled_already(f"{body.reference} was settled so before", body.recipe)
+    _check_moment(tx, occurred_ms, None)
+    return tx.post(
+        body.recipe,
+        made,
+        description=body.description or f"{body.reference}: {body.recipe.replace('_', ' ')}",
+        payment=None,
+        reference=body.reference,
+        settles=about,
+        occurred_ms=occurred_ms,
+    )
+
+
+def _settled_entry(tx: Transaction, body: Settle, row: ledger.Settlement, occurred_ms: int) -> JournalEntry:
+    """Settle an entry, from which the amounts follow."""
+    if body.entry is None:
+        raise InvalidRequest("entry is required: the entry to settle.", code="parameter_missing", param="entry")
+    entry = _entry(tx, body.entry)
+    if row.of is not None and entry.kind not in row.of:
+        message = f"{entry.id} is of the kind {entry.kind}; {body.recipe} settles {' or '.join(row.of)}."
+        raise StateConflict(message, code="entry_unsuitable", param="entry", current=entry.kind)
+    _check_open(tx, entry, body)
+    undoes, repeats = body.recipe == _REVERSED, body.recipe == _REPOSTED
+    # What is told anew may have been earlier; what undoes or answers an entry comes after it. A moment on the entry's
+    # own day that lies before it, as of a statement that tells days alone, is the entry's.
+    if not repeats and business_date(occurred_ms) == business_date(entry.occurred_ms):
+        occurred_ms = max(occurred_ms, entry.occurred_ms)
+    _check_moment(tx, occurred_ms, None if repeats else entry.occurred_ms)
+    made, known_as = _MADE[body.recipe](tx, entry)
+    if body.recipe == _RETURNED:
+        payouts.move_back(tx, payouts.paid(tx, entry.payment or ""))
+    return tx.post(
+        body.recipe,
+        made,
+        description=body.description or f"{entry.description}: {body.recipe.replace('_', ' ')}",
+        payment=entry.payment,
+        reference=body.reference or known_as,
+        reverses=entry.id if undoes else None,
+        settles=None if undoes else entry.id,
+        occurred_ms=occurred_ms,
+    )
+
+
+def _check_open(tx: Transaction, entry: JournalEntry, body: Settle) -> None:
+    """Raises StateConflict where the entry was settled before, or was reversed."""
+    if body.recipe == _REVERSED and (before := tx.journal.reversal_of(entry.id)):
+        # Also where that was reversed in turn: an entry is reversed once.
+        raise _settled_already(f"{entry.id} was reversed by {before.id}", before.kind)
+    for each in tx.journal.answers_to(entry.id):
+        is_undone = each.reverses is not None or each.kind in _UNDONE_BY
+        if (each.kind == _REPOSTED) if body.recipe == _REPOSTED else is_undone:
+            raise _settled_already(f"{entry.id} was answered by {each.id} ({each.kind})", each.kind)
+
+
+def _entry(tx: Transaction, entry_id: str, *, param: str = "entry") -> JournalEntry:
+    """The entry of this id. Raises NotFound."""
+    entry = tx.journal.get(entry_id)
+    if entry is None:
+        raise NotFound(f"There is no entry {entry_id[:60]!r}.", code="entry_not_found", param=param)
+    return entry
+
+
+def _settled_already(message: str, current: str) -> StateConflict:
+    return StateConflict(f"{message}.", code="already_settled", param="entry", current=current)
+
+
+def _check_moment(tx: Transaction, occurred_ms: int, first_ms: int | None) -> None:
+    """Raises StateConflict: the moment lies before `first_ms`, or is still to come."""
+    is_early = first_ms is not None and occurred_ms < first_ms
+    if is_early or occurred_ms > tx.now_ms:
+        message = "occurred_at is before what it settles." if is_early else "occurred_at is in the future."
+        raise StateConflict(message, code="moment_impossible", param="occurred_at")
+
+
+Made = tuple[tuple[Posting, ...], str | None]
+"""The postings of an entry that settles another, and the id by which the other side knows it."""
+
+
+def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
+    """Late money goes to the merchant, less the fee of a payment, or back by a movement of the operator's own."""
+    late = next(each for each in entry.postings if each.code == ledger.SUSPENSE.code)
+    operator = late.account.removeprefix(ledger.SUSPENSE.name.format(operator=""))
+    charge = suspense.charge_of(tx, entry)
+    fee = payments.fees_of(late.amount_minor, tx.gaps, late.currency).merchant_minor
+    amounts = {"gross": late.amount_minor, "net": late.amount_minor - fee, "merchant_fee": fee}
+    parties = {"operator": operator, "merchant": charge.account if charge else ""}
+    made = ledger.postings_for(recipe, amounts, late.currency, **parties)
+    is_movement = recipe == "suspense_returned"
+    return made, reference(operator, tx.now_ms, seq=tx.next_seq()) if is_movement else entry.external_reference
+
+
+def _from_bank(tx: Transaction, entry: JournalEntry) -> Made:
+    """A payout that the bank never made is available again."""
+    payout = payouts.paid(tx, entry.payment or "")
+    made = ledger.postings_for(_RETURNED, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
+    return made, entry.external_reference
+
+
+_MADE: Final[Mapping[str, Callable[[Transaction, JournalEntry], Made]]] = {
+    _REVERSED: lambda tx, entry: (ledger.mirrored(entry.postings), _known_as(tx, entry)),
+    _REPOSTED: lambda tx, entry: (entry.postings, _known_as(tx, entry)),
+    "suspense_settled": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_settled"),
+    "suspense_returned": lambda tx, entry: _out_of_suspense(tx, entry, "suspense_returned"),
+    _RETURNED: _from_bank,
+}
+"""Recipe → what it posts for the entry that it settles."""

@@ -1,0 +1,307 @@
+"""Webhooks: endpoints, and events with their deliveries: written in the commit of what happened, and sent again."""
+
+from collections.abc import Iterator
+from itertools import count, takewhile
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+from msgspec import UNSET
+
+from workbench.domain import webhooks, wire
+from workbench.domain.moments import milliseconds_in, rfc3339
+from workbench.domain.signatures import SCHEMES
+from workbench.domain.webhooks import OUT_OF_ORDER, Delivery, Endpoint, OldSecret, StoredEvent, check_filter, types_of
+from workbench.domain.wire import control
+from workbench.errors import InvalidRequest, StateConflict
+from workbench.sandbox import views
+from workbench.sandbox.addresses import check_url
+from workbench.sandbox.service import checks
+from workbench.sandbox.service.lists import Caller, Cause, Listed, Resource
+from workbench.sandbox.store import Transaction, transaction
+from workbench.sandbox.store.table import Condition
+
+DELIVER, DROP = "deliver", "drop"
+KEPT_MS: Final = 30 * 86_400_000
+"""How long a dead letter is kept where it is dropped."""
+HELD_BACK_MS: Final = 10_000
+"""How much later every other event comes where disorder was asked for."""
+OVERLAP_MS: Final = 86_400_000
+"""How long after a roll messages are signed with the secrets before as well."""
+_FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
+_DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
+S = TypeVar("S", wire.PaymentIntent, wire.Charge, wire.Refund, wire.Payout, wire.Suspense, wire.WebhookEndpoint)
+"""An object that events are about."""
+
+
+def emit(
+    tx: Transaction, cause: Cause, account: str, happens: str, shown: S, *, before: dict[str, Any] | None = None
+) -> S:
+    """Record that something happened to `shown`, and return it; `before` holds the values that it changed from.
+
+    An event goes to every endpoint: it holds no client secret.
+    """
+    event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
+    if event_type is None:
+        return shown
+    is_intent = isinstance(shown, wire.PaymentIntent)
+    data = msgspec.structs.replace(shown, client_secret=UNSET) if is_intent else shown
+    made = tx.made("evt", account)
+    event = wire.Event(
+        id=made["id"],
+        type=event_type,
+        timestamp=rfc3339(tx.now_ms),
+        data=wire.EventData(cast("dict[str, Any]", data), before or {}),
+        request=wire.EventRequest(cause.request_id, cause.idempotency_key),
+    )
+    body = wire.to_json(views.PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
+    stored = tx.events.add(StoredEvent(**made, type=event_type, object_id=shown.id, body=body))
+    for endpoint in tx.endpoints.all(account=account):
+        if endpoint.wants(event_type):
+            _deliver(tx, stored, endpoint)
+    return shown
+
+
+def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
+    """Put an event on its way to an endpoint, now; every other one later where it asked for disorder."""
+    delivery = tx.deliveries.add(Delivery(**tx.made("del", event.account), event=event.id, endpoint=endpoint.id))
+    held_back = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
+    tx.schedule(DELIVER, delivery.id, in_ms=HELD_BACK_MS if held_back else 0)
+    return delivery
+
+
+def settled(tx: Transaction, delivery: Delivery) -> None:
+    """A delivery is over, delivered or a dead letter: what was held behind it goes now."""
+    if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
+        tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
+    if tx.gaps.ordering == "per_object" and (held := _under_way(tx, delivery, newer_than=0)):
+        job = tx.jobs.first(order="due_ms", ref=held.id, kind=DELIVER)
+        # What has been tried keeps to its schedule.
+        if job is not None and held.attempts == held.spent:
+            tx.jobs.put(job, due_ms=tx.now_ms)
+
+
+def held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
+    """The next attempt of the delivery that this one has to follow: of an earlier event of its object, to its endpoint.
+
+    None where it may go.
+    """
+    if tx.gaps.ordering != "per_object":
+        return None
+    before = _under_way(tx, delivery, older_than=delivery.seq)
+    job = tx.jobs.first(order="due_ms", ref=before.id, kind=DELIVER) if before else None
+    return job.due_ms if job else None
+
+
+def _under_way(
+    tx: Transaction, delivery: Delivery, *, older_than: int | None = None, newer_than: int | None = None
+) -> Delivery | None:
+    """A delivery of an event of the same object to the same endpoint that is not over: one before, or the first."""
+    stored = tx.events.get(delivery.event)
+    of_object = Condition(
+        "EXISTS (SELECT 1 FROM event WHERE event.id = delivery.event AND event.object_id = ?)",
+        (stored.object_id if stored else "",),
+    )
+    equals = {"status": webhooks.PENDING, "endpoint": delivery.endpoint}
+    rows = tx.deliveries.page(1, older_than=older_than, newer_than=newer_than, also=[of_object], **equals)
+    return rows[0] if rows else None
+
+
+def drop(tx: Transaction, delivery_id: str) -> None:
+    """Keep a dead letter no longer; one that is sent again has lost this job. A store may be opened to keep them."""
+    delivery = tx.deliveries.get(delivery_id)
+    if delivery is not None and tx.gaps.dead_letter == "dropped":
+        tx.deliveries.put(delivery, status=webhooks.DROPPED)
+
+
+def _delivery_view(tx: Transaction, delivery: Delivery) -> wire.Delivery:
+    job = tx.jobs.first(order="due_ms", ref=delivery.id, kind=DELIVER)
+    return views.delivery(tx, delivery, next_ms=job.due_ms if job else None)
+
+
+EVENTS = Resource("event", "/v1/events", lambda tx: tx.events, views.event, code="event_not_found")
+DELIVERIES = Resource(
+    "delivery",
+    "/v1/deliveries",
+    lambda tx: tx.deliveries,
+    _delivery_view,
+    code="delivery_not_found",
+    gone=webhooks.DROPPED,
+)
+ENDPOINTS = Resource(
+    "webhook endpoint",
+    wire.ENDPOINTS,
+    lambda tx: tx.endpoints,
+    views.webhook_endpoint,
+    code="endpoint_not_found",
+    gone=webhooks.DELETED,
+)
+
+
+def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> Listed[msgspec.Raw]:
+    """GET /v1/events: the events, newest first, by type or family, start moment and text."""
+    equals, also = dict[str, tuple[str, ...]](), list[Condition]()
+    if query.type is not None:
+        types = types_of(tx.gaps.event_types)
+        check_filter([query.type], types, param="type")
+        equals["type"] = webhooks.types_named(query.type, types)
+    if query.created_since is not None:
+        also.append(transaction.since(milliseconds_in(query.created_since, param="created_since")))
+    if query.search is not None:
+        also.append(transaction.about(query.search))
+    return EVENTS.page(tx, caller, also, query=query, **equals)
+
+
+def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
+    """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
+    status = None if query.status is None else tuple(query.status.split(","))
+    checks.check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
+    asked = {"status": status, "event": query.event, "endpoint": query.endpoint}
+    equals = {name: value for name, value in asked.items() if value is not None}
+    return DELIVERIES.page(tx, caller, query=query, **equals)
+
+
+def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
+    """The deliveries of some events, in order."""
+    kept = (each for each in tx.deliveries.all(event=events) if each.status != webhooks.DROPPED)
+    return [_delivery_view(tx, each) for each in kept]
+
+
+def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Delivery:
+    """POST /v1/deliveries/{delivery_id}/replay: send an event to an endpoint again: same id and body, new signature.
+
+    With `replay` switched to new_id, it is a new delivery with a new id: receivers that dedupe by id handle it again.
+    """
+    delivery = DELIVERIES.find(tx, caller, delivery_id)
+    endpoint = tx.endpoints.get(delivery.endpoint)
+    if endpoint is None or endpoint.status != webhooks.ENABLED:
+        message = f"The endpoint is {endpoint.status if endpoint else webhooks.DELETED}."
+        hint = "Enable it first: PATCH its status."
+        raise StateConflict(message, code="endpoint_not_enabled", param="endpoint", hint=hint)
+    return _delivery_view(tx, _send_again(tx, delivery))
+
+
+def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> wire.List[wire.Delivery]:
+    """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
+    stored = EVENTS.find(tx, caller, event_id)
+    wanting = [each for each in tx.endpoints.all(account=caller.account) if each.wants(stored.type)]
+    if tx.gaps.replay == "new_id":
+        copy = _copied(tx, stored)
+        sent = [_deliver(tx, copy, each) for each in wanting]
+    else:
+        before = [tx.deliveries.first(event=stored.id, endpoint=each.id) for each in wanting]
+        first = [there or _deliver(tx, stored, each) for there, each in zip(before, wanting, strict=True)]
+        sent = [_send_again(tx, each) for each in first]
+    return _sent_again(tx, f"{EVENTS.url}/{stored.id}/replay", sent)
+
+
+def replay_dead_letters(tx: Transaction, caller: Caller) -> wire.List[wire.Delivery]:
+    """POST /v1/dead_letters/replay: send every dead letter again, if its endpoint is enabled."""
+    enabled = {each.id for each in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
+    dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
+    again = [each for each in dead if each.endpoint in enabled and not _went_again(tx, each)]
+    return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, each) for each in again])
+
+
+def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> wire.List[wire.Delivery]:
+    return wire.List(url=url, has_more=False, data=[_delivery_view(tx, each) for each in deliveries])
+
+
+def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
+    """Make a delivery due now, with the whole schedule before it; one that waits for its next attempt is not doubled.
+
+    With a new id it is another event, and its delivery another one; the one before stays as it ended.
+    """
+    stored, endpoint = tx.events.get(delivery.event), tx.endpoints.get(delivery.endpoint)
+    if tx.gaps.replay == "new_id" and stored is not None and endpoint is not None:
+        return _deliver(tx, _copied(tx, stored), endpoint)
+    tx.unschedule(delivery.id)
+    tx.schedule(DELIVER, delivery.id)
+    return tx.deliveries.put(delivery, status=webhooks.PENDING, spent=delivery.attempts)
+
+
+def _copies(tx: Transaction, event_id: str) -> Iterator[tuple[str, StoredEvent | None]]:
+    """The ids under which an event is sent again, each with its event: without end, the first None is the next id."""
+    for number in count(1):
+        copy_id = f"evt_{tx.draws.token('replay', event_id, number)}"
+        yield copy_id, tx.events.get(copy_id)
+
+
+def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
+    """The same event by a new id, which is the first in its body."""
+    copy_id = next(copy_id for copy_id, there in _copies(tx, stored.id) if there is None)
+    body = stored.body.replace(f'"id":"{stored.id}"', f'"id":"{copy_id}"', 1)
+    copy = msgspec.structs.replace(stored, id=copy_id, seq=tx.next_seq(), created_ms=tx.now_ms, body=body)
+    return tx.events.add(copy)
+
+
+def _went_again(tx: Transaction, delivery: Delivery) -> bool:
+    """Whether a dead letter was sent again by a new id: then that delivery counts."""
+    copies = takewhile(lambda copy: copy[1] is not None, _copies(tx, delivery.event))
+    return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)
+
+
+def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
+    """POST /v1/webhook_endpoints: register an endpoint; the response holds its signing secret, once."""
+    if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_FOUND):
+        message = "The dashboard allows one endpoint, and it exists already."
+        hint = "Change its URL, or delete it first."
+        raise StateConflict(message, code="endpoint_exists", param="url", hint=hint)
+    with checks.EveryFault() as every:
+        every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
+        every.read(check_filter, body.enabled_events, types_of(tx.gaps.event_types))
+    made = tx.made("we", caller.account)
+    secret = tx.draws.webhook_secret(made["id"], 1, scheme=tx.gaps.signature_scheme)
+    stored = tx.endpoints.add(Endpoint(**made, url=body.url, secret=secret, enabled_events=tuple(body.enabled_events)))
+    return views.webhook_endpoint(tx, stored, secret=True)
+
+
+def update_endpoint(
+    tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: str
+) -> wire.WebhookEndpoint:
+    """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
+    stored = ENDPOINTS.find(tx, caller, endpoint_id)
+    if body.url is not None:
+        check_url(body.url, tx.mounted_hosts, private=tx.private_receivers)
+        stored = tx.endpoints.put(stored, url=body.url)
+    if body.enabled_events is not None:
+        check_filter(body.enabled_events, types_of(tx.gaps.event_types))
+        stored = tx.endpoints.put(stored, enabled_events=tuple(body.enabled_events))
+    if body.status is not None:
+        if body.status not in _FOUND:
+            raise InvalidRequest(f"status is {' or '.join(_FOUND)}.", code="parameter_invalid", param="status")
+        stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
+    return views.webhook_endpoint(tx, stored)
+
+
+def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
+    """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: roll the signing secret, shown once."""
+    stored, scheme = ENDPOINTS.find(tx, caller, endpoint_id), tx.gaps.signature_scheme
+    signing_on = (OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
+    rolled = tx.endpoints.put(
+        stored,
+        secret=tx.draws.webhook_secret(stored.id, stored.rolls + 2, scheme=scheme),
+        rolls=stored.rolls + 1,
+        old_secrets=signing_on if SCHEMES[scheme].has_room else (),
+    )
+    return views.webhook_endpoint(tx, rolled, secret=True)
+
+
+def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
+    """DELETE /v1/webhook_endpoints/{endpoint_id}: delete an endpoint; nothing more is sent there."""
+    stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), status=webhooks.DELETED)
+    return wire.Deleted(stored.id, "webhook_endpoint")
+
+
+def delivery_faults(
+    tx: Transaction, caller: Caller, body: control.DeliveryFaults, *, endpoint_id: str
+) -> control.FaultyEndpoint:
+    """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
+    checks.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
+    stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), faults=tuple(body.faults))
+    return control.FaultyEndpoint(stored.id, list(stored.faults))
+
+
+def endpoints_faults(tx: Transaction, caller: Caller) -> control.Rows[control.FaultyEndpoint]:
+    """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
+    kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
+    return control.Rows([control.FaultyEndpoint(each.id, list(each.faults)) for each in kept])
