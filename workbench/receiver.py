@@ -37,6 +37,7 @@ _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed",
 _SIGNED_IN = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for each in SCHEMES.values() for name in each.headers)
 """The headers of all schemes, as WSGI names them: of another one than ours, too, it is known what came."""
 _NAME = re.compile(r"\*|[a-z_]+\.(\*|[a-z_.]+)")
+_JSON = json.JSONDecoder(parse_float=Decimal)
 _LOG = logging.getLogger(__name__)
 # Without a handler of yours nothing is printed: a traceback would land in a notebook's output.
 _LOG.addHandler(logging.NullHandler())
@@ -278,7 +279,7 @@ def _body(environ: WSGIEnvironment) -> bytes | None:
 
 
 def _event(body: bytes) -> Event:
-    read = json.loads(body, parse_float=Decimal)
+    read = _JSON.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
     data = EventData(dict(read["data"]["object"]), dict(read["data"].get("previous_attributes") or {}))
     if not (isinstance(read["id"], str) and isinstance(read["type"], str)):
         raise TypeError

@@ -58,7 +58,7 @@ class Watchers(Closing):
 
     def notify(self) -> None:
         """Report that something may have happened. What a callback itself calls is no news."""
-        if self.is_watching():
+        if not self._callbacks or self.is_watching():
             return
         if self._calls.made is None:
             self._put(set())

@@ -1,10 +1,12 @@
 """What the workbench costs, beside floors and other people's programs: measures, prints a table, writes raw rows.
 
 python -m tests.benchmarks [NAME…]
+python -m tests.benchmarks --instructions
 """
 
 import argparse
 import json
+import platform
 import shlex
 import signal
 import sys
@@ -12,11 +14,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.benchmarks import in_process, reconciling, served, table
+from tests.benchmarks import in_process, instructions, reconciling, served, table
 from tests.benchmarks.measuring import Results, Size
 
 BENCHMARKS = {
     "calls": in_process.calls,
+    "instructions": instructions.instructions,
     "opening": in_process.opening,
     "press": in_process.press,
     "simulate": in_process.simulate,
@@ -25,6 +28,7 @@ BENCHMARKS = {
     "webhooks": served.webhooks,
     "reconcile": reconciling.reconciling,
     "reconcile_many": reconciling.reconciling_many,
+    "files": reconciling.files,
     "notebooks": in_process.notebooks,
 }
 USUAL = Size()
@@ -41,6 +45,9 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true", help="leave out what is fetched")
     parser.add_argument("--tiny", action="store_true", help="as little as possible, without peers: does it run?")
     parser.add_argument("--out", type=Path, default=table.ROWS, help="the folder for the raw rows")
+    parser.add_argument(
+        "--instructions", action="store_true", help="count instructions once, write nothing, fail where they have grown"
+    )
     parser.add_argument("--page", action="store_true", help="measure nothing; write the stored rows into the page")
     asked = parser.parse_args()
     if unknown := {*asked.names} - {*BENCHMARKS}:
@@ -48,12 +55,32 @@ def main() -> None:
     if asked.page:
         table.PAGE.write_text(table.with_figures(table.PAGE.read_text("utf-8")), "utf-8")
         return
+    if asked.instructions:
+        sys.exit(_grown(asked.out))
     # Asked to end, it ends what it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     with tempfile.TemporaryDirectory() as own:
         peers = None if asked.no_peers else (asked.peers or Path(own)).resolve()
         given = Size(rounds=asked.rounds, payments=asked.payments, rows=tuple(asked.rows), peers=peers)
         measure(asked.names or [*BENCHMARKS], TINY if asked.tiny else given, asked.out)
+
+
+def _file_of(name: str) -> str:
+    """The file of a benchmark's raw rows; instructions differ by the version of Python, and each has a file."""
+    return f"{name}_{'.'.join(platform.python_version_tuple()[:2])}.json" if name == "instructions" else f"{name}.json"
+
+
+def _grown(stored: Path) -> str | None:
+    """Print the instructions that are counted now; what to fail with, where a ratio has grown over the stored one."""
+    results = Results()
+    instructions.instructions(USUAL._replace(rounds=1), results)
+    measured = results.as_record("instructions", "")
+    print(table.table({"instructions": measured}), end="")  # noqa: T201  its answer
+    kept = stored / _file_of("instructions")
+    if results.missing or not kept.exists():
+        print("Nothing to compare: no valgrind here, or no stored rows of this Python.")  # noqa: T201  its answer
+        return None
+    return "\n".join(instructions.grown(measured, json.loads(kept.read_text("utf-8")))) or None
 
 
 def measure(names: list[str], size: Size, out: Path) -> None:
@@ -67,7 +94,7 @@ def measure(names: list[str], size: Size, out: Path) -> None:
         BENCHMARKS[name](size, results)
         records[name] = results.as_record(name, command)
         text = json.dumps(records[name], ensure_ascii=False).replace('{"work"', '\n {"work"')
-        (out / f"{name}.json").write_text(f"{text}\n", "utf-8")
+        (out / _file_of(name)).write_text(f"{text}\n", "utf-8")
         print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)  # noqa: T201  how far it is
     print(table.table(records), end="")  # noqa: T201  its answer
 

@@ -26,28 +26,36 @@ WEBHOOKS = 5
 
 def calls(size: Size, results: Results) -> None:
     """Single calls and whole payments, against httpx with nothing behind it."""
+    with kinds_of_calls() as (quiet, heard, work):
+        contenders = {
+            (name, FLOOR if name == "floor" else OURS): partial(timed, -(-3 * size.operations // each), do)
+            for name, (each, do) in work.items()
+        }
+        results.in_turn(size.rounds, contenders)
+        assert len(quiet.client.payment_intents.list(limit=100).data) == 100
+        paid = [each for each in heard.receiver.events if each.type == "payment_intent.succeeded"]
+        made = [each for each in heard.receiver.events if each.type == "payment_intent.created"]
+        assert len(heard.receiver.events) == len(made) + len(paid) * (WEBHOOKS - 1) > len(made) > len(paid)
+
+
+@contextmanager
+def kinds_of_calls() -> Iterator[tuple[Workbench, Workbench, dict[str, tuple[int, Callable[[], object]]]]]:
+    """A sandbox without endpoints, one with a receiver, and what is done at them: of what takes longer, fewer."""
     with Workbench(seed=7) as quiet, Workbench(seed=7) as heard, floor() as call:
         for each in list(quiet.client.webhook_endpoints.each()):
             quiet.client.webhook_endpoints.delete(each.id)
         intents = [create(quiet) for _ in range(100)]
         mine = quiet.client.payment_intents
-        # Of what takes longer, fewer.
         work: dict[str, tuple[int, Callable[[], object]]] = {
-            "create": (1, partial(create, quiet)),
-            "create_webhook": (2, partial(create, heard)),
-            "payment": (5, partial(pay, quiet)),
-            "payment_webhooks": (10, partial(pay, heard)),
-            "retrieve": (1, partial(mine.retrieve, intents[0])),
-            "list": (5, partial(mine.list, limit=100)),
+            "floor": (1, call),
+            "create": (3, partial(create, quiet)),
+            "create_webhook": (6, partial(create, heard)),
+            "payment": (15, partial(pay, quiet)),
+            "payment_webhooks": (30, partial(pay, heard)),
+            "retrieve": (3, partial(mine.retrieve, intents[0])),
+            "list": (15, partial(mine.list, limit=100)),
         }
-        contenders = {
-            (name, OURS): partial(timed, -(-size.operations // each), do) for name, (each, do) in work.items()
-        }
-        results.in_turn(size.rounds, {("floor", FLOOR): partial(timed, size.operations * 3, call), **contenders})
-        assert len(mine.list(limit=100).data) == 100
-        paid = [each for each in heard.receiver.events if each.type == "payment_intent.succeeded"]
-        made = [each for each in heard.receiver.events if each.type == "payment_intent.created"]
-        assert len(heard.receiver.events) == len(made) + len(paid) * (WEBHOOKS - 1) > len(made) > len(paid)
+        yield quiet, heard, work
 
 
 @contextmanager

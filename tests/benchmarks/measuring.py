@@ -6,7 +6,7 @@ import platform
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median, quantiles
@@ -40,8 +40,10 @@ class Sample(NamedTuple):
     """What so many operations took together."""
 
     operations: int
-    cpu_s: float
-    wall_s: float
+    cpu_s: float = 0
+    wall_s: float = 0
+    instructions: int = 0
+    """Where they were counted, and the time is of no account."""
 
 
 def timed(operations: int, do: Callable[[], object]) -> Sample:
@@ -74,19 +76,22 @@ class Results:
                     self.samples[name].append(sample)
 
     def as_record(self, name: str, command: str) -> dict[str, Any]:
-        """All of it as JSON types; `cpu_ms` and `wall_ms` are for one operation."""
+        """All of it as JSON types; `cpu_ms`, `wall_ms` and `instructions` are for one operation."""
         rows = [
-            {
-                "work": work,
-                "who": who,
-                "operations": [each.operations for each in samples],
-                "cpu_ms": _spread([each.cpu_s * 1000 / each.operations for each in samples]),
-                "wall_ms": _spread([each.wall_s * 1000 / each.operations for each in samples]),
-            }
+            {"work": work, "who": who, "operations": [each.operations for each in samples], **_figures(samples)}
             for (work, who), samples in self.samples.items()
         ]
         head = {"benchmark": name, "command": command, "machine": self.machine, "versions": self.versions}
         return {**head, "rows": rows, "missing": self.missing}
+
+
+def _figures(samples: Sequence[Sample]) -> dict[str, Any]:
+    if samples[0].instructions:
+        return {"instructions": _spread([each.instructions / each.operations for each in samples])}
+    return {
+        "cpu_ms": _spread([each.cpu_s * 1000 / each.operations for each in samples]),
+        "wall_ms": _spread([each.wall_s * 1000 / each.operations for each in samples]),
+    }
 
 
 def _spread(rounds: list[float]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A reconciliation beside the same by SQL in DuckDB, and beside datacompy, which only compares."""
+"""A reconciliation beside the same by SQL in DuckDB, and beside datacompy, which only compares; and one from files."""
 
 import json
 import subprocess
@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
+import duckdb
+
 from tests.benchmarks.by_sql import reconcile_by_sql
 from tests.benchmarks.measuring import OURS, Results, Sample, Size, timed
 from tests.benchmarks.peers import DATACOMPY, PEERS, Absent, installed
 from tests.benchmarks.tables import write_tables
-from workbench import reconcile
+from workbench import Workbench, read_statement, reconcile
+from workbench.analysis.statements import read_ledger
 
 SQL = "SQL by hand"
 _MANY = 100_000
@@ -32,6 +35,20 @@ print(json.dumps([1, time.process_time() - cpu_s, time.perf_counter() - wall_s])
 def reconciling_many(size: Size, results: Results) -> None:
     """Ten million rows on either side, once, and beside SQL alone, for the time that it takes."""
     reconciling(size._replace(rounds=1, rows=size.large_rows, peers=None), results)
+
+
+def files(size: Size, results: Results) -> None:
+    """A ledger and statements as CSV files of a simulated month: read, each cell checked, and reconciled."""
+    with tempfile.TemporaryDirectory() as folder, Workbench(seed=7) as bench:
+        month, ledger = Path(folder) / "month", Path(folder) / "ledger.csv"
+        bench.simulate(payments=size.payments, out=month)
+        duckdb.sql(f"COPY (FROM '{month / 'ledger.parquet'}') TO '{ledger}'")
+        statements = sorted(month.glob("statements/*.csv"))
+
+        def run() -> None:
+            assert len(reconcile(read_ledger(ledger), [read_statement(each) for each in statements]).breaks)
+
+        results.in_turn(size.few, {("files", OURS): partial(timed, 1, run)})
 
 
 def reconciling(size: Size, results: Results) -> None:

@@ -24,8 +24,9 @@ from workbench import Workbench
 
 LOOP = "httpx loop by hand"
 _HERE = Path(__file__).parent
-_CONNECTIONS = 4
-_START_S = 120
+_CONNECTIONS = 8
+_MANY_CONNECTIONS = 64
+_START_S = 600
 _STOP_S = 15
 _LIFE_S = 1800
 
@@ -90,7 +91,7 @@ def _wait(server: Server) -> None:
 def _sandbox(folder: Path, *options: str) -> Callable[[str], list[str]]:
     workbench = str(Path(sys.executable).with_name("workbench"))
     return lambda port: [
-        workbench, "serve", "--port", port, "--store", str(folder / "store.db"), "--seed", "7", *options,
+        workbench, "serve", "--port", port, "--store", str(folder / "store.db"), "--seed", "7", "--quiet", *options,
     ]  # fmt: skip
 
 
@@ -112,10 +113,11 @@ def served(size: Size, results: Results) -> None:
             if who in PEERS:
                 results.versions["falcon" if who == APP else who] = PEERS[who].version
             requests = _requests(who, server, key)
-            contenders |= {
-                (f"served_{work}", who): partial(_loaded, server, request, size.load_s)
-                for work, request in requests.items()
-            }
+            for work, request in requests.items():
+                contenders[f"served_{work}", who] = partial(_loaded, server, request, size.load_s, _CONNECTIONS)
+                if who in (OURS, APP) and work != "list":
+                    many = partial(_loaded, server, request, size.load_s, _MANY_CONNECTIONS)
+                    contenders[f"served_{work}_64", who] = many
         results.in_turn(size.rounds, contenders)
 
 
@@ -158,9 +160,9 @@ def _raw(method: str, path: str, headers: Mapping[str, str], body: bytes = b"") 
     return "\r\n".join(lines).encode() + body
 
 
-def _loaded(server: Server, request: bytes, seconds: float) -> Sample:
+def _loaded(server: Server, request: bytes, seconds: float, connections: int) -> Sample:
     cpu_s = server.cpu_s
-    told = _told([str(_HERE / "load.py"), str(server.port), str(seconds), str(_CONNECTIONS)], request)
+    told = _told([str(_HERE / "load.py"), str(server.port), str(seconds), str(connections)], request)
     assert not told["failed"], told
     assert told["cpu_s"] < told["wall_s"] * 0.9, "the load is at its own limit"
     return Sample(told["responses"], server.cpu_s - cpu_s, told["wall_s"])

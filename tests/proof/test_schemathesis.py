@@ -57,9 +57,9 @@ def as_wsgi(app: Application) -> WSGIApplication:
         headers = {name.lower().replace("_", "-"): value for name, value in named.items()}
         target = quote(environ["PATH_INFO"], safe="/", encoding="latin-1") + "?" + environ.get("QUERY_STRING", "")
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        status, sent, answer = app.respond(Arrived(environ["REQUEST_METHOD"], target.encode(), headers, body))
-        start_response(f"{status} {HTTPStatus(status).phrase}", sent)
-        return [answer]
+        answer = app.respond(Arrived(environ["REQUEST_METHOD"], target.encode(), headers, body))
+        start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", answer.headers)
+        return [answer.body]
 
     return called
 

@@ -142,8 +142,8 @@ class Calling(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         headers = headers_in(request.headers.raw)
-        status, sent, body = self._app.respond(Arrived(request.method, request.url.raw_path, headers, request.read()))
-        return httpx.Response(status, headers=sent, content=body)
+        answer = self._app.respond(Arrived(request.method, request.url.raw_path, headers, request.read()))
+        return httpx.Response(answer.status, headers=answer.headers, content=answer.body)
 
 
 class Sandbox:

@@ -19,10 +19,10 @@ ROLLED: Final = "rolled"
 REVOKED: Final = "revoked"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
-"""Two letters at a time, of eight that were taken from the long number: few divisions, and nearly all of short ones."""
-_PAIR, _FOUR, _EIGHT = len(_PAIRS), len(_PAIRS) ** 2, len(_PAIRS) ** 4
+"""Two letters at a time, of four that were taken from the long number: a division by a short one is quick."""
+_PAIR, _FOUR = len(_PAIRS), len(_PAIRS) ** 2
 _TOKEN_LENGTH = 24
-_TOKENS = len(_ALPHABET) ** _TOKEN_LENGTH
+_EIGHTS = range(_TOKEN_LENGTH // 8)
 _IDENTIFIER = re.compile(rf"\b([a-z]{{2,4}}_[0-9A-Za-z]{{6}})[0-9A-Za-z]{{{_TOKEN_LENGTH - 6}}}\b")
 
 
@@ -44,18 +44,17 @@ class Draws:
     def digest(self, *natural_key: str | int, size: int = 32) -> bytes:
         """`size` bytes that belong to this natural key alone."""
         drawn = _keyed(self._key, size).copy()
-        drawn.update("\x1f".join(map(str, natural_key)).encode())
+        # Of each part a separator and its text: quicker than to join their texts.
+        drawn.update((("\x1f%s" * len(natural_key))[1:] % natural_key).encode())
         return drawn.digest()
 
     def token(self, *natural_key: str | int) -> str:
         """24 letters and digits (about 142 bits)."""
-        number = int.from_bytes(self.digest(*natural_key), "big") % _TOKENS
-        rest, first = divmod(number, _EIGHT)
-        third, second = divmod(rest, _EIGHT)
-        drawn = ""
-        for eight in (first, second, third):
-            high, low = divmod(eight, _FOUR)
-            drawn += _PAIRS[low % _PAIR] + _PAIRS[low // _PAIR] + _PAIRS[high % _PAIR] + _PAIRS[high // _PAIR]
+        number, drawn = int.from_bytes(self.digest(*natural_key), "big"), ""
+        for _ in _EIGHTS:
+            number, low = divmod(number, _FOUR)
+            number, high = divmod(number, _FOUR)
+            drawn += f"{_PAIRS[low % _PAIR]}{_PAIRS[low // _PAIR]}{_PAIRS[high % _PAIR]}{_PAIRS[high // _PAIR]}"
         return drawn
 
     def identifier(self, prefix: str, number: int) -> str:

@@ -5,7 +5,7 @@ One table of patterns; every text that leaves the sandbox for a log, a trace, a 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from workbench.domain.phones import GAPS, MARK, mask_column
 
@@ -13,28 +13,41 @@ SECRET_FIELDS = ("client_secret", "password", "refresh_token")
 """Fields of requests whose value is secret."""
 _GAP = GAPS + "{0,2}"
 # fmt: off
-RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
+
+
+def _cut(found: re.Match[str]) -> str:
+    return f"{found[1]}{MARK}"
+
+
+def _cut_in_quotes(found: re.Match[str]) -> str:
+    return f'{found[1]}"{MARK}"'
+
+
+_KEY = re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*")
+"""A bare prefix, as in a sentence, is no key."""
+_BASIC = re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}")
+"""A credential has a capital or a digit in it, a word of a sentence has not."""
+RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     # What begins a word is looked back at: a pattern that begins with a letter is found sooner than one with a \b.
     # An intent's client secret first: it contains an id that stays readable.
-    (("_secret_",), re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
-    # A bare prefix, as in a sentence, is no key; a token has six characters at least, as `at_once` has not.
-    (("k_test", "k_live", "%"),
-     re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*"), r"\1••••"),
-    (("at_",), re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), r"\1••••"),
-    (("rt_",), re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), r"\1••••"),
-    (("whsec",), re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), r"\1••••"),
+    ("_secret_", re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), _cut),
+    ("k_test", _KEY, _cut), ("k_live", _KEY, _cut), ("k%5f", _KEY, _cut),
+    # A token has six characters at least, as `at_once` has not.
+    ("at_", re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), _cut),
+    ("rt_", re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), _cut),
+    ("whsec", re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), _cut),
     # A text may end, or be cut, within a value.
-    (("password",),
+    ("password",
      re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'[^']*(?:'|\Z)|[^\s,}\]"]+)"""),
-     r'\1"••••"'),
-    (("=",), re.compile(r"\b(password=)[^&\s]+"), r"\1••••"),
-    # A credential has a capital or a digit in it, a word of a sentence has not. An s has more cases than two.
-    (("bas", "\u017f"), re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}"), r"\1••••"),
-    (("bearer",), re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), r"\1••••"),
+     _cut_in_quotes),
+    ("password=", re.compile(r"\b(password=)[^&\s]+"), _cut),
+    # An s has more cases than two.
+    ("bas", _BASIC, _cut), ("ba\u017f", _BASIC, _cut),
+    ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _cut),
 )
 # fmt: on
-"""Words, a pattern, and what is shown instead. A text without any of the words, in lower case, has nothing to mask: to
-look for them is quicker than the pattern: quickest for one character that is rare, then the longer the quicker."""
+"""A word, a pattern, and what is shown instead. A text without the word, in lower case, has nothing to mask by it: to
+look for the word is quicker than the pattern, and the longer it is, the quicker."""
 # A Zambian number in any spelling: +260…, %2B260…, 00260…, 260…, 0…, its digits in groups or not.
 NUMBER = re.compile(
     rf"((?:\+|%(?:25)?2[Bb]|(?<![0-9A-Za-z.•]))(?:(?:00)?260{_GAP}|0[ -]?)[5-79]\d)"
@@ -47,14 +60,14 @@ _AFRICAN = rf"(?:27|2[1-9]\d)(?:{_GAP}\d){{9}}(?!\d)"
 _DIALLED = rf"(?!{_AMOUNT})(?:{_AFRICAN}|[17](?:{_GAP}\d){{10}}(?!\d)|[2-689](?:{_GAP}\d){{7,14}}(?!\d))"
 ABROAD: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("+", re.compile(rf"\+{_DIALLED}")),
-    ("%", re.compile(rf"%(?:25)?2[Bb]{_DIALLED}")),
+    ("%2", re.compile(rf"%(?:25)?2[Bb]{_DIALLED}")),
     ("FRI:", re.compile(rf"FRI:{_DIALLED}")),
     ("002", re.compile(rf"00(?<![0-9A-Za-z.•]00){_AFRICAN}")),
     ("254", re.compile(r"254(?<![0-9A-Za-z.•]254)[17]\d{8}(?!\d)")),
 )
-"""A word, and a pattern of numbers of other countries, or of no mobile: a text without the word has none. They
-differ from an identifier by what stands before them, or as Kenya's are written, and from an amount by its decimals. A
-whole amount of eight digits with a plus looks as they do, and is masked."""
+"""A word, and a pattern of numbers of other countries, or of no mobile: a text without the word has none. They differ
+from an identifier by what stands before them, or as Kenya's are written, and from an amount by its decimals. A whole
+amount of eight digits with a plus looks as they do, and is masked."""
 _ENDS = re.compile(rf"(\D*(?:(?:25)?2[Bb])?(?:00)?[1-9]\d{{0,2}}).*(\d{_GAP}\d{_GAP}\d)", re.DOTALL)
 """What is shown of these."""
 _BY_FOURS = r"(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4})+|[0-9]{4}(?:[ -][0-9]{4})+)[ -][0-9]{1,4}"
@@ -81,7 +94,7 @@ def mask(text: str) -> str:
 
     JSON's long form of a plain character is shortened first, so that no spelling hides a secret.
     """
-    if "\\" in text:
+    if "\\u00" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     return mask_numbers(mask_secrets(text))
 
@@ -107,22 +120,22 @@ def mask_values(headers: Mapping[str, str]) -> dict[str, str]:
 def mask_secrets(text: str) -> str:
     """`text` masked, but for numbers: a request to be repeated needs them."""
     lowered = text.lower()
-    for words, pattern, shown in RULES:
-        for word in words:
-            if word in lowered:
-                text = pattern.sub(shown, text)
-                break
+    for word, pattern, shown in RULES:
+        if word in lowered:
+            text = pattern.sub(shown, text)
     return text
 
 
 def mask_numbers(text: str) -> str:
     """`text` with every number of a customer masked; Zambian ones are looked for around their zeros."""
-    shown, end = list[str](), 0
+    shown: list[str] = []
+    end = 0
     for zero in _ZERO.finditer(text):
         if found := NUMBER.search(text, max(end, zero.start() - _BEFORE), zero.end() + _AFTER):
             shown += (text[end : found.start()], found[1], MARK, found[2])
             end = found.end()
-    text = "".join((*shown, text[end:]))
+    if shown:
+        text = "".join((*shown, text[end:]))
     for word, pattern in ABROAD:
         if word in text:
             text = pattern.sub(lambda found: _ENDS.sub(rf"\1{MARK}\2", found[0]), text)

@@ -150,17 +150,19 @@ def money_from_major(amount: Decimal, currency: Currency) -> Money:
     Raises InvalidRequest: not a finite number, not positive, too large, or finer than a minor unit.
     """
     check_size(amount, MAX_MAJOR_DIGITS)
-    # A Fraction is exact; arithmetic on Decimals rounds to 28 digits. What is finer than any minor unit
-    # is told by the power of ten of its first digit, before a Fraction of 1e-999999 is built.
-    minor = Fraction(amount) * 10**currency.decimals if amount.adjusted() >= -currency.decimals else Fraction(1, 2)
-    if minor.denominator != 1:
+    # A ratio is exact; arithmetic on Decimals rounds to 28 digits. What is finer than any minor unit
+    # is told by the power of ten of its first digit, before the ratio of 1e-999999 is built.
+    is_finer = amount.adjusted() < -currency.decimals
+    whole, parts = (0, 1) if is_finer else amount.as_integer_ratio()
+    minor, rest = divmod(whole * 10**currency.decimals, parts)
+    if is_finer or rest:
         raise InvalidRequest(
             f"{amount} has more decimals than {currency.code} has: "
             f"{currency.decimals} at most, the last being one {currency.minor_unit}.",
             code="amount_too_precise",
             param="amount",
         )
-    return Money(minor.numerator, currency.code)
+    return Money(minor, currency.code)
 
 
 def money_from_integer(amount: int, currency: Currency, *, units_minor: int) -> Money:

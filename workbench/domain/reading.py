@@ -218,18 +218,19 @@ class _Reader:
             self.problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
             return None
         before, fields = len(self.problems), _fields(shape)
-        read: dict[str, Any] = {}
-        for name, field in fields.items():
+        made, read = _converted(value, shape), {}
+        for name, field in fields.items() if made is None else ():
             if name in value:
                 read[name] = self._field(value[name], field, f"{pointer}/{name}")
             elif field.is_required:
                 self.problems.append(FieldProblem(f"{pointer}/{name}", _MISSING))
-        if len(read) < len(value):
-            surplus = [name for name in value if name not in fields]
+        if surplus := [name for name in value if name not in fields]:
             self.ignored += surplus
             if self.unknown == "refused":
                 self.problems += [FieldProblem(f"{pointer}/{_escape(name)}", "is not known") for name in surplus]
-        return shape(**read) if len(self.problems) == before else None
+        if len(self.problems) > before:
+            return None
+        return shape(**read) if made is None else made
 
     def _field(self, value: object, field: _Field, pointer: str) -> Any:  # noqa: ANN401  a value of its type
         if field.shape and not field.takes:
@@ -241,6 +242,27 @@ class _Reader:
                 return [self.struct(each, field.shape, f"{pointer}/{place}") for place, each in enumerate(value)]
             self.problems += _faults(value, field.takes, pointer)
             return None
+
+
+def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
+    """The struct at once, where it holds no other; None where it does, or something is wrong with it."""
+    numbers = _numbers(shape)
+    if numbers is None:
+        return None
+    taken = value | {name: _as_taken(value[name], takes) for name, takes in numbers.items() if name in value}
+    try:
+        return msgspec.convert(taken, shape, builtin_types=(Decimal,))
+    except msgspec.ValidationError:
+        return None
+
+
+@cache
+def _numbers(shape: type[Struct]) -> Mapping[str, Mapping[Any, str]] | None:
+    """The plain types of the fields that hold a number; None where a field holds a struct."""
+    fields = _fields(shape)
+    if any(each.shape for each in fields.values()):
+        return None
+    return {name: each.takes for name, each in fields.items() if each.takes.keys() & {int, Decimal}}
 
 
 def _as_taken(value: object, takes: Mapping[Any, str]) -> object:

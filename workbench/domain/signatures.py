@@ -247,6 +247,7 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="backslashreplace")
 
 
+@lru_cache
 def _decoded(secret: str) -> bytes:
     try:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeGuard
 
+from msgspec.structs import replace
+
 from workbench.domain.ids import REVOKED, ROLLED
 from workbench.errors import AuthenticationFailed, HostRefused, InvalidRequest, PermissionDenied, ServeRefused
 from workbench.sandbox.addresses import LAST_PORT
@@ -109,7 +111,7 @@ def preflight(operation: Operation, request: Request, choices: InForce) -> Respo
 def shared_with(origin: str, response: Response) -> Response:
     """A response that a browser hands to a page of this origin."""
     headers = {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": _READ_BY_PAGES, "Vary": "Origin"}
-    return response._replace(headers={**response.headers, **headers})
+    return replace(response, headers={**response.headers, **headers})
 
 
 def _allowed_origin(text: str) -> str:

@@ -107,7 +107,8 @@ class _Connection(asyncio.Protocol):
         self.until_s = time.monotonic() + seconds
 
     def _begin(self) -> None:
-        self._target, self._headers, self._head_bytes = b"", list[tuple[bytes, bytes]](), 0
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._target, self._head_bytes = b"", 0
         self._body, self._body_bytes = bytearray(), 0
         self._in_head, self._in_body = False, False
 

@@ -12,6 +12,7 @@ from wsgiref.types import WSGIApplication
 
 import httpx
 import msgspec
+from msgspec.structs import replace
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
@@ -146,14 +147,12 @@ class InProcess(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer a request, with what it made due done."""
         headers = headers_in(request.headers.raw)
-        status, sent, body = self._engine.app.respond(
-            Arrived(request.method, request.url.raw_path, headers, request.read())
-        )
+        answer = self._engine.app.respond(Arrived(request.method, request.url.raw_path, headers, request.read()))
         is_unseen = _UNSEEN in headers or self._watchers.is_watching()
         if not (is_unseen and request.method in ("GET", "HEAD")):
             self._engine.run_due()
             self._watchers.notify()
-        return httpx.Response(status, headers=sent, content=body)
+        return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
 
 _Rest = Callable[[], Response]
@@ -233,7 +232,7 @@ class Application:
     def _made(self, shown: Response, make: Callable[[], bytes]) -> Response:
         """A page with its body. One is made at a time: those that ask for it too get the same one."""
         with self._making:
-            return shown._replace(body=make())
+            return replace(shown, body=make())
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
         try:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from workbench.domain import scenarios, wire
 from workbench.domain.reading import json_from, query_from, struct_from
@@ -42,7 +43,7 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
 """What a scenario responds with before anything is done."""
 
 
-class _Call(NamedTuple):
+class _Call(msgspec.Struct, frozen=True):
     """One exchange: the id that its response carries, and its place in the trace.
 
     The place is None for what is not traced, and 0 for a read, which gets it when it is written.
@@ -172,7 +173,7 @@ def _finished(
             own["Cache-Control"] = "no-store"
         if tx.gaps.rate_limit != "none" and _counts(call, request) and not tx.reads_only:
             own |= _counted(tx, request, operation, response.status)
-    response = response._replace(headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
+    response = replace(response, headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq is not None:
         trace.write_down(tx, request, operation, response, request_id=call.request_id, seq=call.seq)
     return response
@@ -205,7 +206,7 @@ def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -
     # What a person does through `/sandbox` is no request of the merchant's: events name no request for it.
     caller = caller._replace(cause=Cause(None if call.seq is None else call.request_id, key), scenario=asked)
     response = _once(tx, call, request, operation, caller)
-    return response._replace(relied=(*response.relied, *caller.relied)) if caller.relied else response
+    return replace(response, relied=(*response.relied, *caller.relied)) if caller.relied else response
 
 
 def within(
@@ -236,7 +237,7 @@ def _once(tx: Transaction, call: _Call, request: Request, operation: Operation, 
     scope = idempotency.scope_of(request, caller, key)
     if kept := idempotency.recalled(tx, request, scope):
         body = msgspec.json.decode(kept.body, type=_KeptBody)
-        return kept._replace(relied=relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
+        return replace(kept, relied=relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
     response = _result(tx, call, request, operation, caller)
     idempotency.keep(tx, request, scope, response)
     return response
@@ -272,7 +273,7 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
     if caller.scenario in _BEFORE:
         # Answered, not raised: that a script's answer is used up must be committed.
         fault = _problem(tx, call, request, operation, _BEFORE[caller.scenario]())
-        return fault._replace(relied=fault.relied + touched)
+        return replace(fault, relied=fault.relied + touched)
     named: dict[str, Any] = dict(request.path_params)
     if operation.query is not None:
         named["query"] = query_from(request.query, operation.query, unknown=tx.gaps.unknown_fields, ignored=ignored)
@@ -281,11 +282,11 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
     result = operation.run(*arguments, **named)
     if caller.scenario == scenarios.SERVER_ERROR_AFTER:
         failure = ServiceFailed("The service failed after it had done what was asked, as the scenario asks.")
-        return _problem(tx, call, request, operation, failure)._replace(payment=_payment_of(result))
+        return replace(_problem(tx, call, request, operation, failure), payment=_payment_of(result))
     if isinstance(result, Refused):
         refused = _problem(tx, call, request, operation, result.error)
         triggered = TRIGGERED if operation.phone is not None and asked is None else ()
-        return refused._replace(relied=refused.relied + touched + triggered)
+        return replace(refused, relied=refused.relied + touched + triggered)
     shown = result if operation.shown is None else operation.shown(result)
     kept = wire.to_json(wire.without_once(shown)) if operation.no_store else None
     is_slow, relied = caller.scenario == scenarios.SLOW, touched + relied_by(operation, result, body)

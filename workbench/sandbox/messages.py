@@ -68,7 +68,7 @@ class InForce(NamedTuple):
     deprecated: frozenset[str] = frozenset()
 
 
-class Arrived(NamedTuple):
+class Arrived(msgspec.Struct, frozen=True):
     """A request as a socket or a client of this process brings it; nothing in it has been looked at yet."""
 
     method: str
@@ -81,7 +81,7 @@ class Arrived(NamedTuple):
     """Why the request did not arrive whole."""
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """Status, headers and body as a transport sends them."""
 
     status: int
@@ -89,7 +89,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Request(NamedTuple):
+class Request(msgspec.Struct, frozen=True):
     """A request as it is answered; `headers` by their usual spelling, those that matter here alone."""
 
     method: str
@@ -107,7 +107,7 @@ class Request(NamedTuple):
     """A live key stands somewhere in a header or the query."""
 
 
-class Response(NamedTuple):
+class Response(msgspec.Struct, frozen=True):
     """What goes back."""
 
     status: int

@@ -42,7 +42,7 @@ def done(driver: Driver, request: Request) -> Request:
         return ((each.at_ms, partial(_do, caller, each, control.counter_of(body))) for each in left)
 
     driver.do_all(planned, _SLICE_S)
-    return request._replace(body=wire.to_json({**msgspec.structs.asdict(body), "commands": []}))
+    return msgspec.structs.replace(request, body=wire.to_json({**msgspec.structs.asdict(body), "commands": []}))
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from workbench.domain.ledger import JournalEntry
-from workbench.domain.masking import mask, mask_beginning, mask_values
+from workbench.domain.masking import mask, mask_beginning
 from workbench.domain.moments import rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
@@ -43,9 +43,9 @@ def write_down(
             seq=seq,
             at_ms=tx.now_ms,
             method=request.method,
-            path=mask(request.target)[:MAX_KEPT_TEXT],
+            path=_masked(request.target)[:MAX_KEPT_TEXT],
             payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
-            request_headers={name: _kept_header(value) for name, value in request.headers.items()},
+            request_headers={name: _masked(value) for name, value in request.headers.items()},
             request_body=_kept_request(request, operation),
             status=response.status,
             response_headers={"Content-Type": response.content_type, **response.headers},
@@ -67,9 +67,9 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
 
 
 @lru_cache(maxsize=64)
-def _kept_header(value: str) -> str:
-    """A header's value masked; most come again with every call."""
-    return mask_values({"": value})[""]
+def _masked(text: str) -> str:
+    """A path or a header's value masked; most come again with every call."""
+    return mask(text)
 
 
 def _kept_text(body: bytes) -> str:

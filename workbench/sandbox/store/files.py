@@ -137,6 +137,7 @@ class Store:
             with suppress(*UNWRITTEN, sqlite3.ProgrammingError), self.transaction():
                 pass
         with self._transaction.turn:
+            self._transaction.close()
             if self.path is not None:
                 self._fold()
             self._connection.close()

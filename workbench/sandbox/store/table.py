@@ -24,8 +24,7 @@ class Condition(NamedTuple):
     values: tuple[str | int, ...]
 
 
-def _to_json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+_encoded = msgspec.json.Encoder().encode
 
 
 @cache
@@ -44,7 +43,8 @@ def _terms(*filters: tuple[str, int | None]) -> str:
 
 def _where(equals: dict[str, Filters], also: Sequence[Condition] = ()) -> tuple[str, tuple[str | int, ...]]:
     """The condition that columns equal these and the others hold, and the values for its places."""
-    places, values = list[tuple[str, int | None]](), list[str | int]()
+    places: list[tuple[str, int | None]] = []
+    values: list[str | int] = []
     for name, filters in equals.items():
         several = filters if isinstance(filters, tuple) else () if filters is None else (filters,)
         places.append((name, None if filters is None else len(several)))
@@ -59,16 +59,17 @@ def _where(equals: dict[str, Filters], also: Sequence[Condition] = ()) -> tuple[
 class Table(Generic[R]):
     """The rows of one table as structs of one type; `key` is the column that names a row.
 
-    There is one for each connection; what depends on no row is worked out then. Of a table of `few` rows it remembers
-    what it read until something is written to it, or `forget` says that others may have written.
+    There is one for each connection; what depends on no row is worked out then. `cursor` runs all statements of the
+    connection's tables: each has its rows before the next one is run. Of a table of `few` rows it remembers what it
+    read until something is written to it, or `forget` says that others may have written.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, name: str, record: type[R], key: str = "id", *, few: bool = False
+        self, cursor: sqlite3.Cursor, name: str, record: type[R], key: str = "id", *, few: bool = False
     ) -> None:
         shown = _fields(record)
         names = tuple(each.name for each in shown)
-        self._connection = connection
+        self._run = cursor.execute
         self.name = name
         self._record = record
         self._key = key
@@ -94,7 +95,7 @@ class Table(Generic[R]):
 
     def add(self, record: R) -> R:
         """Insert one; the record itself is returned."""
-        self._connection.execute(self._insert, self._row(record))
+        self._run(self._insert, self._row(record))
         self._remember(record)
         return record
 
@@ -107,15 +108,17 @@ class Table(Generic[R]):
         if before is not None and before != changed:
             kept, row = self._values(before), self._values(changed)
             differing = tuple([place for place, value in enumerate(row) if value != kept[place]])
-            set_to = [_to_json(row[place]) if place in self._json_places else row[place] for place in differing]
-            self._connection.execute(self._update(differing), (*set_to, getattr(record, self._key)))
+            set_to = [
+                _encoded(row[place]).decode() if place in self._json_places else row[place] for place in differing
+            ]
+            self._run(self._update(differing), (*set_to, getattr(record, self._key)))
             self._remember(changed)
         return changed
 
     def remove(self, record: R) -> None:
         """Delete the row of this record."""
         self.forget()
-        self._connection.execute(f"DELETE FROM {self.name} WHERE {self._key} = ?", (getattr(record, self._key),))
+        self._run(f"DELETE FROM {self.name} WHERE {self._key} = ?", (getattr(record, self._key),))
 
     def get(self, key: str | int) -> R | None:
         """The record of this key."""
@@ -126,14 +129,15 @@ class Table(Generic[R]):
 
     def first(self, order: str = "", **equals: Filters) -> R | None:
         """The first record whose columns equal these."""
-        for found in self._select(order, " LIMIT 1", equals):
-            self._keep(getattr(found, self._key), found)
-            return found
-        return None
+        found = self._select(order, " LIMIT 1", equals)
+        if not found:
+            return None
+        self._keep(getattr(found[0], self._key), found[0])
+        return found[0]
 
     def all(self, order: str = "seq", **equals: Filters) -> list[R]:
         """Every record whose columns equal these, in order."""
-        return self._select(order, "", equals)
+        return [*self._select(order, "", equals)]
 
     def between(self, first: int, last: int) -> list[R]:
         """Every record from one place to another, both included, in order."""
@@ -176,7 +180,8 @@ class Table(Generic[R]):
         where, values = _where(equals, also)
         # Counted within, and with a limit, so that SQLite flattens a view: a count of the view itself would build it.
         within = f"SELECT seq FROM {self.name} WHERE {where} LIMIT -1"
-        return int(self._connection.execute(f"SELECT count(*) FROM ({within})", values).fetchone()[0])
+        ((rows,),) = self._run(f"SELECT count(*) FROM ({within})", values)
+        return int(rows)
 
     def _remember(self, record: R) -> None:
         """What is in the file now."""
@@ -199,22 +204,24 @@ class Table(Generic[R]):
     def _select(self, order: str, limit: str, equals: dict[str, Filters]) -> list[R]:
         asked = order, limit, *equals.items()
         if asked in self._known:
-            return [*self._known[asked]]
+            return self._known[asked]
         where, values = _where(equals)
         ordered = f" ORDER BY {order}" if order else ""
         found = self._from_file(f"{self._from} WHERE {where}{ordered}{limit}", values)
         if self._few:
             if len(self._known) > _MOST_KNOWN:
                 self.forget()
-            self._known[asked] = [*found]
+            self._known[asked] = found
         return found
 
     def _from_file(self, sql: str, values: tuple[str | int, ...]) -> list[R]:
-        rows = [dict(zip(self._names, row, strict=True)) for row in self._connection.execute(sql, values)]
+        return [self._made(row) for row in self._run(sql, values)]
+
+    def _made(self, row: tuple[Any, ...]) -> R:
+        fields = dict(zip(self._names, row, strict=True))
         for name, decoded in self._json.items():
-            for row in rows:
-                row[name] = decoded(row[name])
-        return [self._record(**row) for row in rows]
+            fields[name] = decoded(fields[name])
+        return self._record(**fields)
 
     def _row(self, record: R) -> Sequence[Any]:
         values = self._values(record)
@@ -222,5 +229,5 @@ class Table(Generic[R]):
             return values
         row = list(values)
         for place in self._json_places:
-            row[place] = _to_json(row[place])
+            row[place] = _encoded(row[place]).decode()
         return row

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from functools import lru_cache
 from importlib.resources import files
@@ -162,6 +162,21 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
+class _Turn:
+    """One transaction, with the connection to itself: a class, as it takes half of what a generator takes."""
+
+    def __init__(self, tx: "Transaction", *, reads_only: bool) -> None:
+        self._tx = tx
+        self._reads_only = reads_only
+
+    def __enter__(self) -> "Transaction":
+        self._tx.begin_in_turn(reads_only=self._reads_only)
+        return self._tx
+
+    def __exit__(self, _kind: object, failure: BaseException | None, _traceback: object) -> None:
+        self._tx.end_in_turn(failure)
+
+
 class Transaction:
     """What a command reads and writes. There is one for each connection, used by one command at a time.
 
@@ -180,6 +195,8 @@ class Transaction:
         self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
     ) -> None:
         self._connection = connection
+        self._cursor = cursor = connection.cursor()
+        """Runs the statements of a command: to make another takes as long as many a statement."""
         self.turn = threading.Lock()
         """Held by the one thread of the process whose command or read it is."""
         self.never_wait: set[int] = set()
@@ -196,6 +213,8 @@ class Transaction:
         self._made_up_ms = 0
         """How much of that the command has added."""
         self._counters: dict[str, int] = {}
+        self._counters_before: dict[str, int] = {}
+        """Those of a throw-away store as they were after the last commit: no file has them."""
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
@@ -207,45 +226,44 @@ class Transaction:
         self._later: deque[records.Call] = deque(maxlen=_MOST_READS_WAIT)
         self._failed_at: int | None = None
         """The count of changes when a command could last not be written; None once one was."""
+        self._none_claimed = False
+        """Whether no job is in hand, as far as is remembered."""
         self.draws = draws
         self.gaps = gaps
-        self.accounts = Table(connection, "account", records.Account, few=True)
-        self.api_keys = Table(connection, "api_key", records.ApiKey, few=True)
-        self.tokens = Table(connection, "token", records.TokenPair)
-        self.intents = Table(connection, "payment_intent", payments.PaymentIntent)
-        self.payments = Table(connection, "payment", records.Payment)
+        self.accounts = Table(cursor, "account", records.Account, few=True)
+        self.api_keys = Table(cursor, "api_key", records.ApiKey, few=True)
+        self.tokens = Table(cursor, "token", records.TokenPair)
+        self.intents = Table(cursor, "payment_intent", payments.PaymentIntent)
+        self.payments = Table(cursor, "payment", records.Payment)
         """To look through; what is written goes to intents and charges, so that no row is remembered here."""
-        self.charges = Table(connection, "charge", payments.Charge)
-        self.refunds = Table(connection, "refund", payments.Refund)
-        self.payouts = Table(connection, "payout", payments.Payout)
-        self.sessions = Table(connection, "ussd_session", ussd.UssdSession)
-        self.screens = Table(connection, "screen", records.Screen, key="seq")
-        self.holds = Table(connection, "hold", records.Hold, key="seq")
-        self.endpoints = Table(connection, "webhook_endpoint", webhooks.Endpoint, few=True)
-        self.events = Table(connection, "event", webhooks.StoredEvent)
-        self.deliveries = Table(connection, "delivery", webhooks.Delivery)
-        self.attempts = Table(connection, "attempt", webhooks.Attempt)
-        self.jobs = Table(connection, "job", records.Job, key="seq", few=True)
-        self.scripts = Table(connection, "script", records.Script, key="seq", few=True)
-        self.outages = Table(connection, "outage", records.Outage, key="provider", few=True)
-        self.kept_responses = Table(connection, "kept_response", records.KeptResponse, key="scope")
-        self.calls = Table(connection, "call", records.Call)
+        self.charges = Table(cursor, "charge", payments.Charge)
+        self.refunds = Table(cursor, "refund", payments.Refund)
+        self.payouts = Table(cursor, "payout", payments.Payout)
+        self.sessions = Table(cursor, "ussd_session", ussd.UssdSession)
+        self.screens = Table(cursor, "screen", records.Screen, key="seq")
+        self.holds = Table(cursor, "hold", records.Hold, key="seq")
+        self.endpoints = Table(cursor, "webhook_endpoint", webhooks.Endpoint, few=True)
+        self.events = Table(cursor, "event", webhooks.StoredEvent)
+        self.deliveries = Table(cursor, "delivery", webhooks.Delivery)
+        self.attempts = Table(cursor, "attempt", webhooks.Attempt)
+        self.jobs = Table(cursor, "job", records.Job, key="seq", few=True)
+        self.scripts = Table(cursor, "script", records.Script, key="seq", few=True)
+        self.outages = Table(cursor, "outage", records.Outage, key="provider", few=True)
+        self.kept_responses = Table(cursor, "kept_response", records.KeptResponse, key="scope")
+        self.calls = Table(cursor, "call", records.Call)
         self.journal = Journal(connection)
+        self._reading, self._writing = _Turn(self, reads_only=True), _Turn(self, reads_only=False)
         self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
 
-    @contextmanager
-    def begun(self, *, reads_only: bool) -> Iterator[Self]:
+    def begun(self, *, reads_only: bool) -> "AbstractContextManager[Transaction]":
         """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
 
         Raises StorageFull or ServiceUnavailable: the command cannot be written. Raises NotNow: in the thread that never
         waits, the file or the connection is busy; or the group that the command is part of was lost.
         """
         if self._group == threading.get_ident():
-            with self._part_of_group(reads_only=reads_only):
-                yield self
-        else:
-            with self._in_turn(reads_only=reads_only):
-                yield self
+            return self._part_of_group(reads_only=reads_only)
+        return self._reading if reads_only else self._writing
 
     @contextmanager
     def grouped(self, *, reads_only: bool) -> Iterator[None]:
@@ -254,44 +272,56 @@ class Transaction:
         A command that fails is undone alone. If the block raises, all of them are undone. With `reads_only`, NotNow is
         said to commands. Raises as `begun` does.
         """
-        with self._in_turn(reads_only=reads_only):
+        with self._reading if reads_only else self._writing:
             self._group = threading.get_ident()
             try:
                 yield
             finally:
                 self._group = None
 
-    @contextmanager
-    def _in_turn(self, *, reads_only: bool) -> Iterator[None]:
-        """One transaction, with the connection to itself."""
+    def end_in_turn(self, failure: BaseException | None) -> None:
+        """Commit, or undo what failed, and give the connection back.
+
+        Raises StorageFull or ServiceUnavailable: the command cannot be written.
+        """
         try:
-            self._begin_in_turn(reads_only=reads_only)
-            try:
-                yield
-                self.write_counters()
-                self._connection.execute("COMMIT")
-                self.end()
-            except BaseException:
+            if failure is None:
+                self._commit()
+            else:
                 self._roll_back()
-                raise
-            finally:
-                self.turn.release()
         except sqlite3.OperationalError as error:
-            if refused := unwritten(error):
-                if self._failed_at is None:
-                    _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
-                self._failed_at = self._connection.total_changes
-                raise refused from error
+            self._refuse(error)
+            raise
+        finally:
+            self.turn.release()
+        if isinstance(failure, sqlite3.OperationalError):
+            self._refuse(failure)
+
+    def _commit(self) -> None:
+        try:
+            self.write_counters()
+            self._cursor.execute("COMMIT")
+            self.end()
+        except BaseException:
+            self._roll_back()
             raise
 
+    def _refuse(self, error: sqlite3.OperationalError) -> None:
+        """Raises StorageFull or ServiceUnavailable for an error that is the disk's or another program's."""
+        if refused := unwritten(error):
+            if self._failed_at is None:
+                _LOG.error("%s Until it can, requests that write get %s.", refused, refused.status)
+            self._failed_at = self._connection.total_changes
+            raise refused from error
+
     @contextmanager
-    def _part_of_group(self, *, reads_only: bool) -> Iterator[None]:
+    def _part_of_group(self, *, reads_only: bool) -> Iterator[Self]:
         if self.reads_only and not reads_only:
             raise NotNow
         self.now_ms, self._read = self._moment(), None
         try:
             with nullcontext() if self.reads_only else self.savepoint():
-                yield
+                yield self
         except Exception as error:
             # What is the disk's fails the whole group, which may be undone already: each is tried alone.
             if unwritten(error) or not self._connection.in_transaction:
@@ -299,13 +329,23 @@ class Transaction:
             raise
         self._note_read()
 
-    def _begin_in_turn(self, *, reads_only: bool) -> None:
-        """Begin, once no other thread and no other process is in the way; whoever waits for a process has no turn."""
+    def begin_in_turn(self, *, reads_only: bool) -> None:
+        """Begin, once no other thread and no other process is in the way; whoever waits for a process has no turn.
+
+        Raises as `begun` does.
+        """
+        try:
+            self._wait_and_begin(reads_only=reads_only)
+        except sqlite3.OperationalError as error:
+            self._refuse(error)
+            raise
+
+    def _wait_and_begin(self, *, reads_only: bool) -> None:
         until_s, pause_s = time.monotonic() + BUSY_S, _SHORTEST_PAUSE_S
         while True:
             self._take_connection()
             try:
-                self._connection.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
+                self._cursor.execute("BEGIN" if reads_only else "BEGIN IMMEDIATE")
                 self.begin(reads_only=reads_only)
             except BaseException as error:
                 try:
@@ -322,14 +362,17 @@ class Transaction:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _take_connection(self) -> None:
+        if self.turn.acquire(blocking=False):
+            return
         if not self.turn.acquire(timeout=_LOOK_S if threading.get_ident() in self.never_wait else -1):
             raise NotNow
 
     def _roll_back(self) -> None:
         self.drop_memory()
+        self._counters = self._counters_before.copy()
         self._lost_ms, self._made_up_ms = self._lost_ms + self._made_up_ms, 0
         if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+            self._cursor.execute("ROLLBACK")
 
     def begin(self, *, reads_only: bool = False) -> None:
         """Begin a command, or a read: what is remembered holds unless somebody else has written since."""
@@ -356,7 +399,7 @@ class Transaction:
         self._take_connection()
         try:
             now_ms = self._look()
-            is_due = self._earliest(now_ms, claimed=0) or self._earliest(now_ms, claimed=1)
+            is_due = self.earliest_job(now_ms) or any(each.due_ms <= now_ms for each in self._claims())
             return self.clock_mode() if is_due else None
         finally:
             self.turn.release()
@@ -392,6 +435,8 @@ class Transaction:
                 _LOG.warning(said, self._made_up_ms // 1000)
             self._made_up_ms = 0
         self._note_read()
+        if not self._shared:
+            self._counters_before = self._counters.copy()
 
     def _note_read(self) -> None:
         """Keep the number of a read that has been answered."""
@@ -430,32 +475,39 @@ class Transaction:
             return
         if self.clock_mode() == "running":
             self.note(_LATEST, self.now_ms)
-        self._connection.executemany(
-            "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-            [(kind, self._counters[kind]) for kind in sorted(self._counted)],
-        )
+        # Of a store that is thrown away nobody reads them again.
+        if self._shared:
+            self._cursor.executemany(
+                "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+                [(kind, self._counters[kind]) for kind in sorted(self._counted)],
+            )
         self._counted.clear()
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Undo what the block did if it raises, and nothing that the command did before."""
         before = self.now_ms, self._clock, self._counters.copy(), self._counted.copy()
-        self._connection.execute("SAVEPOINT step")
+        self._cursor.execute("SAVEPOINT step")
         try:
             yield
         except BaseException:
             # An error of the disk's may have ended the whole transaction.
             if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK TO step")
-                self._connection.execute("RELEASE step")
+                self._cursor.execute("ROLLBACK TO step")
+                self._cursor.execute("RELEASE step")
             self.drop_memory()
             self.now_ms, self._clock, self._counters, self._counted = before
             raise
-        self._connection.execute("RELEASE step")
+        self._cursor.execute("RELEASE step")
+
+    def close(self) -> None:
+        """Let go of the last statement, without which the connection would stay open."""
+        self._cursor.close()
 
     def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""
         self._clock = None
+        self._none_claimed = False
         self._counters.clear()
         self._counted.clear()
         for each in self._remember:
@@ -552,16 +604,24 @@ class Transaction:
 
     def earliest_job(self, until_ms: int) -> records.Job | None:
         """The job that is due first and not in hand, if that is by `until_ms`."""
-        return self._earliest(until_ms, claimed=0)
-
-    def _earliest(self, until_ms: int, *, claimed: int) -> records.Job | None:
-        job = self.jobs.first(order="due_ms, seq", claimed=claimed)
+        job = self.jobs.first(order="due_ms, seq", claimed=0)
         return job if job and job.due_ms <= until_ms else None
+
+    def claim(self, job: records.Job) -> records.Job:
+        """Take a job in hand, until it is removed, or released in the place of a driver that died."""
+        self._none_claimed = False
+        return self.jobs.put(job, claimed=1)
 
     def release_claims(self) -> None:
         """What a driver that died had in hand is due again."""
-        for job in self.jobs.all(claimed=1):
+        for job in self._claims():
             self.jobs.put(job, claimed=0)
+
+    def _claims(self) -> list[records.Job]:
+        """The jobs in hand: asked for once while there is none, as each event writes jobs."""
+        found = [] if self._none_claimed else self.jobs.all(claimed=1)
+        self._none_claimed = not found
+        return found
 
     def move_clock(self, now_ms: int) -> None:
         """Set the moment; a running clock goes on from there."""
