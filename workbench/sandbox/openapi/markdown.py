@@ -1,4 +1,4 @@
-"""Markdown, as far as our own pages use it, as HTML; the base installation brings no library for it.
+"""Markdown, as far as our own pages use it, as HTML or for a terminal; the base installation brings no library for it.
 
 Headings, paragraphs, flat lists, tables and fenced code; within them code, bold and italic text, links, pictures and
 named places.
@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from html import escape
 from typing import Final, NamedTuple
+
+from workbench.render import LONGEST, table, wrapped
 
 Link = Callable[[str], str | None]
 """Where a link or picture of the text leads from the page that is made; None where there is nothing to lead to."""
@@ -31,6 +33,7 @@ _BLOCK: Final = re.compile(
     re.MULTILINE,
 )
 _ITEM: Final = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
+_SOFT_BREAK: Final = re.compile(r"\n *(?![ -]|\d+\. )")
 _CELL: Final = re.compile(r"(?<!\\)\|")
 _INLINE: Final = re.compile(
     r"`(?P<code>[^`]+)`"
@@ -55,6 +58,18 @@ def rendered(text: str, link: Link) -> Document:
         if found["level"] != "#":
             parts.append(_block(found, link))
     return Document(title, "\n".join(filter(None, parts)), headings)
+
+
+def in_lines(text: str, width: int) -> str:
+    """The text for a terminal: its tables in columns, other lines wrapped; code stays as it is."""
+
+    def block(found: re.Match[str]) -> str:
+        if found["table"]:
+            head, _, *rows = _cells(found["table"])
+            return table("", head, rows).text(width)
+        return found[0] if found["code"] is not None else wrapped(_SOFT_BREAK.sub(" ", found[0]), min(width, LONGEST))
+
+    return _BLOCK.sub(block, _PLACE.sub("", text))
 
 
 def anchor(heading: str) -> str:
@@ -82,10 +97,14 @@ def _block(found: re.Match[str], link: Link) -> str:
     return f"<p>{_inline(found['paragraph'], link)}</p>" if found["paragraph"] else ""
 
 
-def _table(text: str, link: Link) -> str:
-    head, _, *body = [
+def _cells(text: str) -> list[list[str]]:
+    return [
         [cell.strip().replace("\\|", "|") for cell in _CELL.split(line.strip())[1:-1]] for line in text.splitlines()
     ]
+
+
+def _table(text: str, link: Link) -> str:
+    head, _, *body = _cells(text)
     names = "".join(f'<th scope="col">{_inline(cell, link)}</th>' for cell in head)
     rows = "\n".join(_row(first, rest, link) for first, *rest in body)
     return f"<table>\n<thead><tr>{names}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
