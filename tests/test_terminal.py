@@ -10,9 +10,11 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import nbformat
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.test_certify_shops import SHOP
 from workbench import Workbench
@@ -83,9 +85,11 @@ COMMANDS = {
     "reconcile": RECONCILE,
     "month": ("reconcile", "month/ledger.parquet", "month/statements/mtn.csv", "month/statements/airtel.xlsx"),
     "simulate": ("simulate", "--payments", "20", "--days", "2", "--seed", "7", "--out", "simWIDTH/month"),
+    "layout": ("layout", "--check", f"{STATEMENTS / 'zanaco.csv'}"),
     "check-live": ("check-live",),
     "docs": ("docs",),
     "interface": ("docs", "interface"),
+    "run": ("run", "a_notebook_with_a_name_that_leaves_no_room_for_its_page.ipynb"),
     "certify": ("certify", "http://127.0.0.1:PORT/", "--cmd", f"{sys.executable} shop.py 'verifies nothing' PORT"),
 }  # fmt: skip
 """Name → a command that prints a table or a long text."""
@@ -93,17 +97,20 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trace, a month and a shop."""
+    """A trace, a month, notebooks and a shop."""
     made = tmp_path_factory.mktemp("terminal")
     with Workbench(seed=7) as bench:
         bench.client.payment_intents.create(amount=1)
         bench.trace.save(made / "trace.har")
         bench.simulate(payments=60, days=5, seed=7, out=made / "month")
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    for name in COMMANDS["run"][1:]:
+        nbformat.write(new_notebook(cells=[new_code_cell("1", id="a")], metadata=kernel), made / name)
     (made / "shop.py").write_text(SHOP)
     return made
 
 
-LONG = {"certify"}
+LONG = {"run", "certify"}
 
 
 @pytest.mark.parametrize(
