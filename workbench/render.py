@@ -110,8 +110,28 @@ class Column(NamedTuple):
     link: str = ""
 
 
+class Tabular:
+    """What shows itself as its table, or as several."""
+
+    def _table(self) -> "Table":
+        raise NotImplementedError
+
+    def _tables(self) -> "Iterable[Table]":
+        return [self._table()]
+
+    def text(self, width: int | None = None) -> str:
+        """As text; with a `width`, in lines of at most so many columns."""
+        return "\n\n".join(each.text(width) for each in self._tables())
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_mimebundle_(self, **_: object) -> Mapping[str, object]:
+        return bundle(repr(self), "".join(each.html() for each in self._tables()))
+
+
 @dataclass(frozen=True, repr=False)
-class Table:
+class Table(Tabular):
     """A captioned table of text that shows itself as text and as HTML; a cell is one line, whatever is in it.
 
     `hovers` are shown over the cells of a row where there is a mouse: the moment in UTC over one in Lusaka. As text, a
@@ -124,10 +144,8 @@ class Table:
     hovers: tuple[tuple[str, ...], ...] = ()
     titles: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        return self.text()
-
-    __repr__ = __str__
+    def _table(self) -> "Table":
+        return self
 
     def text(self, width: int | None = None) -> str:
         """The table as text; with a `width`, no line has more columns unless a single word has.
@@ -136,15 +154,12 @@ class Table:
         row is a record of several lines, below headings that are set as its cells are.
         """
         headings, *rows = [[*map(visible, row)] for row in ([each.heading for each in self.columns], *self.rows)]
-        widths, lines = self._fitted([*zip(headings, *rows, strict=True)], width or sys.maxsize)
+        widths, parts = self._fitted([*zip(headings, *rows, strict=True)], width or sys.maxsize)
         made = [wrapped(visible(self.caption), width)] if self.caption else []
-        made += [
-            self._row_text(headings, widths, lines),
-            self._row_text(["─" * each for each in widths], widths, lines[:1]),
-        ]
+        made += [self._lines(headings, widths, parts), self._lines(["─" * each for each in widths], widths, parts[:1])]
         for row, title in zip_longest(rows, self.titles):
             made += [wrapped(visible(title), width)] if title else []
-            made += [] if row is None else [self._row_text(row, widths, lines)]
+            made += [] if row is None else [self._lines(row, widths, parts)]
         return "\n".join(made if rows else [*made, _EMPTY])
 
     def _fitted(self, columns: Sequence[Sequence[str]], width: int) -> tuple[list[int], list[slice]]:
@@ -153,7 +168,7 @@ class Table:
         def longest(texts: Iterable[str]) -> int:
             return max(map(len, texts), default=0)
 
-        widths, room, least = [*map(longest, columns)], width - len(_GAP) * (len(columns) - 1), []
+        room, widths, least = width - len(_GAP) * (len(columns) - 1), [*map(longest, columns)], []
         for column, (heading, *cells) in zip(self.columns, columns, strict=True):
             whole = (*heading.split(), *(cells if column.numeric else " ".join(cells).split()))
             least.append(max(longest(whole), min(longest(cells), _READABLE)))
@@ -169,9 +184,9 @@ class Table:
             used += each + len(_GAP)
         return widths, [slice(*each) for each in pairwise((*cuts, None))]
 
-    def _row_text(self, row: Sequence[str], widths: Sequence[int], lines: Iterable[slice]) -> str:
+    def _lines(self, row: Sequence[str], widths: Sequence[int], parts: Iterable[slice]) -> str:
         numeric = [each.numeric for each in self.columns]
-        made = ((at, each) for at in lines for each in beside(row[at], widths[at], numeric[at]))
+        made = ((at, each) for at in parts for each in beside(row[at], widths[at], numeric[at]))
         return "\n".join(f"{_GAP * bool(at.start)}{each}" for at, each in made if each)
 
     def html(self) -> str:
@@ -190,9 +205,6 @@ class Table:
             for text, column, hover in zip(texts, self.columns, over, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(str(self), self.html())
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
@@ -245,26 +257,6 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     """A table from headings and rows."""
     made = tuple(each if isinstance(each, Column) else Column(each) for each in columns)
     return Table(caption, made, tuple(tuple(row) for row in rows))
-
-
-class Tabular:
-    """What shows itself as its table, or as several."""
-
-    def _table(self) -> Table:
-        raise NotImplementedError
-
-    def _tables(self) -> Iterable[Table]:
-        return [self._table()]
-
-    def text(self, width: int | None = None) -> str:
-        """As text; with a `width`, in lines of at most so many columns."""
-        return "\n\n".join(each.text(width) for each in self._tables())
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_mimebundle_(self, **_: object) -> Mapping[str, object]:
-        return bundle(repr(self), "".join(each.html() for each in self._tables()))
 
 
 class Rows(Tabular, list[dict[str, Any]]):

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from workbench.errors import StatementRefused
-from workbench.render import LONGEST, Table, Tabular, terminal_width, wrapped
+from workbench.render import LONGEST, Tabular, terminal_width, wrapped
 
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -19,7 +19,7 @@ PORT: Final = click.IntRange(0, 65_535)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 
 
-def show(*paragraphs: str | Table | Tabular) -> None:
+def show(*paragraphs: str | Tabular) -> None:
     """Print tables and sentences, an empty line between two; on a terminal no line is wider than it."""
     width = terminal_width()
     most = width and min(width, LONGEST)
