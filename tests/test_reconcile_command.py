@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.test_terminal import shown
 from workbench.analysis import files
 from workbench.analysis.breaks import settlement_of
 from workbench.analysis.frames import frame, python_rows
@@ -320,22 +321,20 @@ class TestForAPerson:
             done = case.run_with(ledger, statement)
             assert (done.exit_code, hint in done.stderr, re.findall(r"\w='|\(\)|Python", done.stderr)) == (2, True, [])
 
-    def test_of_many_breaks_some_of_each_code_are_listed_as_wide_as_the_terminal(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_of_many_breaks_some_of_each_code_are_listed_as_wide_as_the_terminal(self, tmp_path: Path):
         missing = [row for row in BOTH if row is not BOTH[3]]
         other = [row | {"amount_minor": 50_000} for row in missing[:30]]
         case = written(tmp_path, BOTH, [row | {"description": "A long narrative " * 9} for row in other + missing[30:]])
-        monkeypatch.setenv("COLUMNS", "100")
-        lines = case.run(*out("b.html", "b.csv")).stdout.splitlines()
-        first = next(place for place, line in enumerate(lines) if line.startswith("break "))
-        listed = lines[first : lines.index("and 11 more in b.csv")]
-        assert [line.partition(":")[0] for line in listed if ": " in line] == [
-            "amount_mismatch",
-            "missing_in_statement",
-        ]
-        assert len(listed) == 2 + 2 + 20
-        assert max(map(len, listed)) <= 100
+        given = ("reconcile", case.ledger, case.statement, *out("b.html", "b.csv"))
+        for width, most, text in zip((120, 100), (1, 3), shown(case.here, *given, widths=(100,)), strict=True):
+            lines = text.splitlines()
+            first = next(place for place, line in enumerate(lines) if line.startswith("break "))
+            listed = lines[first : lines.index("and 11 more in b.csv")]
+            codes = [line.partition(":")[0] for line in listed if ": " in line]
+            assert codes == ["amount_mismatch", "missing_in_statement"]
+            assert len([line for line in listed if "operator:mtn" in line]) == 20
+            assert len(listed) <= 2 + 2 + most * 20
+            assert max(map(len, listed)) <= width
 
 
 class TestFiles:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.commands import FOLDER, PATH, PORT
+from workbench.commands import FOLDER, PATH, PORT, show
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def run(
 
     chosen = [resources.notebook(each) for each in notebooks] or resources.notebooks()
     results = runner.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
+    show(*runner.summary(results, out))
     sys.exit(0 if all(each.passed for each in results) else 1)
 
 
