@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from functools import lru_cache
 from importlib.resources import files
@@ -502,7 +502,8 @@ class Transaction:
 
     def close(self) -> None:
         """Let go of the last statement, without which the connection would stay open."""
-        self._cursor.close()
+        with suppress(sqlite3.ProgrammingError):  # the connection was closed before
+            self._cursor.close()
 
     def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""
