@@ -52,7 +52,7 @@ COMMAND = "import sys; from workbench.cli import app; sys.exit = lambda *_: None
         # The package itself, and the exercises, which need nothing of the server.
         (("import sys; import workbench; from workbench import exercises",), HEAVY | SERVER_SIDE),
         # The workbench, and a payment in process.
-        ((f"import sys; from workbench import Workbench; {CHARGE}",), HEAVY),
+        ((f"import sys; from workbench import Workbench; {CHARGE}",), HEAVY | {"rich", "pygments"}),
         # The commands' help needs neither server nor client.
         ((COMMAND, "--help"), HEAVY | {"httpx"}),
     ],

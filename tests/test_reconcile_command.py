@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.test_terminal import shown
 from workbench.analysis import files
 from workbench.analysis.breaks import settlement_of
 from workbench.analysis.frames import frame, python_rows
@@ -193,6 +194,58 @@ def of_the_shop(
         return done, list(csv.DictReader(file))
 
 
+BANK = (
+    "Currency,ZMW\nTxn Date,Value Date,Narrative,Cheque/Ref,Debit,Credit,Balance\n04 MAY 2026,,Sale,A1,,100.00,100.00"
+)
+AIRTEL = (
+    "Transaction ID,Transaction Date,Description,Status,Transaction Amount,Credit/Debit,Fee,Balance,Transaction Type\n"
+    "A1,04-May-2026 09:00:00,Sale,Completed,100.00,CR,0,100.00,Payment"
+)
+ON_THE_CLOSING_DAY = {
+    ("bank:settlement", BANK): {
+        "31 MAY 2026,,Ledger fee May,,25.00,,75.00": "missing_in_ledger",
+        "31 MAY 2026,,CREDIT INTEREST,,,1.20,76.20": "missing_in_ledger",
+        "31 MAY 2026,,Debit interest,,1.20,,75.00": "missing_in_ledger",
+        "31 MAY 2026,,CHEQUE BOOK,,30.00,,45.00": "missing_in_ledger",  # a rule says that it is a fee
+        "31 MAY 2026,,Coffee beans,C1,10.00,,35.00": "timing",
+        "31 MAY 2026,,Fee refunded,,,5.00,40.00": "timing",
+    },
+    ("operator:airtel:float", AIRTEL): {
+        "A2,31-May-2026 20:00:00,Services of May,Completed,3.00,DR,0,97.00,Charge": "missing_in_ledger",
+        "A3,31-May-2026 20:00:00,School fees,Completed,2.00,DR,0,95.00,Payment": "timing",
+    },
+}
+"""What the statement alone has on its last day, and the code."""
+
+
+def of_may(folder: Path, account: str, *lines: str) -> tuple[Result, dict[str, str]]:
+    """A month whose books have its first row, and each other row's code by its narrative."""
+    (folder / "books.csv").write_text(f"account,key,occurred_at,amount\n{account},A1,2026-05-04 09:00:00,100.00\n")
+    (folder / "may.csv").write_text("\n".join(lines))
+    (folder / "rules.toml").write_text('[[rule]]\nname = "cheques"\nnarrative = "CHEQUE"\nkind = "fee"\n')
+    with chdir(folder):
+        given = ["reconcile", "books.csv", "may.csv", "--rules", "rules.toml", *out("b.csv")]
+        done = CliRunner(catch_exceptions=False).invoke(app, given)
+    rows = csv.DictReader((folder / "b.csv").read_text("utf-8").splitlines())
+    return done, {row["description"]: row["code"] for row in rows}
+
+
+@pytest.mark.parametrize(("account", "first"), ON_THE_CLOSING_DAY)
+def test_a_charge_or_interest_of_the_closing_day_is_a_break_and_never_waited_for(
+    account: str, first: str, tmp_path: Path
+):
+    rows = ON_THE_CLOSING_DAY[account, first]
+    done, codes = of_may(tmp_path, account, first, *rows)
+    assert done.exit_code == 1, done.output
+    assert codes == {row.split(",")[2]: code for row, code in rows.items()}
+
+
+def test_a_monthly_fee_alone_ends_with_1(tmp_path: Path):
+    done, codes = of_may(tmp_path, "bank:settlement", BANK, "31 MAY 2026,,Ledger fee May,,25.00,,75.00")
+    assert (done.exit_code, codes) == (1, {"Ledger fee May": "missing_in_ledger"})
+    assert done.stdout.startswith("1 break to settle. The proof holds")
+
+
 class TestForAPerson:
     """What an analyst reads, with the accounts as the shop calls them."""
 
@@ -268,22 +321,20 @@ class TestForAPerson:
             done = case.run_with(ledger, statement)
             assert (done.exit_code, hint in done.stderr, re.findall(r"\w='|\(\)|Python", done.stderr)) == (2, True, [])
 
-    def test_of_many_breaks_some_of_each_code_are_listed_as_wide_as_the_terminal(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ):
+    def test_of_many_breaks_some_of_each_code_are_listed_as_wide_as_the_terminal(self, tmp_path: Path):
         missing = [row for row in BOTH if row is not BOTH[3]]
         other = [row | {"amount_minor": 50_000} for row in missing[:30]]
         case = written(tmp_path, BOTH, [row | {"description": "A long narrative " * 9} for row in other + missing[30:]])
-        monkeypatch.setenv("COLUMNS", "100")
-        lines = case.run(*out("b.html", "b.csv")).stdout.splitlines()
-        first = next(place for place, line in enumerate(lines) if line.startswith("break "))
-        listed = lines[first : lines.index("and 11 more in b.csv")]
-        assert [line.partition(":")[0] for line in listed if ": " in line] == [
-            "amount_mismatch",
-            "missing_in_statement",
-        ]
-        assert len(listed) == 2 + 2 + 20
-        assert max(map(len, listed)) <= 100
+        given = ("reconcile", case.ledger, case.statement, *out("b.html", "b.csv"))
+        for width, most, text in zip((120, 100), (1, 3), shown(case.here, *given, widths=(100,)), strict=True):
+            lines = text.splitlines()
+            first = next(place for place, line in enumerate(lines) if line.startswith("break "))
+            listed = lines[first : lines.index("and 11 more in b.csv")]
+            codes = [line.partition(":")[0] for line in listed if ": " in line]
+            assert codes == ["amount_mismatch", "missing_in_statement"]
+            assert len([line for line in listed if "operator:mtn" in line]) == 20
+            assert len(listed) <= 2 + 2 + most * 20
+            assert max(map(len, listed)) <= width
 
 
 class TestFiles:

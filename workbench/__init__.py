@@ -49,9 +49,9 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  each name has its own type
     if name not in _HOMES:
         message = f"module 'workbench' has no attribute {name!r}"
         raise AttributeError(message)
-    from workbench.extras import extras_named
+    from workbench.extras import extras_named, httpx_alone
 
-    with extras_named():
+    with extras_named(), httpx_alone():
         home = import_module(_HOMES[name])
     return getattr(home, name, home)  # the exercises are a module themselves
 

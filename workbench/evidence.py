@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -694,13 +695,12 @@ class Finding(NamedTuple):
         """Why nothing can be shown of it, where that is so."""
         return "" if self.shown else UNSEEN.get((self.gap.name, None), "")
 
-    @property
-    def cells(self) -> list[tuple[str, ...]]:
-        """Its lines in a table: a value each."""
+    def cells(self, most: int) -> list[tuple[str, ...]]:
+        """Its lines in a table: a value each, in at most so many characters."""
         told = [f"{_said(value)} ({places[0]})" for value, places in self.shown.items()]
         told = told or [self.why and f"unseen: {self.why}"]
         heads = [(self.gap.name, self.result), *[("", "")] * (len(told) - 1)]
-        return [(*head, shortened(each, _WIDEST)) for head, each in zip(heads, told, strict=True)]
+        return [(*head, shortened(each, most)) for head, each in zip(heads, told, strict=True)]
 
     def as_record(self) -> dict[str, Any]:
         """The finding as JSON types."""
@@ -753,10 +753,14 @@ class Evidence(Tabular):
         """A finding a row, as JSON types."""
         return [each.as_record() for each in self.findings]
 
-    def _table(self) -> Table:
+    def _table(self, most: int = _WIDEST) -> Table:
         more = ", and there were more than are looked at" if self.left_out else ""
         caption = f"What {self.read} recorded exchanges show of the register{more}"
-        return table(caption, _COLUMNS, [cells for each in self.findings for cells in each.cells])
+        return table(caption, _COLUMNS, [cells for each in self.findings for cells in each.cells(most)])
+
+    def text(self, width: int | None = None) -> str:
+        """The table in lines of at most `width` columns, its texts whole; without a width, long ones are cut off."""
+        return self._table(sys.maxsize if width else _WIDEST).text(width)
 
     @property
     def toml(self) -> str:

@@ -1,5 +1,6 @@
 """What the base installation leaves out, and the extra that brings each part of it."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -43,3 +44,14 @@ def extras_named() -> Iterator[None]:
         raise ExtraMissing(
             f"{module} is not installed; it comes with the extra {extra!r}.", hint=how_to_install(extra)
         ) from error
+
+
+@contextmanager
+def httpx_alone() -> Iterator[None]:
+    """Let httpx be loaded without its command line, which loads rich where that is installed: as long again."""
+    is_hidden = sys.modules.setdefault("httpx._main", None) is None  # type: ignore[arg-type]  # it is then not found
+    try:
+        yield
+    finally:
+        if is_hidden:
+            del sys.modules["httpx._main"]

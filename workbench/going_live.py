@@ -16,7 +16,7 @@ from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_
 from workbench.errors import CheckLiveRefused
 from workbench.har import TRACE
 from workbench.register import GapRow, relied_on
-from workbench.render import Table, bundle, page, table
+from workbench.render import Table, Tabular, page, table
 from workbench.resources import notebook_name
 from workbench.visible import visible
 
@@ -127,7 +127,7 @@ def _read(path: Path, shape: Any, form: str) -> Any:  # noqa: ANN401  what msgsp
 # The list
 
 
-class Checklist(tuple[Item, ...]):
+class Checklist(Tabular, tuple[Item, ...]):
     """The items, in the order of their topics; shows itself as text and HTML."""
 
     __slots__ = ()
@@ -185,9 +185,6 @@ class Checklist(tuple[Item, ...]):
         return f"Before you go live: {self.summary}\n\n" + "\n".join(
             f"{each.state:<8} {visible(each.what)}" for each in self
         )
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(repr(self), "".join(each.html() for each in self._tables()))
 
 
 _SIGN: Final = re.compile(r"[\\*`<>\[\]#]|_(?!\w)|(?<!\w)_")

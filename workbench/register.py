@@ -16,7 +16,7 @@ from workbench.domain.wire import ABOUT, TraceRow
 from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK
 from workbench.errors import GapRefused
 from workbench.extras import extras_named
-from workbench.render import Column, bundle, preformatted, table
+from workbench.render import Column, Tabular, bundle, preformatted, table
 from workbench.resources import notebook_name
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ COLUMNS: Final = {
 }  # fmt: skip
 """Column → its heading."""
 _CAPTION: Final = "What the interface leaves open"
-_DOES, _ELSE, _LINES, _CARD = 36, 33, 3, 68
-"""The widths of the texts in a terminal of 80 columns, and how many lines a cell of the table has at most."""
+_WIDTH, _LABEL, _BESIDE, _LINES = 80, 12, 13, 3
+"""The usual width, what stands beside the texts of a row and of the table, and the lines of a cell that is cut off."""
 
 
 # A row
 
 
-class GapRow(dict[str, Any]):
+class GapRow(Tabular, dict[str, Any]):
     """One row of the register, shown in full."""
 
     @property
@@ -66,7 +66,7 @@ class GapRow(dict[str, Any]):
             "code": ", ".join(self["code"]),
         }  # fmt: skip
 
-    def __repr__(self) -> str:
+    def text(self, width: int | None = None) -> str:  # noqa: D102  the base class's
         does, *others = [f"{each.value}: {each._replace(value='')}" for each in self.choices]
         cells = self.cells
         parts = [
@@ -77,7 +77,7 @@ class GapRow(dict[str, Any]):
         lines = [f"{self['name']} (section {self['section']})"]
         for name, text in parts:
             # What is empty has no line.
-            for number, line in enumerate(textwrap.wrap(text, _CARD, break_on_hyphens=False)):
+            for number, line in enumerate(textwrap.wrap(text, (width or _WIDTH) - _LABEL, break_on_hyphens=False)):
                 lines.append(f"  {'' if number else name:<9} {line}")
         return "\n".join(lines)
 
@@ -88,7 +88,7 @@ class GapRow(dict[str, Any]):
 # The table
 
 
-class GapRows(list[GapRow]):
+class GapRows(Tabular, list[GapRow]):
     """Rows of the register. `trace` reads what has happened in the sandbox of which it is."""
 
     def __init__(
@@ -159,9 +159,10 @@ class GapRows(list[GapRow]):
     def _with(self, rows: Iterable[Record]) -> "GapRows":
         return GapRows(rows, self._trace, self._page)
 
-    def __repr__(self) -> str:
+    def text(self, width: int | None = None) -> str:
+        """The table in lines of at most `width` columns, its texts whole; without a width, long ones are cut off."""
         headings = ("section", "name, and what the sandbox does", "what else it may do")
-        return str(table(_CAPTION, headings, (line for row in self for line in _lines(row))))
+        return table(_CAPTION, headings, (line for row in self for line in _lines(row, width))).text(width)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         cells = ([row.cells[name] for name in COLUMNS] for row in self)
@@ -170,13 +171,14 @@ class GapRows(list[GapRow]):
         return bundle(repr(self), table(_CAPTION, headings, cells).html())
 
 
-def _lines(row: GapRow) -> Iterator[tuple[str, ...]]:
-    """The lines of a row in a terminal: its name, and below it the texts, cut off where they are long."""
-    cells = row.cells
+def _lines(row: GapRow, width: int | None) -> Iterator[tuple[str, ...]]:
+    """The lines of a row: its name, and below it the texts side by side; in a narrow terminal, one below the other."""
+    cells, room, most = row.cells, max(width or _WIDTH, _WIDTH) - _BESIDE, _LINES if width is None else None
     does, others = (
-        textwrap.wrap(cells[name], width, max_lines=_LINES, placeholder=" …", break_on_hyphens=False)
-        for name, width in (("does", _DOES - 2), ("else", _ELSE))
-    )
+        [cells[name]] if width and width < _WIDTH
+        else textwrap.wrap(cells[name], half, max_lines=most, placeholder=" …", break_on_hyphens=False)
+        for name, half in (("does", room - room // 2), ("else", room // 2))
+    )  # fmt: skip
     yield cells["section"], cells["name"] + (" (changed)" if row.is_changed else ""), ""
     for left, right in zip_longest(does, others, fillvalue=""):
         yield "", f"  {left}", right

@@ -3,17 +3,19 @@
 import base64
 import os
 import re
+import shutil
 import sys
+import textwrap
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from html import escape
 from io import BytesIO
-from itertools import chain, islice, repeat, zip_longest
+from itertools import chain, islice, pairwise, repeat, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from workbench.domain.moments import IN_LUSAKA, LUSAKA, milliseconds, rfc3339, utc_text
 from workbench.errors import ExtraMissing
@@ -40,7 +42,7 @@ def is_live() -> bool:
     return _SESSION in os.environ
 
 
-def with_widget(shown: dict[str, str], widget: Callable[[], Widget]) -> dict[str, object]:
+def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> dict[str, object]:
     """A bundle of text and HTML and, if a person looks, the view of a widget.
 
     A headless run adds nothing: the id of a model differs in every run.
@@ -71,6 +73,33 @@ class LiveLine:
 
 
 _EMPTY = "(none)"
+_GAP, _READABLE = "  ", 20
+"""What stands between two columns, and how narrow a column of texts may be."""
+LONGEST: Final = 120
+"""So many columns has a line of a paragraph at most, however wide the terminal is."""
+_BEGINS: Final = re.compile(r"\s*(?:(?:-|\d+\.) +(?:\[[ x]\] +)?)?")
+"""The indentation of a line, and the mark of an item of a list."""
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is, or what COLUMNS says they are; None if it is none."""
+    return max(shutil.get_terminal_size().columns, _READABLE) if sys.stdout.isatty() else None
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """A text in lines of at most `width` columns; a word that is longer, such as a path, stays whole."""
+    if width is None or len(text) <= width:
+        return text
+    wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(wrap(each, subsequent_indent=" " * len(_BEGINS.findall(each)[0])) for each in text.split("\n"))
+
+
+def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] = ()) -> Iterator[str]:
+    """The lines of cells that stand beside each other, each wrapped in its width."""
+    columns = (wrapped(cell, width).split("\n") for cell, width in zip(cells, widths, strict=True))
+    for texts in zip_longest(*columns, fillvalue=""):
+        shape = zip(texts, widths, numeric or repeat(None), strict=False)
+        yield _GAP.join(text.rjust(width) if right else text.ljust(width) for text, width, right in shape).rstrip()
 
 
 class Column(NamedTuple):
@@ -81,33 +110,84 @@ class Column(NamedTuple):
     link: str = ""
 
 
+class Tabular:
+    """What shows itself as its table, or as several."""
+
+    def _table(self) -> "Table":
+        raise NotImplementedError
+
+    def _tables(self) -> "Iterable[Table]":
+        return [self._table()]
+
+    def text(self, width: int | None = None) -> str:
+        """As text; with a `width`, in lines of at most so many columns."""
+        return "\n\n".join(each.text(width) for each in self._tables())
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_mimebundle_(self, **_: object) -> Mapping[str, object]:
+        return bundle(repr(self), "".join(each.html() for each in self._tables()))
+
+
 @dataclass(frozen=True, repr=False)
-class Table:
+class Table(Tabular):
     """A captioned table of text that shows itself as text and as HTML; a cell is one line, whatever is in it.
 
-    `hovers` are shown over the cells of a row where there is a mouse: the moment in UTC over one in Lusaka.
+    `hovers` are shown over the cells of a row where there is a mouse: the moment in UTC over one in Lusaka. As text, a
+    row has its line of `titles` above it, if that is not empty; one more stands below the last row.
     """
 
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     hovers: tuple[tuple[str, ...], ...] = ()
+    titles: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def _table(self) -> "Table":
+        return self
+
+    def text(self, width: int | None = None) -> str:
+        """The table as text; with a `width`, no line has more columns unless a single word has.
+
+        Where rows are longer, headings and texts are wrapped. Where that would make columns too narrow to be read, each
+        row is a record of several lines, below headings that are set as its cells are.
+        """
         headings, *rows = [[*map(visible, row)] for row in ([each.heading for each in self.columns], *self.rows)]
-        widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
-        lines = [self._line(row, widths) for row in (headings, ["─" * width for width in widths], *rows)]
-        lines += [] if self.rows else [_EMPTY]
-        return "\n".join([visible(self.caption), *lines] if self.caption else lines)
+        widths, parts = self._fitted([*zip(headings, *rows, strict=True)], width or sys.maxsize)
+        made = [wrapped(visible(self.caption), width)] if self.caption else []
+        made += [self._lines(headings, widths, parts), self._lines(["─" * each for each in widths], widths, parts[:1])]
+        for row, title in zip_longest(rows, self.titles):
+            made += [wrapped(visible(title), width)] if title else []
+            made += [] if row is None else [self._lines(row, widths, parts)]
+        return "\n".join(made if rows else [*made, _EMPTY])
 
-    __repr__ = __str__
+    def _fitted(self, columns: Sequence[Sequence[str]], width: int) -> tuple[list[int], list[slice]]:
+        """The width of each column, and which columns each line of a row has."""
 
-    def _line(self, row: Sequence[str], widths: Sequence[int]) -> str:
-        cells = (
-            text.rjust(width) if column.numeric else text.ljust(width)
-            for text, width, column in zip(row, widths, self.columns, strict=True)
-        )
-        return "  ".join(cells).rstrip()
+        def longest(texts: Iterable[str]) -> int:
+            return max(map(len, texts), default=0)
+
+        room, widths, least = width - len(_GAP) * (len(columns) - 1), [*map(longest, columns)], []
+        for column, (heading, *cells) in zip(self.columns, columns, strict=True):
+            whole = (*heading.split(), *(cells if column.numeric else " ".join(cells).split()))
+            least.append(max(longest(whole), min(longest(cells), _READABLE)))
+        if sum(least) <= room:
+            while sum(widths) > room:
+                above = [each if each > most else 0 for each, most in zip(widths, least, strict=True)]
+                widths[above.index(max(above))] -= 1
+            return widths, [slice(None)]
+        widths, cuts, used = [min(each, width - len(_GAP)) for each in widths], [0], 0
+        for place, each in enumerate(widths):
+            if place and used + each > width:
+                cuts, used = [*cuts, place], len(_GAP)
+            used += each + len(_GAP)
+        return widths, [slice(*each) for each in pairwise((*cuts, None))]
+
+    def _lines(self, row: Sequence[str], widths: Sequence[int], parts: Iterable[slice]) -> str:
+        numeric = [each.numeric for each in self.columns]
+        made = ((at, each) for at in parts for each in beside(row[at], widths[at], numeric[at]))
+        return "\n".join(f"{_GAP * bool(at.start)}{each}" for at, each in made if each)
 
     def html(self) -> str:
         """One `<table>` with a caption and column headings, no script and no style sheet."""
@@ -125,9 +205,6 @@ class Table:
             for text, column, hover in zip(texts, self.columns, over, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(str(self), self.html())
 
 
 def bundle(text: str, html: str) -> dict[str, str]:
@@ -180,19 +257,6 @@ def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence
     """A table from headings and rows."""
     made = tuple(each if isinstance(each, Column) else Column(each) for each in columns)
     return Table(caption, made, tuple(tuple(row) for row in rows))
-
-
-class Tabular:
-    """What shows itself as its table."""
-
-    def _table(self) -> Table:
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return str(self._table())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self._table()._repr_mimebundle_()
 
 
 class Rows(Tabular, list[dict[str, Any]]):

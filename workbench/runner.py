@@ -16,17 +16,15 @@ from tempfile import TemporaryFile
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Column, Table
-from rich.text import Text
 
 from workbench.domain.masking import xml_text
 from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
 from workbench.notebook_files import nbformat
 from workbench.notebook_page import write_page
+from workbench.render import Column, Table, table
 from workbench.visible import visible
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -41,8 +39,6 @@ _RUN_METADATA = ("papermill", "execution", "widgets")
 _INJECTED = "injected-parameters"
 _ERROR_TAG = "papermill-error-cell-tag"
 _UNEXPLAINED = "CellExecutionError: "
-_WIDEST = 1000
-"""Characters in a line of the table."""
 
 
 def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
@@ -379,11 +375,6 @@ def run(
     finally:
         results.sort(key=lambda each: names.index(each.name))
         write_junit(results, out / "junit.xml")
-    # No path is cut off: where the window is narrower, the terminal breaks the line.
-    shown = Console(highlight=False, width=_WIDEST)
-    shown.print(_table(results, out))
-    failed = sum(not each.passed for each in results)
-    shown.print(f"{len(results) - failed} passed, {failed} failed; see {visible(str(out))}", markup=False)
     return results
 
 
@@ -394,14 +385,14 @@ def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str
     return f"Running {visible(', '.join(names))}" if names else "Writing junit.xml"
 
 
-def _table(results: Sequence[Result], out: Path) -> Table:
-    """Each notebook with its result, time and page."""
-    table = Table("Notebook", "Result", Column("Time", justify="right"), "Page", box=SIMPLE_HEAD)
+def summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
+    """Each notebook with its result, time and page; how many passed, and where the rest stands."""
+    rows, passed = [], sum(each.passed for each in results)
     for each in results:
         page = out / f"{each.name}.html"
-        shown = (each.name, each.outcome, f"{each.seconds:.1f} s", str(page) if page.is_file() else "none")
-        table.add_row(*(Text(visible(text)) for text in shown))
-    return table
+        rows.append((each.name, each.outcome, f"{each.seconds:.1f} s", str(page) if page.is_file() else "none"))
+    made = table("", ("Notebook", "Result", Column("Time", numeric=True), "Page"), rows)
+    return made, f"{passed} passed, {len(results) - passed} failed; see {visible(str(out))}"
 
 
 def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:

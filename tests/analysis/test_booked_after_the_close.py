@@ -150,6 +150,47 @@ def test_a_run_without_the_key_says_so_and_nothing_of_an_amount_is_kept(tmp_path
     assert "use one key in every run: --phone-key FILE" in done.stdout
 
 
+def test_books_that_began_without_a_key_go_on_without_one(tmp_path: Path):
+    shop = Shop(tmp_path)
+    shop.options = ("--phone-key", str(tmp_path / "book.key"))
+    done = shop.go_on([ONE, TWO, LATE, LAST, NEXT])
+    assert (done.exit_code, "Nothing to settle. The proof holds" in done.stdout) == (0, True), done.output
+
+
+def test_the_hashes_are_of_the_key(tmp_path: Path):
+    statement(tmp_path / "january.csv", [ONE, LAST])
+    ledger, told = read_ledger(books(tmp_path / "books.csv", [ONE, LAST])), read_statement(tmp_path / "january.csv")
+    kept = [reconcile(ledger, told, phone_key=key).carry_forward.read["hash"] for key in (None, KEY, KEY[::-1])]
+    assert len({*pd.concat(kept)}) == 3 * len(kept[0])
+
+
+def test_a_late_row_may_stand_before_an_equal_one_that_is_open(tmp_path: Path):
+    """The entry e1 is matched and e2 a duplicate of it; e3 is booked after the close."""
+    statement(tmp_path / "january.csv", [ONE, LAST])
+    statement(tmp_path / "february.csv", [NEXT], 160_000)
+    carried = None
+    for month, entries in (("january", "12"), ("february", "312")):
+        lines = [*(f"{ONE.entry},e{each}" for each in entries), f"{LAST.entry},e8", f"{NEXT.entry},e9"]
+        (tmp_path / "books.csv").write_text("\n".join([f"{HEADINGS},entry", *lines]))
+        told = read_statement(tmp_path / f"{month}.csv")
+        result = reconcile(read_ledger(tmp_path / "books.csv"), told, carry_forward=carried)
+        carried = result.carry_forward
+    assert proven(result) == [(MTN, 365_000, 165_000, True)]
+
+
+def test_an_open_row_that_the_ledger_lacks_pairs_with_its_line_and_the_proof_says_what_is_missing(tmp_path: Path):
+    waits = LATE._replace(day=31)
+    statement(tmp_path / "january.csv", [ONE, LAST])
+    statement(tmp_path / "february.csv", [waits._replace(day=32), NEXT], 160_000)
+    first, second = (books(tmp_path / f"{len(rows)}.csv", rows) for rows in ([ONE, waits, LAST], [NEXT]))
+    closed = reconcile(read_ledger(first), read_statement(tmp_path / "january.csv"))
+    assert closed.breaks[["key", "code"]].to_numpy().tolist() == [["T3", "timing"]]
+    told = read_statement(tmp_path / "february.csv")
+    result = reconcile(read_ledger(second), told, carry_forward=closed.carry_forward)
+    assert result.breaks.empty
+    assert "lacks them: T1 of 2026-01-05, T3 of 2026-01-31, T4 of 2026-01-31" in result.proof["note"][0]
+
+
 @pytest.mark.parametrize("made", ["csv", "workbook", "frame", "database"])
 def test_a_ledger_is_the_same_rows_wherever_it_comes_from(made: str, tmp_path: Path):
     texts = pd.DataFrame([row.entry.split(",") for row in (ONE, TWO, LAST)], columns=HEADINGS.split(","))
@@ -190,6 +231,32 @@ def test_a_payment_that_was_pending_at_the_close_is_read_when_it_is_completed(tm
     second = reconcile(read_ledger(new), read_statement(tmp_path / "february.csv"), carry_forward=first.carry_forward)
     assert proven(second) == [(MTN, 285_000, 285_000, True)]
     assert second.breaks.empty
+
+
+IN_KWACHA, IN_DOLLARS = (f"{ONE.entry},{currency}" for currency in ("ZMW", "USD"))
+TOLD_APART = {
+    "a third equal row": ([ONE, ONE], [ONE, ONE, ONE], "booked after the close of 2026-01-31, and read now: T1"),
+    "one of two equal rows": ([ONE, ONE], [ONE], "lacks 1 row read in an earlier run, or has them changed: T1"),
+    "another key": ([ONE], [ONE._replace(key="T9")], "lacks 1 row read in an earlier run, or has them changed: T1"),
+    "another currency": ([IN_KWACHA], [IN_DOLLARS], "lacks 1 row read in an earlier run, or has them changed: T1"),
+}
+"""What the ledger has of one movement at the close and later, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", TOLD_APART)
+def test_equal_rows_keys_and_currencies_are_told_apart(name: str, tmp_path: Path):
+    *ledgers, said = TOLD_APART[name]
+    statement(tmp_path / "january.csv", [ONE, LAST])
+    statement(tmp_path / "february.csv", [NEXT], 160_000)
+    carried = None
+    for month, rows in zip(("january", "february"), ledgers, strict=True):
+        lines = [row if isinstance(row, str) else f"{row.entry},ZMW" for row in (*rows, LAST, NEXT)]
+        (tmp_path / "books.csv").write_text("\n".join([f"{HEADINGS},currency", *lines]))
+        told = read_statement(tmp_path / f"{month}.csv")
+        result = reconcile(read_ledger(tmp_path / "books.csv"), told, carry_forward=carried)
+        carried = result.carry_forward
+    assert said in "; ".join([*result.notes, *result.proof["note"]])
+    assert result.proof["holds"].tolist() == ["booked after" in said]
 
 
 def proven(result: Reconciliation) -> list[tuple[str, int, int, bool]]:

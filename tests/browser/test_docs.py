@@ -8,13 +8,15 @@ import pytest
 from playwright.sync_api import expect
 
 from workbench import Workbench
+from workbench.resources import guide
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from tests.browser.conftest import Tools
 
-PAGES = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/guide", "/docs/guide/testing", "/docs/interface")
+GUIDE = [f"/docs/guide/{name}" for name in sorted(guide().keys() - {"index"})]
+PAGES = ("/", "/docs", "/docs/errors", "/docs/test-numbers", "/docs/guide", *GUIDE, "/docs/interface")
 WIDTHS = (360, 900, 1440, 1600)
 FINDINGS = "(found) => found.violations.map((each) => [each.id, each.nodes.map((node) => node.html.slice(0, 120))])"
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -118,6 +118,7 @@ def test_no_copy_has_been_run_a_saved_notebook_keeps_its_widgets_and_nobody_is_a
         for plugin, settings in wanted.items():
             schema = http.get(f"/lab/api/settings/{plugin}").raise_for_status().json()["schema"]["properties"]
             assert {name: schema[name]["default"] for name in settings} == settings
+        assert http.get("/").headers["location"].startswith(f"/lab/tree/{FIRST}")
     assert base.startswith("http://127.0.0.1:")
     assert httpx.get(f"{base}/api/contents").status_code == 403
     for path in ("docs", "workbench/phone.js"):

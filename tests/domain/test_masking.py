@@ -152,7 +152,7 @@ def test_no_identifier_is_masked(begins: str, rest: str):
     assert mask(begins + rest) == begins + rest
 
 
-PATTERNS = [*((words, pattern) for words, pattern, _ in RULES), *ABROAD]
+PATTERNS = [*((words, pattern) for words, pattern, _ in RULES), *(((word,), pattern) for word, pattern in ABROAD)]
 
 
 @pytest.mark.parametrize("place", range(len(PATTERNS)))

@@ -312,6 +312,17 @@ def test_a_body_over_the_limit_is_read_to_its_end_and_refused(door: Door):
             assert connection.recv(100).split(b" ")[1] == str(status).encode(), size
 
 
+@pytest.mark.parametrize("begun", ["0\r\nX: ", "0\r\nX", "2;x="])
+def test_what_frames_a_body_is_held_to_a_limit_too(door: Door, monkeypatch: pytest.MonkeyPatch, begun: str):
+    monkeypatch.setattr("workbench.sandbox.connections.MAX_READ_BYTES", 1 << 20)
+    with door.connection() as connection:
+        connection.sendall(asked(door, "/v1/payment_intents", CHUNKED, method="POST") + begun.encode())
+        with suppress(OSError):
+            for _ in range(32):
+                connection.sendall(b"y" * (1 << 16))
+        assert connection.recv(100).split(b" ")[1] == b"413"
+
+
 def test_a_client_that_asks_first_is_told_to_go_on_after_earlier_responses(door: Door):
     message = asked(door, "/sandbox/clock/advance", method="POST", body='{"seconds": 1}')
     message += asked(door, "/plants", "Expect: 100-continue ", "Connection: close", method="POST", body="{}")

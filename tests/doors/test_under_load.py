@@ -1,5 +1,7 @@
 """A served sandbox that is busy: stalled connections, what waits, shops that call back, and the end of it all."""
 
+import asyncio
+import errno
 import json
 import signal
 import socket
@@ -7,10 +9,12 @@ import statistics
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,6 +22,8 @@ import pytest
 from tests.conftest import INTENT, Serving, StoreFile, is_true_soon
 from tests.doors.conftest import Door, whole
 from workbench import Workbench
+from workbench.sandbox.connections import _Connection
+from workbench.sandbox.openapi import pages
 
 QUIETLY = ("--port", "0", "--json", "--quiet")
 
@@ -62,6 +68,26 @@ def test_hundreds_that_stall_hold_nobody_up(serving: Serving):
     assert server.errors == ""
 
 
+def test_a_page_is_made_once_for_all_who_ask_for_it(monkeypatch: pytest.MonkeyPatch):
+    made, text = Counter[str](), pages._text  # noqa: SLF001  what makes a page, counted
+
+    def counted(template: str, **values: Any) -> str:  # noqa: ANN401  as the function itself
+        made[template] += 1
+        return text(template, **values)
+
+    monkeypatch.setattr(pages, "_text", counted)
+    asked = [(path, f"h{number}.localhost") for number in range(8) for path in ("/docs", "/docs/interface")]
+    # A row of the register that no other test switches so: what was made before is of another sandbox.
+    with Workbench(seed=7, gaps={"delivery_timeout_s": 30}) as bench, bench.serve() as served:
+        door = Door.of(served)
+        with ThreadPoolExecutor(len(asked)) as pool:
+            got = [*pool.map(lambda each: door.send(door.head(each[0], f"Host: {each[1]}")), asked)]
+    assert {status for status, *_ in got} == {200}
+    for (path, host), (*_, page) in zip(asked, got, strict=True):
+        assert (f"http://{host}/v1" in page) is (path == "/docs")
+    assert made == {"docs.html": 1, "guide.html": 1}
+
+
 @LATER
 def test_what_waits_holds_nobody_up(serving: Serving):
     with serving(*QUIETLY) as server, ExitStack() as held:
@@ -84,6 +110,59 @@ def test_what_waits_holds_nobody_up(serving: Serving):
             each.join(SOON_S)
         assert time.monotonic() - begun > 9
     assert server.errors == ""
+
+
+def test_a_name_that_is_looked_up_holds_nobody_up(monkeypatch: pytest.MonkeyPatch):
+    asked, found, real = threading.Event(), threading.Event(), socket.getaddrinfo
+
+    def look_up(host: str, *args: Any, flags: int = 0, **more: Any) -> Any:  # noqa: ANN401  as socket.getaddrinfo
+        if host == "merchant.example" and not flags:
+            asked.set()
+            found.wait(SOON_S)
+        return real("127.0.0.1" if asked.is_set() else host, *args, flags=flags, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setattr("workbench.sandbox.addresses._LOOKUP_S", SOON_S)
+    told: list[int] = []
+    with Workbench(seed=7) as bench, bench.serve() as served, ExitStack() as held:
+        address = {"base_url": served.base_url, "secret_key": str(served.secret_key)}
+        client, other = (held.enter_context(client_of(address)) for _ in range(2))
+
+        def register() -> None:
+            made = client.post("/v1/webhook_endpoints", json={"url": "https://merchant.example/"})
+            made = client.patch(
+                f"/v1/webhook_endpoints/{made.json()['id']}", json={"url": "https://merchant.example/x"}
+            )
+            told.append(made.status_code)
+
+        registers = threading.Thread(target=register)
+        registers.start()
+        assert asked.wait(SOON_S)
+        assert other.post("/v1/payment_intents", json=INTENT).status_code == 200
+        assert p99(timed(other, 0.3)) < 0.1
+        assert told == []
+        found.set()
+        registers.join(SOON_S)
+    assert told == [200]
+
+
+def test_where_there_are_no_more_threads_what_would_wait_is_refused(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def none_left(_: threading.Thread) -> None:
+        message = "can't start new thread"
+        raise RuntimeError(message)
+
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        door = Door.of(served)
+        bearer, length = f"Authorization: Bearer {door.key}", "Content-Length: 14"
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", none_left)
+            lines = ("Host: localhost", bearer, length, "Content-Type: application/json")
+            got = door.raw(door.head("/sandbox/clock/advance", *lines, method="POST") + b'{"seconds": 1}')
+        assert got.split(b" ")[1] == b"500"
+        assert bench.client.payment_intents.create(amount=1).id
+    assert "can't start new thread" in caplog.text
 
 
 @contextmanager
@@ -201,6 +280,95 @@ def test_asked_to_end_under_load_it_breaks_no_request(
     assert made == [(told["200"],)]
 
 
+def test_where_no_connection_can_be_taken_it_says_so_once_and_tries_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    tried = threading.Event()
+
+    def full(self: socket.socket) -> None:  # noqa: ARG001  a method
+        tried.set()
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with Workbench(seed=7) as bench, bench.serve() as served:
+        door = Door.of(served)
+        with monkeypatch.context() as patched, door.connection() as connection:
+            patched.setattr(socket.socket, "accept", full)
+            connection.sendall(door.head("/docs", "Host: localhost"))
+            with door.connection():
+                assert tried.wait(SOON_S)
+                time.sleep(0.1)
+            patched.undo()
+            assert whole(connection).split(b" ")[1] == b"200"
+            # It ends before it tries again.
+            tried.clear()
+            patched.setattr(socket.socket, "accept", full)
+            with door.connection():
+                assert tried.wait(SOON_S)
+                time.sleep(0.85)
+                served.close()
+    assert [(each.levelname, "Too many open files" in each.getMessage(), each.exc_info) for each in caplog.records] == [
+        ("ERROR", True, None)
+    ]
+
+
+def test_who_connects_as_it_ends_is_answered_or_refused(monkeypatch: pytest.MonkeyPatch):
+    made, told = _Connection.connection_made, Counter[bytes]()
+
+    def slowly(self: _Connection, transport: asyncio.BaseTransport) -> None:
+        time.sleep(0.002)  # so that some have connected and are not taken, whenever it is
+        made(self, transport)
+
+    def call(door: Door) -> None:
+        with suppress(ConnectionRefusedError, TimeoutError):
+            while True:
+                with door.connection(1) as connection, suppress(OSError):
+                    connection.settimeout(SOON_S)
+                    connection.sendall(door.head("/nowhere", "Host: localhost"))
+                    told[whole(connection)[9:12]] += 1
+                    continue
+                told[b"reset"] += 1
+
+    monkeypatch.setattr(_Connection, "connection_made", slowly)
+    with Workbench(seed=7) as bench:
+        with bench.serve() as served:
+            callers = [threading.Thread(target=call, args=(Door.of(served),)) for _ in range(30)]
+            for each in callers:
+                each.start()
+            time.sleep(0.3)
+        for each in callers:
+            each.join()
+    assert told.keys() == {b"404"}
+
+
+def test_what_takes_too_long_is_answered_at_the_end(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("workbench.sandbox.connections._STOP_S", 0.5)
+    arrived, goes_on, got = threading.Event(), threading.Event(), list[tuple[int, str]]()
+
+    def hangs(environ: object, start: Callable[[str, list[tuple[str, str]]], object]) -> list[bytes]:  # noqa: ARG001  WSGI
+        arrived.set()
+        goes_on.wait(SOON_S)
+        start("200 OK", [])
+        return []
+
+    with Workbench(seed=7, webhooks=hangs) as bench, ExitStack() as held:
+        with bench.serve() as served:
+            address = {"base_url": served.base_url, "secret_key": str(served.secret_key)}
+            client = held.enter_context(client_of(address))
+            assert client.post("/v1/payment_intents", json=INTENT).status_code == 200
+            assert arrived.wait(SOON_S)
+
+            def advance() -> None:
+                response = client.post("/sandbox/clock/advance", json={"seconds": 60})
+                got.append((response.status_code, response.json()["code"]))
+                goes_on.set()
+
+            waits = threading.Thread(target=advance)
+            waits.start()
+            time.sleep(0.3)
+        waits.join()
+    assert got == [(500, "service_failed")]
+
+
 def test_at_the_other_loopback(serving: Serving):
     with (
         serving(*QUIETLY, "--host", "::1") as server,
@@ -211,4 +379,6 @@ def test_at_the_other_loopback(serving: Serving):
         door = Door(httpx.URL(server.address["base_url"]).port or 0, server.address["secret_key"], "::1")
         for host, status in (("[::1]", 200), ("[::2]", 421), ("::1", 400)):
             assert door.send(door.head("/docs", f"Host: {host}"))[0] == status
+        # A shell would read its brackets.
+        assert "POST &#39;http://[::1]:7/v1/payment_intents" in door.send(door.head("/docs", "Host: [::1]:7"))[2]
     assert json.loads(server.first_line)

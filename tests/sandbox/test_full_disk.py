@@ -21,12 +21,17 @@ from pathlib import Path
 _room = Path({path!r})
 
 
-class Filled(sqlite3.Connection):
+class Commands(sqlite3.Cursor):
     def execute(self, sql, *values):
         if sql in ("BEGIN", "BEGIN IMMEDIATE"):
             now = super().execute("PRAGMA page_count").fetchone()[0]
             super().execute(f"PRAGMA max_page_count = {{_room.read_text() or now}}")
         return super().execute(sql, *values)
+
+
+class Filled(sqlite3.Connection):
+    def cursor(self):
+        return super().cursor(Commands)
 
 
 _connect = sqlite3.connect

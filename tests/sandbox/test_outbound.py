@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn, cast
@@ -18,7 +19,7 @@ from workbench import Workbench
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.errors import InvalidRequest
 from workbench.sandbox import addresses, outgoing
-from workbench.sandbox.addresses import Destination, check_url, resolved
+from workbench.sandbox.addresses import Destination, NotLookedUp, resolved
 from workbench.sandbox.delivery import Dispatch, Outbound, Reply
 
 LIMIT_S, SHORT_S = 2, 0.25
@@ -119,6 +120,7 @@ BEHAVIOURS: dict[str, tuple[Behaviour, int | None, str | None]] = {
     "streams without end": (STREAMS, 200, None),
     "headers without end": (
         drips(b"HTTP/1.1 200 OK\r\n", b"X: " + b"x" * 1000 + b"\r\n", 0), None, "RemoteProtocolError"),
+    "announces without end": (drips(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", 0), None, "RemoteProtocolError"),
     "resets": (resets, None, "ReadError"),
     "closes": (says(b""), None, "RemoteProtocolError"),
     "speaks TLS": (says(b"\x16\x03\x01\x00\xa5" * 20), None, "RemoteProtocolError"),
@@ -310,6 +312,15 @@ MALFORMED = [
 
 INSIDE = [["10.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["::ffff:192.168.0.1"], ["127.0.0.1", "fe80::1%eth0"]]
 """What a name may lead to, and the last of it is refused."""
+
+
+def check_url(url: str, *, private: bool = False) -> None:
+    """As it is checked when it is registered, its name looked up when that is asked for."""
+    check = partial(addresses.check_url, url, private=private)
+    try:
+        check()
+    except NotLookedUp as asked:
+        asked.then(check)
 
 
 def refused(call: Callable[..., object] = check_url, **named: object) -> str:

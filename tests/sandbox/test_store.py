@@ -463,6 +463,21 @@ def test_what_a_step_counted_and_what_it_made_of_the_clock_are_undone_with_it(st
         assert (tx.last("kind"), tx.now_ms) == (2, START_MS)
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_number_is_given_once_and_one_that_was_undone_again(store_path: Path, *, is_kept: bool):
+    with closing(opened(store_path if is_kept else None)) as store:
+        with store.transaction() as tx:
+            assert (tx.count_up("kind"), tx.last("kind")) == (1, 1)
+        with suppress(KeyError), store.transaction() as tx:
+            assert tx.count_up("kind") == 2
+            raise KeyError
+        with suppress(KeyError), store.reading() as tx:
+            tx.new_read_id("other")
+            raise KeyError
+        with store.transaction() as tx:
+            assert (tx.count_up("kind"), tx.count_up("other")) == (2, 1)
+
+
 def test_what_another_made_due_is_seen_and_what_is_in_hand_counts(store_path: Path):
     with closing(opened(store_path)) as store, closing(opened(store_path)) as other:
         assert store.clock_if_due() is None

@@ -55,7 +55,7 @@ CAUSES: Final = (
            lambda result, seen: all(each.reply.latency_ms >= seen.limit_s * 1000 for each in result.faulty), least=1),
     _Cause("verifies_after_parsing", "The signature is verified after parsing",
            "genuine messages are rejected, and accepted once the rewritten JSON is what is signed", *PARSES_FIRST,
-           _VERIFY, _parses_first),
+           _VERIFY, _parses_first, least=1),
     _Cause("verifies_nothing", "Signatures are not verified", "2xx to messages that are not genuine",
            "Anybody who knows the address can tell the shop that an order is paid.",
            "Verify each message with the endpoint's secret before anything else, and respond 400 if that fails.",

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
-from workbench.render import Column, bundle, page, sentence, table
+from workbench.render import Column, beside, bundle, page, sentence, table, wrapped
 from workbench.resources import write_whole
 from workbench.visible import visible
 
@@ -24,7 +24,7 @@ FAILED: Final = "failed"
 WARNING: Final = "warning"
 NOT_EXAMINED: Final = "not examined"
 _MARKS: Final[Mapping[str, str]] = {PASSED: "✓", FAILED: "✗", WARNING: "!", NOT_EXAMINED: "-"}
-_TITLE: Final = 48
+_VERDICT, _TITLE, _LINE = 9, 48, 121
 _WIDTH: Final = 118
 _CAME: Final = 60
 _SHOWN: Final = 3
@@ -52,10 +52,13 @@ class Row(NamedTuple):
     cause: str = ""
     """The title of the cause that explains this failure and others; why and fix are that one's."""
 
-    @property
-    def line(self) -> str:
-        """The row on one line."""
-        return f"{_MARKS[self.verdict]} {self.verdict:<7}  {self.title:<{_TITLE}}  {_shortened(visible(self.came))}"
+    def line(self, width: int | None = None) -> str:
+        """The row on one line; in a terminal of `width` columns on several, if need be."""
+        room = (width or _LINE) - _VERDICT - 4
+        title = min(_TITLE, room * 3 // 5)
+        came = _shortened(visible(self.came), max(_CAME, room - title))
+        cells = (f"{_MARKS[self.verdict]} {self.verdict}", self.title, came)
+        return "\n".join(beside(cells, (_VERDICT, title, room - title)))
 
     @property
     def told(self) -> list[tuple[str, str]]:
@@ -155,7 +158,7 @@ class Report:
             raise ExamRefused(f"{path} cannot be written: {error.strerror}.") from None
 
     def __str__(self) -> str:
-        return "\n".join([*(each.line for each in self.examined), "", self.ending()])
+        return "\n".join([*(each.line() for each in self.examined), "", self.ending()])
 
     @property
     def examined(self) -> list[Row]:
@@ -171,14 +174,16 @@ class Report:
                 found.setdefault(each.came, []).append(each.title)
         return [(visible(why), titles) for why, titles in found.items()]
 
-    def ending(self) -> str:
+    def ending(self, width: int | None = None) -> str:
         """What is said after the lines of the checks: causes, what failed, what was not examined, the score."""
         flagged = sorted((each for each in self.examined if each.verdict != PASSED), key=lambda each: bool(each.cause))
         parts = [
-            "\n".join([f"{_MARKS[each.verdict]} {each.title}", *_lines_of(each)]) for each in (*self.causes, *flagged)
+            "\n".join([f"{_MARKS[each.verdict]} {each.title}", *_lines_of(each, width or _WIDTH)])
+            for each in (*self.causes, *flagged)
         ]
-        parts += [f"- not examined: {why}: {some(titles, '; ')}" for why, titles in self.left_out]
-        return "\n\n".join([*parts, f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.under}."])
+        parts += [wrapped(f"- not examined: {why}: {some(titles, '; ')}", width) for why, titles in self.left_out]
+        score = f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.under}."
+        return "\n\n".join([*parts, wrapped(score, width)])
 
     __repr__ = __str__
 
@@ -200,8 +205,8 @@ def some(texts: Sequence[str], between: str) -> str:
     return between.join([*texts[:_SHOWN], *more])
 
 
-def _shortened(came: str) -> str:
-    return textwrap.shorten(came, _CAME, placeholder=" …")
+def _shortened(came: str, most: int = _CAME) -> str:
+    return textwrap.shorten(came, most, placeholder=" …")
 
 
 def switched_text(rows: Mapping[str, Any]) -> str:
@@ -209,13 +214,13 @@ def switched_text(rows: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {written(value)}" for name, value in rows.items())
 
 
-def _lines_of(row: Row) -> list[str]:
+def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
     """What is said of a check that failed, in lines."""
-    width = max(len(title) for _, title in _TOLD) + 2
+    longest = max(len(title) for _, title in _TOLD) + 2
     lines: list[str] = []
     for title, text in row.told:
-        begins = f"  {title}:".ljust(width + 3)
-        lines += textwrap.wrap(text, _WIDTH, initial_indent=begins, subsequent_indent=" " * len(begins))
+        begins = f"  {title}:".ljust(longest + 3)
+        lines += textwrap.wrap(text, min(width, _WIDTH), initial_indent=begins, subsequent_indent=" " * len(begins))
     printed = [f"    {line}" for line in row.printed.splitlines()]
     return [*lines, *(["  Your shop printed meanwhile:", *printed] if printed else [])]
 

@@ -4,6 +4,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -76,7 +77,9 @@ def certify(  # noqa: PLR0913  each is another thing about the shop
     check_secret(secret, scheme)
     if not target.listens():
         raise ExamRefused(f"Nothing listens at {url}.", hint='Start your shop first, or start it with --cmd "…".')
-    exam = Exam(target, secret, scheme, Payments(session, checkout, rows, switched_text(switched)), restart)
+    known: dict[str, int | ShopOrder] = {}
+    payments = Payments(session, checkout, rows, switched_text(switched))
+    exam = Exam(target, secret, scheme, payments, restart and partial(_restarted, restart, orders, known))
     began = time.monotonic()
     if orders is not None:
         orders()
@@ -98,7 +101,7 @@ def certify(  # noqa: PLR0913  each is another thing about the shop
     try:
         for each in chain(
             _results(exam, limit_s, printed, until=began + _EXAM_S),
-            _of_orders(orders, results, is_known=bool(checkout)),
+            _of_orders(orders, results, known, is_known=bool(checkout)),
         ):
             results.append(each)
             if each.verdict != NOT_EXAMINED:
@@ -178,23 +181,38 @@ def _judged(check: Check, exchanges: Sequence[Exchange], limit_s: int) -> Result
     return Result(check, PASSED, f"{listed}, at most {max(each.reply.latency_ms for each in exchanges)} ms")
 
 
-def _of_orders(orders: Orders | None, results: Sequence[Result], *, is_known: bool) -> Iterator[Result]:
-    """The orders of the payments of `results`, judged; `is_known` says that the shop has made the payments itself."""
+def _restarted(restart: Callable[[], object], orders: Orders | None, known: dict[str, int | ShopOrder]) -> None:
+    """Restart the shop, and remember the orders that it had before."""
+    known.update(orders() if orders else {})
+    restart()
+
+
+def _of_orders(
+    orders: Orders | None, results: Sequence[Result], known: Mapping[str, int | ShopOrder], *, is_known: bool
+) -> Iterator[Result]:
+    """The orders of the payments of `results`, judged; `known` are those that the shop had before its restart.
+
+    `is_known` says that the shop has made the payments itself.
+    """
     made = {each.check.name: each for each in results}
     found: dict[str, ShopOrder] = {}
-    broke, why_not = False, "" if orders else "--orders would examine it"
+    broke, why_not, gone = False, "" if orders else "--orders would examine it", 0
     if orders:
         try:
-            found = _settled(orders, results)
+            found = _settled(lambda: {**known, **orders()}, results)
+            gone = len(known.keys() - orders().keys())
         except ExamRefused as error:
             # It did its work before the first check.
             broke, why_not = True, str(error)
-        if not is_known and found and not any(each.fulfilled for each in found.values()):
+        is_taken = any(made[name].verdict == PASSED for name in found)
+        if not is_known and is_taken and not any(each.fulfilled for each in found.values()):
             found, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
         name, _, what = check.name.partition(".")
         if name in found:
             verdict, came = (_status if what == "status" else _counted)(made[name], name, found)
+            if name == "restart" and gone:
+                verdict, came = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
         elif broke:
             verdict, came = FAILED, why_not
         else:

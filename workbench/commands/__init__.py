@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from workbench.errors import StatementRefused
+from workbench.render import LONGEST, Tabular, terminal_width, wrapped
 
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -16,6 +17,23 @@ PLACE: Final = click.Path(path_type=str, dir_okay=False)
 """A file's path, or the address of a database, of which a path would make another."""
 PORT: Final = click.IntRange(0, 65_535)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+
+
+def show(*paragraphs: str | Tabular) -> None:
+    """Print tables and sentences, an empty line between two; on a terminal no line is wider than it."""
+    width = terminal_width()
+    most = width and min(width, LONGEST)
+    texts = [wrapped(each, most) if isinstance(each, str) else each.text(width) for each in paragraphs]
+    click.echo("\n\n".join(filter(None, texts)))
+
+
+def show_page(markdown: str) -> None:
+    """Print a page; on a terminal, with its tables in columns and its lines wrapped."""
+    from workbench.sandbox.openapi.markdown import in_lines
+
+    width = terminal_width()
+    click.echo(in_lines(markdown, width) if width else markdown, nl=False)
+
 
 _IN_PYTHON: Final = (
     (r", or draft_layout\(…\) in Python|, or the query itself| ledger_columns\(\) shows them all\.", ""),

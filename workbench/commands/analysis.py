@@ -10,16 +10,17 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import get_terminal_size, which
+from shutil import which
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options
+from workbench.commands import FILE, FOLDER, PATH, PLACE, said_as_options, show
 from workbench.commands.layouts import LAYOUTS_HELP, ends_with_next, named_for
 from workbench.domain.money import ISO_4217, ZMW, decimals_of
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
+from workbench.render import Table, terminal_width
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
     with Workbench(seed=seed) as bench:
         made = bench.simulate(payments=payments, days=days, seed=seed, out=out, breaks=planted, show_progress=True)
     took_s = time.monotonic() - began
-    click.echo(made)
+    show(made)
     click.echo(f"{payments / took_s:,.0f} payments a second, {took_s:.1f} s in all.", err=True)
 
 
@@ -312,19 +313,20 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     from workbench.analysis.report.totals import named
 
     called, file = named(result), next((each for each in written if each.suffix.lower() in _HAVE_ALL), None)
-    tables = [captions.accounts(called), captions.codes(called, advises=False), captions.proof(called)]
+    breaks = captions.open_breaks(called, terminal_width(), file)
+    tables = [breaks, captions.accounts(called), captions.codes(called, advises=False), captions.proof(called)]
     said = [captions.headline(called), *captions.shortfalls(called), *notes]
-    breaks = captions.open_breaks(called, get_terminal_size((120, 24)).columns, file)
-    shown = [*map(visible, said), breaks, *(str(each) for each in tables if each.rows)]
-    click.echo("\n\n".join(filter(None, shown)))
+    unusable = captions.unusable(result)
+    parts: list[str | Table] = [*map(visible, said), *(each for each in tables if each.rows)]
     if proposed := captions.proposed(result.suggestions):
-        click.echo("\n- ".join(["\nMay be one movement; a person decides:", *map(visible, proposed)]))
-    if unusable := captions.unusable(result).rows:
-        click.echo(f"\n{captions.unusable(result)}")
+        parts.append("\n- ".join(["May be one movement; a person decides:", *map(visible, proposed)]))
+    if unusable.rows:
+        parts.append(unusable)
     if written:
-        click.echo("\nWritten: " + visible(", ".join(map(str, written))))
-    elif unusable or not result.is_clean:
-        click.echo("\nEach break with its reason: --out breaks.csv, or .xlsx, or .html")
+        parts.append("Written: " + visible(", ".join(map(str, written))))
+    elif unusable.rows or not result.is_clean:
+        parts.append("Each break with its reason: --out breaks.csv, or .xlsx, or .html")
+    show(*parts)
 
 
 def _report_decisions(result: "Reconciliation", *, is_asked: bool, is_done: bool) -> None:
@@ -334,7 +336,7 @@ def _report_decisions(result: "Reconciliation", *, is_asked: bool, is_done: bool
     if is_asked or not result.decisions.empty:
         last = closing_words(result.breaks) if is_done else ""
         for text in filter(None, (stale_words(result.decisions), result.sign_off, last)):
-            click.echo("\n" + visible(text))
+            show("\n" + visible(text))
 
 
 def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a statement or a path

@@ -12,6 +12,7 @@ import click
 from workbench.commands import FILE, PORT
 from workbench.commands.service import rows_in
 from workbench.errors import ExamRefused
+from workbench.render import terminal_width
 from workbench.visible import visible
 
 
@@ -125,11 +126,11 @@ def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by 
                 orders=shop.orders_by(orders, environment) if orders else None,
                 printed=started.printed if started else str,
                 restart=started.restart if started else None,
-                ended=lambda row: click.echo(row.line),
+                ended=lambda row: click.echo(row.line(terminal_width())),
             )
         except run.Interrupted as interrupted:
             result, status = interrupted.report, 128 + signal.SIGINT
-    click.echo(f"\n{result.ending()}")
+    click.echo(f"\n{result.ending(terminal_width())}")
     for each in reports:
         result.write(each)
     sys.exit(status or (0 if result.passes else 1))

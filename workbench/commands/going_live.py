@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from workbench.commands import FILE
+from workbench.commands import FILE, show_page
 from workbench.commands.service import rows_in, write_out
 
 
@@ -44,7 +44,7 @@ def check_live(gaps_file: Path | None, exam: Path | None, trace: Path | None, ou
         read_trace(trace) if trace else None,
     )
     if out is None:
-        click.echo(found.markdown(), nl=False)
+        show_page(found.markdown())
     else:
         write_out(out, found.html() if out.suffix == ".html" else found.markdown())
         click.echo(f"{found.summary}.")

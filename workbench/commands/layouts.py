@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from workbench.commands import FILE, FOLDER, said_as_options
+from workbench.commands import FILE, FOLDER, said_as_options, show
 from workbench.errors import StatementRefused
 from workbench.visible import pasted, visible
 
@@ -58,7 +58,7 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
                     wrong.hint = f"{command} (or {shlex.quote(second)})"
                     wrong.say(wrong.message)
                 raise
-        click.echo(found)
+        show(found)
         click.echo(_after(file, found, reading))
         sys.exit(0 if found.is_sound else 1)
     draft = draft_layout(file)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.commands import FOLDER, PATH, PORT
+from workbench.commands import FOLDER, PATH, PORT, show
 from workbench.visible import visible
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def run(
 
     chosen = [resources.notebook(each) for each in notebooks] or resources.notebooks()
     results = runner.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
+    show(*runner.summary(results, out))
     sys.exit(0 if all(each.passed for each in results) else 1)
 
 
@@ -89,13 +90,14 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
 
 
 def _pages() -> "Pages":
-    """The public pages of a served sandbox, with the register of gaps at its defaults."""
+    """The public pages of a served sandbox but its first, which leads to calls; the register is at its defaults."""
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.messages import InForce, Request
     from workbench.sandbox.openapi.pages import PAGES, Page
 
     def shown(path: str, page: Page, name: str) -> tuple[str, Mapping[str, str], bytes]:
         response = page(Request(method="GET", path=path, path_params={"name": name}), InForce(Gaps()))
-        return response.content_type, response.headers, response.body
+        body = response.made() if response.made else response.body
+        return response.content_type, response.headers, body
 
-    return {path: partial(shown, path, page) for path, page in PAGES.items()}
+    return {path: partial(shown, path, page) for path, page in PAGES.items() if path != "/"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.commands import FILE, PATH, PORT
+from workbench.commands import FILE, PATH, PORT, show, show_page
 from workbench.errors import InvalidRequest
 from workbench.toml_text import read_toml
 from workbench.visible import visible
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 _CHARGE = (
-    '{"amount": 15000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", '
-    '"phone": "+260961234567", "reference": "order-1"}'
+    '{"amount": 15000, "currency": "zmw", "type": "mobile_money",\n'
+    '         "channel": "mtn", "phone": "+260961234567", "reference": "order-1"}'
 )
 
 
@@ -162,8 +162,9 @@ def _for_people(address: "Address") -> None:
 
 Try it:
 
-  curl '{address.base_url}/v1/charges' -u {address.secret_key}: \\
-    -H 'Content-Type: application/json' -H 'Idempotency-Key: order-1' \\
+  curl '{address.base_url}/v1/charges' \\
+    -u {address.secret_key}: -H 'Idempotency-Key: order-1' \\
+    -H 'Content-Type: application/json' \\
     -d '{_CHARGE}'
 """)
 
@@ -214,8 +215,8 @@ def gaps(  # noqa: PLR0913, PLR0917  one argument per option, handed over by nam
 ) -> None:
     """Show what the interface leaves open, and what the sandbox does.
 
-    Without NAMES, a table lists all rows and shortens long texts; named rows are shown in full. A TOML file for
-    `workbench serve --gaps` switches alternatives on. `workbench docs interface` prints the
+    Without NAMES, a table lists all rows; in a pipe or a file, it shortens long texts. Named rows are shown in full.
+    A TOML file for `workbench serve --gaps` switches alternatives on. `workbench docs interface` prints the
     interface itself.
 
     Exit status 0 when the rows are shown, 2 when a name, a value or a file is rejected.
@@ -245,16 +246,12 @@ def gaps(  # noqa: PLR0913, PLR0917  one argument per option, handed over by nam
     rows = rows.about(about) if about is not None else rows
     if found:
         found = found.only(row["name"] for row in rows)
-        if questions:
-            click.echo(letter(row for row in rows if row["name"] in found.left), nl=False)
-        else:
-            click.echo(laid_out(found.as_records()) if as_json else found)
+    if questions:
+        show_page(letter(row for row in rows if not found or row["name"] in found.left))
     elif as_json:
-        click.echo(laid_out(rows))
-    elif questions:
-        click.echo(letter(rows), nl=False)
+        click.echo(laid_out(found.as_records() if found else rows))
     else:
-        click.echo("\n\n".join(repr(rows[row["name"]]) for row in rows) if names else rows)
+        show(*([found] if found else rows if names else [rows]))
 
 
 @click.command()
@@ -301,7 +298,7 @@ def docs(page: str, out: Path | None, in_browser: bool) -> None:  # noqa: FBT001
         click.launch(place)
     if out is None:
         if not in_browser:
-            click.echo(pages.markdown(page), nl=False)
+            show_page(pages.markdown(page))
         return
     if out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} must end in .md or .html.", param_hint="--out")

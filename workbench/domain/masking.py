@@ -5,7 +5,7 @@ One table of patterns; every text that leaves the sandbox for a log, a trace, a 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from workbench.domain.phones import GAPS, MARK, mask_column
 
@@ -13,29 +13,39 @@ SECRET_FIELDS = ("client_secret", "password", "refresh_token")
 """Fields of requests whose value is secret."""
 _GAP = GAPS + "{0,2}"
 # fmt: off
+
+
+def _cut(found: re.Match[str]) -> str:
+    return f"{found[1]}{MARK}"
+
+
+def _cut_in_quotes(found: re.Match[str]) -> str:
+    return f'{found[1]}"{MARK}"'
+
+
 _KEY = re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*")
 """A bare prefix, as in a sentence, is no key."""
 _BASIC = re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}")
 """A credential has a capital or a digit in it, a word of a sentence has not."""
-RULES: tuple[tuple[str, re.Pattern[str], str], ...] = (
+RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     # What begins a word is looked back at: a pattern that begins with a letter is found sooner than one with a \b.
     # An intent's client secret first: it contains an id that stays readable.
-    ("_secret_", re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), r"\1••••"),
-    ("k_test", _KEY, r"\1••••"), ("k_live", _KEY, r"\1••••"), ("k%5f", _KEY, r"\1••••"),
+    ("_secret_", re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), _cut),
+    ("k_test", _KEY, _cut), ("k_live", _KEY, _cut), ("k%5f", _KEY, _cut),
     # A token has six characters at least, as `at_once` has not.
-    ("at_", re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), r"\1••••"),
-    ("rt_", re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), r"\1••••"),
-    ("whsec", re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), r"\1••••"),
+    ("at_", re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), _cut),
+    ("rt_", re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), _cut),
+    ("whsec", re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), _cut),
     # A text may end, or be cut, within a value.
     ("password",
      re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'[^']*(?:'|\Z)|[^\s,}\]"]+)"""),
-     r'\1"••••"'),
-    # The code of a console's link.
-    ("code=", re.compile(r"""([?&]code=)[^&\s"']+"""), r"\1••••"),
-    ("password=", re.compile(r"\b(password=)[^&\s]+"), r"\1••••"),
+      _cut_in_quotes),
+     # The code of a console's link.
+     ("code=", re.compile(r"""([?&]code=)[^&\s"']+"""), _cut),
+     ("password=", re.compile(r"\b(password=)[^&\s]+"), _cut),
     # An s has more cases than two.
-    ("bas", _BASIC, r"\1••••"), ("ba\u017f", _BASIC, r"\1••••"),
-    ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), r"\1••••"),
+    ("bas", _BASIC, _cut), ("ba\u017f", _BASIC, _cut),
+    ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _cut),
 )
 # fmt: on
 """A word, a pattern, and what is shown instead. A text without the word, in lower case, has nothing to mask by it: to
@@ -126,7 +136,8 @@ def mask_numbers(text: str) -> str:
         if found := NUMBER.search(text, max(end, zero.start() - _BEFORE), zero.end() + _AFTER):
             shown += (text[end : found.start()], found[1], MARK, found[2])
             end = found.end()
-    text = "".join((*shown, text[end:]))
+    if shown:
+        text = "".join((*shown, text[end:]))
     for word, pattern in ABROAD:
         if word in text:
             text = pattern.sub(lambda found: _ENDS.sub(rf"\1{MARK}\2", found[0]), text)

@@ -11,14 +11,18 @@ import re
 import socket
 import sys
 import threading
-from collections.abc import Container
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
-from typing import Final, NamedTuple
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from workbench.domain.webhooks import HOST_NAME
 from workbench.errors import InvalidRequest, PortTaken, ServeRefused
+from workbench.sandbox.store import NotNow
 
+T = TypeVar("T")
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: Final = "127.0.0.1"
@@ -27,7 +31,9 @@ LAST_PORT: Final = 65_535
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _PORTS: Final = {"http": 80, "https": 443}
 _LOOKUP_S: Final = 1.0
-"""How long a name may take to be looked up at registration, where a caller and the store wait for it."""
+"""How long a name may take to be looked up at registration, where a caller waits for it."""
+_FOUND: Final[ContextVar[Mapping[str, list[str]]]] = ContextVar("found", default=MappingProxyType({}))
+"""The addresses of names that were looked up for what is done now."""
 _GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 """All that IPv6 has given out for use on the public internet: translators, link- and site-local are outside."""
 _NOT_PUBLIC: Final = tuple(
@@ -50,10 +56,26 @@ class Destination(NamedTuple):
     address: str
 
 
+class NotLookedUp(NotNow):
+    """A name has to be looked up first, which nothing that holds the store may wait for."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(host)
+        self._host, self._port = host, port
+
+    def then(self, call: Callable[[], T]) -> T:
+        """Look the name up, and do with its addresses what could not be done without."""
+        before = _FOUND.set({self._host: _found_soon(self._host, self._port)})
+        try:
+            return call()
+        finally:
+            _FOUND.reset(before)
+
+
 def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) -> None:
     """Raises InvalidRequest unless `url` is http or https to a host that may be called, a `private` one on request.
 
-    The hosts `mounted` are answered for in this process, and never looked up.
+    The hosts `mounted` are answered for in this process, and never looked up. Raises NotLookedUp: another name.
     A name that does not resolve, or not within a second, is taken: a machine may be offline. It is looked
     up again at each attempt, and that look-up decides.
     """
@@ -62,7 +84,9 @@ def check_url(url: str, mounted: Container[str] = (), *, private: bool = False) 
     if numeric is not None and not _is_allowed(numeric, private=private):
         raise _refused(f"{host} is neither this machine's loopback nor a public address.", numeric)
     if numeric is None and not is_localhost(host) and host not in mounted:
-        _check_all(host, _found_soon(host, port), private=private)
+        if host not in _FOUND.get():
+            raise NotLookedUp(host, port)
+        _check_all(host, _FOUND.get()[host], private=private)
 
 
 def resolved(url: str, *, private: bool = False) -> Destination:

@@ -5,6 +5,7 @@ What waits, such as for the clock, leaves the loop in a thread of its own.
 
 import asyncio
 import logging
+import math
 import re
 import socket
 import threading
@@ -13,12 +14,21 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.utils import formatdate
+from functools import partial
 from http import HTTPStatus
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import httptools
 
-from workbench.errors import ApiError, HeadTooLarge, InvalidRequest, ServiceUnavailable, TargetTooLong
+from workbench.errors import (
+    ApiError,
+    HeadTooLarge,
+    InvalidRequest,
+    PayloadTooLarge,
+    ServiceFailed,
+    ServiceUnavailable,
+    TargetTooLong,
+)
 from workbench.sandbox import changes
 from workbench.sandbox.engine import Application, Engine
 from workbench.sandbox.messages import (
@@ -59,6 +69,8 @@ _READS: Final = ("GET", "HEAD", "")
 """Methods that ask for nothing to be done; an empty one is of what is no request."""
 _LINGER_S: Final = 1
 """How long what still arrives is read once a response has refused it, or the server ends."""
+_TELL_AGAIN_S: Final = 60
+"""How soon it is said again that no connection can be taken."""
 _AGAIN_S: Final = 0.005
 """After so long a command is tried again that another process or thread was in the way of."""
 _ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
@@ -139,7 +151,9 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._ends:
             return
-        if not self._in_body:
+        if self._in_body:
+            self._body_bytes += len(data)
+        else:
             self._head_bytes += len(data)
         try:
             self._parse(memoryview(data))
@@ -153,6 +167,8 @@ class _Connection(asyncio.Protocol):
         else:
             if self._in_head and self._head_bytes > _MAX_HEAD_BYTES:
                 self._refuse_head()
+            if self._in_body and self._body_bytes > MAX_READ_BYTES:
+                self._refuse(PayloadTooLarge(f"The body, with all that frames it, is over {MAX_READ_BYTES} bytes."))
 
     def _parse(self, data: memoryview) -> None:
         """Parse all of it. A request for another protocol is read as one that asks for none (RFC 9110 §7.8)."""
@@ -200,11 +216,8 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        self._body_bytes += len(body)
         # Over the limit is told by one byte. The rest is read: a client that still writes sees no response.
         self._body += body[: MAX_BODY_BYTES + 1 - len(self._body)]
-        if self._body_bytes > MAX_READ_BYTES and not self._ends:
-            self._owe(self._arrived(), _CLOSE)
 
     def on_message_complete(self) -> None:
         is_tunnel = self._parser.get_method() == b"CONNECT"
@@ -326,6 +339,7 @@ class _Server:
         self._reads: list[_Exchange] = []
         self._commands: deque[_Exchange] = deque()
         self._is_woken = False
+        self._told_s = -math.inf
         self.loop = asyncio.get_running_loop()
         self.connections: set[_Connection] = set()
         self.streams: dict[_Connection, Arrived] = {}
@@ -423,7 +437,10 @@ class _Server:
             exchange.connection.send(begun)
             self._after_each()
             return
-        threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()
+        try:
+            threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()
+        except RuntimeError as error:  # there are no more threads
+            self._send(exchange, _failed(error))
 
     def _stream(self, connection: _Connection, arrived: Arrived, answer: Answer) -> None:
         """Send what changed, and keep what asks for what changes later; a refusal ends a stream."""
@@ -454,17 +471,41 @@ class _Server:
             for connection, arrived in self.streams.items():
                 connection.ask_again(arrived)
 
-    async def end(self, listening: asyncio.Server) -> None:
-        """Answer what has come, close what is idle, and let go of the port."""
+    def loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what failed in the loop; it tries again by itself, a thousand times each second, to take a connection."""
+        error = context.get("exception")
+        if error is None:
+            loop.default_exception_handler(context)
+        elif "socket" in context:
+            if time.monotonic() > self._told_s + _TELL_AGAIN_S:
+                self._told_s = time.monotonic()
+                _LOG.error("No more connections can be taken: %s. Those that wait are taken once others end.", error)
+        elif not (self.is_ending and isinstance(error, ValueError)):  # what it tries again has been closed
+            log_fault(context["message"], error)
+
+    async def end(self, listening: asyncio.Server, bound: socket.socket) -> None:
+        """Answer what has come, close what is idle, and let go of the port; what takes longer is refused."""
         self.is_ending = True
         await asyncio.sleep(_GRACE_S)
+        # Who has connected and is not taken would be reset with the port: nobody else gets so far, and these are taken.
+        bound.listen(0)
+        taken = list[socket.socket]()
+        with suppress(OSError):  # nobody is left
+            while True:
+                taken.append(bound.accept()[0])
         listening.close()
+        for accepted in taken:
+            await self.loop.connect_accepted_socket(partial(_Connection, self), accepted)
         await asyncio.sleep(_GRACE_S)
         until_s = time.monotonic() + _STOP_S
         while self.connections and time.monotonic() < until_s:
             for each in tuple(self.connections):
                 each.end()
             await asyncio.sleep(_TICK_S / 5)
+        late = ServiceFailed("The server was asked to end, and this took too long to wait for.")
+        for each in tuple(self.connections):
+            with suppress(NotNow):
+                each.send(self._app.unreadable(late))
 
 
 def _failed(error: Exception) -> Answer:
@@ -485,6 +526,7 @@ async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherw
     """Answer on a socket until `ended` is set and what was asked until then is answered."""
     loop = asyncio.get_running_loop()
     server = _Server(engine, app, after_each)
+    loop.set_exception_handler(server.loop_failed)
 
     def tick() -> None:
         loop.call_later(min(_LOOK_S * len(server.streams) or _TICK_S, _TICK_S), tick)
@@ -492,8 +534,8 @@ async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherw
         on_tick()
 
     with engine.store.never_waiting_here():
-        listening = await loop.create_server(lambda: _Connection(server), sock=bound, backlog=_BACKLOG)
+        listening = await loop.create_server(partial(_Connection, server), sock=bound, backlog=_BACKLOG)
         tick()
         ready()
         await ended.wait()
-        await server.end(listening)
+        await server.end(listening, bound)

@@ -34,6 +34,8 @@ _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
 """How soon something that falls due while attempts are in flight is seen, and somebody who waits for the turn."""
 _PUT_OFF_MS = 60_000
+_TOGETHER = 8
+"""So many commands that are done at their moments are one commit, as a commit takes a tenth of each."""
 _REPORT_EVERY_S = 1.5
 """Longer than a part of a simulated month takes, which shows its own progress."""
 _DRIVES: ContextVar[object] = ContextVar("drives", default=None)
@@ -124,30 +126,41 @@ class Driver:
             self._run(by_ms)
 
     def do_all(self, planned: Callable[[Transaction], Iterable[Command]], for_s: float) -> None:
-        """Do commands at their moments, in one commit each, after all that falls due before; for so many seconds.
+        """Do commands at their moments, after all that falls due before; for so many seconds.
 
-        `planned` makes them when it is this driver's turn. Raises StateConflict as `advance` does.
+        `planned` makes them when it is this driver's turn. One that fails is undone, and those before it are kept.
+        Raises StateConflict as `advance` does.
         """
         with self._turn():
             with self._command() as tx:
                 tx.release_claims()
-                commands = planned(tx)
-            ends_s = time.monotonic() + for_s
-            for at_ms, do in commands:
-                self._do(at_ms, do)
-                if time.monotonic() > ends_s:
-                    return
+                commands = [*planned(tx)]
+            done, together, ends_s = 0, _TOGETHER, time.monotonic() + for_s
+            while done < len(commands) and time.monotonic() < ends_s:
+                try:
+                    done += self._do(commands[done : done + together])
+                except Exception:
+                    if together == 1:
+                        raise
+                    together = 1
 
-    def _do(self, at_ms: int, do: Callable[[Transaction], object]) -> None:
-        while True:
-            with self._command() as tx:
-                ahead_ms = max(0, at_ms - tx.now_ms)
-                if tx.earliest_job(tx.now_ms + ahead_ms) is None:
-                    if ahead_ms:
-                        tx.move_clock(at_ms)
+    def _do(self, commands: list[Command]) -> int:
+        """Do commands in one commit, up to one before which a webhook is due, which is sent; how many are done."""
+        done = ahead_ms = 0
+        with self._command() as tx:
+            while done < len(commands):
+                at_ms, do = commands[done]
+                until_ms = max(at_ms, tx.now_ms)
+                job, sending = self._next(tx, until_ms)
+                if sending is not None or self._bug is not None:
+                    ahead_ms = until_ms - tx.now_ms
+                    break
+                if job is None:
                     do(tx)
-                    return
+                    done += 1
+        if ahead_ms or sending is not None:
             self._run(ahead_ms)
+        return done
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

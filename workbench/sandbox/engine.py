@@ -1,6 +1,7 @@
 """The running parts of one sandbox: the store, what is due, and the service that answers requests."""
 
 import secrets
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
@@ -18,6 +19,7 @@ from workbench.domain.gaps import Gaps
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import control, month, operations
 from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
+from workbench.sandbox.addresses import NotLookedUp
 from workbench.sandbox.delivery import Outbound
 from workbench.sandbox.door import Door
 from workbench.sandbox.driver import Driver
@@ -98,14 +100,13 @@ class Engine:
         """
         if known := self.signing_secret(url):
             return known
-        headers = {"Authorization": f"Bearer {self.store.key('secret')}", "Content-Type": JSON}
+        headers = {"host": "localhost", "authorization": f"Bearer {self.store.key('secret')}", "content-type": JSON}
         # None of the calls that the merchant may make.
-        headers |= {wire.UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
-        body = wire.to_json({"url": url})
+        headers |= {_UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
         offered = [each for each in operations.in_force(self.store.gaps) if not each.gone]
         register = next(each for each in offered if each.id == "createWebhookEndpoint")
-        request = Request(register.method, register.path, register.path, headers=headers, body=body)
-        made = msgspec.json.decode(self._exchanges.respond(request, register).body)
+        arrived = Arrived(register.method, register.path.encode(), headers, wire.to_json({"url": url}))
+        made = msgspec.json.decode(self.app.respond(arrived).body)
         if "secret" not in made:
             raise InvalidRequest(made.get("detail") or made["message"], code=made.get("code", ""), param="url")
         return str(made["secret"])
@@ -172,6 +173,7 @@ class Application:
         self._origins = origins
         self._paths = paths
         self.door: Door | None = None
+        self._making = threading.Lock()
 
     def respond(self, arrived: Arrived) -> Answer:
         """The response, however long it takes."""
@@ -230,11 +232,18 @@ class Application:
             return self._exchanges.refuse(request, _none(request, methods))
         page = partial(self.door.page, arrived) if self.door and asked is entrance else asked
         shown = self._exchanges.show(page, request)
-        made = shown.made
-        return shown if made is None else lambda: replace(shown, body=made())
+        return shown if shown.made is None else partial(self._made, shown, shown.made)
+
+    def _made(self, shown: Response, make: Callable[[], bytes]) -> Response:
+        """A page with its body. One is made at a time: those that ask for it too get the same one."""
+        with self._making:
+            return replace(shown, body=make())
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
-        response = self._exchanges.respond(request, operation)
+        try:
+            response = self._exchanges.respond(request, operation)
+        except NotLookedUp as asked:
+            return partial(asked.then, partial(self._exchanges.respond, request, operation))
         if response.is_slow:
             return partial(self._slow, response)
         if operation in (control.ADVANCE, control.SIMULATE) and response.status == HTTPStatus.OK:

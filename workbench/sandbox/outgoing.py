@@ -17,6 +17,8 @@ from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 from workbench.sandbox.addresses import Destination, needs_no_look_up, resolved
 
 _INFORMATIONAL: Final = range(100, 200)
+_MOST_INFORMATIONAL: Final = 100
+"""So many responses may announce another; more of them would be read, and kept, up to the deadline."""
 
 
 class Received(NamedTuple):
@@ -117,6 +119,9 @@ class _Connection(io.RawIOBase):
         # All are kept to the end, as the first that is dropped closes the file for those behind it.
         responses: list[HTTPResponse] = []
         while not responses or responses[-1].status in _INFORMATIONAL:
+            if len(responses) == _MOST_INFORMATIONAL:
+                message = f"got {_MOST_INFORMATIONAL} responses that only announce another"
+                raise HTTPException(message)
             responses.append(HTTPResponse(arriving, method="POST"))
             responses[-1].begin()
         response = responses[-1]

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.domain.ledger import JournalEntry
 from workbench.domain.masking import mask, mask_beginning
 from workbench.domain.moments import rfc3339
+from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
 from workbench.domain.webhooks import DEAD_LETTER, DROPPED, Attempt
 from workbench.domain.wire import TracePage, TraceQuery, TraceRow, control
@@ -146,10 +147,10 @@ def call(kept: Call) -> TraceRow:
 
 def _screens(tx: Transaction, screens: Iterable[Screen]) -> Iterator[TraceRow]:
     for each in screens:
-        what = " / ".join(each.words.split("\n"))
+        words = mask(each.words)
         pressed = f"pressed {each.pressed}" if each.pressed else "prompt"
-        detail = rows.TracedScreen(mask(each.phone), each.pressed, mask(each.words))
-        yield _row(each.seq, each.at_ms, payment_of(tx, each.charge), mask(what), pressed, detail)
+        detail = rows.TracedScreen(mask_phone(each.phone), each.pressed, words)
+        yield _row(each.seq, each.at_ms, payment_of(tx, each.charge), " / ".join(words.split("\n")), pressed, detail)
 
 
 def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
@@ -163,9 +164,12 @@ def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
 
 
 def _webhooks(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow]:
+    attempts = [*attempts]
+    deliveries = {each.id: each for each in tx.deliveries.all(id=tuple({each.delivery for each in attempts}))}
+    events = {each.id: each for each in tx.events.all(id=tuple({each.event for each in deliveries.values()}))}
     for each in attempts:
-        delivery = tx.deliveries.get(each.delivery)
-        event = tx.events.get(delivery.event) if delivery else None
+        delivery = deliveries.get(each.delivery)
+        event = events.get(delivery.event) if delivery else None
         if delivery is None or event is None:
             continue
         result = str(each.status_code) if each.status_code else "no answer"
@@ -183,8 +187,8 @@ def payment_of(tx: Transaction, object_id: str) -> str:
     """What a charge, refund, event or late money is about: the intent, where there is one, else the charge."""
     if object_id.startswith("je_") and (late := tx.journal.get(object_id)) and late.payment:
         return late.payment
-    refund = tx.refunds.get(object_id)
-    charge = tx.charges.get(refund.charge if refund else object_id)
+    refund = tx.refunds.get(object_id) if object_id.startswith("re_") else None
+    charge = None if object_id.startswith("pi_") else tx.charges.get(refund.charge if refund else object_id)
     return (charge.payment_intent or charge.id) if charge else object_id
 
 

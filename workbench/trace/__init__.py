@@ -15,7 +15,7 @@ from workbench import har
 from workbench.domain import wire
 from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
 from workbench.errors import NotFound
-from workbench.render import Table, Widget, bundle, table, with_widget
+from workbench.render import Table, Tabular, Widget, table, with_widget
 from workbench.steps import short
 from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, utc_of
 from workbench.trace.inspector import Exchange, TraceContext
@@ -133,7 +133,7 @@ class Exchanges(Sequence[Exchange]):
         return repr([*self])
 
 
-class Trace(Sequence["dict[str, Any]"]):
+class Trace(Tabular, Sequence["dict[str, Any]"]):
     """What happened, row by row: a snapshot; ask for it again to see more. Its board in JupyterLab is kept up to date.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
@@ -203,9 +203,6 @@ class Trace(Sequence["dict[str, Any]"]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __repr__(self) -> str:
-        return str(self._table())
-
     def _with(self, rows: AnyRows) -> "Trace":
         return Trace(rows, self._context, self._make_widget)
 
@@ -216,8 +213,7 @@ class Trace(Sequence["dict[str, Any]"]):
         return replace(table(f"Trace, in order, {note}{MASK_NOTE}", _COLUMNS, map(_cells, rows)), hovers=hovers)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
-        made = self._table()
-        shown = bundle(str(made), made.html())
+        shown = super()._repr_mimebundle_()
         return with_widget(shown, partial(self._make_widget, self)) if self._make_widget else {**shown}
 
 

@@ -1,7 +1,8 @@
 """A reconciliation in short, for a terminal and the page: the headline, the proof as sentences, and small tables."""
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,6 @@ from workbench.analysis.shapes import EXACT, NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
 from workbench.domain.money import ZMW, major_text, money_text
 from workbench.render import Column, Table, percent, table
-from workbench.visible import visible
 
 _FEW = 5
 _REASON = 200
@@ -177,8 +177,8 @@ def accounts(result: Reconciled) -> Table:
     return table("Rows of each account on both sides, and how many of them agree", columns, made)
 
 
-def open_breaks(result: Reconciled, width: int, file: Path | None = None) -> str:
-    """The largest of the breaks that are to be settled, by what to do, in lines of `width`; `file` has all of them.
+def open_breaks(result: Reconciled, width: int | None, file: Path | None = None) -> Table:
+    """The largest of the breaks that are to be settled, by what to do, for a terminal of `width`; `file` has all.
 
     What cannot be read is not among them: see `unusable`.
     """
@@ -188,8 +188,6 @@ def open_breaks(result: Reconciled, width: int, file: Path | None = None) -> str
     # A few of each code, and not all of one.
     first = largest.groupby("code", observed=True).cumcount().sort_values(kind="stable").index[:_LISTED]
     rows = [dict(zip(_OPEN, row, strict=True)) for row in python_rows(largest.loc[first], *_OPEN)]
-    if not rows:
-        return ""
     rows.sort(key=lambda row: (CODES.index(row["code"]), row["settlement"] or ""))
     texts = [" ".join((row["description"] or "").split()) for row in rows]
     cells = [
@@ -197,26 +195,24 @@ def open_breaks(result: Reconciled, width: int, file: Path | None = None) -> str
         for row in rows
     ]
     columns = ["break", "account", "key", *numbers("amount, net", "age")]
-    room = width - len(str(table("", columns, cells)).splitlines()[1]) - 2
+    room = (width or _PIPED) - len(str(table("", columns, cells)).splitlines()[1]) - 2
+    most = max(room, _NARRATIVE if width else _NARROW)
+    titles = [f"{row['code']}: {row['settlement']}" for row in rows]
+    titles = ["" if title == before else title for before, title in pairwise(["", *titles])]
+    if more := len(mine) - len(rows):
+        titles.append(f"and {more:,} more{f' in {file}' if file else ': --out breaks.csv writes them all'}")
     made = table(
         f"{counted(len(mine), 'break')} to settle, by what to do; where both sides have it, ledger ≠ statement",
         [*columns, "narrative"],
-        [(*cell, shortened(text, max(room, _NARROW))) for cell, text in zip(cells, texts, strict=True)],
+        [(*cell, shortened(text, most)) for cell, text in zip(cells, texts, strict=True)],
     )
-    lines = str(made).splitlines()
-    said, body = lines[:3], lines[3:]
-    for (code, settlement), group in groupby(
-        zip(rows, body, strict=True), lambda each: (each[0]["code"], each[0]["settlement"])
-    ):
-        said += [visible(f"{code}: {settlement}"), *(line for _, line in group)]
-    if more := len(mine) - len(rows):
-        said.append(f"and {more:,} more{f' in {visible(str(file))}' if file else ': --out breaks.csv writes them all'}")
-    return "\n".join(said)
+    return replace(made, titles=tuple(titles))
 
 
 _LISTED: Final = 20
 _KEY: Final = 24
-_NARROW: Final = 16
+_NARRATIVE, _NARROW, _PIPED = 60, 16, 120
+"""So much of a narrative is listed at least: on a terminal, and where none is, in lines of so many characters."""
 _OPEN: Final = (
     "id", "account", "key", "code", "ledger_minor", "statement_minor", "currency", "age_days", "description",
     "settlement",

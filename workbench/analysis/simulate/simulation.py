@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import UnsetType
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIME
 from workbench.domain.webhooks import types_of
 from workbench.domain.wire.control import MAX_COMMANDS, SimulatedCommand
 from workbench.errors import SimulationRefused
-from workbench.render import Column, bundle, table
+from workbench.render import Column, Table, Tabular, table
 from workbench.session import Session
 
 _FEWEST: Final = 25
@@ -195,7 +195,7 @@ def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], step:
         ahead = ahead[done:]
 
 
-class Simulation:
+class Simulation(Tabular):
     """What came of a simulation: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
 
     def __init__(self, plan: Plan, month: Month, *, payouts: int, seed: str | None) -> None:
@@ -210,13 +210,7 @@ class Simulation:
         self.breaks: dict[str, int] = {}
         self.decoys: list[Decoy] = []
 
-    def __repr__(self) -> str:
-        return "\n\n".join(str(each) for each in self._tables())
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(repr(self), "".join(each.html() for each in self._tables()))
-
-    def _tables(self) -> Iterator[Any]:
+    def _tables(self) -> Iterator[Table]:
         period = f"{self.payments:,} payments from {self.first_day} to {self.last_day}"
         rows = [*self.outcomes.items(), ("refunds", self.refunds), ("payouts", self.payouts)]
         yield table(period, ("what became of them", _NUMBER), [(name, f"{number:,}") for name, number in rows])

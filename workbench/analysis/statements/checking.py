@@ -1,8 +1,7 @@
 """How a layout would read a file: its first rows, why others cannot be used, whether the balance follows."""
 
-import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from html import escape
@@ -15,7 +14,7 @@ from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
 from workbench.domain.money import major_text
-from workbench.render import Column, Table, bundle, table
+from workbench.render import Column, Table, Tabular, bundle, table, wrapped
 from workbench.visible import visible
 
 
@@ -30,10 +29,10 @@ _SHOWN: Final = 10
 _REASONS: Final = 5
 
 
-class Check:
+class Check(Tabular):
     """Ten rows as a layout reads them, and what it says of the others; shows itself as text and as HTML.
 
-    `doubts` are those of the draft that read it, in words; None where a layout did. As text it fits 80 columns.
+    `doubts` are those of the draft that read it, in words; None where a layout did.
     """
 
     def __init__(self, statement: Statement, doubts: Sequence[str] | None = None) -> None:
@@ -59,7 +58,9 @@ class Check:
         caption = f"{self.statement.name}, read as {self.statement.layout}"
         return table(caption, columns, [[row[place] for place in told] for row in rows])
 
-    def __str__(self) -> str:
+    def text(self, width: int | None = None) -> str:
+        """As text, in lines of at most `width` columns, or of 80."""
+        width = width or _WIDTH
         reasons = [
             f"{why} ({f'line {line}' if count == '1' else f'{count} rows, the first in line {line}'})"
             for line, count, why in self.reasons().rows
@@ -68,11 +69,9 @@ class Check:
             ("Rows that cannot be read, by the most frequent reason:", reasons),
             ("To decide:", self.doubts),
         ]
-        parts = [*map(str, _pages(self._table()))]
-        parts += ["\n".join([title, *map(_item, lines)]) for title, lines in listed if lines]
-        return "\n\n".join([*parts, "\n".join(summary(self.statement))])
-
-    __repr__ = __str__
+        parts = ["\n- ".join([title, *map(visible, lines)]) for title, lines in listed if lines]
+        parts.append("\n".join(summary(self.statement)))
+        return "\n\n".join([self._table().text(width), *(wrapped(each, width) for each in parts)])
 
     def reasons(self) -> Table:
         """Why rows cannot be used: the commonest reasons, each with its first line."""
@@ -102,27 +101,6 @@ _AMOUNTS_SHOWN: Final = ("amount", "fee", "balance")
 _LONGEST: Final = 40
 _NOTHING: Final = ("", *(format(Decimal(f"0e-{decimals}"), "f") for decimals in range(5)))
 _WIDTH: Final = 80
-_GAP: Final = 2
-
-
-def _item(text: str) -> str:
-    return textwrap.fill(visible(text), _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _pages(whole: Table) -> Iterator[Table]:
-    """A table cut into some that are as wide as a terminal, each with the number of the line."""
-    texts = zip([each.heading for each in whole.columns], *whole.rows, strict=True)
-    widths = [max(len(visible(text)) for text in column) for column in texts]
-    pages, used = [[0]], widths[0]
-    for place, width in list(enumerate(widths))[1:]:
-        if used + _GAP + width > _WIDTH:
-            pages.append([0])
-            used = widths[0]
-        pages[-1].append(place)
-        used += _GAP + width
-    for number, page in enumerate(pages):
-        rows = ([row[place] for place in page] for row in whole.rows)
-        yield table("" if number else whole.caption, [whole.columns[place] for place in page], rows)
 
 
 def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:

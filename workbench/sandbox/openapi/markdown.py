@@ -1,4 +1,4 @@
-"""Markdown, as far as our own pages use it, as HTML; the base installation brings no library for it.
+"""Markdown, as far as our own pages use it, as HTML or for a terminal; the base installation brings no library for it.
 
 Headings, paragraphs, flat lists, tables and fenced code; within them code, bold and italic text, links, pictures and
 named places.
@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from html import escape, unescape
 from typing import Final, NamedTuple
+
+from workbench.render import LONGEST, table, wrapped
 
 Link = Callable[[str], str | None]
 """The address of a link or picture of the text on the page that is made; None for text without a link."""
@@ -31,6 +33,7 @@ _BLOCK: Final = re.compile(
     re.MULTILINE,
 )
 _ITEM: Final = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
+_SOFT_BREAK: Final = re.compile(r"\n *(?![ -]|\d+\. )")
 _CELL: Final = re.compile(r"(?<!\\)\|")
 _INLINE: Final = re.compile(
     r"`(?P<code>[^`]+)`"
@@ -56,8 +59,20 @@ def rendered(text: str, link: Link) -> Document:
     return Document(title, "\n".join(filter(None, parts)), headings)
 
 
+def in_lines(text: str, width: int) -> str:
+    """The text for a terminal: its tables in columns, other lines wrapped; code stays as it is."""
+
+    def block(found: re.Match[str]) -> str:
+        if found["table"]:
+            head, _, *rows = _cells(found["table"])
+            return table("", head, rows).text(width)
+        return found[0] if found["code"] is not None else wrapped(_SOFT_BREAK.sub(" ", found[0]), min(width, LONGEST))
+
+    return _BLOCK.sub(block, _PLACE.sub("", text))
+
+
 def _anchor(heading: str) -> str:
-    """The place that a heading names, or what code-hosting sites make of its words."""
+    """Where a heading stands: the place that it names, or what code-hosting sites make of its words."""
     named = _PLACE.search(heading)
     return named[1] if named else re.sub(r"[^\w -]", "", _plain(heading).lower()).replace(" ", "-")
 
@@ -81,18 +96,27 @@ def _block(block: re.Match[str], link: Link) -> str:
     return f"<p>{_inline(block['paragraph'], link)}</p>" if block["paragraph"] else ""
 
 
-def _table(text: str, link: Link) -> str:
-    head, _, *body = [
+def _cells(text: str) -> list[list[str]]:
+    return [
         [cell.strip().replace("\\|", "|") for cell in _CELL.split(line.strip())[1:-1]] for line in text.splitlines()
     ]
-    names = "".join(f'<th scope="col">{_inline(cell, link)}</th>' for cell in head)
+
+
+def _table(text: str, link: Link) -> str:
+    head, _, *body = _cells(text)
+    names = "".join(_heading("col", cell, link) for cell in head)
     rows = ""
     for first, *rest in body:
         named = _PLACE.search(first)
         place = f' id="{escape(named[1])}"' if named else ""
         cells = "".join(f"<td>{_inline(cell, link)}</td>" for cell in rest)
-        rows += f'<tr{place}><th scope="row">{_inline(_PLACE.sub("", first), link)}</th>{cells}</tr>\n'
+        rows += f"<tr{place}>{_heading('row', _PLACE.sub('', first), link)}{cells}</tr>\n"
     return f"<table>\n<thead><tr>{names}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>"
+
+
+def _heading(scope: str, text: str, link: Link) -> str:
+    """The cell at the head of a column or a row; an empty one names nothing."""
+    return f'<th scope="{scope}">{_inline(text, link)}</th>' if text.strip() else "<td></td>"
 
 
 def _inline(text: str, link: Link) -> str:

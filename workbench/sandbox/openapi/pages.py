@@ -93,9 +93,16 @@ def plant_store(request: Request, choices: InForce) -> Response:
 
 def docs(request: Request, choices: InForce) -> Response:
     """GET /docs: each operation of the description, with its schema and the calls to copy."""
+    host = request.headers.get("Host", "")
     # What is in process, or shown by JupyterLab, has no address that a call from outside reaches.
-    base_url = f"http://{request.headers['Host']}" if "Host" in request.headers else IN_PROCESS_URL
-    return Response(200, _HTML, b"", _PAGE_HEADERS, made=partial(_reference, *choices, base_url))
+    base_url = f"http://{host}" if host else IN_PROCESS_URL
+    # Made once for all hosts; a shell has an IPv6 address in quotes.
+    any_url = f"http://{'[::]' if '[' in host else 'any'}.invalid" if host else IN_PROCESS_URL
+
+    def made() -> bytes:
+        return _reference(*choices, any_url).replace(any_url.encode(), base_url.encode())
+
+    return Response(200, _HTML, b"", _PAGE_HEADERS, made=made)
 
 
 def errors(request: Request, choices: InForce) -> Response:
@@ -109,15 +116,7 @@ def errors(request: Request, choices: InForce) -> Response:
 
 def interface(request: Request, choices: InForce) -> Response:
     """GET /docs/interface: the interface, section by section, with the rows of the register that it leaves open."""
-
-    def made() -> bytes:
-        by_section: dict[str, list[str]] = {}
-        for _, _, operation in _operations(document(*choices)):
-            for section in filter(None, operation.get("x-section", "").split(", ")):
-                by_section.setdefault(section, []).append(operation["operationId"])
-        return _text("guide.html", document=rendered(_interface(choices.gaps, by_section), _served)).encode()
-
-    return Response(200, _HTML, b"", _PAGE_HEADERS, made=made)
+    return Response(200, _HTML, b"", _PAGE_HEADERS, made=partial(_sections_page, *choices))
 
 
 def guide(request: Request, choices: InForce) -> Response:
@@ -246,6 +245,15 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
         calls={each["operationId"]: _call(method, path, each, base_url) for method, path, each in listed},
         rows=rows,
     ).encode()
+
+
+@lru_cache(maxsize=4)
+def _sections_page(gaps: Gaps, deprecated: frozenset[str]) -> bytes:
+    by_section: dict[str, list[str]] = {}
+    for _, _, operation in _operations(document(gaps, deprecated)):
+        for section in filter(None, operation.get("x-section", "").split(", ")):
+            by_section.setdefault(section, []).append(operation["operationId"])
+    return _text("guide.html", document=rendered(_interface(gaps, by_section), _served)).encode()
 
 
 def _operations(described: Schema) -> Iterator[tuple[str, str, Schema]]:

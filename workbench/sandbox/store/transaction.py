@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import timedelta
 from functools import lru_cache
 from importlib.resources import files
@@ -222,6 +222,8 @@ class Transaction:
         self._made_up_ms = 0
         """How much of that the command has added."""
         self._counters: dict[str, int] = {}
+        self._counters_before: dict[str, int] = {}
+        """Those of a throw-away store as they were after the last commit: no file has them."""
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
@@ -376,6 +378,7 @@ class Transaction:
 
     def _roll_back(self) -> None:
         self.drop_memory()
+        self._counters = self._counters_before.copy()
         self._lost_ms, self._made_up_ms = self._lost_ms + self._made_up_ms, 0
         if self._connection.in_transaction:
             self._cursor.execute("ROLLBACK")
@@ -445,6 +448,8 @@ class Transaction:
                 _LOG.warning(said, self._made_up_ms // 1000)
             self._made_up_ms = 0
         self._note_read()
+        if not self._shared:
+            self._counters_before = self._counters.copy()
 
     def _note_read(self) -> None:
         """Keep the number of a read that has been answered."""
@@ -483,10 +488,12 @@ class Transaction:
             return
         if self.clock_mode() == "running":
             self.note(_LATEST, self.now_ms)
-        self._cursor.executemany(
-            "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-            [(kind, self._counters[kind]) for kind in sorted(self._counted)],
-        )
+        # Of a store that is thrown away nobody reads them again.
+        if self._shared:
+            self._cursor.executemany(
+                "INSERT INTO counter VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+                [(kind, self._counters[kind]) for kind in sorted(self._counted)],
+            )
         self._counted.clear()
 
     @contextmanager
@@ -508,7 +515,8 @@ class Transaction:
 
     def close(self) -> None:
         """Let go of the last statement, without which the connection would stay open."""
-        self._cursor.close()
+        with suppress(sqlite3.ProgrammingError):  # the connection was closed before
+            self._cursor.close()
 
     def drop_memory(self) -> None:
         """Remember nothing, as after a rollback."""
