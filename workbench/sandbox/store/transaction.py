@@ -400,9 +400,10 @@ class Transaction:
         with self.turn:
             return self._look()
 
-    def version(self) -> tuple[int, int]:
-        """Another pair whenever somebody has written: others to the store's file, or this process."""
-        return self._connection.execute("PRAGMA data_version").fetchone()[0], self._connection.total_changes
+    def version(self) -> tuple[int, int, int]:
+        """Others whenever somebody has written: to the store's file, or in this process, where a reset changes no row."""
+        connection = self._connection
+        return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes, self.last("seq")
 
     def clock_if_due(self) -> str | None:
         """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died.
