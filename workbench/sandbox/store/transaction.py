@@ -401,7 +401,7 @@ class Transaction:
             return self._look()
 
     def version(self) -> tuple[int, int, int]:
-        """Others whenever somebody has written: to the store's file, or in this process, where a reset changes no row."""
+        """Others whenever somebody has written: to the file, or in this process, where a reset changes no row."""
         connection = self._connection
         return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes, self.last("seq")
 
