@@ -15,10 +15,8 @@ from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import types_of
 from workbench.errors import ServeRefused, WorkbenchError
 from workbench.extras import extras_named
-from workbench.handset import Phone
 from workbench.receiver import Receiver
 from workbench.register import GapRows
-from workbench.render import Widget
 from workbench.session import Session
 from workbench.snippets import IN_PROCESS_URL
 from workbench.trace import PagedRows, Trace
@@ -269,7 +267,7 @@ class Workbench(Session):
     @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order; the latest are held, the others read when needed."""
-        return Trace(PagedRows(self.untraced.trace_page), self.trace_context, self._trace_widget)
+        return Trace(PagedRows(self.untraced.trace_page), self.trace_context)
 
     @property
     def gaps(self) -> GapRows:
@@ -387,23 +385,6 @@ class Workbench(Session):
 
             self._dashboard = Dashboard(self)
         return self._dashboard
-
-    @extras_named()
-    def _trace_widget(self, trace: Trace) -> Widget:
-        """The trace to look through, which follows what happens."""
-        from workbench.lab.trace_board import trace_board
-
-        return trace_board(trace, self).widget
-
-    @extras_named()
-    def phone_widget(self, phone: Phone) -> Widget:
-        """The handset to touch, kept up to date until the bench is closed."""
-        from workbench.lab.phone import PhoneWidget
-
-        widget = PhoneWidget(phone, self)
-        self.watch(widget.refresh)
-        self.closing.callback(widget.end)
-        return widget
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"
