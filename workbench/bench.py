@@ -18,7 +18,7 @@ from workbench.extras import extras_named
 from workbench.handset import Phone
 from workbench.receiver import Receiver
 from workbench.register import GapRows
-from workbench.render import Widget, is_docked
+from workbench.render import is_docked
 from workbench.session import Session
 from workbench.snippets import IN_PROCESS_URL
 from workbench.trace import PagedRows, Trace
@@ -159,7 +159,7 @@ class Workbench(Session):
         except WorkbenchError:
             bench.close()
             raise
-        bench._dock()
+        bench._dock()  # noqa: SLF001  made by this
         return bench
 
     def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = (), allow_origins: Iterable[str] = ()) -> Served:
@@ -269,7 +269,7 @@ class Workbench(Session):
     @property
     def trace(self) -> Trace:
         """Every call, screen, entry and webhook so far, in order; the latest are held, the others read when needed."""
-        return Trace(PagedRows(self.untraced.trace_page), self.trace_context, self._trace_widget)
+        return Trace(PagedRows(self.untraced.trace_page), self.trace_context)
 
     @property
     def gaps(self) -> GapRows:
@@ -368,7 +368,7 @@ class Workbench(Session):
     def console(self) -> "Console":
         """The console: payments, ledger, webhooks, requests and the customer's phone, live in a cell of Jupyter.
 
-        It is the page that `workbench serve` has at its address. As text, and once its kernel has ended, it is a record.
+        It is the page that `workbench serve` has at its address. As text, or once its kernel has ended, it is a record.
         """
         if self._console is None:
             from workbench.lab.console_widget import Console
@@ -393,23 +393,6 @@ class Workbench(Session):
     def dashboard(self) -> NoReturn:
         """Raises LabRefused: `console` has taken its place."""
         raise LabRefused("The dashboard has become a part of the console: bench.console().")
-
-    @extras_named()
-    def _trace_widget(self, trace: Trace) -> Widget:
-        """The trace to look through, which follows what happens."""
-        from workbench.lab.trace_board import trace_board
-
-        return trace_board(trace, self).widget
-
-    @extras_named()
-    def phone_widget(self, phone: Phone) -> Widget:
-        """The handset to touch, kept up to date until the bench is closed."""
-        from workbench.lab.phone import PhoneWidget
-
-        widget = PhoneWidget(phone, self)
-        self.watch(widget.refresh)
-        self.closing.callback(widget.end)
-        return widget
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"

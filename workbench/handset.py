@@ -1,56 +1,33 @@
 """A customer's phone: what it shows and what is pressed on it, as text and HTML."""
 
-import textwrap
-from collections.abc import Callable
-from functools import cached_property
-from html import escape
 from typing import Any
 
 from msgspec.structs import asdict
 
+from workbench import saved
 from workbench.calls import checked_text
 from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text, utc_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
-from workbench.render import Table, Tabular, Widget, bundle, table, with_widget
+from workbench.render import Table, Tabular, table
+from workbench.saved import Saved
 from workbench.visible import visible
-
-_WIDTH = 32
-_CASE = (
-    "box-sizing:border-box;width:16em;max-width:100%;padding:.8em .8em 1em;border:3px solid #5c6675;"
-    "border-radius:1.6em 1.6em 2.4em 2.4em;background:#2c313a;line-height:1.4;"
-    "break-inside:avoid;print-color-adjust:exact"
-)
-_EAR = "width:3.2em;height:.35em;margin:0 auto .7em;border-radius:1em;background:#5c6675"
-_LCD = "min-height:11em;padding:0 .6em .6em;border-radius:.5em;background:#e4eedd;color:#15230e"
-"""The screen has its own colours, so that it is read on any ground; those of the case are for the eye alone."""
-_BAR = (
-    "display:flex;justify-content:space-between;gap:.6em;margin:0 -.6em;padding:.3em .6em;"
-    "border-bottom:1px solid #6f8165;font-size:.8em"
-)
-_WORDS = "margin:.6em 0;font-family:monospace;font-size:.95em;overflow-wrap:anywhere"
-_CALLS = (
-    "height:1.5em;margin:.8em .2em .5em;border-radius:1em;"
-    "background:linear-gradient(90deg,#12702f 32%,#2c313a 0 68%,#b3261e 0)"
-)
-_KEYS = "height:6.4em;background:radial-gradient(closest-side,#566072 78%,#2c313a 82%) 0 0/33.33% 25%"
-_STILL = "To use the phone, open this notebook with <code>workbench lab</code>."
 
 
 class Phone:
-    """A handset of the sandbox, by its number. Each method returns the handset, which shows its screen.
+    """A handset of the sandbox, by its number. Each method returns the handset.
 
-    Its text and HTML mask the number, and a key that stands on the screen, as a notebook saves them; `number` and
-    `screen` are whole.
+    Shown, it leaves a receipt of what is on its screen at that moment; the console has a phone to press. Its text and
+    HTML mask the number, and a key that stands on the screen, as a notebook saves them; `number` and `screen` are
+    whole.
     The PIN of every sandbox wallet is 1234.
     """
 
-    def __init__(self, control: SandboxControl, number: str, *, widget: "Callable[[Phone], Widget]") -> None:
+    def __init__(self, control: SandboxControl, number: str) -> None:
         self._control = control
         self.number = number
-        self._make_widget = widget
         # A number without a wallet is refused here, not when it is first shown.
         self.response = self._look()
         """The sandbox's response to the key that was pressed last: what was to be seen then."""
@@ -94,16 +71,13 @@ class Phone:
         return self
 
     def __repr__(self) -> str:
-        return _text(self._look())
+        return self._receipt().text
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
-        shown = self._look()
-        return with_widget(bundle(_text(shown), _html(shown)), lambda: self.widget)
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return self._receipt().bundle
 
-    @cached_property
-    def widget(self) -> Widget:
-        """The handset to touch, for JupyterLab: one, however often it is shown, which it is where somebody looks."""
-        return self._make_widget(self)
+    def _receipt(self) -> Saved:
+        return receipt(self._look(), self._control.clock().now_ms)
 
     def _look(self) -> wire.Handset:
         return self._control.phone(self.number)
@@ -116,38 +90,21 @@ class Messages(Tabular, list[dict[str, Any]]):
         return table("Messages, oldest first", ("from", "text"), [(row["sender"], mask(row["text"])) for row in self])
 
 
-def _status(shown: wire.Handset) -> str:
-    if shown.expires_at is None:
-        return "no prompt waits"
-    tries = "1 try" if shown.tries_left == 1 else f"{shown.tries_left} tries"
-    more = f", {shown.queued} more behind it" if shown.queued else ""
-    return f"waits for a PIN until {clock_text(shown.expires_at * 1000)} in Lusaka, {tries} left{more}"
-
-
 def on_screen(text: str) -> list[str]:
     """The lines of a screen as they may be saved: a merchant's own text is on it."""
     return [visible(line) for line in mask(text).split("\n")]
 
 
-def _text(shown: wire.Handset) -> str:
-    text = [part for line in on_screen(shown.screen) for part in textwrap.wrap(line, _WIDTH) or [""]]
-    lines = [f"│ {line:<{_WIDTH}} │" for line in text]
-    edge = "─" * (_WIDTH + 2)
-    name = f"{mask_phone(shown.phone)} ({shown.operator})"
-    return "\n".join([name, f"╭{edge}╮", *lines, f"╰{edge}╯", _status(shown)])
-
-
-def _html(shown: wire.Handset) -> str:
-    """A drawn handset that needs no style sheet of the page and reads well where styles are stripped."""
-    text = "<br>".join(map(escape, on_screen(shown.screen)))
-    number, operator = mask_phone(shown.phone), EVERY_OPERATOR[shown.operator].name
-    until = "" if shown.expires_at is None else f' title="{utc_text(shown.expires_at * 1000)}"'
-    # One that shows a prompt, and has no keys, is explained.
-    still = f"<p><small>{_STILL}</small></p>" if shown.waiting else ""
-    return (
-        f'<div role="group" aria-label="{escape(f"Phone {number}, {operator}")}" style="{_CASE}">'
-        f'<div style="{_EAR}"></div><div style="{_LCD}">'
-        f'<div style="{_BAR}"><strong>{escape(operator)}</strong> <span>{escape(number)}</span></div>'
-        f'<p style="{_WORDS}">{text}</p><div><small{until}>{escape(_status(shown))}</small></div></div>'
-        f'<div style="{_CALLS}"></div><div style="{_KEYS}"></div></div>{still}'
-    )
+def receipt(handset: wire.Handset, at_ms: int) -> Saved:
+    """A record of what a handset shows at this moment of the sandbox's clock."""
+    number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
+    state, hover = "no prompt waits", utc_text(at_ms)
+    if handset.expires_at is not None:
+        tries = "1 try" if handset.tries_left == 1 else f"{handset.tries_left} tries"
+        more = f", {handset.queued} more behind it" if handset.queued else ""
+        until_ms = handset.expires_at * 1000
+        state = f"waits for a PIN until {clock_text(until_ms)}, {tries} left{more}"
+        hover = f"{hover}, until {utc_text(until_ms)}"
+    status = f"{clock_text(at_ms)} in Lusaka: {state}"
+    name = f"{number} ({handset.operator})"
+    return saved.receipt(name, operator, number, on_screen(handset.screen), status, hover=hover)

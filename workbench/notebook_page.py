@@ -23,7 +23,9 @@ _ALIGNED: Final = re.compile(r"\S {2,}[^\s#]|\t|[\u2500-\u257f]")
 """In a line of text that stands in columns: gaps, but before a comment, or lines that are drawn."""
 _LONG: Final = re.compile(r"<td\b([^>]*>(?=[^<]*[^<\s]{20}))")
 _HEADING: Final = re.compile(r'<h([1-3]) id="([^"]+)">(.+?)<a class="anchor-link"', re.DOTALL)
-_DRAWN: Final = frozenset(["svg", "title", "desc", "style", "rect", "circle", "line", "polyline", "polygon", "text"])
+_DRAWN: Final = frozenset(
+    ["svg", "title", "desc", "style", "rect", "circle", "line", "polyline", "polygon", "text", "g"]
+)
 _ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^>]+>")
 

@@ -19,7 +19,6 @@ from workbench.domain.webhooks import types_of
 from workbench.errors import ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
-from workbench.render import Widget
 from workbench.trace import TraceContext
 from workbench.watching import Watchers
 
@@ -124,12 +123,8 @@ class Session(Closing):
         """The handset with this number, `+260` and nine digits: one, however often it is asked for."""
         number = checked_text("number", number, such_as="+260961234567")
         if number not in self._phones:
-            self._phones[number] = Phone(self.control, number, widget=self.phone_widget)
+            self._phones[number] = Phone(self.control, number)
         return self._phones[number]
-
-    def phone_widget(self, phone: Phone) -> Widget:
-        """What a handset shows where somebody looks."""
-        raise NotImplementedError
 
     @property
     def numbers(self) -> list[str]:

@@ -7,19 +7,22 @@ from typing import Any, Final, NamedTuple
 from workbench.domain.masking import mask, shortened, xml_text
 from workbench.visible import visible
 
-PAPER, GROUND, INK, FAINT, RULE, BAD = "#fdfcf9", "#ffffff", "#22262b", "#5c6670", "#c9ced4", "#b3261e"
-BLUE, PURPLE, GREEN, BROWN = "#1a5fa8", "#7a3e9d", "#1b6e45", "#94500a"
-TINT: Final = "#e8f0fa"
+PAPER, GROUND, INK, FAINT, RULE, BAD = "#ffffff", "#f5f7fa", "#1b2330", "#566173", "#d8dee8", "#a3261c"
+BLUE, PURPLE, GREEN, BROWN = "#0b5cad", "#6a3fa0", "#14663b", "#7a4b00"
+TINT: Final = "#e6f0fb"
 """The ground of what is to be told from the rest."""
-_IN_THE_DARK: Final[Mapping[str, str]] = {
-    PAPER: "#1a1b1f", GROUND: "#26282d", INK: "#e6e7ea", FAINT: "#b3b6bd", RULE: "#565a63", BAD: "#ffb4ab",
-    BLUE: "#a8c7fa", PURPLE: "#d9b8f0", GREEN: "#7ddc9a", BROWN: "#ffb870", TINT: "#23344d",
+IN_THE_DARK: Final[Mapping[str, str]] = {
+    PAPER: "#14181f", GROUND: "#1b212a", INK: "#e6eaf0", FAINT: "#a3adbb", RULE: "#323a47", BAD: "#ff9d94",
+    BLUE: "#7db8f5", PURPLE: "#c6a8f0", GREEN: "#7fd6a4", BROWN: "#e5b567", TINT: "#1a2d43",
 }  # fmt: skip
-"""Each colour of the palette, and what stands for it where the page is dark."""
+"""Each colour of the palette, as the console has it, and what stands for it where the page is dark."""
 _CLASS: Final = "wb-drawn"
-_FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+_HIDDEN: Final = 'aria-hidden="true"'
+FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 MONO: Final = "ui-monospace,'SFMono-Regular',Menlo,Consolas,'DejaVu Sans Mono',monospace"
-_LETTER: Final = 6.5
+_NARROW, _BROAD = frozenset(" iljtfrI.,:;'|!/()[]{}-"), frozenset("mwMW@%—…•✗→")
+_USUAL: Final = 7.5
+"""How wide a letter of the usual size is in a wide font; some are a half or a half more."""
 HALO: Final = {"stroke": PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
 """Around a text: it keeps the line behind it from running through it."""
 WIDTH, EDGE = 700, 16
@@ -58,23 +61,33 @@ def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Itera
             *parts,
         ]
     )
-    start = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{_escaped(label)}" class="{_CLASS}" font-family="{_FONT}" font-size="12" '
-        'style="max-width:100%;height:auto">'
-    )
+    start = _start(size, f'role="img" aria-label="{_escaped(label)}"')
     return "\n".join([start, tag("title", title), tag("desc", says), _dark(body), body, "</svg>"])
 
 
+def bare(size: tuple[int, int], parts: Iterable[str]) -> str:
+    """The SVG of these parts alone, for HTML that says what they show."""
+    body = "".join(parts)
+    return f"{_start(size, _HIDDEN)}{_dark(body)}{body}</svg>"
+
+
+def _start(size: tuple[int, int], told: str) -> str:
+    width, height = size
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'{told} class="{_CLASS}" font-family="{FONT}" font-size="12" style="max-width:100%;height:auto">'
+    )
+
+
 def _dark(body: str) -> str:
-    """The rules by which the colours that a picture uses become those of the dark."""
+    """The rules by which the colours that a picture uses become those of the dark, on a screen."""
     rules = (
         f'.{_CLASS} [{name}="{light}"]{{{name}:{dark}}}'
-        for light, dark in _IN_THE_DARK.items()
+        for light, dark in IN_THE_DARK.items()
         for name in ("fill", "stroke")
         if f'{name}="{light}"' in body
     )
-    return f"<style>@media (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
+    return f"<style>@media screen and (prefers-color-scheme:dark){{{''.join(rules)}}}</style>"
 
 
 def drawing(title: str, says: str, height: int, parts: Iterable[str], *, note: str = "") -> Drawing:
@@ -89,14 +102,24 @@ def shown_as(words: str, most: int = 0) -> str:
 
 
 def width_of(words: str) -> int:
-    """About how wide a text of the usual size is."""
-    return round(len(words) * _LETTER)
+    """About how wide a text of the usual size is, in a wide font."""
+    halves = sum((each not in _NARROW) + (each in _BROAD) for each in words)
+    return round((len(words) + halves) * _USUAL / 2)
 
 
 def tag(name: str, content: str | None = None, /, **attributes: object) -> str:
     """An element, with this text in it; `_` in the name of an attribute stands for a hyphen."""
-    written = "".join(f' {each.replace("_", "-")}="{value}"' for each, value in attributes.items())
+    written = _written(attributes)
     return f"<{name}{written}/>" if content is None else f"<{name}{written}>{_escaped(content)}</{name}>"
+
+
+def group(parts: Iterable[str], **attributes: object) -> str:
+    """Elements that share these attributes."""
+    return f"<g{_written(attributes)}>{''.join(parts)}</g>"
+
+
+def _written(attributes: Mapping[str, object]) -> str:
+    return "".join(f' {each.replace("_", "-")}="{value}"' for each, value in attributes.items())
 
 
 def box(x: float, y: float, width: float, height: float, fill: str, stroke: str) -> str:

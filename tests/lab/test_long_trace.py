@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from workbench.lab.trace_board import trace_board
 
 from tests.conftest import Serving
 from workbench import Workbench
 from workbench.errors import CheckLiveRefused, NotFound
 from workbench.going_live import read_trace
-from workbench.lab.trace_board import trace_board
 from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.records import Call, Screen
 from workbench.sandbox.store.table import Table

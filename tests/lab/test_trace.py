@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from workbench.lab.board import Board
+from workbench.lab.trace_board import payment_board, trace_board
 
 from workbench import Workbench
 from workbench.calls import Latencies
 from workbench.errors import InvalidRequest
 from workbench.lab import trace_board as trace_part
-from workbench.lab.board import Board
-from workbench.lab.trace_board import payment_board, trace_board
 from workbench.render import is_live
 from workbench.steps import LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
 from workbench.trace import KINDS, Exchange, Trace, TraceContext

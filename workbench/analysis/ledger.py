@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime, timedelta
-from html import escape
-from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -18,56 +16,11 @@ from workbench.analysis.frames import frame, table, typed
 from workbench.analysis.shapes import ACCOUNTS, ENTRIES, LEDGER_MOVEMENT, POSTINGS, TRIAL_BALANCE, Columns
 from workbench.control import SandboxControl
 from workbench.domain import wire
-from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED, TAccount, t_accounts
+from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED
 from workbench.domain.moments import LUSAKA, milliseconds, moment, rfc3339
 from workbench.domain.phones import OPERATORS
 from workbench.errors import LedgerRefused, StateConflict
-from workbench.render import bundle
-from workbench.visible import visible
-
-_HALF = 18
-
-
-class TAccounts:
-    """Every account posted to, from rows of postings (`account`, `side`, `amount_minor`, `currency`, `number`)."""
-
-    def __init__(self, postings: list[dict[str, Any]]) -> None:
-        self._accounts = t_accounts({**row, "entry": f"#{row['number']}"} for row in postings)
-
-    def __repr__(self) -> str:
-        return "\n\n".join(map(_text, self._accounts)) or "(no postings yet)"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(repr(self), "".join(map(_html, self._accounts)))
-
-
-def _cells(account: TAccount) -> Iterator[tuple[str, ...]]:
-    """Pairs of debit and credit cells."""
-    sides = ([f"{each.entry}  {each.money.plain}" for each in side] for side in (account.debits, account.credits))
-    return zip_longest(*sides, fillvalue="")
-
-
-def _title(account: TAccount) -> str:
-    return visible(f"{account.code} {account.account} ({account.currency})")
-
-
-def _text(account: TAccount) -> str:
-    *lines, total = (f"{a:>{_HALF}} │{b:>{_HALF}}".rstrip() for a, b in (*_cells(account), account.balance))
-    rule = "─" * _HALF
-    return "\n".join([_title(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total])
-
-
-def _html(account: TAccount) -> str:
-    left, right = account.balance
-    number = ' style="text-align:right;min-width:8em"'
-    body = "".join(f"<tr><td{number}>{a}</td><td{number}>{b}</td></tr>" for a, b in _cells(account))
-    foot = f"<tr><th{number}>{left}</th><th{number}>{right}</th></tr>"
-    return (
-        '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top">'
-        f'<caption style="white-space:nowrap">{escape(_title(account))}</caption>'
-        '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
-        f"<tbody>{body}</tbody><tfoot>{foot}</tfoot></table>"
-    )
+from workbench.saved import TAccounts
 
 
 def settle(control: SandboxControl, item: object) -> pd.DataFrame:
@@ -204,7 +157,8 @@ class Ledger:
     @property
     def t_accounts(self) -> TAccounts:
         """The accounts as they are drawn by hand: debits left, credits right."""
-        return TAccounts([asdict(each) for page in self._control.postings() for each in page])
+        postings = (each for page in self._control.postings() for each in page)
+        return TAccounts({**asdict(each), "entry": f"#{each.number}"} for each in postings)
 
     def verify(self) -> str:
         """Check that debits equal credits and the chain holds; the hash of its last entry.

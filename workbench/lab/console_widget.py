@@ -21,6 +21,7 @@ from comm.base_comm import BaseComm
 from workbench.domain import wire
 from workbench.render import bundle, with_widget
 from workbench.session import Session
+from workbench.trace import saved_console
 
 NEWS: Final = "workbench.news"
 """The comm that a kernel opens to the docked phone: what changed at the bench that was made or used last."""
@@ -71,7 +72,8 @@ class Channel:
         headers, body = dict(request.get("headers") or {}), request.get("body")
         if "Authorization" not in headers and not request.get("anonymous"):
             key, is_basic = str(self._session.secret_key), (method, path.partition("?")[0]) == _CHARGES
-            headers["Authorization"] = f"Basic {b64encode(f'{key}:'.encode()).decode()}" if is_basic else f"Bearer {key}"
+            basic = b64encode(f"{key}:".encode()).decode()
+            headers["Authorization"] = f"Basic {basic}" if is_basic else f"Bearer {key}"
         # A path alone: nothing else than this sandbox is reached.
         url = self._session.http.base_url.copy_with(raw_path=path.encode())
         return self._session.http.request(method, url, headers=headers, content=body)
@@ -132,7 +134,6 @@ class Console:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._news: BaseComm | None = None
 
     @cached_property
     def channel(self) -> Channel:
@@ -146,22 +147,31 @@ class Console:
 
     def dock(self) -> None:
         """Let the phone beside the notebooks be the one of this bench."""
-        before = Console.docked
-        if before is self:
+        if Console.docked is self:
             return
-        if before and before._news:
-            before.channel.listeners.remove(before._news.send)
-            before._news.close()
+        if Console.docked:
+            Console.docked.undock()
         Console.docked = self
         get_comm_manager().register_target(ASK, lambda ask, _: ask.on_msg(partial(self._asked, ask)))
         self._news = create_comm(target_name=NEWS)
         self.channel.listeners.append(self._news.send)
 
+    def undock(self) -> None:
+        """Leave that phone to another bench."""
+        self.channel.listeners.remove(self._news.send)
+        self._news.close()
+
     def _asked(self, ask: BaseComm, message: Message) -> None:
         ask.send(self.channel.answer(message["content"]["data"]))
 
     def __repr__(self) -> str:
-        return _STILL
+        return f"{saved_console(self._session.untraced).text}\n\n{_STILL}"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
-        return with_widget(bundle(_STILL, f"<p>{_STILL}</p>"), lambda: self.widget)
+        saved = saved_console(self._session.untraced)
+
+        def live() -> ConsoleWidget:
+            self.widget.record = saved.html
+            return self.widget
+
+        return with_widget(bundle(f"{saved.text}\n\n{_STILL}", f"{saved.html}<p>{_STILL}</p>"), live)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
@@ -12,20 +11,25 @@ from typing import Any, Final, TypeAlias, overload
 from msgspec.structs import asdict
 
 from workbench import har
+from workbench.control import SandboxControl
 from workbench.domain import wire
 from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
 from workbench.errors import NotFound
-from workbench.render import Table, Tabular, Widget, table, with_widget
+from workbench.render import Table, Tabular, is_live, table
+from workbench.saved import Saved
 from workbench.steps import short
 from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, utc_of
 from workbench.trace.inspector import Exchange, TraceContext
+from workbench.trace.record import record
 
-__all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of"]
+__all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of", "saved_console"]
 
 Rows: TypeAlias = list[dict[str, Any]]
 PAGE: Final = 500
 """So many rows are read at a time."""
 
+_FOLLOWS: Final = "<p>This is a record. <code>bench.console()</code> shows payments as they happen.</p>"
+_NOTHING: Final = "No payment was made yet."
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
@@ -62,24 +66,6 @@ class PagedRows(Sequence["dict[str, Any]"]):
         made = copy(self)
         made.filters, made.latest = filters, _filtered(self.latest, name, value)
         made._total = len(made.latest)  # noqa: SLF001  a copy of this
-        return made
-
-    def grown(self) -> "PagedRows":
-        """These rows with what came since, others after a reset; themselves where nothing came.
-
-        The last row is asked for again: where it is missing, there was a reset. No row is inserted before it later:
-        rows are numbered in the transaction that writes them.
-        """
-        known = self.latest[-1]["seq"] if self.latest else 0
-        page = self._ask(since=str(max(0, known - 1)), **self.filters)
-        fresh = rows_of(page.data)
-        if fresh == self.latest[-1:]:
-            return self
-        if page.has_more or not self.latest or not fresh or fresh[0]["seq"] != known:
-            return PagedRows(self._ask, self.filters)
-        made = copy(self)
-        made.latest = [*self.latest[:-1], *fresh][-2 * PAGE :]
-        made._total += len(fresh) - 1  # noqa: SLF001  a copy of this
         return made
 
     def __len__(self) -> int:
@@ -133,28 +119,22 @@ class Exchanges(Sequence[Exchange]):
         return repr([*self])
 
 
+def saved_console(control: SandboxControl) -> Saved:
+    """The record that the console leaves: of the latest payment."""
+    trace = Trace(PagedRows(control.trace_page))
+    latest = next((row["payment"] for row in reversed(trace[-PAGE:]) if row["payment"]), None)
+    return trace.for_(latest).saved if latest else Saved(_NOTHING, f"<p>{_NOTHING}</p>")
+
+
 class Trace(Tabular, Sequence["dict[str, Any]"]):
-    """What happened, row by row: a snapshot; ask for it again to see more. Its board in JupyterLab is kept up to date.
+    """What happened, row by row: a snapshot; ask for it again to see more. Shown, it leaves a record.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
 
-    def __init__(
-        self, rows: AnyRows, context: TraceContext | None = None, widget: "Callable[[Trace], Widget] | None" = None
-    ) -> None:
+    def __init__(self, rows: AnyRows, context: TraceContext | None = None) -> None:
         self._rows = rows
         self._context = context or TraceContext()
-        self._make_widget = widget
-
-    @property
-    def grows(self) -> bool:
-        """Whether rows may come; those that were picked by their places stay the same."""
-        return isinstance(self._rows, PagedRows)
-
-    def grown(self) -> "Trace":
-        """The same choice with what came since; itself where nothing came."""
-        rows = self._rows.grown() if isinstance(self._rows, PagedRows) else self._rows
-        return self if rows is self._rows else self._with(rows)
 
     def for_(self, payment: str) -> "Trace":
         """The rows of one payment, by the id of its intent, its charge or a refund of it; or those of one payout."""
@@ -176,6 +156,11 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     def sequence(self) -> SequenceDiagram:
         """The latest rows as a sequence diagram: who sent what to whom."""
         return SequenceDiagram(self._rows)
+
+    @property
+    def saved(self) -> Saved:
+        """The latest rows as a record: the sequence, the ledger, what the phone showed last, and the table."""
+        return record(self._rows, self._table())
 
     def save(self, file: str | Path) -> None:
         """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `gaps --from` and `check-live`.
@@ -204,7 +189,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         return len(self._rows)
 
     def _with(self, rows: AnyRows) -> "Trace":
-        return Trace(rows, self._context, self._make_widget)
+        return Trace(rows, self._context)
 
     def _table(self) -> Table:
         rows = self._rows[-PAGE:]
@@ -212,9 +197,9 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         hovers = tuple(("", utc_of(row["at"])) for row in rows)
         return replace(table(f"Trace, in order, {note}{MASK_NOTE}", _COLUMNS, map(_cells, rows)), hovers=hovers)
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
-        shown = super()._repr_mimebundle_()
-        return with_widget(shown, partial(self._make_widget, self)) if self._make_widget else {**shown}
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        shown = self.saved
+        return (shown._replace(html=shown.html + _FOLLOWS) if is_live() else shown).bundle
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
-"""The trace as a sequence diagram: its rows as steps, drawn as SVG, or written a line a step."""
+"""The trace as a sequence diagram: its rows as steps, drawn as the console draws them, or written a line a step."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from workbench import svg
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
@@ -33,118 +33,124 @@ def _ms(at: str) -> int:
 
 
 _TITLE: Final = "Who told whom what"
-_LEFT: Final = 96
-"""Where the times stand."""
-_BESIDE, _RIGHT, _HEAD, _HEAD_BOX, _NARROWEST, _LEAST = 64, 24, 76, 30, 150, 420
-_WIDEST_GAP, _MARGIN = 170, 44
-"""How far neighbours stand apart at most, and how much of it is no text: what is longer goes on in a line above."""
-_STEP, _RESPONSE, _DAY, _AFTER, _LINE = 34, 26, 30, 8, 15
-"""How far down each goes."""
+_TOP: Final = 40
+"""Where the diagram begins below its title."""
+_LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture of this height repeats the names of the lanes at its end."""
 _COLOURS: Final = {"call": svg.BLUE, "screen": svg.PURPLE, "entry": svg.GREEN, "webhook": svg.BROWN}
+_PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
-def _drawn(steps: Sequence[TraceStep], note: str) -> str:
-    """The SVG of some steps; `note` stands beside the title."""
-    lanes = _placed(steps)
-    width = max([_LEAST, *(x + _BESIDE + _RIGHT for x in lanes.values())])
-    body, bottom = _arrows(steps, lanes, width)
-    height = bottom + 20 + (_HEAD_BOX if bottom > _LONG else 0)
-    spoken = (
-        f"{clock_of(each.at)}: {each.source} to {each.target}: {each.label}"
-        f"{each.response and f', answered {each.response}'}."
-        for each in steps
-    )
-    label = f"{_TITLE}. {len(steps)} steps between {', '.join(lanes)}."
-    parts = [*_lifelines(lanes, bottom), *body]
-    return svg.drawn(_TITLE, label, " ".join(spoken), (width, height), parts, note=note)
+class Shape(NamedTuple):
+    """A width, the column that the times have of it, how wide a lane's head is, and the gaps' shares of the rest."""
+
+    width: int
+    times: int
+    head: int
+    shares: tuple[float, ...]
+
+    @property
+    def lanes(self) -> dict[str, int]:
+        """Where each lane stands; all of them are there at any width."""
+        left = self.times + self.head / 2 + 2
+        unit = (self.width - left - self.head / 2 - 2) / sum(self.shares)
+        places = accumulate((unit * each for each in self.shares), initial=left)
+        return dict(zip(LANES, map(round, places), strict=True))
 
 
-def _placed(steps: Sequence[TraceStep]) -> dict[str, int]:
-    """Where the lanes in use stand: so far apart that labels fit between the two that they are about, up to a limit."""
-    used = {each for step in steps for each in (step.source, step.target)}
-    names = [each for each in LANES if each in used]
-    gaps = dict.fromkeys(names[:-1], _NARROWEST)
-    # Labels between neighbours first: what reaches further then needs less.
-    for step in sorted(steps, key=lambda step: abs(names.index(step.source) - names.index(step.target))):
-        first, last = sorted((names.index(step.source), names.index(step.target)))
-        between = names[first:last]
-        wanted = min(svg.width_of(max(step.label, step.response, key=len)) + _MARGIN, _WIDEST_GAP * len(between))
-        gaps[between[-1]] += max(0, wanted - sum(gaps[each] for each in between))
-    return dict(zip(names, accumulate(gaps.values(), initial=_LEFT + _BESIDE), strict=False))
+WIDE: Final = Shape(700, 84, 100, (1.8, 1.3, 0.9, 0.9))
+TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
+"""For a telephone: the times stand above their arrows."""
 
 
-def _lifelines(lanes: Mapping[str, int], bottom: int) -> list[str]:
-    """The lifelines, with their names above; in a long picture below, too."""
-    heads = [_HEAD - _HEAD_BOX, bottom] if bottom > _LONG else [_HEAD - _HEAD_BOX]
-    parts = []
-    for name, x in lanes.items():
-        half = svg.width_of(name) // 2 + 14
-        parts.append(svg.line(x, _HEAD, x, bottom, svg.RULE, stroke_width=1.5))
-        for y in heads:
-            parts.append(svg.box(x - half, y, 2 * half, _HEAD_BOX, svg.GROUND, svg.INK))
-            parts.append(svg.text(x, y + 19, name, svg.INK, font_weight=600, text_anchor="middle"))
-    return parts
-
-
-def _arrows(steps: Sequence[TraceStep], lanes: Mapping[str, int], width: int) -> tuple[list[str], int]:
-    """The arrows from top to bottom, days and times beside them, and where they end."""
-    parts: list[str] = []
-    y, day, time = _HEAD + 6, "", ""
+def drawn(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
+    """The parts of a diagram in this shape, and its height. A row's height follows from its own words."""
+    arrows, texts, y = list[str](), list[str](), _HEAD + _PADDING
+    moment = ""
     for step in steps:
-        moment = clock_of(step.at)
-        if moment[:10] != day:
-            day, time = moment[:10], ""
-            y += _DAY
-            parts.append(svg.line(_LEFT - 8, y - 12, width - 16, y - 12, svg.RULE, stroke_dasharray="1 4"))
-            parts.append(svg.text(16, y - 8, day, svg.FAINT, font_weight=600))
-        room = abs(lanes[step.source] - lanes[step.target]) - _MARGIN
-        label, response = _lines(step.label, room), _lines(step.response, room)
-        y += _STEP + _LINE * (len(label) - 1)
-        if moment[11:] != time:
-            time = moment[11:]
-            parts.append(svg.hovered(svg.text(16, y + 4, time, svg.FAINT), utc_of(step.at)))
-        parts += _arrow(step, y, lanes, label)
-        if step.response:
-            y += _RESPONSE + _LINE * (len(response) - 1)
-            parts += _arrow(step, y, lanes, response, is_response=True)
-        y += _AFTER
-    return parts, y + 8
+        before, moment = moment, clock_of(step.at)
+        day, time = moment.split()
+        if not before.startswith(day):
+            y += _LINE
+            texts.append(_time(4, y, day, step, font_weight=600))
+            before = ""
+        start, end = shape.lanes[step.source], shape.lanes[step.target]
+        label, response = _words(step, abs(end - start) - _MARGIN)
+        is_new = moment != before
+        y += _PADDING + (_LINE if is_new and not shape.times else 0)
+        if is_new:
+            x, down = (4, y + _LINE - 4) if shape.times else (min(start, end) + 4, y - 4)
+            texts.append(_time(x, down, time, step))
+        colour = svg.BAD if step.is_bad else _COLOURS[step.kind]
+        for lines, (source, target), is_back in ((label, (start, end), False), (response, (end, start), True)):
+            y += _LINE * len(lines) + (_PADDING if is_back and lines else 0)
+            if lines:
+                arrows += _arrow(source, target, y, colour, is_back=is_back)
+                texts += _above(lines, (start + end) // 2, y, colour)
+        y += _PADDING
+    lives = [svg.line(x, _HEAD, x, y + _PADDING, svg.RULE) for x in shape.lanes.values()]
+    ends = [0] if y <= _LONG else [0, y + _PADDING]
+    heads = [each for end in ends for each in _heads(shape, end)]
+    written = svg.group(texts, **svg.HALO, font_weight=500)
+    return [*lives, *heads, *arrows, written], ends[-1] + _HEAD if ends[-1] else y + _PADDING
 
 
-def _lines(words: str, room: int) -> list[str]:
-    """Text in lines that are no wider than this, broken at blanks and slashes."""
+def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
+    """The lines above an arrow, and above the one back; a webhook's response is a status alone, on the same arrow."""
+    label, response = crossed(step)
+    if step.kind == "webhook" and step.response:
+        label, response = f"{'✗ ' if step.is_bad else ''}{step.label} {step.response}", ""
+    return _lines(label, room), _lines(response, room) if response else []
+
+
+def _lines(words: str, room: float) -> list[str]:
+    """Text in lines that are no wider, broken after blanks, slashes, points and underscores, else anywhere."""
     lines = [""]
-    for piece in re.findall(r"[^ /]*[ /]|[^ /]+", words):
+    for piece in _PIECE.findall(words):
         if lines[-1] and svg.width_of((lines[-1] + piece).rstrip()) > room:
             lines.append("")
-        lines[-1] += piece
-    return [each.rstrip() for each in lines]
+        for part in piece if svg.width_of(piece.rstrip()) > room else [piece]:
+            if lines[-1] and svg.width_of((lines[-1] + part).rstrip()) > room:
+                lines.append("")
+            lines[-1] += part
+    return [each.strip() for each in lines]
 
 
-def _arrow(
-    step: TraceStep, y: int, lanes: Mapping[str, int], lines: Sequence[str], *, is_response: bool = False
-) -> list[str]:
-    """An arrow with its text above it; a response is dashed, and what went wrong has a cross."""
-    start, end = lanes[step.source], lanes[step.target]
-    if is_response:
-        start, end = end, start
+def _heads(shape: Shape, y: int) -> Iterator[str]:
+    """The names of the lanes; one that is too long for its head is named by its last word."""
+    size = 12 if shape.times else 10
+    for name, x in shape.lanes.items():
+        yield svg.box(x - shape.head // 2, y + 0.5, shape.head, _HEAD - 1, svg.GROUND, svg.RULE)
+        words = name.split()
+        is_short = all(svg.width_of(each) * size / 11 <= shape.head for each in words)
+        lines = words if is_short else words[-1:]
+        for place, each in enumerate(lines):
+            down = y + _HEAD / 2 + 4 + (place - (len(lines) - 1) / 2) * 14
+            yield svg.text(x, down, each, svg.INK, font_size=size, font_weight=600, text_anchor="middle")
+
+
+def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
+    return svg.hovered(svg.tag("text", words, x=x, y=y, fill=svg.FAINT, **more), utc_of(step.at))
+
+
+def _above(lines: Sequence[str], x: int, y: int, colour: str) -> Iterator[str]:
+    for place, each in enumerate(lines):
+        down = y - 4 - _LINE * (len(lines) - 1 - place)
+        yield svg.tag("text", each, x=x, y=down, fill=colour, text_anchor="middle")
+
+
+def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Iterator[str]:
+    """An arrow; a response is dashed, with an open tip."""
     sign = 1 if end > start else -1
-    is_bad = step.is_bad and (is_response or not step.response)
-    colour = svg.BAD if is_bad else _COLOURS[step.kind]
-    words = [f"✗ {lines[0]}" if is_bad else lines[0], *lines[1:]]
-    middle, top = (start + end) // 2, y - 7 - _LINE * (len(words) - 1)
-    dashes = {"stroke_dasharray": "6 4"} if is_response else {}
-    return [
-        svg.line(start, y, end - sign * 8, y, colour, stroke_width=1.6, **dashes),
-        svg.arrow_head(end, y, (sign, 0), colour),
-        svg.tag("circle", cx=start, cy=y, r=3.2, fill=colour),
-        *(
-            svg.text(middle, top + _LINE * place, each, colour, text_anchor="middle", **svg.HALO)
-            for place, each in enumerate(words)
-        ),
-    ]
+    dashes = {"stroke_dasharray": "5 3"} if is_back else {}
+    yield svg.line(start, y, end - 2 * sign, y, colour, stroke_width=1.4, **dashes)
+    tip = f"{end - 8 * sign},{y - 4} {end - sign},{y} {end - 8 * sign},{y + 4}"
+    if is_back:
+        yield svg.tag("polyline", points=tip, fill="none", stroke=colour, stroke_width=1.4)
+    else:
+        yield svg.tag("polygon", points=tip, fill=colour)
+        yield svg.tag("circle", cx=start, cy=y, r=3, fill=colour)
 
 
 MOST_ROWS: Final = 60
@@ -163,7 +169,25 @@ class SequenceDiagram:
     @property
     def svg(self) -> str:
         """The picture; the same steps give the same text."""
-        return _drawn(self.steps, "; ".join(each for each in (self.note, "times in Lusaka", MASK_NOTE) if each))
+        parts, height = drawn(self.steps, WIDE)
+        note = "; ".join(each for each in (self.note, "times in Lusaka", MASK_NOTE) if each)
+        told = ((each, *crossed(each)) for each in self.steps)
+        spoken = (
+            f"{clock_of(each.at)}: {each.source} to {each.target}: {label}{response and f', answered {response}'}."
+            for each, label, response in told
+        )
+        size, moved = (WIDE.width, _TOP + height + 8), svg.group(parts, transform=f"translate(0 {_TOP})")
+        return svg.drawn(_TITLE, f"{_TITLE}. {len(self.steps)} steps.", " ".join(spoken), size, [moved], note=note)
+
+    @property
+    def html(self) -> str:
+        """The picture without its title, in two shapes: a page shows the one for its width."""
+        made = ""
+        for name, shape in (("wide", WIDE), ("tight", TIGHT)):
+            parts, height = drawn(self.steps, shape)
+            made += f'<div class="{name}">{svg.bare((shape.width, height), parts)}</div>'
+        label = ", ".join(each for each in (_TITLE, self.note, f"{len(self.steps)} steps") if each)
+        return f'<div role="img" aria-label="{label}; the table below has the same">{made}</div>'
 
     @property
     def mermaid(self) -> str:
@@ -172,7 +196,7 @@ class SequenceDiagram:
         lanes = {lane: f"lane{place}" for place, lane in enumerate(LANES) if lane in used}
         lines = ["sequenceDiagram", *(f"    participant {name} as {lane}" for lane, name in lanes.items())]
         for step in self.steps:
-            (label, response), source, target = _crossed(step), lanes[step.source], lanes[step.target]
+            (label, response), source, target = crossed(step), lanes[step.source], lanes[step.target]
             lines.append(f"    {source}->>{target}: {_in_mermaid(label)}")
             lines += [f"    {target}-->>{source}: {_in_mermaid(response)}"] if response else []
         return "\n".join(lines) + "\n"
@@ -180,7 +204,7 @@ class SequenceDiagram:
     @property
     def table(self) -> Table:
         """The same as a table, one row for each step."""
-        rows = [(clock_of(each.at), each.source, each.target, *_crossed(each)) for each in self.steps]
+        rows = [(clock_of(each.at), each.source, each.target, *crossed(each)) for each in self.steps]
         return table(", ".join(each for each in (_TITLE, self.note, MASK_NOTE) if each), _COLUMNS, rows)
 
     def __repr__(self) -> str:
@@ -195,7 +219,7 @@ def _in_mermaid(text: str) -> str:
     return re.sub(r"[#;<>&%$\\]", lambda sign: f"#{ord(sign[0])};", text) or "-"
 
 
-def _crossed(step: TraceStep) -> tuple[str, str]:
+def crossed(step: TraceStep) -> tuple[str, str]:
     """Label and response; a cross stands before the response that went wrong, or before the label if none came."""
     cross = "✗ " if step.is_bad else ""
     return (step.label, f"{cross}{step.response}") if step.response else (f"{cross}{step.label}", "")

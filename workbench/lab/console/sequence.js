@@ -49,7 +49,7 @@ export function placed(steps, width, measure) {
   const between = width - left - half - 2;
   const xs = shares.reduce((all, share) => [...all, all.at(-1) + (between * share) / sum], [left]);
   const heads = LANES.map((name) => wrapped(name, 2 * half - 4, (text) => measure(text) * small * BOLD));
-  let [y, time] = [PADDING, ""];
+  let [y, time, day] = [PADDING, "", ""];
   const rows = steps.map((step) => {
     const [from, to] = [xs[LANES.indexOf(step.from)], xs[LANES.indexOf(step.to)]];
     const room = Math.abs(to - from) - MARGIN;
@@ -58,14 +58,16 @@ export function placed(steps, width, measure) {
     const isOne = step.kind === "webhook" && step.response;
     const label = wrapped(`${isBadCall || (isOne && step.is_bad) ? "✗ " : ""}${step.label}${isOne ? ` ${step.response}` : ""}`, room, measure);
     const response = step.response && !isOne ? wrapped(`${step.is_bad ? "✗ " : ""}${step.response}`, room, measure) : [];
-    const clock = lusaka(Date.parse(step.at), "time");
-    const said = clock === time ? "" : clock;
-    time = clock;
+    const [clock, date] = ["time", "day"].map((shape) => lusaka(Date.parse(step.at), shape));
+    const next = day && date !== day ? date : ""; // another day has a line of its own
+    const said = clock === time && !next ? "" : clock;
+    [time, day] = [clock, date];
     const top = y;
-    const there = top + PADDING + (said && !times ? LINE : 0) + label.length * LINE;
+    const begin = top + PADDING + (next ? LINE : 0);
+    const there = begin + (said && !times ? LINE : 0) + label.length * LINE;
     const back = there + (response.length ? response.length * LINE + 6 : 0);
     y = back + PADDING;
-    return { step, from, to, label, response, time: said, top, there, back, height: y - top };
+    return { step, from, to, label, response, day: next, time: said, top, begin, there, back, height: y - top };
   });
   return { width, times, small, half, xs, heads, rows, height: y + PADDING, headHeight: Math.max(...heads.map((each) => each.length)) * LINE + 12 };
 }
@@ -86,7 +88,7 @@ function Arrow({ from, to, y, lines, back = false }) {
 }
 
 function Row({ row, width, times, opened, focused, open }) {
-  const { step, from, to, top, height, there, back } = row;
+  const { step, from, to, top, begin, height, there, back } = row;
   const pressed = (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -95,7 +97,8 @@ function Row({ row, width, times, opened, focused, open }) {
   return html`<g class=${classes("step", `of-${step.kind}`, step.is_bad && "bad", opened && "opened")} role="button" tabindex=${focused ? 0 : -1}
     aria-expanded=${opened} data-step="${step.seq}${step.kind}" onClick=${() => open(step)} onKeyDown=${pressed}>
     <title>${spoken(row)}</title><rect class="hit" x="0.5" y=${top + 0.5} width=${width - 1} height=${height - 1} rx="4" />
-    ${row.time && html`<text class="time" x=${times ? 8 : Math.min(from, to)} y=${times ? there - 4 - LINE * (row.label.length - 1) : top + PADDING + LINE - 4}>${row.time}</text>`}
+    ${row.day && html`<text class="time" x="8" y=${begin - 4}>${row.day}</text>`}
+    ${row.time && html`<text class="time" x=${times ? 8 : Math.min(from, to)} y=${times ? there - 4 - LINE * (row.label.length - 1) : begin + LINE - 4}>${row.time}</text>`}
     <${Arrow} from=${from} to=${to} y=${there} lines=${row.label} />
     ${row.response.length > 0 && html`<${Arrow} from=${to} to=${from} y=${back} lines=${row.response} back />`}
     <circle class="dot" cx=${from} cy=${there} r="3" /></g>`;

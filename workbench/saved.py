@@ -1,0 +1,132 @@
+"""What stays of something live in an executed notebook and on a saved page: text and HTML, without a script."""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from itertools import zip_longest
+from typing import Any, Final, NamedTuple
+
+from workbench import svg
+from workbench.domain.ledger import TAccount, t_accounts
+from workbench.render import bundle
+from workbench.visible import visible
+
+_NAMES: Final = {"paper": svg.PAPER, "ink": svg.INK, "faint": svg.FAINT, "rule": svg.RULE, "link": svg.BLUE}
+_COLOURS, _DARK = (
+    "".join(f"--wb-{name}:{of.get(light, light)};" for name, light in _NAMES.items()) for of in ({}, svg.IN_THE_DARK)
+)
+STYLE: Final = f"""<style>
+.wb-saved{{{_COLOURS}container-type:inline-size;max-width:760px;box-sizing:border-box;padding:10px 12px;
+border:1px solid var(--wb-rule);border-radius:8px;background:var(--wb-paper);color:var(--wb-ink);
+font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
+@media screen and (prefers-color-scheme:dark){{.wb-saved{{{_DARK}}}}}
+.wb-saved svg{{display:block;width:100%}}.wb-saved .tight{{display:none;max-width:440px}}
+.wb-saved p{{margin:10px 0 4px;font-weight:600}}.wb-saved small{{color:var(--wb-faint)}}
+.wb-saved .came{{display:flex;flex-wrap:wrap;gap:4px 24px;align-items:flex-start}}
+.wb-saved details{{margin-top:8px;overflow-x:auto}}.wb-saved summary{{cursor:pointer;color:var(--wb-link)}}
+@container (max-width:559px){{.wb-saved .wide{{display:none}}.wb-saved .tight{{display:block}}}}
+</style>"""
+"""The console's colours and type, for a page that has a style of its own, and shapes for its width."""
+
+
+class Saved(NamedTuple):
+    """A record as text and as HTML, with the same facts in both."""
+
+    text: str
+    html: str
+
+    @property
+    def bundle(self) -> dict[str, str]:
+        """The value of `_repr_mimebundle_`."""
+        return bundle(*self)
+
+
+# A handset at one moment
+
+_WIDTH: Final = 32
+_CASE: Final = (
+    "box-sizing:border-box;width:22em;max-width:100%;max-height:160px;margin:4px 0;overflow:hidden;"
+    "border:4px solid #2f3644;border-radius:12px;background:#f4f6f2;color:#16211a;"
+    "font:13px/1.35 system-ui,-apple-system,'Segoe UI','Noto Sans',sans-serif;"
+    "break-inside:avoid;print-color-adjust:exact"
+)
+"""The screen has colours of its own, so that it is read on any ground."""
+_BAR: Final = "display:flex;justify-content:space-between;gap:8px;padding:2px 10px;background:#1f3d2c;color:#fff"
+_FOOT: Final = "display:block;padding:2px 10px 4px;color:#4b5a50;font-size:11.5px"
+
+
+def receipt(name: str, operator: str, number: str, lines: Sequence[str], status: str, *, hover: str = "") -> Saved:
+    """What a handset showed: a record of that moment, which stays as it is. `name` is what the text calls it by."""
+    folded = [part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]]
+    edge = "─" * (_WIDTH + 2)
+    text = [name, f"╭{edge}╮", *(f"│ {line:<{_WIDTH}} │" for line in folded), f"╰{edge}╯", status]
+    told = lines[1:] if lines[0] == operator else lines
+    over = f' title="{escape(hover)}"' if hover else ""
+    html = (
+        f'<div class="wb-receipt" role="group" aria-label="{escape(f"Phone {number}, {operator}")}" style="{_CASE}">'
+        f'<div style="{_BAR}"><strong>{escape(operator)}</strong><span>{escape(number)}</span></div>'
+        f'<div style="padding:5px 10px 2px;overflow-wrap:anywhere">{"<br>".join(map(escape, told))}</div>'
+        f'<small style="{_FOOT}"{over}>{escape(status)}</small></div>'
+    )
+    return Saved("\n".join(text), html)
+
+
+# The accounts that were posted to
+
+_HALF: Final = 18
+_NUMBER: Final = "text-align:right;min-width:8em;padding:2px 8px;border:0"
+
+
+class TAccounts:
+    """Every account posted to, from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `entry`).
+
+    `entry` is what stands for the entry beside the amount.
+    """
+
+    def __init__(self, postings: Iterable[Mapping[str, Any]]) -> None:
+        self._accounts = t_accounts(postings)
+
+    @property
+    def html(self) -> str:
+        """Each account as a table in the form of a T."""
+        return "".join(map(_html, self._accounts))
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(_text, self._accounts)) or "(no postings yet)"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(repr(self), self.html)
+
+
+def _cells(account: TAccount) -> Iterator[tuple[str, ...]]:
+    """Pairs of debit and credit cells."""
+    sides = ([f"{each.entry}  {each.money.plain}" for each in side] for side in (account.debits, account.credits))
+    return zip_longest(*sides, fillvalue="")
+
+
+def _title(account: TAccount) -> str:
+    return visible(f"{account.code} {account.account} ({account.currency})")
+
+
+def _text(account: TAccount) -> str:
+    *lines, total = (f"{a:>{_HALF}} │{b:>{_HALF}}".rstrip() for a, b in (*_cells(account), account.balance))
+    rule = "─" * _HALF
+    return "\n".join([_title(account), f"{rule}─┬{rule}", *lines, f"{rule}─┼{rule}", total])
+
+
+def _html(account: TAccount) -> str:
+    body = "".join(_row("td", *each) for each in _cells(account))
+    return (
+        '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top;border-collapse:collapse">'
+        f'<caption style="white-space:nowrap">{escape(_title(account))}</caption>'
+        f"<thead>{_row('th scope=col', 'Debit', 'Credit', 'border-bottom:2px solid')}</thead><tbody>{body}</tbody>"
+        f"<tfoot>{_row('th', *account.balance, 'border-top:1px solid')}</tfoot></table>"
+    )
+
+
+def _row(tag: str, left: str, right: str, line: str = "") -> str:
+    """A row of a T: the line between its sides goes down from the one below the headings."""
+    ruled = f"{_NUMBER};{line}" if line else _NUMBER
+    end = tag[:2]
+    first = f'<{tag} style="{ruled};border-right:2px solid">{left}</{end}>'
+    return f'<tr>{first}<{tag} style="{ruled}">{right}</{end}></tr>'
