@@ -111,10 +111,10 @@ const sentence = (text) => Object.assign(document.createElement("p"), { textCont
 
 // ---- anywhere ----------------------------------------------------------------------------------------------------
 
-// Rules for this console alone; what moves cannot be within them.
+// The rules for this console alone. Those of what moves cannot be among them.
 function styled(css) {
   const moves = /^@keyframes .*$/gm;
-  const text = `@scope (.wb-console) { ${css.replace(moves, "")} } ${css.match(moves).join("")}`;
+  const text = `@scope (.wb-console) { ${css.replace(moves, "").replaceAll(".wb-console", ":scope")} } ${css.match(moves).join("")}`;
   return Object.assign(document.createElement("style"), { textContent: text });
 }
 
