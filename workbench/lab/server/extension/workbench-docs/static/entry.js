@@ -10,7 +10,7 @@
   const NEWS = "workbench.news";
   const SUBSHELL_MS = 1000;
   const STYLE = `
-    #workbench-phone { min-width: 304px; }
+    #jp-right-stack > #workbench-phone { min-width: 308px; }
     #workbench-phone > div { height: 100%; }
     #workbench-phone > [hidden] { display: none; }
     .jp-RenderedSVG img { max-width: 100%; height: auto; }
