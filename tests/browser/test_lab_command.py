@@ -171,9 +171,6 @@ def test_the_phone_is_dark_beside_the_notebook_and_a_cell_makes_it_ring(page: "P
     assert left
     assert right
     assert left["x"] + left["width"] <= right["x"]
-    chain = docked.root.evaluate("(e) => { const all = []; for (; e; e = e.parentElement) all.push([e.id, e.className, e.getBoundingClientRect().width, getComputedStyle(e).minWidth, e.style.cssText]); return all; }")
-    print(*chain, sep="\n")
-    page.screenshot(path="/tmp/w/c3-shots/docked.png")
     assert left["width"] > right["width"] > 300
     docked.run("seed=7")
     expect(docked.root).to_contain_text("No customer was asked yet.", timeout=READY_MS)
@@ -181,7 +178,6 @@ def test_the_phone_is_dark_beside_the_notebook_and_a_cell_makes_it_ring(page: "P
     docked.run("create(")
     # Digits are the notebook's shortcuts for headings: they are typed where the PIN is.
     docked.pays()
-    page.screenshot(path="/tmp/w/c3-shots/docked.png")
     assert sources(page) == before
     expect(docked.pin).to_be_focused()
     page.keyboard.press("Escape")
@@ -213,9 +209,12 @@ def test_where_it_is_narrow_the_phone_is_one_tap_away(page: "Page", opened: Open
     page.set_viewport_size({"width": 360, "height": 740})
     docked = Docked(page)
     go(page, opened.url)
+    tab = page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone")
     expect(docked.root).to_have_count(0)
-    page.get_by_role("tab", name="Customer's phone").click()
+    tab.click()
     expect(docked.root).to_be_visible()
+    expect(page.locator(".jp-NotebookPanel")).to_be_hidden()
+    page.screenshot(path="/tmp/w/c3-shots/narrow.png")
     box = docked.root.bounding_box()
     assert box
     assert box["x"] + box["width"] <= 360
