@@ -78,13 +78,13 @@ _NUMBER: Final = "text-align:right;min-width:8em;padding:2px 8px;border:0"
 
 
 class TAccounts:
-    """Every account posted to, from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `entry`).
+    """Every account posted to, from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    `entry` is what stands for the entry beside the amount.
+    Beside each amount stands the number of its entry, written as `entry` says.
     """
 
-    def __init__(self, postings: Iterable[Mapping[str, Any]]) -> None:
-        self._accounts = t_accounts(postings)
+    def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}") -> None:
+        self._accounts = t_accounts({**row, "entry": entry.format(row["number"])} for row in postings)
 
     @property
     def html(self) -> str:
