@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 from urllib.parse import urlsplit
 
 from workbench.closing import Closing
@@ -13,10 +13,12 @@ from workbench.domain.interface import PAGE
 from workbench.domain.masking import Secret, mask
 from workbench.domain.moments import milliseconds
 from workbench.domain.webhooks import types_of
-from workbench.errors import ServeRefused, WorkbenchError
+from workbench.errors import LabRefused, ServeRefused, WorkbenchError
 from workbench.extras import extras_named
+from workbench.handset import Phone
 from workbench.receiver import Receiver
 from workbench.register import GapRows
+from workbench.render import is_docked
 from workbench.session import Session
 from workbench.snippets import IN_PROCESS_URL
 from workbench.trace import PagedRows, Trace
@@ -28,8 +30,7 @@ if TYPE_CHECKING:
     from workbench.analysis.ledger import Ledger
     from workbench.analysis.simulate import Simulation, Traffic
     from workbench.analysis.tables import Tables
-    from workbench.lab.dashboard import Dashboard
-    from workbench.lab.desk import Desk
+    from workbench.lab.console_widget import Console
     from workbench.pictures import Pictures
     from workbench.sandbox.engine import Engine
     from workbench.sandbox.store import Settings
@@ -95,8 +96,7 @@ class Workbench(Session):
     """The receiver of this process, registered or not."""
     webhook_url = ""
     """Where events are posted to the merchant's own application; empty without one."""
-    _desk: "Desk | None" = None
-    _dashboard: "Dashboard | None" = None
+    _console: "Console | None" = None
 
     def __init__(
         self,
@@ -131,12 +131,13 @@ class Workbench(Session):
         self.closing.callback(watchers.close)
         if webhooks is None and webhook_url is None:
             self._start_receiver(engine)
-            return
-        try:
-            self._mount(webhooks, webhook_url or APP_URL)
-        except BaseException:
-            self.close()
-            raise
+        else:
+            try:
+                self._mount(webhooks, webhook_url or APP_URL)
+            except BaseException:
+                self.close()
+                raise
+        self._dock()
 
     @classmethod
     def connect(
@@ -158,6 +159,7 @@ class Workbench(Session):
         except WorkbenchError:
             bench.close()
             raise
+        bench._dock()  # noqa: SLF001  made by this
         return bench
 
     def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = (), allow_origins: Iterable[str] = ()) -> Served:
@@ -363,28 +365,34 @@ class Workbench(Session):
     # To look at: each thing is there once, however often it is shown. Widgets are loaded when they are shown.
 
     @extras_named()
-    def desk(self) -> "Desk":
-        """The desk: a payment asked for, paid on the handset and followed to its webhooks, on one screen.
+    def console(self) -> "Console":
+        """The console: payments, ledger, webhooks, requests and the customer's phone, live in a cell of Jupyter.
 
-        One for each bench. Over a served sandbox it starts no receiver by itself; there is a button for that.
+        It is the page that `workbench serve` has at its address. As text, or once its kernel has ended, it is a record.
         """
-        if self._desk is None:
-            from workbench.lab.desk import Desk
+        if self._console is None:
+            from workbench.lab.console_widget import Console
 
-            self._desk = Desk(self)
-        return self._desk
+            self._console = Console(self)
+        return self._console
 
-    @extras_named()
-    def dashboard(self) -> "Dashboard":
-        """The merchant dashboard: payments, keys, webhook endpoints, events, deliveries, the clock, outages.
+    def phone(self, number: str) -> Phone:
+        """The handset with this number, `+260` and nine digits; `workbench lab` shows it beside the notebook."""
+        found = super().phone(number)
+        self._dock()
+        return found
 
-        Live in JupyterLab, text and HTML elsewhere.
-        """
-        if self._dashboard is None:
-            from workbench.lab.dashboard import Dashboard
+    def _dock(self) -> None:
+        if is_docked() and not self.http.is_closed:
+            self.console().dock()
 
-            self._dashboard = Dashboard(self)
-        return self._dashboard
+    def desk(self) -> NoReturn:
+        """Raises LabRefused: `console` has taken its place."""
+        raise LabRefused("The desk has become a part of the console: bench.console().")
+
+    def dashboard(self) -> NoReturn:
+        """Raises LabRefused: `console` has taken its place."""
+        raise LabRefused("The dashboard has become a part of the console: bench.console().")
 
     def __repr__(self) -> str:
         return f"Workbench({self.base_url!r}, {mask(str(self.secret_key))!r})"

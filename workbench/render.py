@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _SESSION = "JPY_SESSION_NAME"
 """A Jupyter server sets it for the kernels of its notebooks; headless runs do not."""
+DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
+"""`workbench lab` sets it for its kernels: beside their notebooks is a phone."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -55,6 +57,11 @@ def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> di
         # A kernel elsewhere than JupyterLab, without the extra: it shows what a headless run does.
         return {**shown}
     return {**shown, _VIEW: {"version_major": 2, "version_minor": 0, "model_id": view}}
+
+
+def is_docked() -> bool:
+    """Whether a phone stands beside the notebook of this kernel."""
+    return DOCKED in os.environ
 
 
 class LiveLine:

@@ -12,17 +12,17 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from workbench.lab.dashboard import PaymentsSection
+from workbench.lab.dashboard.settings_tab import KeysSection
+from workbench.lab.dashboard.webhooks_tab import EventsSection
+from workbench.lab.sections import SIZE
+from workbench.lab.views import Grid, Split
 
 from tests.conftest import DOORS, INTENT, Serving, bearer, check_books, is_true_soon, method_on, refusal
 from workbench import PaymentsClient, Workbench
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
 from workbench.errors import InvalidRequest, NotFound, RateLimited, StateConflict, UnexpectedResponse, WaitExpired
-from workbench.lab.dashboard import PaymentsSection
-from workbench.lab.dashboard.settings_tab import KeysSection
-from workbench.lab.dashboard.webhooks_tab import EventsSection
-from workbench.lab.sections import SIZE
-from workbench.lab.views import Grid, Split
 from workbench.sandbox import rate_limit
 
 PHONE = "+260961234567"

@@ -9,16 +9,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from workbench.lab.board import Board
+from workbench.lab.dashboard import Dashboard, found
+from workbench.lab.dashboard.settings_tab import ClockSection
+from workbench.lab.sections import SIZE
 
 from workbench import Workbench
 from workbench.control import SandboxControl
 from workbench.domain.moments import LUSAKA
 from workbench.domain.webhooks import DEAD_LETTER
 from workbench.errors import ApiError, NotFound
-from workbench.lab.board import Board
-from workbench.lab.dashboard import Dashboard, found
-from workbench.lab.dashboard.settings_tab import ClockSection
-from workbench.lab.sections import SIZE
 
 DEAF = "http://127.0.0.1:9/hooks"
 """Nothing listens there."""

@@ -10,12 +10,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-
-from workbench import Workbench
-from workbench.control import SandboxControl
-from workbench.domain.wire import LedgerAccount, Payment
-from workbench.errors import WorkbenchError
-from workbench.lab import views
 from workbench.lab.board import Board, html
 from workbench.lab.desk import Desk, draft, ledger
 from workbench.lab.desk.gathered import Gathered, news, pretty
@@ -23,6 +17,12 @@ from workbench.lab.desk.progress_section import steps, timeline, verified_in, we
 from workbench.lab.desk.request_section import responses, was_replayed
 from workbench.lab.sections import BoardSection, Message
 from workbench.lab.views import BAD, Code, Field, Fold, Form, Grid, Item, Section, Steps, as_data
+
+from workbench import Workbench
+from workbench.control import SandboxControl
+from workbench.domain.wire import LedgerAccount, Payment
+from workbench.errors import WorkbenchError
+from workbench.lab import views
 from workbench.receiver import Arrival
 
 NUMBER, OTHER = "+260961234567", "+260971234567"

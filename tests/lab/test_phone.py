@@ -13,6 +13,7 @@ import httpx
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from workbench.lab.phone import CLOSED, EMPTY, MOST_MESSAGES, OUTCOMES, Now, PhoneState, PhoneWidget, View, view_of
 
 from workbench import Workbench
 from workbench.control import SandboxControl
@@ -20,7 +21,6 @@ from workbench.domain import ussd, wire
 from workbench.domain.wire import control
 from workbench.errors import ServiceUnreachable, WorkbenchError
 from workbench.handset import Phone
-from workbench.lab.phone import CLOSED, EMPTY, MOST_MESSAGES, OUTCOMES, Now, PhoneState, PhoneWidget, View, view_of
 
 NUMBER, OTHER = "+260961234567", "+260971234567"
 SOON_S = 5

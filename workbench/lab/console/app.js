@@ -12,19 +12,36 @@ import { Money } from "./money.js";
 import { Clock, Sandbox } from "./sandbox.js";
 import { StoreProvider, makeStore, of, useRead, useRedraw, useStore } from "./store.js";
 
+const NOBODY = { all: [], others: [] };
 const NAMES = { payments: "Payments", webhooks: "Webhooks", requests: "Requests", money: "Money", sandbox: "Sandbox" };
 
-// Shows the console in an element. `options` are the `base` of addresses in code, an `address` to read and write, where
-// the page has one, and whether the keyboard is the `page`'s. Returns a function that takes it away.
+// Shows the console in an element. `options` are the `base` of addresses in code, an `address` to read and write and `keys`
+// to hear, where the page has them, `only` the phone, and what it calls before it takes the focus, `rings`. Where others
+// on the page may have the phone, it `claims` it: there is one. Returns a function that takes it away.
 export function mount(element, transport, options = {}) {
   const store = makeStore(transport, options.address ?? inMemory(), options.base ?? "$BASE_URL");
+  store.rings = options.rings;
   element.classList.add("wb-console");
-  if (options.theme) element.dataset.theme = options.theme;
-  render(html`<${StoreProvider} value=${store}><${Console} keys=${options.page ? document : element} /><//>`, element);
+  render(html`<${StoreProvider} value=${store}>${options.only ? html`<${Docked} />` : html`<${Console} keys=${options.keys} />`}<//>`, element);
   store.start();
+  const release = options.claims ? claimed((hasPhone) => store.set({ hasPhone })) : () => {};
   return () => {
+    release();
     store.stop();
     render(null, element);
+  };
+}
+
+// The phone of a page that may have several consoles is that of the latest.
+function claimed(take) {
+  const all = (globalThis.workbenchPhones ??= []);
+  all.at(-1)?.(false);
+  all.push(take);
+  take(!document.querySelector(".docked"));
+  return () => {
+    const isLast = all.at(-1) === take;
+    all.splice(all.indexOf(take), 1);
+    if (isLast) all.at(-1)?.(!document.querySelector(".docked"));
   };
 }
 
@@ -37,16 +54,27 @@ function Console({ keys }) {
   useLayoutEffect(() => store.listen(redraw), []);
   useEffect(() => {
     const pressed = (event) => shortcut(event, store, root.current);
-    keys.addEventListener("keydown", pressed);
-    return () => keys.removeEventListener("keydown", pressed);
+    keys?.addEventListener("keydown", pressed);
+    return () => keys?.removeEventListener("keydown", pressed);
   }, []);
-  const { status, route, pane } = store.state;
+  const { status, route, pane, hasPhone } = store.state;
   const isReady = store.gaps !== null;
-  return html`<div class="app" ref=${root} data-pane=${pane} data-view=${route.split("/")[0]} data-status=${status}>
+  return html`<div class=${classes("app", !hasPhone && "phoneless")} ref=${root} data-pane=${pane} data-view=${route.split("/")[0]} data-status=${status}>
     ${status === "ended" ? html`<${Ended} />` : isReady ? html`<${Ready} key=${store.state.resets} />` : html`<${Head} /><main class="view" />
-      <${Phone} handsets=${{ all: [], others: [] }} />`}
+      ${hasPhone && html`<${Phone} handsets=${NOBODY} />`}`}
     ${store.state.dialog && html`<${Dialog} ...${store.state.dialog} />`}</div>`;
 }
+
+// The phone alone, of whoever is asked.
+function Docked() {
+  const store = useStore();
+  const redraw = useRedraw();
+  useLayoutEffect(() => store.listen(redraw), []);
+  return html`<div class="app docked" data-pane="phone" data-status=${store.state.status}>${store.gaps === null ? html`<${Phone} handsets=${NOBODY} />`
+    : html`<${Rung} key=${store.state.resets} />`}</div>`;
+}
+
+const Rung = () => html`<${Phone} handsets=${useHandsets()} />`;
 
 function Ready() {
   const store = useStore();
@@ -73,7 +101,7 @@ function Ready() {
   const middle = isNew ? html`<${NewPayment} />` : one();
   const payments = () => html`<div class=${classes("two", middle.type === First && "only")}><${Payments} selected=${selected} follows=${store.follows()} />${middle}</div>`;
   return html`<${Head} dead=${dead} /><main class="view"><h1 class="unseen">${NAMES[view] ?? NAMES.payments}</h1>${(views[view] ?? payments)()}</main>
-    <${Phone} handsets=${handsets} payment=${details?.payment} /><${Panes} rings=${Boolean(handsets.handset?.waiting || handsets.others.length)} />`;
+    ${store.state.hasPhone && html`<${Phone} handsets=${handsets} payment=${details?.payment} />`}<${Panes} rings=${Boolean(handsets.handset?.waiting || handsets.others.length)} />`;
 }
 
 function Mark() {
@@ -100,7 +128,7 @@ function Panes({ rings }) {
   const button = (pane, label) => html`<button type="button" aria-pressed=${store.state.pane === pane} onClick=${() => store.set({ pane })}>
     <${Icon} name=${pane} />${label}${pane === "phone" && rings && html`<span class="badge ring">rings</span>`}</button>`;
   const isPayments = store.state.route.startsWith("payments");
-  return html`<div class="panes" role="group" aria-label="What is shown">${button("list", "List")}${isPayments && button("detail", "Payment")}${button("phone", "Phone")}</div>`;
+  return html`<div class="panes" role="group" aria-label="What is shown">${button("list", "List")}${isPayments && button("detail", "Payment")}${store.state.hasPhone && button("phone", "Phone")}</div>`;
 }
 
 function Ended() {

@@ -9,4 +9,4 @@ const address = {
   listen: (heard) => addEventListener("popstate", () => heard(address.read())),
 };
 
-mount(document.getElementById("console"), served(), { address, base: location.origin, page: true });
+mount(document.getElementById("console"), served(), { address, base: location.origin, keys: document });

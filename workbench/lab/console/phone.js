@@ -43,7 +43,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   const [loud, setLoud] = useState(false);
   const task = useTask();
   const [root, field, back, thread] = [useRef(), useRef(), useRef(null), useRef()];
-  const isOn = Boolean(handset) && !["starting", "lost", "ended"].includes(store.state.status);
+  const isOn = Boolean(handset) && store.isOn();
   const waits = isOn && handset.waiting;
   const now = useNow(Boolean(waits));
   const number = handset?.phone;
@@ -68,6 +68,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   const isFront = store.state.pane === "phone";
   useLayoutEffect(() => {
     if (!prompt || isEditing(root.current)) return;
+    store.rings?.();
     if (!root.current.contains(document.activeElement)) back.current = document.activeElement;
     if (document.activeElement !== field.current) field.current?.focus({ preventScroll: true });
   }, [prompt, isFront]);
@@ -117,8 +118,8 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     setLoud(!loud);
     if (!loud) beep();
   };
-  const caption = !isOn ? (store.state.status === "live" || store.state.status === "asking" ? "No customer was asked yet." : "Switched off: the sandbox does not respond.")
-    : waits ? html`Type <b>${store.offers.pin}</b>, then Enter. Escape gives the keyboard back.` : "Every PIN here is 1234.";
+  const caption = store.state.status === "busy" ? "The kernel responds once the running cell has ended."
+    : !isOn ? (store.isOn() ? "No customer was asked yet." : store.off()) : waits ? html`Type <b>${store.offers.pin}</b>, then Enter. Escape gives the keyboard back.` : "Every PIN here is 1234.";
   return html`<section class=${classes("phone", !isOn && "off", rings && "rings", waits && "waits")} ref=${root} aria-label="Customer's phone" onKeyDown=${keydown}
       onKeyUp=${(event) => event.stopPropagation()} onKeyPress=${(event) => event.stopPropagation()}>
     <div class="numbers">${isOn ? html`<select aria-label="Whose phone" onChange=${(event) => store.set({ number: event.currentTarget.value })}>${options}</select>` : html`

@@ -127,7 +127,7 @@ export function Clock() {
   const task = useTask();
   if (!store.clock) return null;
   const advance = (by) => store.act("POST", "/sandbox/clock/advance", by);
-  const isLive = ["live", "asking"].includes(store.state.status);
+  const isLive = store.isOn();
   const hears = isLive ? "The page hears of every change." : "The sandbox does not respond: the page goes on when it is back.";
   const runs = store.clock.mode === "manual" ? "It stands until you move it." : "It runs.";
   const step = ([label, by]) => html`<button type="button" class="quiet small" disabled=${task.busy} title="Move the clock; what falls due happens"

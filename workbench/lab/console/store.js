@@ -62,8 +62,9 @@ export function makeStore(transport, address, base) {
 
   const store = {
     base,
+    off: () => transport.says ?? "Switched off: the sandbox does not respond.",
     sent: new Map(), // Request-Id → a request of this page, to send it again
-    state: { route: address.read(), status: "starting", pane: paneOf(address.read()), number: null, dialog: null, resets: 0 },
+    state: { route: address.read(), status: "starting", pane: paneOf(address.read()), number: null, dialog: null, resets: 0, hasPhone: true },
     kept: {},
     gaps: null,
     clock: null,
@@ -99,6 +100,8 @@ export function makeStore(transport, address, base) {
 
     // Why no money moved, in a sentence.
     says: (code) => store.offers.failures?.[code] ?? words(code),
+
+    isOn: () => ["live", "asking", "busy"].includes(store.state.status),
 
     operator: (id) => store.offers.operators.find((each) => each.id === id)?.name ?? id,
 

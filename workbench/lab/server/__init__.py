@@ -19,17 +19,16 @@ from jupyter_client.kernelspec import NATIVE_KERNEL_NAME
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyterlab.labapp import LabApp
-from jupyterlab_server.workspaces_handler import WorkspacesManager
 from tornado.web import HTTPError, authenticated
 from traitlets.config import Config
 
 from workbench.errors import LabRefused, NotFound
+from workbench.render import DOCKED
 from workbench.resources import notebooks, write_whole
 
 OURS: Final = ".workbench"
 """The folder within theirs that holds what the workbench remembers of it."""
 START: Final = notebooks()[0].name
-HANDSET: Final = "handset"
 _LAYOUTS: Final = "workspaces"
 _BROUGHT: Final = "brought.json"
 """Name → SHA-256 of each notebook as it was last brought: what still has it was not changed since."""
@@ -209,42 +208,6 @@ def first_notebook(folder: Path) -> Path:
     return folder / START if folder / START in found else found[0]
 
 
-def layout(notebook: Path) -> dict[str, Any]:
-    """A workspace of JupyterLab with this notebook and, where one of its cells is tagged so, its handset."""
-    views: dict[str, dict[str, str | int]] = {
-        f"notebook:{notebook.name}": {"path": notebook.name, "factory": "Notebook"}
-    }
-    place = _handset_in(notebook)
-    if place is not None:
-        views[f"cloned-outputs:{notebook.name}:{place}"] = {"path": notebook.name, "index": place}
-    areas = [{"type": "tab-area", "currentIndex": 0, "widgets": [name]} for name in views]
-    sizes = (0.66, 0.34) if len(areas) > 1 else (1,)
-    dock = {"type": "split-area", "orientation": "horizontal", "sizes": sizes, "children": areas}
-    restored = {"main": {"dock": dock, "current": next(iter(views))}}
-    data = {"layout-restorer:data": restored, **{name: {"data": view} for name, view in views.items()}}
-    return {"data": data, "metadata": {"id": "default"}}
-
-
-def _handset(name: str) -> tuple[str, Mapping[str, str], bytes]:
-    """A file of the handset's, which is drawn before a kernel is there."""
-    # Loaded with the widgets, which JupyterLab itself does without.
-    from workbench.lab import board_widget, phone
-
-    files = {"phone.js": ("text/javascript", phone.SCRIPT), "phone.css": ("text/css", phone.STYLE)}
-    content_type, names = files[name]
-    return content_type, {}, board_widget.asset(*names).encode()
-
-
-def _handset_in(notebook: Path) -> int | None:
-    """The place of the cell that shows a handset, counted from 0; None for a notebook that has none."""
-    try:
-        cells = json.loads(notebook.read_bytes())["cells"]
-        tagged = (place for place, cell in enumerate(cells) if HANDSET in cell["metadata"].get("tags", ()))
-        return next(tagged, None)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return None  # a notebook of theirs may be anything; JupyterLab shows what is wrong with it
-
-
 def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Callable[[str], None]) -> None:
     """Serve JupyterLab at this address of the machine until it is interrupted; its kernels end with it.
 
@@ -254,19 +217,16 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     """
     notebook = first_notebook(folder)
     workspaces = folder / OURS / _LAYOUTS
-    # The layout that JupyterLab has kept since is left alone.
-    if not any(workspaces.glob("*")):
-        workspaces.mkdir(parents=True, exist_ok=True)
-        WorkspacesManager(str(workspaces)).save("default", json.dumps(layout(notebook)))
     token = secrets.token_hex(24)
     path = f"/lab/tree/{quote(notebook.name)}"
     LabApp.clear_instance()
     config = _config(folder, workspaces, base_url, token=token, path=path, browser=browser)
     server = LabApp.initialize_server(argv=[], config=config)
     # What the extension shows needs this server's own pages; elsewhere it does without.
-    server.web_app.settings.setdefault("page_config_data", {})["workbenchHandset"] = "yes"
+    server.web_app.settings.setdefault("page_config_data", {})["workbenchPhone"] = "docked"
+    os.environ[DOCKED] = "yes"  # its kernels inherit it
     shown = [(each.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for each, show in pages.items()]
-    server.web_app.add_handlers(".*$", [*shown, (r"/workbench/(phone\.(?:js|css))", _PageHandler, {"show": _handset})])
+    server.web_app.add_handlers(".*$", shown)
     tell(f"{base_url}{path}?token={token}")
     server.start()
 

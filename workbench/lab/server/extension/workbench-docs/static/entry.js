@@ -1,29 +1,25 @@
 // A tile in JupyterLab's launcher, an entry of its Help menu and its palette: the service's documentation, in a tab.
-// And the name of the customer's phone beside a notebook, with what switches it on. And pictures of a cell: each with the
-// colours of the theme, and with its own description, which JupyterLab leaves out, for whoever does not see it.
+// And the customer's phone beside every notebook. And pictures of a cell: each with the colours of the theme, and with its
+// own description, which JupyterLab leaves out, for whoever does not see it.
 //
 // JupyterLab loads an extension as a "container": an object with init, which is given the modules that all share,
 // and get, which answers with a module. A bundler writes such objects; this one is short enough to be written by hand.
 (() => {
   const COMMAND = "workbench:docs";
   const LABEL = "API docs";
-  const HANDSET_CLASS = "workbench-handset";
-  // Until a cell has run, the view would show the picture that the notebook was saved with.
+  const NEWS = "workbench.news";
+  const SUBSHELL_MS = 1000;
   const STYLE = `
-    .workbench-off { display: flex; justify-content: center; padding: 12px; }
-    .workbench-handset .jp-OutputArea-output .wb-phone { margin-inline: auto; }
+    #workbench-phone { min-width: 304px; }
+    #workbench-phone > div { height: 100%; }
+    #workbench-phone > [hidden] { display: none; }
     .jp-RenderedSVG img { max-width: 100%; height: auto; }
-    .workbench-handset:has(.jp-OutputArea .wb-phone) .workbench-off { display: none; }
-    .workbench-handset:has(.workbench-off > *):not(:has(.jp-OutputArea .wb-phone)) .jp-OutputArea { display: none; }
-    .workbench-handset.workbench-away > :not(.workbench-whose) { display: none; }
-    .workbench-handset:not(.workbench-away) > .workbench-whose { display: none; }
-    .workbench-whose { max-width: 22em; margin: 24px auto; padding-inline: 12px; color: var(--jp-ui-font-color1);
-      font: var(--jp-content-font-size1) / 1.5 var(--jp-ui-font-family); }
-    .workbench-whose button { min-height: 44px; }
     body[data-jp-theme-light="true"] .jp-RenderedSVG img { color-scheme: light; }
     body[data-jp-theme-light="false"] .jp-RenderedSVG img { color-scheme: dark; }`;
   const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><path class="jp-icon3"
     fill="#616161" d="M5 3h10l4 4v14H5zm2 2v14h10V9h-4V5zm2 7h6v1.6H9zm0 3.2h6v1.6H9z"/></svg>`;
+  const PHONE = `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><path class="jp-icon3"
+    fill="#616161" d="M7 2h10v20H7zm2 3v11h6V5zm1.6 13v1.6h2.8V18z"/></svg>`;
   let shared = {};
 
   // A module that JupyterLab brings; each is there in one version.
@@ -33,12 +29,14 @@
   }
 
   async function plugin() {
-    const [apputils, components, coreutils, launchers, menus] = await Promise.all(
-      ["apputils", "ui-components", "coreutils", "launcher", "mainmenu"].map((name) => load(`@jupyterlab/${name}`)),
+    const [apputils, components, coreutils, launchers, menus, notebooks] = await Promise.all(
+      ["apputils", "ui-components", "coreutils", "launcher", "mainmenu", "notebook"].map((name) => load(`@jupyterlab/${name}`)),
     );
     const { ILayoutRestorer } = await load("@jupyterlab/application");
+    const widgets = await load("@lumino/widgets");
 
     const icon = new components.LabIcon({ name: COMMAND, svgstr: ICON });
+    const phoneIcon = new components.LabIcon({ name: "workbench:phone", svgstr: PHONE });
 
     function page() {
       const frame = new components.IFrame();
@@ -64,80 +62,76 @@
       }
     }
 
-    // The handset as it is drawn when it is live, and no kernel answers it: it says itself how it is switched on.
-    async function showSwitchedOff(view) {
-      const of = (name) => coreutils.URLExt.join(coreutils.PageConfig.getBaseUrl(), "workbench", name);
-      const off = Object.assign(document.createElement("div"), { className: "workbench-off" });
-      view.node.prepend(off);
-      document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: of("phone.css") }));
-      const nobody = () => {
-        throw new Error("there is no kernel yet");
-      };
-      const model = { get: () => ({ name: "", operator: "" }), on() {}, off() {}, send: nobody };
-      const close = (await import(of("phone.js"))).default.render({ model, el: off });
-      off.firstChild.setAttribute("aria-label", "Customer's phone, switched off");
-      view.disposed.connect(close);
-    }
+    // The customer's phone at the right of every notebook: the one of the notebook in front, or of one whose phone rings.
+    async function dockPhones(shell, tracker, restorer) {
+      const { dock } = await import(new URL("console/jupyter.js", coreutils.PageConfig.getBaseUrl()));
+      const panel = new widgets.Widget();
+      const phones = new Map();
+      panel.id = "workbench-phone";
+      panel.title.caption = "Customer's phone";
+      panel.title.icon = phoneIcon;
+      shell.add(panel, "right", { rank: 1 });
+      restorer?.add(panel, panel.id);
 
-    // Beside another notebook it is nobody's phone: whose it is, stands in its place. In a tab over its own notebook,
-    // which then is not to be seen, it stays.
-    function followNotebooks(shell, view, notebook) {
-      const go = document.createElement("button");
-      go.className = "jp-mod-styled";
-      go.onclick = () => shell.activateById(notebook.id);
-      const whose = Object.assign(document.createElement("div"), { className: "workbench-whose" });
-      const line = document.createElement("p");
-      whose.append(line, go);
-      view.node.append(whose);
-      let front = notebook;
-      const look = () => {
-        const current = shell.currentWidget;
-        if (current?.context && current.content?.widgets) front = current;
-        const name = notebook.title.label;
-        line.textContent = `This is the phone of ${name}. Another notebook shows its phone below the cell that uses it.`;
-        go.textContent = `Go to ${name}`;
-        view.toggleClass("workbench-away", front !== notebook && !front.isDisposed && !notebook.isVisible);
-      };
-      look();
-      shell.layoutModified.connect(look);
-      shell.currentChanged.connect(look);
-      view.disposed.connect(() => {
-        shell.layoutModified.disconnect(look);
-        shell.currentChanged.disconnect(look);
-      });
-    }
-
-    // Made before the notebook knew its kernel, as after a reload of the page, a copy of the cell's output waits for its
-    // widgets for good: it is made again once they are known.
-    async function copyAgain(view, { content, sessionContext }) {
-      await sessionContext.ready;
-      await new Promise((resolve) => setTimeout(resolve));
-      if (view.isDisposed) return;
-      for (const each of [...view.widgets]) each.dispose();
-      view.addWidget(content.widgets[view.index].cloneOutputArea());
-    }
-
-    // A cell's output in a tab of its own is an "Output View"; that of a cell tagged so is the customer's phone.
-    function nameHandsets(shell) {
-      const panels = [...shell.widgets("main")];
-      for (const panel of panels) {
-        const view = panel.content;
-        if (!view?.hasClass?.("jp-LinkedOutputView") || view.hasClass(HANDSET_CLASS)) continue;
-        const notebook = panels.find((each) => each.context?.path === view.path && each.content?.widgets);
-        const tags = notebook?.content.widgets[view.index]?.model.getMetadata("tags");
-        if (!tags?.includes("handset")) continue;
-        view.addClass(HANDSET_CLASS);
-        view.title.label = "Customer's phone";
-        // Only the server of `workbench lab` has the handset's two files.
-        if (coreutils.PageConfig.getOption("workbenchHandset")) showSwitchedOff(view);
-        copyAgain(view, notebook);
-        followNotebooks(shell, view, notebook);
-        const isNarrow = window.matchMedia("(max-width: 640px)").matches;
-        if (isNarrow) shell.add(panel, "main", { mode: "tab-after", ref: notebook.id, activate: false });
+      function show(notebook) {
+        for (const [each, element] of phones) element.hidden = each !== notebook;
       }
+
+      async function follow(notebook) {
+        const [element, { sessionContext }] = [document.createElement("div"), notebook];
+        panel.node.append(element);
+        phones.set(notebook, element);
+        show(tracker.currentWidget);
+        const phone = await dock(element, { rings: () => show(notebook) });
+
+        async function hear(kernel, news) {
+          const ask = kernel.createComm("workbench.ask");
+          // Until its subshell is there, the kernel would answer after the running cell; some have none.
+          await Promise.race([ask.subshellStarted, new Promise((resolve) => setTimeout(resolve, SUBSHELL_MS))]);
+          ask.open({});
+          news.onClose = () => phone.end();
+          phone.connect(port(ask), port(news));
+        }
+
+        async function connect() {
+          const kernel = sessionContext.session?.kernel;
+          if (!kernel) return phone.end();
+          kernel.registerCommTarget(NEWS, (comm) => void hear(kernel, comm));
+          const { content } = await kernel.requestCommInfo({ target_name: NEWS });
+          const id = Object.keys(content.comms ?? {}).find((each) => !kernel.hasComm(each));
+          return id && hear(kernel, kernel.createComm(NEWS, id));
+        }
+
+        await sessionContext.ready;
+        sessionContext.kernelChanged.connect(connect);
+        sessionContext.statusChanged.connect((_, status) => /restarting|dead|terminating/.test(status) && phone.end());
+        notebook.disposed.connect(() => {
+          phone.end();
+          element.remove();
+          phones.delete(notebook);
+        });
+        connect();
+      }
+
+      tracker.forEach(follow);
+      tracker.widgetAdded.connect((_, notebook) => follow(notebook));
+      tracker.currentChanged.connect((_, notebook) => show(notebook));
+      return panel;
     }
 
-    function activate(app, launcher, palette, menu, restorer) {
+    function port(comm) {
+      let heard = () => {};
+      comm.onMsg = ({ content }) => heard(content.data);
+      return {
+        send: (data) => comm.send(data),
+        hear: (hears) => {
+          heard = hears;
+          return () => (heard = () => {});
+        },
+      };
+    }
+
+    function activate(app, tracker, launcher, palette, menu, restorer) {
       document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
       new MutationObserver(describe).observe(document.body, { childList: true, subtree: true });
       const kept = new apputils.WidgetTracker({ namespace: "workbench-docs" });
@@ -159,9 +153,11 @@
       palette?.addItem({ command: COMMAND, category: "Help" });
       menu?.helpMenu.addGroup([{ command: COMMAND }], 0);
       restorer?.restore(kept, { command: COMMAND, name: () => "docs" });
-      app.restored.then(() => {
-        nameHandsets(app.shell);
-        app.shell.layoutModified.connect(nameHandsets);
+      // Only the server of `workbench lab` has the console's files.
+      if (!coreutils.PageConfig.getOption("workbenchPhone")) return;
+      app.restored.then(async () => {
+        const panel = await dockPhones(app.shell, tracker, restorer);
+        if (!window.matchMedia("(max-width: 640px)").matches) app.shell.activateById(panel.id);
       });
     }
 
@@ -169,6 +165,7 @@
       id: "workbench-docs:plugin",
       description: "Opens the service's documentation.",
       autoStart: true,
+      requires: [notebooks.INotebookTracker],
       optional: [launchers.ILauncher, apputils.ICommandPalette, menus.IMainMenu, ILayoutRestorer],
       activate,
     };

@@ -1,0 +1,177 @@
+"""The console in Jupyter, and the phone that `workbench lab` docks beside notebooks: what carries their requests.
+
+A page asks over one comm, and the bench's own HTTP client sends what it asks. What changed goes out on another comm: a
+comm on which a running cell has sent answers only when that cell has ended.
+"""
+
+import logging
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import anywidget
+import httpx
+import ipywidgets
+import traitlets
+from comm import create_comm, get_comm_manager
+from comm.base_comm import BaseComm
+
+from workbench.domain import wire
+from workbench.render import bundle, with_widget
+from workbench.session import Session
+from workbench.trace import saved_console
+
+NEWS: Final = "workbench.news"
+"""The comm that a kernel opens to the docked phone: what changed at the bench that was made or used last."""
+ASK: Final = "workbench.ask"
+"""The comm that the docked phone opens, naming that one."""
+_CONSOLE: Final = Path(__file__).parent / "console"
+_CHARGES: Final = ("POST", "/v1/charges")
+"""The one operation that takes the key as Basic."""
+_LOST: Final = "The sandbox does not respond. Once it is back, this goes on."
+_STILL: Final = "The console is live in Jupyter, while the kernel that made it runs: bench.console() in a cell."
+_CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the one that makes it."
+
+Message = dict[str, Any]
+
+
+@cache
+def files() -> dict[str, str]:
+    """The console's files by name, as a served sandbox has them."""
+    found = (each for pattern in ("*.js", "*.css", "vendor/*.js") for each in _CONSOLE.glob(pattern))
+    return {each.relative_to(_CONSOLE).as_posix(): each.read_text("utf-8") for each in found}
+
+
+class Channel:
+    """What pages ask of one bench, and what they are told of it; one for each bench."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.listeners: list[Callable[[Message], None]] = []
+        """Each is called with a page of `/sandbox/changes`, or with `lost`, a sentence; in a thread of its own."""
+        self._last = self._changes().get("last_seq", 0)
+        session.closing.callback(self._tell, {"lost": _CLOSED})
+        session.watch(self._follow)
+
+    def answer(self, asked: Message) -> Message:
+        """The response to one message of a page, by the number that the message has."""
+        if asked.get("files"):
+            return {"number": asked["number"], "files": files(), "base": self._session.base_url}
+        try:
+            response = self._sent(asked["request"])
+        except (httpx.HTTPError, RuntimeError) as error:  # httpx raises the latter where its client is closed
+            return {"number": asked["number"], "failed": str(error)}
+        told = {"status": response.status_code, "headers": dict(response.headers), "text": response.text}
+        return {"number": asked["number"], **told}
+
+    def _sent(self, request: Mapping[str, Any]) -> httpx.Response:
+        """The sandbox's response; the session's key is sent where the request has none and asks for it."""
+        method, path = str(request.get("method", "GET")), str(request["path"])
+        headers, body = dict(request.get("headers") or {}), request.get("body")
+        if "Authorization" not in headers and not request.get("anonymous"):
+            key, is_basic = str(self._session.secret_key), (method, path.partition("?")[0]) == _CHARGES
+            basic = b64encode(f"{key}:".encode()).decode()
+            headers["Authorization"] = f"Basic {basic}" if is_basic else f"Bearer {key}"
+        # A path alone: nothing else than this sandbox is reached.
+        url = self._session.http.base_url.copy_with(raw_path=path.encode())
+        return self._session.http.request(method, url, headers=headers, content=body)
+
+    def _changes(self, **query: int) -> Message:
+        found = self._session.http.get(
+            "/sandbox/changes", params=query,
+            headers={"Authorization": f"Bearer {self._session.secret_key}", wire.UNSEEN: "true"},
+        )  # fmt: skip
+        page: Message = found.raise_for_status().json()
+        return page
+
+    def _follow(self) -> None:
+        has_more = True
+        while has_more:
+            try:
+                page = self._changes(after=self._last)
+            except (httpx.HTTPError, RuntimeError) as error:
+                logging.getLogger("workbench").info("The console cannot ask the sandbox: %s", error)
+                return self._tell({"lost": _LOST})
+            self._last, has_more = page["last_seq"], page["has_more"]
+            self._tell(page)
+        return None
+
+    def _tell(self, news: Message) -> None:
+        for each in [*self.listeners]:
+            each(news)
+
+
+class ConsoleWidget(anywidget.AnyWidget):
+    """The console in a cell. What a page shows and types goes by messages: a saved notebook holds nothing of it.
+
+    `news` is the model on whose comm changes are told, `record` what is shown once no kernel responds.
+    """
+
+    _esm = files()["jupyter.js"]
+    news = traitlets.Unicode().tag(sync=True)
+    record = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, channel: Channel) -> None:
+        self._told = ipywidgets.Widget()
+        super().__init__(news=self._told.model_id)
+        channel.listeners.append(self._told.send)
+        self.on_msg(lambda _widget, message, _buffers: self.send(channel.answer(message)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Console:
+    """The console of one bench: live in a cell while its kernel lives, and a record of that moment afterwards.
+
+    In `workbench lab` its phone is docked beside the notebooks instead.
+    """
+
+    docked: "ClassVar[Console | None]" = None
+    """Whose phone is docked: that of the bench that was made or used last."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @cached_property
+    def channel(self) -> Channel:
+        """What pages ask and are told, from the first one on."""
+        return Channel(self._session)
+
+    @cached_property
+    def widget(self) -> ConsoleWidget:
+        """The console to touch: one, however often it is shown."""
+        return ConsoleWidget(self.channel)
+
+    def dock(self) -> None:
+        """Let the phone beside the notebooks be the one of this bench."""
+        if Console.docked is self:
+            return
+        if Console.docked:
+            Console.docked.undock()
+        Console.docked = self
+        get_comm_manager().register_target(ASK, lambda ask, _: ask.on_msg(partial(self._asked, ask)))
+        self._news = create_comm(target_name=NEWS)
+        self.channel.listeners.append(self._news.send)
+
+    def undock(self) -> None:
+        """Leave that phone to another bench."""
+        self.channel.listeners.remove(self._news.send)
+        self._news.close()
+
+    def _asked(self, ask: BaseComm, message: Message) -> None:
+        ask.send(self.channel.answer(message["content"]["data"]))
+
+    def __repr__(self) -> str:
+        return f"{saved_console(self._session.untraced).text}\n\n{_STILL}"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
+        saved = saved_console(self._session.untraced)
+
+        def live() -> ConsoleWidget:
+            self.widget.record = saved.html
+            return self.widget
+
+        return with_widget(bundle(f"{saved.text}\n\n{_STILL}", f"{saved.html}<p>{_STILL}</p>"), live)
