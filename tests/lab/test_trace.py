@@ -15,7 +15,7 @@ from workbench import Workbench
 from workbench.calls import Latencies
 from workbench.errors import InvalidRequest
 from workbench.steps import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
-from workbench.svg import IN_THE_DARK
+from workbench.svg import IN_THE_DARK, INK
 from workbench.trace import KINDS, Exchange, Trace, TraceContext, saved_console
 from workbench.trace.diagram import SequenceDiagram, clock_of, utc_of
 
@@ -217,8 +217,8 @@ class TestTheRecord:
         hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER, "0000", "1234"]
         assert [str(each) for each in hidden if str(each) in html + text] == []
         assert [each for each in ("<script", "href", "url(", "@import", "onclick") if each in html] == []
-        assert "--wb-ink:#1b2330" in html
-        assert f"--wb-ink:{IN_THE_DARK['#1b2330']}" in html
+        assert f"--wb-ink:light-dark({INK},{IN_THE_DARK[INK]})" in html
+        assert [each for each in IN_THE_DARK if f'"{each}"' in html] == [], "all colours are those of a scheme"
 
     def test_both_of_its_pictures_have_every_lane_day_and_step(self, shop: Shop):
         trace = shop.bench.trace
