@@ -11,22 +11,18 @@ from workbench.domain.ledger import TAccount, t_accounts
 from workbench.render import bundle
 from workbench.visible import visible
 
-_NAMES: Final = {"paper": svg.PAPER, "ink": svg.INK, "faint": svg.FAINT, "rule": svg.RULE, "link": svg.BLUE}
-_COLOURS, _DARK = (
-    "".join(f"--wb-{name}:{of.get(light, light)};" for name, light in _NAMES.items()) for of in ({}, svg.IN_THE_DARK)
-)
 STYLE: Final = f"""<style>
-.wb-saved{{{_COLOURS}container-type:inline-size;max-width:760px;box-sizing:border-box;padding:10px 12px;
+.wb-saved{{{svg.VARIABLES}container-type:inline-size;max-width:760px;box-sizing:border-box;padding:10px 12px;
 border:1px solid var(--wb-rule);border-radius:8px;background:var(--wb-paper);color:var(--wb-ink);
 font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
-@media screen and (prefers-color-scheme:dark){{.wb-saved{{{_DARK}}}}}
 .wb-saved svg{{display:block;width:100%}}.wb-saved .tight{{display:none;max-width:440px}}
-.wb-saved p{{margin:10px 0 4px;font-weight:600}}.wb-saved small{{color:var(--wb-faint)}}
+.wb-saved p{{margin:10px 0 4px;font-weight:600}}
 .wb-saved .came{{display:flex;flex-wrap:wrap;gap:4px 24px;align-items:flex-start}}
-.wb-saved details{{margin-top:8px;overflow-x:auto}}.wb-saved summary{{cursor:pointer;color:var(--wb-link)}}
+.wb-saved details{{margin-top:8px;overflow-x:auto}}.wb-saved summary{{cursor:pointer;color:var(--wb-blue)}}
 @container (max-width:559px){{.wb-saved .wide{{display:none}}.wb-saved .tight{{display:block}}}}
+[data-jp-theme-light="false"] .wb-saved,.vscode-dark .wb-saved{{color-scheme:dark}}
 </style>"""
-"""The console's colours and type, for a page that has a style of its own, and shapes for its width."""
+"""The console's colours and type, in the scheme of the page around, and the shape for its width."""
 
 
 class Saved(NamedTuple):
@@ -78,13 +74,13 @@ _NUMBER: Final = "text-align:right;min-width:8em;padding:2px 8px;border:0"
 
 
 class TAccounts:
-    """Every account posted to, from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `entry`).
+    """Every account posted to, from rows of postings (`account`, `code`, `side`, `amount_minor`, `currency`, `number`).
 
-    `entry` is what stands for the entry beside the amount.
+    Beside each amount stands the number of its entry, written as `entry` says.
     """
 
-    def __init__(self, postings: Iterable[Mapping[str, Any]]) -> None:
-        self._accounts = t_accounts(postings)
+    def __init__(self, postings: Iterable[Mapping[str, Any]], *, entry: str = "#{}") -> None:
+        self._accounts = t_accounts({**row, "entry": entry.format(row["number"])} for row in postings)
 
     @property
     def html(self) -> str:

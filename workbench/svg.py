@@ -16,6 +16,10 @@ IN_THE_DARK: Final[Mapping[str, str]] = {
     BLUE: "#7db8f5", PURPLE: "#c6a8f0", GREEN: "#7fd6a4", BROWN: "#e5b567", TINT: "#1a2d43",
 }  # fmt: skip
 """Each colour of the palette, as the console has it, and what stands for it where the page is dark."""
+_NAMES: Final = ("paper", "ground", "ink", "faint", "rule", "bad", "blue", "purple", "green", "brown", "tint")
+_VARIABLES: Final = {light: f"--wb-{name}" for light, name in zip(IN_THE_DARK, _NAMES, strict=True)}
+VARIABLES: Final = "".join(f"{name}:light-dark({light},{IN_THE_DARK[light]});" for light, name in _VARIABLES.items())
+"""The palette as properties of CSS, which go by the colour scheme of whatever is around."""
 _CLASS: Final = "wb-drawn"
 _HIDDEN: Final = 'aria-hidden="true"'
 FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
@@ -66,9 +70,11 @@ def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Itera
 
 
 def bare(size: tuple[int, int], parts: Iterable[str]) -> str:
-    """The SVG of these parts alone, for HTML that says what they show."""
+    """The SVG of these parts alone, for HTML that says what they show, and whose colours they take."""
     body = "".join(parts)
-    return f"{_start(size, _HIDDEN)}{_dark(body)}{body}</svg>"
+    for light, name in _VARIABLES.items():
+        body = body.replace(f'"{light}"', f'"var({name})"')
+    return f"{_start(size, _HIDDEN)}{body}</svg>"
 
 
 def _start(size: tuple[int, int], told: str) -> str:

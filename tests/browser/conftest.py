@@ -322,6 +322,17 @@ class Watch:
         assert unexpected == [], "errors in the browser's console"
 
 
+def keep(shot: Path, name: str, config: pytest.Config) -> None:
+    """Make a picture small enough for the README; --pictures puts it there."""
+    with Image.open(shot) as whole:
+        assert min(whole.size) > 300
+        reduced = whole.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    reduced.save(shot, optimize=True)
+    assert shot.stat().st_size < MOST_BYTES
+    if config.getoption("--pictures"):
+        shutil.copy(shot, fixture(f"{name}.png"))
+
+
 class Lab:
     address = "/lab/workspaces/{name}/tree/{path}"
 
@@ -462,14 +473,7 @@ class Lab:
         return folder / f"{name}.png"
 
     def picture(self, shot: Path, name: str) -> None:
-        """Make a picture small enough for the README; --pictures puts it there."""
-        with Image.open(shot) as whole:
-            assert min(whole.size) > 300
-            reduced = whole.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-        reduced.save(shot, optimize=True)
-        assert shot.stat().st_size < MOST_BYTES
-        if self._request.config.getoption("--pictures"):
-            shutil.copy(shot, fixture(f"{name}.png"))
+        keep(shot, name, self._request.config)
 
     def lay_out(self, workspace: dict[str, Any]) -> None:
         """Save the workspace in which `open` opens, before it does."""

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import AXE, Tools, Watch
+from tests.browser.conftest import AXE, Tools, Watch, keep
 from workbench import Workbench
 
 if TYPE_CHECKING:
@@ -976,6 +976,35 @@ def test_ten_thousand_payments_are_searched_and_filtered_at_once(console: Consol
         took = [console.page.evaluate(TIMED, [label, text]) for _ in range(4) for text in texts]
         # Of the best: another program's load makes one slower and none faster.
         assert min(took) < FAST_MS, (label, took)
+
+
+PICTURES = {
+    "console-payments": ("payments", "Approved."),
+    "console-webhooks": ("webhooks/deliveries", "charge.succeeded"),
+    "console-sandbox": ("sandbox", "Operators"),
+}
+"""The pictures of the README: the name of each, what the address says, and a text that is on it."""
+
+
+def test_the_readme_has_three_views(console: Console, shop: Shop, tmp_path: Path, request: pytest.FixtureRequest):
+    shop(200)
+    console.sell("90.50", OTHER, "airtel", what="Fern")
+    console.ask("45.00", "+260950000002", "zamtel", what="Aloe")
+    sold = console.sell("320.00", "+260966543210", what="Orchid")
+    console.bench.client.refunds.create(payment_intent=sold, amount=Decimal("20.00"))
+    console.bench.clock.advance(minutes=7)
+    shop(500)
+    console.ask("60.00", "+260960000004", what="Basil")
+    console.bench.clock.advance(minutes=3)
+    shop(200)
+    console.sell()
+    for name, (route, text) in PICTURES.items():
+        console.open(route, LAPTOP)
+        console.sees(text, within=console.page.locator(".app"))
+        console.settle()
+        shot = tmp_path / f"{name}.png"
+        console.page.screenshot(path=shot, animations="disabled")
+        keep(shot, name, request.config)
 
 
 LONG_MS = 100

@@ -34,12 +34,36 @@ from workbench.render import picture
 figure = Figure(figsize=(9, 3))
 figure.subplots().plot([1, 2])
 picture(figure, "A line that rises.")"""
+REFUND = """bench.clock.advance(days=1)
+bench.client.refunds.create(payment_intent=intent.id, amount=Decimal("20.00"))
+bench.clock.advance(days=1)
+bench.phone('+260961234567')"""
 CHECKS = "# What every run must hold\nassert seed == 8"
 LONG = "print(*range(80))  # " + "as long as it is " * 8
 TABLE = f"| choice | what it does |\n|---|---|\n| `a_name_that_is_long` | `and_another = 'it too'` {'and more ' * 20}|"
 SCROLLED = """[...document.querySelectorAll(".shown:not(:has(table, .aligned, .svg))")]
     .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText.slice(0, 80))"""
 """What a cell gave that scrolls sideways, though nothing in it stands in columns."""
+DRAWN = """(record) => {
+  const box = (each) => each.getBoundingClientRect();
+  const [svg, ...others] = [...record.querySelectorAll('svg')].filter((each) => box(each).width);
+  const lines = [...svg.querySelectorAll('line')], edge = Math.min(innerWidth, box(record).right);
+  const isLife = (each) => each.getAttribute('x1') === each.getAttribute('x2');
+  const lives = lines.filter(isLife).map(box).filter((each) => each.left > box(record).left && each.right < edge);
+  const arrows = lines.filter((each) => !isLife(each)).map(box);
+  const labels = [...svg.querySelectorAll('g text[text-anchor]')];
+  const over = labels.filter((text) => {
+    const {left, right, bottom} = box(text);
+    const below = arrows.filter((each) => each.top > bottom - 8 && each.left < right && each.right > left);
+    const arrow = below.sort((one, other) => one.top - other.top)[0];
+    return left < arrow.left - 2 || right > arrow.right + 2;
+  });
+  return {
+    shapes: 1 + others.length, lanes: new Set(lives.map(({left}) => left)).size, labels: labels.length,
+    height: Math.min(...labels.map((each) => box(each).height)), over: over.map((each) => each.textContent),
+  };
+}"""
+"""Of the diagram of a record that is shown: its lanes, its labels, and those that are wider than their arrows."""
 FOLDS = ["Parameters", "Set-up", "Code of the plot", "What every run must hold"]
 
 
@@ -58,9 +82,10 @@ CELLS = [
     new_code_cell("bench.ledger.accounts"),
     new_markdown_cell("## A phone\n\nWith <b>HTML</b> in the text. ![A dot](a%20dot.png)"),
     new_code_cell("bench.phone('+260961234567')"),
-    new_code_cell("bench.phone('+260961234567').enter_pin('1234')"),
+    new_code_cell(f"bench.phone('+260961234567').enter_pin('0000').enter_pin('1234')\n{REFUND}"),
     new_markdown_cell("## Pictures"),
     new_code_cell("bench.trace.sequence"),
+    new_code_cell("bench.trace.for_(intent.id)"),
     tagged(PLOT, HIDDEN),
     new_markdown_cell("## `Long` lines, and a failure"),
     new_code_cell(LONG),
@@ -122,8 +147,8 @@ def test_contents_stay_at_the_side_or_are_folded_and_the_keyboard_reaches_them_a
     expect(contents.get_by_role("link").first).to_be_focused()
     assert shown.locator("b").inner_text() == "HTML"
     assert shown.get_by_alt_text("A dot").evaluate("(each) => each.naturalWidth") == 40
-    assert shown.locator("main summary").all_inner_texts() == FOLDS
-    folds = shown.locator("main details")
+    folds = shown.locator("main details.code")
+    assert folds.locator("summary").all_inner_texts() == FOLDS
     assert folds.evaluate_all("(all) => all.map((each) => each.open)") == [False, False, False, True], "what failed"
     folds.first.locator("summary").press("Enter")
     expect(folds.first.locator("pre")).to_contain_text("seed: int = 7")
@@ -146,6 +171,32 @@ def test_no_page_is_wider_than_a_phone_or_than_paper(shown: "Page", written: Pat
                 scrolls[each.stem] = shown.evaluate(SCROLLED)
     assert {where: texts for where, texts in scrolls.items() if texts} == {}, "prose is wrapped"
     assert {where: beyond for where, beyond in widths.items() if beyond} == {}
+
+
+@pytest.mark.parametrize("width", [1600, 1024, 685, 590, 480, 360])
+def test_no_lane_of_a_record_is_lost_and_no_label_is_wider_than_its_arrow(shown: "Page", width: int):
+    shown.set_viewport_size({"width": width, "height": 900})
+    record = shown.locator(".wb-saved")
+    drawn = record.evaluate(DRAWN)
+    assert (drawn["shapes"], drawn["lanes"], drawn["over"]) == (1, 5, [])
+    assert drawn["labels"] > 20
+    assert drawn["height"] > 10, "it can be read"
+    for account in record.locator("table:visible").all():
+        assert account.evaluate("(each) => each.scrollWidth <= each.closest('.wb-saved').clientWidth")
+
+
+def test_a_phone_leaves_a_receipt_of_its_moment_that_is_low_and_whole(shown: "Page"):
+    receipts = shown.locator(".wb-receipt")
+    for width in (1440, 360):
+        shown.set_viewport_size({"width": width, "height": 900})
+        for each in receipts.all():
+            assert each.evaluate(
+                "({offsetHeight, scrollHeight, clientHeight}) => [offsetHeight <= 160, scrollHeight <= clientHeight]"
+            ) == [True, True]
+    expect(receipts.first).to_contain_text("08:00:00 in Lusaka: waits for a PIN until 08:05:00, 3 tries left")
+    expect(receipts.nth(1)).to_contain_text("no prompt waits")
+    assert receipts.locator("button, input, a").count() == 0
+    assert shown.locator(".wb-saved .wb-receipt").count() == 1
 
 
 def test_the_lab_folds_what_the_page_folds_and_runs_it(lab: "Lab", tmp_path: Path):

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 WORDS = {
     "parameters": "seed: int",
     "bench": "bench = Workbench",
-    "ask": "payment_intents.create(amount",
     "ring": "bench.phone(phone)",
     "paid": "what_to_do = {",
     "books": "bench.ledger.t_accounts",

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from workbench.lab.trace_board import trace_board
 
 from tests.conftest import Serving
 from workbench import Workbench
@@ -154,9 +153,6 @@ def test_what_needs_the_newest_asks_for_only_that(bench: Workbench, asked: list[
     assert f"the last {PAGE} of {len(trace):,} rows" in repr(bench.trace)
     assert bench.trace.exchanges[-1].status == 200
     assert len(asked) == 4
-    del asked[:]
-    assert trace_board(trace, bench).sections
-    assert asked == []
 
 
 def test_any_place_and_any_choice_is_that_of_the_whole(bench: Workbench, long: tuple[Path, str, str]):
@@ -190,16 +186,6 @@ def test_a_choice_among_an_older_trace_has_no_newer_rows(long: tuple[Path, str, 
         assert len(trace.exchanges) == len(before)
         assert [*trace.for_(intent)] == []
         assert len(bench.trace.for_(intent)) == len(bench.trace.for_(intent).only("call")) + 1 > PAGE
-
-
-def test_a_trace_that_has_grown_is_the_trace_of_now():
-    with Workbench(seed=7) as bench:
-        pay(bench)
-        trace, calls = bench.trace, bench.trace.only("call")
-        assert trace.grown() is trace
-        pay(bench)
-        assert [*trace.grown()] == [*bench.trace]
-        assert [*calls.grown()] == [*bench.trace.only("call")]
 
 
 def test_what_a_run_relied_on_and_what_is_saved_are_of_all_rows(bench: Workbench, tmp_path: Path):

@@ -32,7 +32,7 @@ ORDERS = {
     "each twice": (ASK, ASK, RING, RING, PIN, PIN, LOOK, LOOK),
     "out of order": (ASK, PIN, LOOK, RING, LOOK, PIN, RING, LOOK),
     "asked again": (ASK, RING, ASK, LOOK, RING, PIN, LOOK),
-    "begun again": (SETUP, ASK, RING, PIN, LOOK, SETUP, ASK, LOOK),
+    "begun again": (ASK, RING, PIN, LOOK, SETUP, ASK, LOOK),
 }
 
 

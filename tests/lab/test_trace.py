@@ -1,26 +1,22 @@
-"""The trace: its table, diagram and exchanges, its board in JupyterLab, and what is kept back in each."""
+"""The trace: its table, diagram and exchanges, the record that it leaves, and what is kept back in each."""
 
 import json
 import re
-import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from workbench.lab.board import Board
-from workbench.lab.trace_board import payment_board, trace_board
 
 from workbench import Workbench
 from workbench.calls import Latencies
 from workbench.errors import InvalidRequest
-from workbench.lab import trace_board as trace_part
-from workbench.render import is_live
-from workbench.steps import LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
-from workbench.trace import KINDS, Exchange, Trace, TraceContext
+from workbench.steps import LANES, LEDGER, MERCHANT, PHONE, RECEIVER, SERVICE
+from workbench.svg import IN_THE_DARK, INK
+from workbench.trace import KINDS, Exchange, Trace, TraceContext, saved_console
 from workbench.trace.diagram import SequenceDiagram, clock_of, utc_of
 
 NUMBER = "+260961234567"
@@ -63,6 +59,10 @@ def words_in(svg: str) -> list[str]:
     return [each.text or "" for each in drawn(svg).iter(f"{SVG}text")]
 
 
+def pictures(html: str) -> list[str]:
+    return re.findall(r"<svg.*?</svg>", html, re.DOTALL)
+
+
 class TestWhichRows:
     def test_a_payments_rows_are_of_every_kind_and_those_of_its_refund_and_charge_too(self, shop: Shop):
         trace = shop.bench.trace
@@ -99,7 +99,8 @@ class TestTheDiagram:
         run_on = "".join(words).replace(" ", "")
         for step in sequence.steps:
             assert all(each.replace(" ", "") in run_on for each in (step.label, step.response))
-        assert int(drawn(sequence.svg).get("width", "0")) < 930, "five lanes fit beside each other on a page"
+        assert [each for each in LANES if each.replace(" ", "") not in run_on] == []
+        assert int(drawn(sequence.svg).get("width", "0")) == 700, "five lanes fit beside each other on a page"
         assert len(told) == len(sequence.steps) + 3
         data, metadata = sequence._repr_mimebundle_()
         assert set(data) == {"text/plain", "image/svg+xml"}
@@ -120,7 +121,8 @@ class TestTheDiagram:
         texts = [(each.text, each.findtext(f"{SVG}title")) for each in drawn(sequence.svg).iter(f"{SVG}text")]
         hovers = {text: hover for text, hover in texts if hover}
         times = {clock_of(each.at)[11:]: utc_of(each.at) for each in sequence.steps}
-        assert hovers == times
+        days = {clock_of(each.at)[:10]: utc_of(each.at) for each in reversed(sequence.steps)}
+        assert hovers == times | days
         assert hovers["08:00:00"].endswith(" 06:00:00 UTC")
 
     def test_a_key_that_stands_in_a_text_of_the_merchant_is_masked_in_every_row(self):
@@ -129,7 +131,7 @@ class TestTheDiagram:
             intent = bench.client.payment_intents.create(amount=Decimal("1.00"), description=f"{key[:38]} {NUMBER}")
             bench.client.payment_intents.confirm(intent.id, phone=NUMBER, provider="mtn")
             handset = bench.phone(NUMBER)
-            asked = [repr(handset), str(handset.widget.view)]
+            asked = [repr(handset), handset._repr_mimebundle_()["text/html"]]
             handset.enter_pin("1234")
             booked = {"recipe": "unknown_credit", "amount_minor": 5, "account": "operator:mtn:float", "reference": "r"}
             bench.http.post(
@@ -174,9 +176,106 @@ class TestTheDiagram:
             "result": words,
             "detail": detail,
         }
-        svg = Trace([row]).sequence.svg
-        assert svg.encode()
-        assert 0 < int(drawn(svg).get("width", "0")) < 1200
+        trace = Trace([row])
+        for svg in (trace.sequence.svg, *pictures(trace.saved.html)):
+            assert svg.encode()
+            assert int(drawn(svg).get("width", "0")) in {700, 360}
+
+    @settings(deadline=None)
+    @given(words=st.text(max_size=60))
+    @example(words="#1; <b>%%{init}%% $x$ \\")
+    def test_whatever_a_text_holds_mermaid_gets_a_line_a_message(self, words: str):
+        row = {"seq": 1, "at": "2026-01-05T06:00:00.000Z", "kind": "entry", "what": words, "result": "", "detail": {}}
+        head, *lines = SequenceDiagram([row]).mermaid.splitlines()
+        assert head == "sequenceDiagram"
+        assert [line.split()[0] for line in lines] == ["participant", "participant", "lane1->>lane3:"]
+        text = lines[-1].partition(": ")[2]
+        assert text
+        assert not set(re.sub(r"#\d+;", "", text)) & set("#;<>&%$\\")
+
+
+class TestTheRecord:
+    def test_html_and_text_tell_the_same_without_a_script_and_in_both_schemes(self, shop: Shop):
+        trace = shop.bench.trace.for_(shop.intent.id)
+        text, html = trace.saved
+        assert trace._repr_mimebundle_() == {"text/plain": text, "text/html": html}
+        assert "Ledger: debits K211.50, credits K211.50." in text
+        assert "Ledger: debits K211.50, credits K211.50." in html
+        for fact in (
+            "1100 operator:mtn:float (ZMW)",
+            "(1)  150.00",
+            "148.50",
+            "146.25",
+            "to PLANT STORE.",
+            "K150.00 paid",
+        ):
+            assert fact in text
+            assert fact in html
+        assert re.sub(r"<[^>]+>", "", html.partition("<details>")[2]).count("2026-01-06 08:00:0") == text.count(
+            "2026-01-06 08:00:0"
+        ), "the table has every row of the text"
+        hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER, "0000", "1234"]
+        assert [str(each) for each in hidden if str(each) in html + text] == []
+        assert [each for each in ("<script", "href", "url(", "@import", "onclick") if each in html] == []
+        assert f"--wb-ink:light-dark({INK},{IN_THE_DARK[INK]})" in html
+        assert [each for each in IN_THE_DARK if f'"{each}"' in html] == [], "all colours are those of a scheme"
+
+    def test_both_of_its_pictures_have_every_lane_day_and_step(self, shop: Shop):
+        trace = shop.bench.trace
+        wide, tight = map(drawn, pictures(trace.saved.html))
+        for picture in (wide, tight):
+            assert picture.get("aria-hidden") == "true"
+            lines = [
+                {name: float(each.get(name, "0")) for name in ("x1", "x2", "y1", "y2")}
+                for each in picture.iter(f"{SVG}line")
+            ]
+            lives = {each["x1"] for each in lines if each["x1"] == each["x2"]}
+            assert len(lives) == len(LANES)
+            assert all(0 < each < float(picture.get("width", "0")) for each in lives)
+            told = "".join(each.text or "" for each in picture.iter(f"{SVG}text")).replace(" ", "")
+            for step in trace.sequence.steps:
+                assert step.label.replace(" ", "") in told
+                assert step.response.replace(" ", "") in told
+            assert {each.text for each in picture.iter(f"{SVG}text")} >= {"2026-01-05", "2026-01-06", "08:00:00"}
+
+    def test_where_no_money_moved_there_is_no_ledger_and_where_nobody_was_asked_no_phone(self):
+        with Workbench(seed=7) as bench:
+            intent = bench.client.payment_intents.create(amount=1)
+            asked_nobody = bench.trace.for_(intent.id).saved
+            bench.client.payment_intents.confirm(intent.id, phone=NUMBER, provider="mtn")
+            asked = bench.trace.for_(intent.id).saved
+            bench.phone(NUMBER).cancel()
+        for shown in asked_nobody:
+            assert "Ledger" not in shown
+            assert "+26096" not in shown
+        for shown in asked:
+            assert "Ledger" not in shown
+            assert "Enter PIN to approve:" in shown
+        assert "Canceled." not in asked.text, "a record stays as it was"
+
+    def test_where_somebody_looks_one_sentence_names_the_console_and_no_widget_is_shown(
+        self, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    ):
+        html = shop.bench.trace._repr_mimebundle_()["text/html"]
+        monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
+        live = shop.bench.trace._repr_mimebundle_()
+        assert {*live} == {"text/plain", "text/html"}
+        assert live["text/html"].removeprefix(html).count("bench.console()") == 1
+
+    def test_a_console_leaves_the_payments_and_the_record_of_the_newest(self, shop: Shop):
+        with Workbench(seed=7) as bench:
+            assert saved_console(bench.untraced) == ("No payment was made yet.", "<p>No payment was made yet.</p>")
+        before = len(shop.bench.trace)
+        text, html = saved_console(shop.bench.untraced)
+        assert len(shop.bench.trace) == before, "looking leaves no trace"
+        newest = shop.bench.trace.for_(shop.charge.id).saved
+        assert text.endswith(newest.text)
+        assert html.endswith(newest.html)
+        listed = text.splitlines()[3:5]
+        assert [line.split()[2] for line in listed] == ["K5.00", "K150.00"]
+        assert "part_refunded" in listed[1]
+        assert "Fern & <Co>" in listed[1]
+        assert "Fern &amp; &lt;Co&gt;" in html
 
 
 class TestTheInspector:
@@ -240,367 +339,3 @@ class TestTheInspector:
             latencies.watch(bench.http)
             ids = [bench.http.get("/v1/balance").headers["Request-Id"] for _ in range(3)]
         assert [latencies.of(each) is None for each in ids] == [True, False, False]
-
-
-SOON_S = 1.0
-VIEW = "application/vnd.jupyter.widget-view+json"
-PAGE = 12
-
-
-@pytest.fixture
-def _short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that a few payments fill."""
-    monkeypatch.setattr(trace_part, "PAGE", PAGE)
-
-
-def paid(bench: Workbench, amount: str = "150.00") -> str:
-    made = bench.client.payment_intents.create(amount=Decimal(amount), description="<b>Monstera</b>")
-    bench.client.payment_intents.confirm(made.id, phone=NUMBER, provider="mtn")
-    bench.phone(NUMBER).enter_pin("1234")
-    return made.id
-
-
-def board_of(bench: Workbench, trace: Trace | None = None, form: str = "table") -> Board:
-    board = trace_board(bench.trace if trace is None else trace, bench)
-    board.do("trace", "show", form)
-    return board
-
-
-def seen(board: Board) -> dict[str, Any]:
-    widget: Any = board.widget
-    board.refresh()
-    return json.loads(json.dumps(widget.view["sections"][0]))
-
-
-def items(board: Board, kind: str) -> list[dict[str, Any]]:
-    return [each for each in seen(board)["items"] if each["kind"] == kind]
-
-
-def rows(board: Board) -> list[dict[str, Any]]:
-    return items(board, "grid")[0].get("rows", [])
-
-
-def ids(board: Board) -> list[str]:
-    return [row["id"] for row in rows(board)]
-
-
-def shown(board: Board) -> list[str]:
-    """The rows that the browser holds, without asking for more."""
-    widget: Any = board.widget
-    grid = next(each for each in widget.view["sections"][-1]["items"] if each["kind"] == "grid")
-    return [row["id"] for row in grid.get("rows", [])]
-
-
-def seqs(trace: Trace) -> list[str]:
-    return [str(row["seq"]) for row in trace]
-
-
-def test_the_table_is_that_of_the_text_and_every_row_unfolds_and_folds_up_again(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
-    paid(bench)
-    board = board_of(bench)
-    told = repr(bench.trace).splitlines()[3:]
-    assert [" ".join(row["cells"]).split() for row in rows(board)] == [line.split() for line in told]
-    assert (rows(board)[0]["cells"][1], rows(board)[0]["hovers"][1]) == (
-        "2026-01-05 08:00:00", "2026-01-05 06:00:00 UTC",
-    )  # fmt: skip
-    html = bench.trace[:1]._repr_mimebundle_()["text/html"]
-    assert '<td title="2026-01-05 06:00:00 UTC" style="text-align:left">2026-01-05 08:00:00</td>' in str(html)
-    beneath = {}
-    for row in rows(board):
-        board.do("trace", "unfold", row["id"])
-        (unfolded,) = [each for each in rows(board) if each.get("beneath")]
-        beneath[row["cells"][3]] = unfolded["beneath"]
-        board.do("trace", "unfold", unfolded["id"])
-        assert not any(each.get("beneath") for each in rows(board))
-    call = json.dumps(beneath["POST /v1/payment_intents"], ensure_ascii=False)
-    parts = ("POST /v1/payment_intents HTTP/1.1", "HTTP/1.1 200 OK", "curl ", "bench.http", "answered in")
-    assert [part for part in parts if part not in call] == []
-    assert str(bench.secret_key) not in json.dumps(list(beneath.values()))
-    monkeypatch.delenv("JPY_SESSION_NAME")
-    board.do("trace", "unfold", rows(board)[1]["id"])
-    assert "answered in" not in json.dumps(rows(board)), "no two runs differ"
-    sides = [line["cells"] for line in beneath["K150.00 received through mtn"][0]["rows"]]
-    assert [sum(Decimal(cells[side] or 0) for cells in sides) for side in (1, 2)] == [Decimal("151.50")] * 2
-
-
-def test_one_payment_and_one_kind_can_be_chosen_and_not_what_there_is_not(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
-):
-    first, second = paid(bench), paid(bench, "20.00")
-    board = board_of(bench)
-    options = items(board, "form")[0]["fields"][0]["options"]
-    assert [value for value, _ in options] == ["", second, first]
-    for values in ({"payment": "pi_unknown", "of_kind": "nothing"}, {}):
-        board.do("trace", "follow", **values)
-        assert len(rows(board)) == len(bench.trace)
-    board.do("trace", "follow", payment=first, of_kind="entry")
-    assert [row["cells"][3] for row in rows(board)] == ["K150.00 received through mtn"]
-    saved = board.do("trace", "save", "SVG")
-    assert saved
-    assert saved.download
-    assert "K150.00" in saved.download.text
-    assert "K20.00" not in saved.download.text
-    monkeypatch.setattr(trace_part, "MOST_PAYMENTS", 1)
-    assert [value for value, _ in items(board, "form")[0]["fields"][0]["options"]] == ["", second, first], "the chosen"
-    board.do("trace", "follow", payment="", of_kind="entry")
-    assert len(rows(board)) == 2
-    assert [value for value, _ in items(board, "form")[0]["fields"][0]["options"]] == ["", second]
-
-
-def test_a_picture_has_every_step_that_is_shown(bench: Workbench):
-    for _ in range(9):
-        paid(bench)
-    saved = board_of(bench, form="diagram").do("trace", "save", "SVG")
-    assert saved
-    assert saved.download
-    assert saved.text == "trace.svg: all steps."
-    assert saved.download.text.count("<polygon") > len(bench.trace) > 80, "more than a notebook draws"
-
-
-@pytest.mark.usefixtures("_short_pages")
-def test_long_traces_are_turned_page_by_page(bench: Workbench):
-    for _ in range(4):
-        paid(bench, "1.00")
-    board, every = board_of(bench), seqs(bench.trace)
-    assert ids(board) == every[-PAGE:]
-    board.do("trace", "turn", "older")
-    assert ids(board) == every[-2 * PAGE : -PAGE]
-    for where, expected in (("older", every[:PAGE]), ("newer", every[-PAGE:])):
-        for _ in range(9):
-            board.do("trace", "turn", where)
-        assert ids(board)[0] == expected[0]
-    assert ids(board) == every[-PAGE:]
-    empty = board_of(bench, bench.trace[:0], "diagram")
-    assert (rows(empty), items(empty, "split")) == ([], [])
-
-
-def test_it_is_live_only_where_somebody_looks_and_nothing_of_it_is_saved(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch
-):
-    first = paid(bench)
-    assert not is_live()
-    assert set(bench.trace._repr_mimebundle_()) == {"text/plain", "text/html"}
-    for widget in (board_of(bench).widget, bench.desk().widget, bench.dashboard().widget):
-        state = json.dumps({name: value for name, value in widget.get_state().items() if name not in {"_esm", "_css"}})
-        assert NUMBER not in state
-        assert "Monstera" not in state
-        assert widget.view["sections"]
-    monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
-    assert VIEW in bench.trace._repr_mimebundle_()
-    assert VIEW in bench.trace.for_(first)._repr_mimebundle_()
-
-
-def piece(board: Board) -> dict[str, Any]:
-    """The diagram and its drawer."""
-    (split,) = items(board, "split")
-    return split
-
-
-def bands(board: Board) -> dict[str, list[str]]:
-    """The steps that are unfolded, by their payments."""
-    found = piece(board)["items"][0]["bands"]
-    return {band["id"]: [arrow["id"] for arrow in band.get("arrows", [])] for band in found}
-
-
-def buttons(board: Board) -> list[str]:
-    return [each["label"] for each in items(board, "actions")[0]["actions"]]
-
-
-class TestTheDiagramToTouch:
-    def test_a_payments_steps_stand_in_a_band_that_folds(self, bench: Workbench):
-        made = [paid(bench, "1.00") for _ in range(4)]
-        bench.client.refunds.create(payment_intent=made[0], amount=Decimal("1.00"))
-        board = board_of(bench, form="diagram")
-        trace = bench.trace
-        expected = {each: [str(row["seq"]) for row in trace if row["payment"] == each] for each in bands(board)}
-        assert {*made} < {*expected}
-        latest = [*expected][-3:]
-        assert bands(board) == {each: rows if each in latest else [] for each, rows in expected.items()}
-        board.do("trace", "fold", made[0])
-        board.do("trace", "fold", latest[-1])
-        assert bands(board)[made[0]] == expected[made[0]]
-        assert bands(board)[latest[-1]] == []
-        before = bands(board)
-        paid(bench)
-        assert {each: rows for each, rows in bands(board).items() if each in before and each not in latest} == {
-            each: rows for each, rows in before.items() if each not in latest
-        }, "what somebody chose stays"
-        for label, is_open in (("Fold all", False), ("Unfold all", True)):
-            assert label in buttons(board)
-            board.do("trace", "fold")
-            assert {bool(rows) for rows in bands(board).values()} == {is_open}
-        told = repr(board)
-        assert all(each in told for each in ("your server", "payment_intent.succeeded", "200 requires_action"))
-
-    def test_it_is_paused_says_how_much_is_new_and_follows_again(self, bench: Workbench):
-        paid(bench)
-        for form in ("diagram", "table"):
-            board = board_of(bench, form=form)
-            board.do("trace", "pause")
-            before = seen(board)["items"]
-            assert "Follow again" in buttons(board)
-            known = len(bench.trace)
-            paid(bench)
-            assert f"{len(bench.trace) - known} new, show" in buttons(board)
-            assert seen(board)["items"][3:] == before[3:]
-            board.do("trace", "newest")
-            assert "Pause" in buttons(board)
-            assert seen(board)["items"][3:] != before[3:]
-        board.do("trace", "pause")
-        bench.reset()
-        assert "Pause" in buttons(board), "there is nothing left to hold"
-
-    def test_a_diagram_of_other_rows_is_looked_at_from_its_start_and_one_that_grows_is_not(self, bench: Workbench):
-        payments = [paid(bench, "1.00") for _ in range(2)]
-        board = board_of(bench, form="diagram")
-
-        def looks() -> int:
-            return int(piece(board)["items"][0].get("looks", 0))
-
-        before = looks()
-        for name in ("pause", "newest", "fold"):
-            board.do("trace", name)
-            paid(bench)
-            assert looks() == before
-        for values in ({"payment": payments[0]}, {"payment": payments[0], "of_kind": "webhook"}, {}):
-            board.do("trace", "follow", **values)
-            assert looks() > before
-            before = looks()
-
-    def test_what_cannot_grow_cannot_be_paused_and_a_choice_of_one_is_none(self, bench: Workbench):
-        payment = paid(bench)
-        picked = board_of(bench, bench.trace.for_(payment)[:], "diagram")
-        assert buttons(picked) == ["SVG", "PNG", "Mermaid"]
-        picked.do("trace", "show", "table")
-        assert items(picked, "actions") == []
-        board = payment_board(payment, bench)
-        assert [each["name"] for each in items(board, "form")[0]["fields"]] == ["of_kind"]
-        assert "Pause" in buttons(board)
-        bench.client.refunds.create(payment_intent=payment, amount=Decimal("1.00"))
-        paid(bench, "2.00")
-        assert [*bands(board)] == [payment]
-        assert bands(board)[payment][-1] == str(bench.trace.for_(payment)[-1]["seq"])
-
-    def test_an_arrow_opens_what_its_row_of_the_table_unfolds(self, bench: Workbench):
-        paid(bench)
-        board, table = board_of(bench, form="diagram"), board_of(bench)
-        for row in bench.trace:
-            place = str(row["seq"])
-            for each, name in ((board, "fold"), (table, "unfold")):
-                each.do("trace", name if name == "unfold" else "open", place)
-            (unfolded,) = [each for each in rows(table) if each.get("beneath")]
-            assert piece(board)["drawer"]["items"][1:] == unfolded["beneath"]
-            (arrow,) = [
-                arrow
-                for band in piece(board)["items"][0]["bands"]
-                for arrow in band.get("arrows", [])
-                if arrow.get("opened")
-            ] or [{"id": place}]
-            assert (arrow["id"], piece(board)["drawer"]["row"]) == (place, place)
-        board.do("trace", "close")
-        assert "drawer" not in piece(board)
-
-    def test_what_is_saved_is_what_is_shown(self, bench: Workbench):
-        first, _ = paid(bench), paid(bench, "20.00")
-        board = board_of(bench, form="diagram")
-        board.do("trace", "follow", payment=first, of_kind="")
-        drawn = bench.trace.for_(first).sequence
-        for form in ("SVG", "PNG"):
-            saved = board.do("trace", "save", form)
-            assert saved
-            assert saved.download == (f"{first}.{form.lower()}", drawn.svg), "a browser makes the PNG of it"
-        shown = board.do("trace", "save", "Mermaid")
-        assert shown
-        assert shown.code[0].text == f"```mermaid\n{drawn.mermaid}```"  # type: ignore[union-attr]  a Code
-
-    @settings(deadline=None)
-    @given(words=st.text(max_size=60))
-    @example(words="#1; <b>%%{init}%% $x$ \\")
-    def test_whatever_a_text_holds_mermaid_gets_a_line_a_message(self, words: str):
-        row = {"seq": 1, "at": "2026-01-05T06:00:00.000Z", "kind": "entry", "what": words, "result": "", "detail": {}}
-        head, *lines = SequenceDiagram([row]).mermaid.splitlines()
-        assert head == "sequenceDiagram"
-        assert [line.split()[0] for line in lines] == ["participant", "participant", "lane1->>lane3:"]
-        text = lines[-1].partition(": ")[2]
-        assert text
-        assert not set(re.sub(r"#\d+;", "", text)) & set("#;<>&%$\\")
-
-
-class TestItFollows:
-    """What happens after a board was shown is seen without being asked for."""
-
-    def follows(self, board: Board, rows: Callable[[], Trace]) -> bool:
-        """Within a second; a delivery may still be on its way when it is first looked at."""
-        until = time.monotonic() + SOON_S
-        while shown(board) != seqs(rows()) and time.monotonic() < until:
-            time.sleep(0.01)
-        return shown(board) == seqs(rows())
-
-    def test_calls_of_the_same_bench_of_a_backend_a_reset_and_the_end(self):
-        with Workbench(seed=7) as bench:
-            board = board_of(bench)
-            assert len(shown(board)) == 1
-            with bench.serve() as served, Workbench.connect(served.base_url, served.secret_key) as looking:
-                elsewhere = board_of(looking)
-                assert shown(elsewhere) == shown(board)
-                paid(bench)
-                assert self.follows(board, lambda: bench.trace)
-                assert self.follows(elsewhere, lambda: bench.trace)
-            bench.reset()
-            assert self.follows(board, lambda: bench.trace[:0])
-            paid(bench)
-            board.refresh()
-            before = shown(board)
-            assert before == seqs(bench.trace)
-        board.refresh()
-        assert shown(board) == before
-        assert "closed" in json.dumps(seen(board)), "that it has ended is said over what was seen"
-
-    def test_what_was_chosen_stays_chosen(self, bench: Workbench):
-        first = paid(bench)
-        boards = {kind: board_of(bench, bench.trace.for_(first).only(kind)) for kind in ("entry", "webhook")}
-        picked = board_of(bench, bench.trace[-3:].only("webhook", "entry", "screen", "call"))
-        before = {each: shown(each) for each in (*boards.values(), picked)}
-        paid(bench)
-        bench.client.refunds.create(payment_intent=first, amount=Decimal("1.00"))
-        bench.clock.advance(days=1)
-        for kind, board in boards.items():
-            assert self.follows(board, lambda kind=kind: bench.trace.for_(first).only(kind))
-            assert len(shown(board)) > len(before[board])
-        assert ids(picked) == before[picked], "rows picked by their places stay"
-
-    @pytest.mark.usefixtures("_short_pages")
-    def test_an_older_page_and_an_open_row_stay(self, bench: Workbench):
-        for _ in range(4):
-            paid(bench, "1.00")
-        board = board_of(bench)
-        board.do("trace", "turn", "older")
-        before = ids(board)
-        paid(bench)
-        assert ids(board) == before
-        board.do("trace", "turn", "newer")
-        board.do("trace", "turn", "newer")
-        newest = ids(board)
-        assert newest == seqs(bench.trace)[-PAGE:]
-        board.do("trace", "unfold", newest[0])
-        paid(bench)
-        assert ids(board) == newest
-        board.do("trace", "turn", "newer")
-        assert ids(board) == seqs(bench.trace)[-PAGE:]
-
-    def test_a_board_that_nobody_sees_does_not_follow(self, bench: Workbench):
-        board = board_of(bench)
-        widget: Any = board.widget
-        before = shown(board)
-        for message in ({"look": True, "id": 1}, {"look": True, "id": 2}, {"gone": True}, {"gone": True}):
-            widget._handle_custom_msg(message, [])  # noqa: SLF001  what arrives from a browser
-        paid(bench)
-        time.sleep(0.2)
-        assert shown(board) == before
-        widget._handle_custom_msg({"look": True, "id": 3}, [])  # noqa: SLF001  the same
-        assert (shown(board), widget.answered) == (seqs(bench.trace), 3)
-        paid(bench)
-        assert self.follows(board, lambda: bench.trace)

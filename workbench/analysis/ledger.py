@@ -157,8 +157,7 @@ class Ledger:
     @property
     def t_accounts(self) -> TAccounts:
         """The accounts as they are drawn by hand: debits left, credits right."""
-        postings = (each for page in self._control.postings() for each in page)
-        return TAccounts({**asdict(each), "entry": f"#{each.number}"} for each in postings)
+        return TAccounts(asdict(each) for page in self._control.postings() for each in page)
 
     def verify(self) -> str:
         """Check that debits equal credits and the chain holds; the hash of its last entry.

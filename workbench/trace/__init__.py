@@ -13,9 +13,12 @@ from msgspec.structs import asdict
 from workbench import har
 from workbench.control import SandboxControl
 from workbench.domain import wire
+from workbench.domain.masking import mask
+from workbench.domain.moments import lusaka_text
+from workbench.domain.money import money_text
 from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
 from workbench.errors import NotFound
-from workbench.render import Table, Tabular, is_live, table
+from workbench.render import Column, Table, Tabular, is_live, table
 from workbench.saved import Saved
 from workbench.steps import short
 from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, utc_of
@@ -30,6 +33,9 @@ PAGE: Final = 500
 
 _FOLLOWS: Final = "<p>This is a record. <code>bench.console()</code> shows payments as they happen.</p>"
 _NOTHING: Final = "No payment was made yet."
+_LISTED: Final = 10
+"""So many payments does a saved console list."""
+_LIST: Final = (TIME, Column("amount", numeric=True), "description", "status", "customer", "payment")
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
@@ -120,10 +126,21 @@ class Exchanges(Sequence[Exchange]):
 
 
 def saved_console(control: SandboxControl) -> Saved:
-    """The record that the console leaves: of the latest payment."""
-    trace = Trace(PagedRows(control.trace_page))
-    latest = next((row["payment"] for row in reversed(trace[-PAGE:]) if row["payment"]), None)
-    return trace.for_(latest).saved if latest else Saved(_NOTHING, f"<p>{_NOTHING}</p>")
+    """The record that the console leaves: the latest payments, and what there is of the last one."""
+    found = control.payments(limit=str(_LISTED)).data
+    if not found:
+        return Saved(_NOTHING, f"<p>{_NOTHING}</p>")
+    listed = table("Payments, the newest first", _LIST, map(_listed, found))
+    shown = Trace(PagedRows(control.trace_page, {"payment": found[0].id})).saved
+    title = f"The newest: {_listed(found[0])[-1]}"
+    return Saved(f"{listed}\n\n{title}\n{shown.text}", f"{listed.html()}<p>{title}</p>{shown.html}")
+
+
+def _listed(payment: wire.Payment) -> tuple[str, ...]:
+    state = f"{payment.state}: {payment.failure_code}" if payment.failure_code else payment.state
+    amount = money_text(payment.amount_minor, payment.currency)
+    texts = (payment.description or "", state, payment.phone or "", short(payment.id))
+    return lusaka_text(payment.created * 1000), amount, *map(mask, texts)
 
 
 class Trace(Tabular, Sequence["dict[str, Any]"]):

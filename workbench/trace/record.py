@@ -42,14 +42,14 @@ def _accounts(entries: Rows) -> tuple[TAccounts, str]:
         for side, account, minor, currency in entry_of(row).postings:
             code = next((code for name, code in _CODES.items() if name.fullmatch(account)), 0)
             posting = {"account": account, "code": code, "side": side, "amount_minor": minor, "currency": currency}
-            postings.append({**posting, "entry": f"({place})"})
+            postings.append({**posting, "number": place})
             sums.setdefault(currency, [0, 0])[side != DEBIT] += minor
     named = "; ".join(f"({place}) {visible(row['what'])}" for place, row in enumerate(entries, start=1))
     totals = ", ".join(
         f"debits {money_text(debits, currency)}, credits {money_text(credits_, currency)}"
         for currency, (debits, credits_) in sums.items()
     )
-    return TAccounts(postings), f"Ledger: {totals}. {named}"
+    return TAccounts(postings, entry="({})"), f"Ledger: {totals}. {named}"
 
 
 def _screen(row: dict[str, Any]) -> Saved:
