@@ -214,7 +214,6 @@ def test_where_it_is_narrow_the_phone_is_one_tap_away(page: "Page", opened: Open
     tab.click()
     expect(docked.root).to_be_visible()
     expect(page.locator(".jp-NotebookPanel")).to_be_hidden()
-    page.screenshot(path="/tmp/w/c3-shots/narrow.png")
     box = docked.root.bounding_box()
     assert box
     assert box["x"] + box["width"] <= 360
@@ -279,7 +278,9 @@ def test_a_picture_has_its_description_and_the_colours_of_the_theme(
         assert shot.convert("RGB").getpixel((8, 30)) == paper
 
 
-def test_it_is_the_phone_of_the_notebook_in_front_or_of_the_one_that_rings(page: "Page", docked: Docked, opened: Opened):
+def test_it_is_the_phone_of_the_notebook_in_front_or_of_the_one_that_rings(
+    page: "Page", docked: Docked, opened: Opened
+):
     cells = [nbformat.v4.new_code_cell(each) for each in (MADE.replace("7", "8"), "'nothing'")]
     made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
     nbformat.write(made, opened.folder / "other.ipynb")
