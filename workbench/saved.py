@@ -116,7 +116,7 @@ def _html(account: TAccount) -> str:
         '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top;border-collapse:collapse">'
         f'<caption style="white-space:nowrap">{escape(_title(account))}</caption>'
         f"<thead>{_row('th scope=col', 'Debit', 'Credit', 'border-bottom:2px solid')}</thead><tbody>{body}</tbody>"
-        f"<tfoot>{_row('th', *account.balance, 'border-top:1px solid')}</tfoot></table>"
+        f"<tfoot>{_row('td', *account.balance, 'border-top:1px solid;font-weight:600')}</tfoot></table>"
     )
 
 

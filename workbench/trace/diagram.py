@@ -59,7 +59,7 @@ class Shape(NamedTuple):
         return dict(zip(LANES, map(round, places), strict=True))
 
 
-WIDE: Final = Shape(700, 84, 100, (1.8, 1.3, 0.9, 0.9))
+WIDE: Final = Shape(700, 84, 92, (1.8, 1.3, 0.95, 0.95))
 TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
 """For a telephone: the times stand above their arrows."""
 
