@@ -136,7 +136,7 @@ def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
 
 def _above(lines: Sequence[str], x: int, y: int, colour: str) -> Iterator[str]:
     for place, each in enumerate(lines):
-        down = y - 4 - _LINE * (len(lines) - 1 - place)
+        down = y - 5 - _LINE * (len(lines) - 1 - place)
         yield svg.tag("text", each, x=x, y=down, fill=colour, text_anchor="middle")
 
 
