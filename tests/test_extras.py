@@ -29,8 +29,7 @@ with Workbench(seed=7) as bench:
     print(intents.retrieve(intent.id).status, bench.receiver.events[-1].type, *pages)
 """
 LACKING = {
-    "bench.ledger": ALL, "bench.tables": ALL, "bench.simulate(payments=1)": ALL, "bench.desk()": "lab",
-    "bench.dashboard()": "lab", "bench.phone('+260961234567').widget": "lab",
+    "bench.ledger": ALL, "bench.tables": ALL, "bench.simulate(payments=1)": ALL, "bench.console()": "lab",
     "__import__('workbench').reconcile": ALL,
     "__import__('workbench').read_statement": ALL,
 }  # fmt: skip

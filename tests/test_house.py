@@ -23,10 +23,6 @@ SUPPRESSION = re.compile(r"#\s*(?:ruff:\s*)?noqa|#\s*type:\s*ignore|#\s*pragma:"
 WITH_REASON = re.compile(r"# noqa: [A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*  \S+|# type: ignore\[[\w, -]+\]  \S+")
 LOOKS_LIKE_A_KEY = re.compile(r"[sp]k_(?:test|live)_[0-9A-Za-z]{16,}|whsec_[A-Za-z0-9+/]{20,}")
 OF_A_MACHINE = re.compile(r"/(?:home|Users|root|tmp)/[\w.-]+/|[A-Z]:\\\\Users")
-STATIC = PACKAGE / "lab" / "static"
-WIDGET_CLASS = re.compile(r"\bwb-[a-z]+(?:-[a-z]+)*")
-OUTER_COMMA = re.compile(r",(?![^(]*\))")
-WITHIN = re.compile(r"[\s>+~](?![^(\[]*[)\]])")
 INEXACT = re.compile(r"\b(?:REAL|FLOAT|DOUBLE|NUMERIC|DECIMAL)\b", re.IGNORECASE)
 
 
@@ -92,22 +88,11 @@ def test_no_float_is_where_money_is_and_nothing_is_divided_into_one():
     assert [named(path) for path, node in walked if isinstance(node, ast.Div)] == []
 
 
-def unscoped(sheet: Path) -> set[str]:
-    """The first classes of rules that hit an element wherever it stands."""
-    text = re.sub(r"/\*.*?\*/|@[^{;]+\{", "", sheet.read_text("utf-8"), flags=re.DOTALL)
-    selectors = (each.strip() for rule in re.findall(r"([^{}]+)\{", text) for each in OUTER_COMMA.split(rule))
-    return {found[0] for each in selectors if not WITHIN.search(each) and (found := WIDGET_CLASS.search(each))}
-
-
-def test_no_sheet_of_the_lab_hits_what_another_draws():
-    sheets = {path.stem: unscoped(path) for path in STATIC.glob("*.css")}
-    pairs = itertools.combinations(sheets, 2)
-    assert {pair: both for pair in pairs if (both := sheets[pair[0]] & sheets[pair[1]])} == {}
-    # Once a page has had a handset and a board, it keeps both sheets: neither may hit what the other draws.
-    drawn = {path.stem: set(WIDGET_CLASS.findall(path.read_text("utf-8"))) for path in STATIC.glob("*.js")}
-    by_phone, of_phone = drawn.pop("phone"), sheets.pop("phone")
-    assert {script: both for script, names in drawn.items() if (both := names & of_phone)} == {}
-    assert {name: both for name, names in sheets.items() if name != "theme" and (both := names & by_phone)} == {}
+def test_what_moves_in_the_consoles_sheet_stands_on_lines_of_their_own():
+    """A notebook takes those lines out of the rules that are the console's alone."""
+    text = (PACKAGE / "lab" / "console" / "console.css").read_text("utf-8")
+    lines = re.findall(r"^@keyframes wb-\w+ \{(?: [\w%, ]+ \{[^}]*\})+ \}$", text, re.MULTILINE)
+    assert len(lines) == text.count("@keyframes") > 0
 
 
 def test_no_column_of_the_store_is_inexact():

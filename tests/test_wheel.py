@@ -38,7 +38,7 @@ def test_the_wheel_holds_every_module_notebook_and_fixture_and_no_test_nor_what_
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     for name in (
-        "py.typed", "sandbox/store/schema.sql", "lab/static/phone.js", "lab/server/settings/overrides.json",
+        "py.typed", "sandbox/store/schema.sql", "lab/console/jupyter.js", "lab/server/settings/overrides.json",
         "docs/index.md", "lab/server/extension/workbench-docs/static/entry.js", "templates/notebook.html.j2",
     ):  # fmt: skip
         assert f"workbench/{name}" in names

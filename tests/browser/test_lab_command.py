@@ -1,6 +1,5 @@
 """`workbench lab` as somebody uses it: one command, and JupyterLab is there as it was promised."""
 
-import json
 import re
 import signal
 import subprocess
@@ -14,11 +13,9 @@ import httpx
 import nbformat
 import psutil
 import pytest
-from jupyterlab_server.workspaces_handler import WorkspacesManager
 from PIL import Image
 from playwright.sync_api import expect
 
-from workbench.lab.server import layout
 from workbench.resources import course, notebooks
 
 if TYPE_CHECKING:
@@ -31,10 +28,16 @@ START_S, STOP_S, READY_MS, SETTLES_MS = 60, 60, 60_000, 2_000
 LINES = 3
 FIRST = notebooks()[0].name
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-SHOWN = """from workbench import Workbench
+MADE = """from workbench import Workbench
 bench = Workbench(seed=7)
-phone = bench.phone("+260961234567")
-phone"""
+pay = bench.client"""
+ASKED = """intent = pay.payment_intents.create(amount=150, description="Monstera")
+pay.payment_intents.confirm(intent.id, phone="+260961234567", provider="mtn").status"""
+WAITED = """import time
+until = time.monotonic() + 20
+while pay.payment_intents.retrieve(intent.id).status != "succeeded" and time.monotonic() < until:
+    time.sleep(0.02)
+print("paid" if time.monotonic() < until else "not paid")"""
 
 
 class Opened(NamedTuple):
@@ -61,8 +64,8 @@ def opened(
     top = tmp_path_factory.mktemp("command")
     folder = top / "mine"
     folder.mkdir()
-    # A notebook of one's own, by the name of the one that begins, with a handset in its second cell.
-    cells = [nbformat.v4.new_markdown_cell("# Mine"), nbformat.v4.new_code_cell(SHOWN, metadata={"tags": ["handset"]})]
+    # A notebook of one's own, by the name of the one that begins.
+    cells = [nbformat.v4.new_markdown_cell("# Mine"), *map(nbformat.v4.new_code_cell, (MADE, ASKED, WAITED, "'end'"))]
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), folder / FIRST)
     said, errors = top / "stdout.txt", top / "stderr.txt"
     with said.open("w") as out, errors.open("w") as err:
@@ -99,7 +102,7 @@ def test_it_says_what_it_did_in_three_lines(opened: Opened):
     )
     assert third == "Ctrl-C ends it and its kernels."
     assert opened.errors.read_text().startswith("Starting JupyterLab …\n")
-    assert "bench.phone" in (opened.folder / FIRST).read_text()
+    assert "bench.client" in (opened.folder / FIRST).read_text()
 
 
 def test_no_copy_has_been_run_a_saved_notebook_keeps_its_widgets_and_nobody_is_answered_without_the_token(
@@ -121,63 +124,98 @@ def test_no_copy_has_been_run_a_saved_notebook_keeps_its_widgets_and_nobody_is_a
         assert http.get("/").headers["location"].startswith(f"/lab/tree/{FIRST}")
     assert base.startswith("http://127.0.0.1:")
     assert httpx.get(f"{base}/api/contents").status_code == 403
-    for path in ("docs", "workbench/phone.js"):
+    for path in ("docs", "console/jupyter.js"):
         assert httpx.get(f"{base}/{path}").status_code in {302, 403}
     listening = {each.laddr.ip for each in psutil.Process(opened.process.pid).net_connections() if not each.raddr}
     assert listening == {"127.0.0.1"}
 
 
-def test_the_notebook_is_left_and_the_handset_right_and_no_news_are_offered(page: "Page", opened: Opened):
+class Docked:
+    """The phone at the right of the page."""
+
+    def __init__(self, page: "Page") -> None:
+        self.page = page
+        self.root = page.locator("#workbench-phone .phone:visible")
+        self.pin = self.root.get_by_label("PIN")
+
+    def run(self, text: str, key: str = "Shift+Enter") -> None:
+        """Run the cell of the notebook in front that has this text."""
+        cell = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell", has_text=text)
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press(key)
+
+    def pays(self) -> None:
+        """Type the PIN without a click."""
+        expect(self.pin).to_be_focused(timeout=READY_MS)
+        self.page.keyboard.type("1234")
+        self.page.keyboard.press("Enter")
+        expect(self.root).to_contain_text("Approved.")
+
+
+@pytest.fixture
+def docked(page: "Page", opened: Opened) -> Docked:
     go(page, opened.url)
-    notebook = page.locator(".jp-NotebookPanel")
-    handset = page.locator(".jp-LinkedOutputView")
-    expect(notebook).to_be_visible()
-    expect(handset).to_be_attached(timeout=READY_MS)
-    expect(page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone")).to_be_visible(timeout=READY_MS)
-    switch = handset.get_by_text("Run the first cells to switch it on.")
-    expect(switch).to_be_visible()
-    expect(handset.locator(".wb-off .wb-key")).to_have_count(12)
-    assert handset.locator(".wb-body").evaluate("(body) => body.inert"), "nobody would hear a key"
-    page.get_by_text("bench.phone").click()
-    page.keyboard.press("Control+Enter")
-    expect(handset).to_contain_text("96", timeout=READY_MS)
-    expect(switch).to_be_hidden()
-    expect(handset.locator(".wb-phone:visible")).to_have_count(1)
-    left, right = notebook.bounding_box(), handset.bounding_box()
+    return Docked(page)
+
+
+def sources(page: "Page") -> list[str]:
+    cells = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell"
+    return [each.strip() for each in page.locator(f"{cells} .jp-InputArea-editor").all_inner_texts()]
+
+
+def test_the_phone_is_dark_beside_the_notebook_and_a_cell_makes_it_ring(page: "Page", docked: Docked):
+    expect(docked.root).to_have_class(re.compile(r"\boff\b"))
+    expect(docked.root).to_contain_text("Run the notebook's first cells to switch it on.")
+    expect(docked.pin).to_have_count(0)
+    left, right = page.locator(".jp-NotebookPanel").bounding_box(), docked.root.bounding_box()
     assert left
     assert right
     assert left["x"] + left["width"] <= right["x"]
     assert left["width"] > right["width"] > 300
+    docked.run("seed=7")
+    expect(docked.root).to_contain_text("No customer was asked yet.", timeout=READY_MS)
+    before = sources(page)
+    docked.run("create(")
+    # Digits are the notebook's shortcuts for headings: they are typed where the PIN is.
+    docked.pays()
+    assert sources(page) == before
+    expect(docked.pin).to_be_focused()
+    page.keyboard.press("Escape")
+    assert page.evaluate("Boolean(document.activeElement.closest('.jp-Notebook'))"), "the cell has the focus again"
     # What asks has asked by now: where it is not switched off, this fails.
     expect(page.get_by_text("Would you like to")).to_have_count(0)
     expect(page.get_by_role("tab", name="Extension Manager")).to_have_count(0)
     expect(page.get_by_role("tab", name="File Browser")).to_have_count(1)
 
 
-def test_the_handset_is_alive_again_when_the_page_is_loaded_again(page: "Page", opened: Opened):
-    go(page, opened.url)
-    page.get_by_text("bench.phone").click()
-    page.keyboard.press("Control+Enter")
-    handset = page.locator(".jp-LinkedOutputView .wb-phone[data-answers=yes]")
-    expect(handset).to_have_count(1, timeout=READY_MS)
+def test_it_pays_while_a_cell_runs_and_after_the_page_was_loaded_again(page: "Page", docked: Docked):
+    docked.run("seed=7")
+    expect(docked.root).to_contain_text("No customer was asked yet.", timeout=READY_MS)
+    docked.run("create(", "Control+Enter")
+    expect(docked.pin).to_be_focused(timeout=READY_MS)
+    docked.run("monotonic")
+    docked.pin.focus()
+    docked.pays()
+    expect(page.locator(".jp-OutputArea-output", has_text="paid")).to_have_text("paid\n")
     with page.expect_response(lambda response: response.request.method == "PUT" and FIRST in response.url):
         page.keyboard.press("Control+s")
     page.reload()
-    expect(handset).to_be_visible(timeout=READY_MS)
-    handset.get_by_role("button", name="7", exact=True).click()
-    expect(handset.get_by_label("PIN", exact=True)).to_have_value("7")
+    expect(docked.root).to_contain_text("Approved.", timeout=READY_MS)
+    docked.run("create(")
+    docked.pays()
 
 
-def test_where_it_is_narrow_the_handset_is_a_tab_over_the_notebook(page: "Page", opened: Opened):
+def test_where_it_is_narrow_the_phone_is_one_tap_away(page: "Page", opened: Opened):
     page.set_viewport_size({"width": 360, "height": 740})
+    docked = Docked(page)
     go(page, opened.url)
-    page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone").click(timeout=READY_MS)
+    tab = page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone")
+    expect(docked.root).to_have_count(0)
+    tab.click()
+    expect(docked.root).to_be_visible()
     expect(page.locator(".jp-NotebookPanel")).to_be_hidden()
-    handset = page.locator(".wb-phone:visible")
-    expect(handset).to_have_count(1)
-    box = handset.bounding_box()
+    box = docked.root.bounding_box()
     assert box
-    assert box["width"] > 200
     assert box["x"] + box["width"] <= 360
 
 
@@ -240,26 +278,24 @@ def test_a_picture_has_its_description_and_the_colours_of_the_theme(
         assert shot.convert("RGB").getpixel((8, 30)) == paper
 
 
-def test_beside_another_notebook_it_says_whose_phone_it_is_and_leads_there(page: "Page", opened: Opened):
-    own, other = (each.name for each in notebooks()[:2])
-    view, phone = page.locator(".jp-LinkedOutputView"), page.locator(".jp-LinkedOutputView .wb-phone:visible")
-    # In a layout of its own, as it is at first.
-    first = {**layout(opened.folder / own), "metadata": {"id": "whose"}}
-    WorkspacesManager(str(opened.folder / ".workbench" / "workspaces")).save("whose", json.dumps(first))
-    go(page, opened.url.replace("/lab/tree/", "/lab/workspaces/whose/tree/"))
-    expect(phone).to_have_count(1, timeout=READY_MS)
+def test_it_is_the_phone_of_the_notebook_in_front_or_of_the_one_that_rings(
+    page: "Page", docked: Docked, opened: Opened
+):
+    cells = [nbformat.v4.new_code_cell(each) for each in (MADE.replace("7", "8"), "'nothing'")]
+    made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+    nbformat.write(made, opened.folder / "other.ipynb")
+    docked.run("seed=7")
+    expect(docked.root).to_contain_text("No customer was asked yet.", timeout=READY_MS)
+    docked.run("create(")
+    docked.pays()
     page.get_by_role("tab", name="File Browser").click()
-    page.locator(".jp-DirListing-item", has_text=other).dblclick()
-    expect(view).to_contain_text(f"This is the phone of {own}.", timeout=READY_MS)
-    expect(view.get_by_text("to switch it on")).to_be_hidden()
-    expect(phone).to_have_count(0)
-    page.get_by_text("| Idle").wait_for(timeout=READY_MS)
-    page.get_by_role("button", name=f"Go to {own}").click()
-    expect(phone).to_have_count(1)
-    expect(view.get_by_text("This is the phone of")).to_be_hidden()
-    # The phone itself in front: its notebook is still beside it.
-    page.locator(".lm-TabBar-tabLabel", has_text="Customer's phone").click()
-    expect(phone).to_have_count(1)
+    page.locator(".jp-DirListing-item", has_text="other.ipynb").dblclick()
+    expect(docked.root).to_contain_text("to switch it on", timeout=READY_MS)
+    expect(docked.root).to_have_count(1)
+    docked.run("seed=8")
+    expect(docked.root).to_contain_text("No customer was asked yet.", timeout=READY_MS)
+    page.locator(".lm-TabBar-tabLabel", has_text=FIRST).click()
+    expect(docked.root).to_contain_text("Approved.")
 
 
 def test_ctrl_c_ends_it_and_its_kernels(opened: Opened):

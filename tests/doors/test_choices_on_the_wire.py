@@ -12,11 +12,6 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from workbench.lab.dashboard import PaymentsSection
-from workbench.lab.dashboard.settings_tab import KeysSection
-from workbench.lab.dashboard.webhooks_tab import EventsSection
-from workbench.lab.sections import SIZE
-from workbench.lab.views import Grid, Split
 
 from tests.conftest import DOORS, INTENT, Serving, bearer, check_books, is_true_soon, method_on, refusal
 from workbench import PaymentsClient, Workbench
@@ -80,12 +75,6 @@ def paid(bench: Workbench, phone: str = PHONE) -> str:
     bench.client.payment_intents.confirm(made.id, phone=phone, provider="mtn")
     bench.phone(phone).enter_pin("1234")
     return made.id
-
-
-def rows_of(items: tuple[Any, ...]) -> list[Any]:
-    """The rows of what a section shows as a grid, in its list where it has a drawer."""
-    listed = [piece for each in items for piece in (each.items if isinstance(each, Split) else (each,))]
-    return [row for each in listed if isinstance(each, Grid) for row in each.rows]
 
 
 def new_window(bench: Workbench) -> None:
@@ -192,14 +181,6 @@ class TestNumbered:
         assert seen == [[(200, True), (401, False)]] * 2 + [[(401, True), (401, False)]]
         with pytest.raises(StateConflict):
             keys.revoke(first.id)
-        section, more = KeysSection(bench), keys.create()
-        assert "the old key works for a day more" in section._on_roll(more.id, {}).text  # noqa: SLF001  as it is pressed
-        cells = {
-            row.id: (*row.cells[3:], [each.label for each in row.actions]) for row in rows_of(section.section().items)
-        }
-        status, note, buttons = cells[more.id]
-        assert (status, note.partition(" until ")[0], buttons) == ("↻ rolled", "works", ["Revoke"])
-        assert cells[first.id] == ("↻ rolled", "", [])
 
     def test_a_hundred_calls_of_an_account_and_those_of_no_other(self, numbered: Opened):
         bench = numbered.bench
@@ -252,7 +233,7 @@ class TestNumbered:
         with pytest.raises(WaitExpired, match="still unknown after 10 s"):
             bench.client.wait(open_intent, timeout_s=10)
 
-    def test_tables_dashboard_and_receiver_go_on(self, numbered: Opened):
+    def test_tables_console_and_receiver_go_on(self, numbered: Opened):
         bench = numbered.bench
         new_window(bench)
         assert bench.receiver.secrets
@@ -262,18 +243,7 @@ class TestNumbered:
             pass
         assert name in [*bench.tables.payments["id"]]
         assert len(bench.tables.events) >= 5
-        assert str(bench.dashboard())
-        for each in range(30):
-            bench.acting.payment_intents.create(amount=each + 1)
-        assert len(rows_of(PaymentsSection(bench).section().items)) == SIZE
-        events = EventsSection(bench)
-        newest = events.section().items
-        events._on_turn("older", {})  # noqa: SLF001  as it is pressed
-        older = events.section().items
-        events._on_turn("newest", {})  # noqa: SLF001  the same
-        assert events.section().items == newest
-        assert [str(each[-1]).partition("page ")[2][:1] for each in (newest, older)] == ["1", "2"]
-        assert not {row.id for row in rows_of(newest)} & {row.id for row in rows_of(older)}
+        assert str(bench.console())
 
 
 class TestLeast:
@@ -324,7 +294,7 @@ class TestLeast:
         assert (answer.status_code, "endpoint_registration" in rows_in(answer)) == (409, True)
         assert bench.acting.webhook_endpoints.roll_secret(endpoint.id).secret
 
-    def test_tables_dashboard_desk_and_handset_go_on(self, least: Opened):
+    def test_tables_console_and_handset_go_on(self, least: Opened):
         bench = least.bench
         name = paid(bench, "+260961234574")
         assert name in [*bench.tables.payments["id"]]
@@ -332,17 +302,11 @@ class TestLeast:
             each for each in ("charges", "refunds", "payouts", "events", "deliveries")
             if getattr(bench.tables, each) is not None
         }  # fmt: skip
-        shown = str(bench.dashboard())
-        assert "There is no such path" not in shown
-        assert "There is no such path" not in str(bench.desk())
+        assert "There is no such path" not in str(bench.console())
         bench.delivery_faults("duplicate")
         bench.delivery_faults()
         event = next(iter(bench.looking().events.each()))
-        said = EventsSection(bench)._on_replay_event(event.id, {})  # noqa: SLF001  as it is pressed
-        assert said.text.startswith("Sent again to 1 endpoint")
-        python, curl = (each.text for each in said.code[0].items)  # type: ignore[union-attr]  side by side
-        assert "pay = bench.acting\n" in python
-        assert f"{wire.DASHBOARD}/events/{event.id}/replay" in curl
+        assert len(bench.acting.events.replay(event.id).data) == 1
         assert str(bench.client.auth.token(email="a@example.com", password="a").access_token).startswith("at_")
 
 

@@ -124,14 +124,15 @@ import sys
 from workbench import Workbench
 
 bench = Workbench.connect(*sys.argv[1:])
-receiver, desk, dashboard = bench.receiver, bench.desk(), bench.dashboard()
+receiver, console = bench.receiver, bench.console()
+console.channel
 own = Workbench()
 port = own.serve()
 sys.exit(7)
 """
 
 
-def test_a_script_that_closes_no_receiver_no_board_and_no_port_ends(served: Served):
+def test_a_script_that_closes_no_receiver_no_console_and_no_port_ends(served: Served):
     command = [sys.executable, "-c", UNCLOSED, served.base_url, str(served.secret_key)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603  our own lines
     assert (done.returncode, done.stderr) == (7, "")

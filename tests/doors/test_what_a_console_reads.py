@@ -204,3 +204,39 @@ def test_what_can_be_asked_to_happen_is_the_table_of_scenarios(wire: Wire):
     assert [(each["id"], each["prefixes"][0]) for each in offered["operators"]] == [
         ("mtn", "96"), ("airtel", "97"), ("zamtel", "95"),
     ]  # fmt: skip
+
+
+def test_payments_are_found_filtered_and_paged(own: Wire):
+    """Each filter alone and with others; a page is those older than the last row of the one before."""
+    pay = own.bench.client
+    made = [pay.payment_intents.create(amount=10 + number, description=f"Order {number} of 40%") for number in range(6)]
+    for number, intent in enumerate(made[:4]):
+        phone, provider = (f"+26096123400{number}", "mtn") if number % 2 else (f"+26097123400{number}", "airtel")
+        pay.payment_intents.confirm(intent.id, phone=phone, provider=provider)
+        handset = own.bench.phone(phone)
+        handset.enter_pin("1234") if number < 2 else handset.cancel()
+        own.bench.clock.advance(days=1)
+    alone = pay.charges.create(
+        amount=5_000, channel="mtn", phone="+260961234008", idempotency_key="o", reference="Fern"
+    )
+
+    def found(**query: object) -> list[str]:
+        page = own.bench.http.get("/sandbox/payments", params=query, headers=own.bearer)  # type: ignore[arg-type]  numbers too
+        assert page.status_code == 200, page.text
+        return [each["id"] for each in page.json()["data"]]
+
+    assert found() == [alone.id, *(each.id for each in reversed(made))]
+    first = own.get("/sandbox/payments?limit=3").json()
+    second = own.get(f"/sandbox/payments?limit=4&older_than={first['data'][-1]['seq']}").json()
+    assert [each["id"] for each in (*first["data"], *second["data"])] == found()
+    for query, ids in (
+        ({"search": made[5].id}, [made[5].id]), ({"search": "order 4 OF"}, [made[4].id]), ({"search": "%order"}, []),
+        ({"search": "002"}, [made[2].id]), ({"search": "fern"}, [alone.id]), ({"search": alone.id}, [alone.id]),
+        ({"status": "failed"}, [made[3].id, made[2].id]),
+        ({"status": "succeeded", "provider": "airtel"}, [made[0].id]),
+        ({"min_minor": 1400, "max_minor": 1500}, [made[5].id, made[4].id]),
+        ({"since": "2026-01-09T00:00:00+02:00"}, [alone.id]),
+        ({"until": "2026-01-06T00:00:00+02:00", "search": "008"}, []),
+        ({"until": "2026-01-06T00:00:00+02:00", "search": "order 4 of"}, [made[4].id]),
+    ):  # fmt: skip
+        assert (query, found(**query)) == (query, ids)

@@ -126,9 +126,11 @@ function opened(mount, root, transport, options) {
   };
   const themes = new MutationObserver(look);
   themes.observe(document.body, { attributes: true });
-  for (const kind of ["keydown", "keypress", "keyup"]) {
-    root.addEventListener(kind, (event) => event.target.closest("input, select, textarea, dialog") && event.stopPropagation());
-  }
+  const typed = (event) => {
+    const isOurs = event.target.closest("input, select, textarea, dialog") && !event.ctrlKey && !event.metaKey;
+    if (isOurs) event.stopPropagation();
+  };
+  for (const kind of ["keydown", "keypress", "keyup"]) root.addEventListener(kind, typed);
   root.classList.add("within");
   look();
   const close = mount(root, transport, options);

@@ -10,7 +10,7 @@
   const NEWS = "workbench.news";
   const SUBSHELL_MS = 1000;
   const STYLE = `
-    #workbench-phone { min-width: 304px; }
+    #jp-right-stack > #workbench-phone { min-width: 308px; }
     #workbench-phone > div { height: 100%; }
     #workbench-phone > [hidden] { display: none; }
     .jp-RenderedSVG img { max-width: 100%; height: auto; }
@@ -63,15 +63,21 @@
     }
 
     // The customer's phone at the right of every notebook: the one of the notebook in front, or of one whose phone rings.
-    async function dockPhones(shell, tracker, restorer) {
+    async function dockPhones(shell, tracker) {
       const { dock } = await import(new URL("console/jupyter.js", coreutils.PageConfig.getBaseUrl()));
       const panel = new widgets.Widget();
       const phones = new Map();
       panel.id = "workbench-phone";
       panel.title.caption = "Customer's phone";
       panel.title.icon = phoneIcon;
-      shell.add(panel, "right", { rank: 1 });
-      restorer?.add(panel, panel.id);
+      if (window.matchMedia("(max-width: 640px)").matches) {
+        panel.title.label = panel.title.caption;
+        shell.add(panel, "main", { activate: false });
+        shell.collapseLeft();
+      } else {
+        shell.add(panel, "right", { rank: 1 });
+        shell.activateById(panel.id);
+      }
 
       function show(notebook) {
         for (const [each, element] of phones) element.hidden = each !== notebook;
@@ -116,7 +122,6 @@
       tracker.forEach(follow);
       tracker.widgetAdded.connect((_, notebook) => follow(notebook));
       tracker.currentChanged.connect((_, notebook) => show(notebook));
-      return panel;
     }
 
     function port(comm) {
@@ -155,10 +160,7 @@
       restorer?.restore(kept, { command: COMMAND, name: () => "docs" });
       // Only the server of `workbench lab` has the console's files.
       if (!coreutils.PageConfig.getOption("workbenchPhone")) return;
-      app.restored.then(async () => {
-        const panel = await dockPhones(app.shell, tracker, restorer);
-        if (!window.matchMedia("(max-width: 640px)").matches) app.shell.activateById(panel.id);
-      });
+      app.restored.then(() => dockPhones(app.shell, tracker));
     }
 
     return {
