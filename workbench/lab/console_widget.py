@@ -61,7 +61,8 @@ class Channel:
             return {"number": asked["number"], "files": files(), "base": self._session.base_url}
         try:
             response = self._sent(asked["request"])
-        except (httpx.HTTPError, RuntimeError) as error:  # httpx raises the latter where its client is closed
+        except Exception as error:  # noqa: BLE001  whatever went wrong: a page waits for its response
+            logging.getLogger("workbench").info("The console's request failed: %r", error)
             return {"number": asked["number"], "failed": str(error)}
         told = {"status": response.status_code, "headers": dict(response.headers), "text": response.text}
         return {"number": asked["number"], **told}
@@ -91,7 +92,7 @@ class Channel:
         while has_more:
             try:
                 page = self._changes(after=self._last)
-            except (httpx.HTTPError, RuntimeError) as error:
+            except (httpx.HTTPError, RuntimeError) as error:  # the latter where the client is closed
                 logging.getLogger("workbench").info("The console cannot ask the sandbox: %s", error)
                 return self._tell({"lost": _LOST})
             self._last, has_more = page["last_seq"], page["has_more"]
