@@ -51,7 +51,7 @@ DRAWN = """(record) => {
   const isLife = (each) => each.getAttribute('x1') === each.getAttribute('x2');
   const lives = lines.filter(isLife).map(box).filter((each) => each.left > box(record).left && each.right < edge);
   const arrows = lines.filter((each) => !isLife(each)).map(box);
-  const labels = [...svg.querySelectorAll('g text[text-anchor]')];
+  const labels = [...svg.querySelectorAll('g[text-anchor] text')];
   const over = labels.filter((text) => {
     const {left, right, bottom} = box(text);
     const below = arrows.filter((each) => each.top > bottom - 8 && each.left < right && each.right > left);
