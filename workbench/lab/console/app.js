@@ -21,6 +21,8 @@ const NAMES = { payments: "Payments", webhooks: "Webhooks", requests: "Requests"
 export function mount(element, transport, options = {}) {
   const store = makeStore(transport, options.address ?? inMemory(), options.base ?? "$BASE_URL");
   store.rings = options.rings;
+  // On a page of others the landmarks are theirs.
+  store.landmarks = options.keys ? { head: "header", main: "main" } : { head: "div", main: "div" };
   element.classList.add("wb-console");
   render(html`<${StoreProvider} value=${store}>${options.only ? html`<${Docked} />` : html`<${Console} keys=${options.keys} />`}<//>`, element);
   store.start();
@@ -60,7 +62,7 @@ function Console({ keys }) {
   const { status, route, pane, hasPhone } = store.state;
   const isReady = store.gaps !== null;
   return html`<div class=${classes("app", !hasPhone && "phoneless")} ref=${root} data-pane=${pane} data-view=${route.split("/")[0]} data-status=${status}>
-    ${status === "ended" ? html`<${Ended} />` : isReady ? html`<${Ready} key=${store.state.resets} />` : html`<${Head} /><main class="view" />
+    ${status === "ended" ? html`<${Ended} />` : isReady ? html`<${Ready} key=${store.state.resets} />` : html`<${Head} /><${store.landmarks.main} class="view" />
       ${hasPhone && html`<${Phone} handsets=${NOBODY} />`}`}
     ${store.state.dialog && html`<${Dialog} ...${store.state.dialog} />`}</div>`;
 }
@@ -100,7 +102,7 @@ function Ready() {
   const one = () => (selected ? html`<${Payment} id=${selected} phone=${handsets.handset?.phone} />` : none());
   const middle = isNew ? html`<${NewPayment} />` : one();
   const payments = () => html`<div class=${classes("two", middle.type === First && "only")}><${Payments} selected=${selected} follows=${store.follows()} />${middle}</div>`;
-  return html`<${Head} dead=${dead} /><main class="view"><h1 class="unseen">${NAMES[view] ?? NAMES.payments}</h1>${(views[view] ?? payments)()}</main>
+  return html`<${Head} dead=${dead} /><${store.landmarks.main} class="view"><h1 class="unseen">${NAMES[view] ?? NAMES.payments}</h1>${(views[view] ?? payments)()}<//>
     ${store.state.hasPhone && html`<${Phone} handsets=${handsets} payment=${details?.payment} />`}<${Panes} rings=${Boolean(handsets.handset?.waiting || handsets.others.length)} />`;
 }
 
@@ -117,9 +119,9 @@ function Head({ dead }) {
   const says = { webhooks: "dead letters", money: "sums in suspense" };
   const badge = (name) => badges[name] && html`<span class="badge bad" title="${badges[name]} ${says[name]}">${badges[name]}</span>`;
   const link = ([name, label]) => html`<${Link} to=${name} current=${name === view ? "page" : undefined}>${label}${badge(name) || ""}<//>`;
-  return html`<header class="head"><span class="brand"><${Mark} /><b>Sandbox</b></span>
+  return html`<${store.landmarks.head} class="head"><span class="brand"><${Mark} /><b>Sandbox</b></span>
     <nav aria-label="Views">${Object.entries(NAMES).map(link)}</nav>
-    <span class="space" /><${Clock} /></header>`;
+    <span class="space" /><${Clock} /><//>`;
 }
 
 // Where there is room for one column: which of the three is shown.
