@@ -12,11 +12,13 @@ function throughKernel(ask, news) {
   let [count, state, lost] = [0, () => {}, ""];
   const transport = { get says() { return lost || OFF; }, send, subscribe, message, end };
 
+  const tell = (is) => lost || state(is);
+
   function message(content) {
     if (lost) return Promise.reject(new Error(lost));
     return new Promise((resolve, reject) => {
       const number = `${own}${(count += 1)}`;
-      waiting.set(number, { resolve, reject, slow: setTimeout(() => state("busy"), SLOW_MS) });
+      waiting.set(number, { resolve, reject, slow: setTimeout(() => tell("busy"), SLOW_MS) });
       ask.send({ ...content, number });
     });
   }
@@ -25,7 +27,7 @@ function throughKernel(ask, news) {
     const { resolve, reject, slow } = waiting.get(number) ?? {};
     if (!waiting.delete(number)) return; // another view's
     clearTimeout(slow);
-    state("live");
+    tell("live");
     if (response.failed) reject(new Error(response.failed));
     else resolve(response);
   });
