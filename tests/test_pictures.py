@@ -91,7 +91,7 @@ def test_no_text_is_small_or_longer_than_the_paper_and_every_colour_has_one_for_
             assert left >= 4, each.text
             assert left + wide <= 696, each.text
         rules = root.findtext(f"{SVG}style") or ""
-        assert rules.startswith("@media (prefers-color-scheme:dark)")
+        assert rules.startswith("@media screen and (prefers-color-scheme:dark)")
         used = {(name, each.get(name)) for each in root.iter() for name in ("fill", "stroke")}
         assert [
             name for name, colour in used if colour not in {None, "none"} and f'[{name}="{colour}"]{{' not in rules

@@ -70,7 +70,11 @@ def receipt(name: str, operator: str, number: str, lines: Sequence[str], status:
 # The accounts that were posted to
 
 _HALF: Final = 18
-_NUMBER: Final = "text-align:right;min-width:8em;padding:2px 8px;border:0"
+_T: Final = (
+    "<style>.wb-t{border-collapse:collapse}.wb-t :is(th,td){text-align:right;min-width:8em;padding:2px 8px;border:0}"
+    ".wb-t :is(th,td):first-child{border-right:2px solid}.wb-t thead th{border-bottom:2px solid}"
+    ".wb-t tfoot td{border-top:1px solid;font-weight:600}</style>"
+)
 
 
 class TAccounts:
@@ -85,7 +89,7 @@ class TAccounts:
     @property
     def html(self) -> str:
         """Each account as a table in the form of a T."""
-        return "".join(map(_html, self._accounts))
+        return "".join([_T, *map(_html, self._accounts)]) if self._accounts else ""
 
     def __repr__(self) -> str:
         return "\n\n".join(map(_text, self._accounts)) or "(no postings yet)"
@@ -111,18 +115,10 @@ def _text(account: TAccount) -> str:
 
 
 def _html(account: TAccount) -> str:
-    body = "".join(_row("td", *each) for each in _cells(account))
+    *lines, total = (f"<tr><td>{a}</td><td>{b}</td></tr>" for a, b in (*_cells(account), account.balance))
     return (
-        '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top;border-collapse:collapse">'
+        '<table style="display:inline-table;margin:0 1.5em 1em 0;vertical-align:top" class="wb-t">'
         f'<caption style="white-space:nowrap">{escape(_title(account))}</caption>'
-        f"<thead>{_row('th scope=col', 'Debit', 'Credit', 'border-bottom:2px solid')}</thead><tbody>{body}</tbody>"
-        f"<tfoot>{_row('th', *account.balance, 'border-top:1px solid')}</tfoot></table>"
+        '<thead><tr><th scope="col">Debit</th><th scope="col">Credit</th></tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody><tfoot>{total}</tfoot></table>"
     )
-
-
-def _row(tag: str, left: str, right: str, line: str = "") -> str:
-    """A row of a T: the line between its sides goes down from the one below the headings."""
-    ruled = f"{_NUMBER};{line}" if line else _NUMBER
-    end = tag[:2]
-    first = f'<{tag} style="{ruled};border-right:2px solid">{left}</{end}>'
-    return f'<tr>{first}<{tag} style="{ruled}">{right}</{end}></tr>'

@@ -44,7 +44,7 @@ START_S = 60
 PATIENCE_MS, ACTION_MS = 60_000, 30_000
 """For what waits for a kernel, and for what a widget answers: a machine may be busy with other tests."""
 SETTLES_S, MOST_TABS = 3, 60
-COLOURS, MOST_BYTES = 64, 200_000
+COLOURS, MOST_BYTES = 256, 200_000
 THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -326,7 +326,7 @@ def keep(shot: Path, name: str, config: pytest.Config) -> None:
     """Make a picture small enough for the README; --pictures puts it there."""
     with Image.open(shot) as whole:
         assert min(whole.size) > 300
-        reduced = whole.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        reduced = whole.convert("RGB").quantize(COLOURS, kmeans=2, dither=Image.Dither.NONE)
     reduced.save(shot, optimize=True)
     assert shot.stat().st_size < MOST_BYTES
     if config.getoption("--pictures"):

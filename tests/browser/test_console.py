@@ -979,7 +979,7 @@ def test_ten_thousand_payments_are_searched_and_filtered_at_once(console: Consol
 
 
 PICTURES = {
-    "console-payments": ("payments", "Approved."),
+    "console-payments": ("payments", "Every PIN here is 1234."),
     "console-webhooks": ("webhooks/deliveries", "charge.succeeded"),
     "console-sandbox": ("sandbox", "Operators"),
 }
@@ -1001,6 +1001,9 @@ def test_the_readme_has_three_views(console: Console, shop: Shop, tmp_path: Path
     for name, (route, text) in PICTURES.items():
         console.open(route, LAPTOP)
         console.sees(text, within=console.page.locator(".app"))
+        if name == "console-webhooks":
+            console.row("pending").click()
+            console.sees("out of stock")
         console.settle()
         shot = tmp_path / f"{name}.png"
         console.page.screenshot(path=shot, animations="disabled")

@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
+from tests.browser.conftest import keep
 from workbench.resources import course, notebooks
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ def test_a_shipped_notebook_is_not_marked_as_changed_when_its_kernel_answers(pag
     expect(page.locator(".lm-TabBar-tab.jp-mod-dirty", has_text=shipped)).to_have_count(0)
 
 
-@pytest.mark.parametrize(("is_light", "paper"), [("true", (253, 252, 249)), ("false", (26, 27, 31))])
+@pytest.mark.parametrize(("is_light", "paper"), [("true", (255, 255, 255)), ("false", (20, 24, 31))])
 def test_a_picture_has_its_description_and_the_colours_of_the_theme(
     page: "Page", opened: Opened, is_light: str, paper: tuple[int, ...]
 ):
@@ -296,6 +297,26 @@ def test_it_is_the_phone_of_the_notebook_in_front_or_of_the_one_that_rings(
     expect(docked.root).to_contain_text("No customer was asked yet.", timeout=READY_MS)
     page.locator(".lm-TabBar-tabLabel", has_text=FIRST).click()
     expect(docked.root).to_contain_text("Approved.")
+
+
+def test_the_second_cell_of_the_first_notebook_makes_the_phone_ring_and_the_guide_shows_it(
+    page: "Page", opened: Opened, tmp_path: Path, request: pytest.FixtureRequest
+):
+    copy = opened.folder / "first.ipynb"
+    copy.write_bytes(notebooks()[0].read_bytes())
+    page.set_viewport_size({"width": 1360, "height": 860})
+    go(page, opened.url.replace(f"/lab/tree/{FIRST}", f"/lab/workspaces/first/tree/{copy.name}"))
+    docked = Docked(page)
+    docked.run("seed: int")
+    docked.run("bench = Workbench")
+    expect(docked.root).to_contain_text("Pay K150.00", timeout=READY_MS)
+    console = page.locator(".jp-OutputArea-output .wb-console")
+    expect(console).to_contain_text("Monstera")
+    console.scroll_into_view_if_needed()
+    page.screenshot(path=tmp_path / "notebook.png", animations="disabled")
+    keep(tmp_path / "notebook.png", "notebook", request.config)
+    docked.pays()
+    expect(console.locator(".lead .pill")).to_have_text("succeeded")
 
 
 def test_ctrl_c_ends_it_and_its_kernels(opened: Opened):

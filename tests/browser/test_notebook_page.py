@@ -51,7 +51,7 @@ DRAWN = """(record) => {
   const isLife = (each) => each.getAttribute('x1') === each.getAttribute('x2');
   const lives = lines.filter(isLife).map(box).filter((each) => each.left > box(record).left && each.right < edge);
   const arrows = lines.filter((each) => !isLife(each)).map(box);
-  const labels = [...svg.querySelectorAll('g text[text-anchor]')];
+  const labels = [...svg.querySelectorAll('g[text-anchor] text')];
   const over = labels.filter((text) => {
     const {left, right, bottom} = box(text);
     const below = arrows.filter((each) => each.top > bottom - 8 && each.left < right && each.right > left);
@@ -64,6 +64,7 @@ DRAWN = """(record) => {
   };
 }"""
 """Of the diagram of a record that is shown: its lanes, its labels, and those that are wider than their arrows."""
+DARK = "rgb(20, 24, 31)"
 FOLDS = ["Parameters", "Set-up", "Code of the plot", "What every run must hold"]
 
 
@@ -197,6 +198,26 @@ def test_a_phone_leaves_a_receipt_of_its_moment_that_is_low_and_whole(shown: "Pa
     expect(receipts.nth(1)).to_contain_text("no prompt waits")
     assert receipts.locator("button, input, a").count() == 0
     assert shown.locator(".wb-saved .wb-receipt").count() == 1
+
+
+def test_in_the_lab_a_trace_and_a_phone_stay_as_they_were_in_the_colours_of_its_theme(lab: "Lab"):
+    lab.page.set_viewport_size({"width": 1280, "height": 1600})
+    lab.open([lab.shop, "made = ask()\nbench.phone('+260961234567')", "bench.trace.for_(made)"])
+    lab.run_all()
+    record, receipt = lab.output(2).locator(".wb-saved"), lab.output(1).locator(".wb-receipt")
+    expect(receipt).to_contain_text("Enter PIN to approve:")
+    lab.run("bench.phone('+260961234567').enter_pin('1234')")
+    expect(lab.output(2)).to_contain_text("This is a record. bench.console() shows payments as they happen.")
+    grounds = {}
+    for theme in lab.themes():
+        lab.shot(lab.cell(2), f"record-{theme}")
+        grounds[theme] = record.evaluate("(each) => getComputedStyle(each).backgroundColor")
+        assert lab.axe(lab.output(2)) == []
+        assert record.evaluate(DRAWN)["over"] == []
+    assert grounds == {"light": "rgb(255, 255, 255)", "dark": DARK, "dark-high-contrast": DARK}
+    expect(receipt).to_contain_text("Enter PIN to approve:")
+    expect(receipt.locator("button, input")).to_have_count(0)
+    expect(record).not_to_contain_text("Approved.")
 
 
 def test_the_lab_folds_what_the_page_folds_and_runs_it(lab: "Lab", tmp_path: Path):

@@ -59,21 +59,21 @@ class Shape(NamedTuple):
         return dict(zip(LANES, map(round, places), strict=True))
 
 
-WIDE: Final = Shape(700, 84, 100, (1.8, 1.3, 0.9, 0.9))
+WIDE: Final = Shape(700, 84, 92, (1.8, 1.3, 0.95, 0.95))
 TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
 """For a telephone: the times stand above their arrows."""
 
 
 def drawn(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
     """The parts of a diagram in this shape, and its height. A row's height follows from its own words."""
-    arrows, texts, y = list[str](), list[str](), _HEAD + _PADDING
+    arrows, texts, times, y = list[str](), list[str](), list[str](), _HEAD + _PADDING
     moment = ""
     for step in steps:
         before, moment = moment, clock_of(step.at)
         day, time = moment.split()
         if not before.startswith(day):
             y += _LINE
-            texts.append(_time(4, y, day, step, font_weight=600))
+            times.append(_time(4, y, day, step, font_weight=600))
             before = ""
         start, end = shape.lanes[step.source], shape.lanes[step.target]
         label, response = _words(step, abs(end - start) - _MARGIN)
@@ -81,7 +81,7 @@ def drawn(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
         y += _PADDING + (_LINE if is_new and not shape.times else 0)
         if is_new:
             x, down = (4, y + _LINE - 4) if shape.times else (min(start, end) + 4, y - 4)
-            texts.append(_time(x, down, time, step))
+            times.append(_time(x, down, time, step))
         colour = svg.BAD if step.is_bad else _COLOURS[step.kind]
         for lines, (source, target), is_back in ((label, (start, end), False), (response, (end, start), True)):
             y += _LINE * len(lines) + (_PADDING if is_back and lines else 0)
@@ -92,8 +92,9 @@ def drawn(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
     lives = [svg.line(x, _HEAD, x, y + _PADDING, svg.RULE) for x in shape.lanes.values()]
     ends = [0] if y <= _LONG else [0, y + _PADDING]
     heads = [each for end in ends for each in _heads(shape, end)]
-    written = svg.group(texts, **svg.HALO, font_weight=500)
-    return [*lives, *heads, *arrows, written], ends[-1] + _HEAD if ends[-1] else y + _PADDING
+    written = svg.group([*times, svg.group(texts, text_anchor="middle")], **svg.HALO, font_weight=500)
+    parts = [*lives, *heads, svg.group(arrows, stroke_width=1.4), written]
+    return parts, ends[-1] + _HEAD if ends[-1] else y + _PADDING
 
 
 def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
@@ -136,18 +137,18 @@ def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
 
 def _above(lines: Sequence[str], x: int, y: int, colour: str) -> Iterator[str]:
     for place, each in enumerate(lines):
-        down = y - 4 - _LINE * (len(lines) - 1 - place)
-        yield svg.tag("text", each, x=x, y=down, fill=colour, text_anchor="middle")
+        down = y - 5 - _LINE * (len(lines) - 1 - place)
+        yield svg.tag("text", each, x=x, y=down, fill=colour)
 
 
 def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Iterator[str]:
     """An arrow; a response is dashed, with an open tip."""
     sign = 1 if end > start else -1
     dashes = {"stroke_dasharray": "5 3"} if is_back else {}
-    yield svg.line(start, y, end - 2 * sign, y, colour, stroke_width=1.4, **dashes)
+    yield svg.line(start, y, end - 2 * sign, y, colour, **dashes)
     tip = f"{end - 8 * sign},{y - 4} {end - sign},{y} {end - 8 * sign},{y + 4}"
     if is_back:
-        yield svg.tag("polyline", points=tip, fill="none", stroke=colour, stroke_width=1.4)
+        yield svg.tag("polyline", points=tip, fill="none", stroke=colour)
     else:
         yield svg.tag("polygon", points=tip, fill=colour)
         yield svg.tag("circle", cx=start, cy=y, r=3, fill=colour)

@@ -23,9 +23,9 @@ def record(rows: Rows, told: Table) -> Saved:
     diagram, latest = SequenceDiagram(rows), [*rows[-MOST_ROWS:]]
     texts, came = [str(told)], ""
     if entries := [row for row in latest if row["kind"] == ENTRY]:
-        accounts, sums = _accounts(entries)
-        texts += [f"{sums}\n\n{accounts!r}"]
-        came += f"<section><p>{escape(sums)}</p>{accounts.html}</section>"
+        accounts, sums, named = _accounts(entries)
+        texts.append(f"{sums}\n{named}\n\n{accounts!r}")
+        came += f"<section><p>{sums}</p><div>{escape(named)}</div>{accounts.html}</section>"
     if screens := [row for row in latest if row["kind"] == SCREEN]:
         shown = _screen(screens[-1])
         texts.append(shown.text)
@@ -35,8 +35,8 @@ def record(rows: Rows, told: Table) -> Saved:
     return Saved("\n\n".join(texts), html)
 
 
-def _accounts(entries: Rows) -> tuple[TAccounts, str]:
-    """The accounts that entries were posted to, and the sums of both sides for each currency."""
+def _accounts(entries: Rows) -> tuple[TAccounts, str, str]:
+    """The accounts that entries were posted to, the sums of both sides for each currency, and what the entries are."""
     postings, sums = list[dict[str, Any]](), dict[str, list[int]]()
     for place, row in enumerate(entries, start=1):
         for side, account, minor, currency in entry_of(row).postings:
@@ -49,7 +49,7 @@ def _accounts(entries: Rows) -> tuple[TAccounts, str]:
         f"debits {money_text(debits, currency)}, credits {money_text(credits_, currency)}"
         for currency, (debits, credits_) in sums.items()
     )
-    return TAccounts(postings, entry="({})"), f"Ledger: {totals}. {named}"
+    return TAccounts(postings, entry="({})"), f"Ledger: {totals}", named
 
 
 def _screen(row: dict[str, Any]) -> Saved:
