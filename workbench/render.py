@@ -24,8 +24,8 @@ from workbench.visible import visible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SESSION = "JPY_SESSION_NAME"
-"""A Jupyter server sets it for the kernels of its notebooks; headless runs do not."""
+PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
+"""A Jupyter server sets the first for the kernels of its notebooks, VS Code the second; headless runs neither."""
 DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
 """`workbench lab` sets it for its kernels: beside their notebooks is a phone."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
@@ -40,8 +40,8 @@ class Widget(Protocol):
 
 
 def is_live() -> bool:
-    """Whether this kernel was started for somebody at a Jupyter server."""
-    return _SESSION in os.environ
+    """Whether this kernel was started for somebody at a Jupyter server or in VS Code."""
+    return any(each in os.environ for each in PERSONS)
 
 
 def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> dict[str, object]:

@@ -26,7 +26,7 @@ from workbench.trace import saved_console
 NEWS: Final = "workbench.news"
 """The comm that a kernel opens to the docked phone: what changed at the bench that was made or used last."""
 ASK: Final = "workbench.ask"
-"""The comm that the docked phone opens, naming that one."""
+"""The comm that the docked phone opens, to ask that bench."""
 _CONSOLE: Final = Path(__file__).parent / "console"
 _CHARGES: Final = ("POST", "/v1/charges")
 """The one operation that takes the key as Basic."""
@@ -68,7 +68,7 @@ class Channel:
         return {"number": asked["number"], **told}
 
     def _sent(self, request: Mapping[str, Any]) -> httpx.Response:
-        """The sandbox's response; the session's key is sent where the request has none and asks for it."""
+        """The sandbox's response; the session's key goes with a request that has none, unless it is to be anonymous."""
         method, path = str(request.get("method", "GET")), str(request["path"])
         headers, body = dict(request.get("headers") or {}), request.get("body")
         if "Authorization" not in headers and not request.get("anonymous"):
