@@ -399,7 +399,7 @@ class TestOverview:
         result = reconciled(breaks=[a_break("invalid_row", 0, **nothing), a_break("timing", 5)])
         lines = [" ".join(line.split()) for line in overview.text(result).splitlines()]
         assert lines[lines.index("invalid_row: 1 break, 0.00 net") + 3] == "no key in the file 0.00"
-        assert '<span class="faint">no key in the file</span>' in page.page(result)
+        assert '<span class="dim">no key in the file</span>' in page.page(result)
 
     def test_the_picture_has_every_part_of_the_difference_and_its_bars_are_in_proportion(self):
         picture = captions.picture(reconciled(breaks=[a_break("timing", 1_000), a_break("fee_mismatch", -500)]))

@@ -28,7 +28,7 @@ SERVED = ("/docs", "/docs/guide/testing", "/docs/interface", "/docs/errors", "/d
 FILES = ("guide", "notebook", "exam", "reconciliation", "checklist")
 LOOK = """(names) => {
   const root = document.querySelector('.wb-look, .wb-console'), head = document.querySelector('header.head');
-  const [bar, brand] = [head, head.querySelector('.brand b')].map((each) => getComputedStyle(each));
+  const [bar, brand] = [head, head.querySelector('.brand :is(b, strong)')].map((each) => getComputedStyle(each));
   const mark = head.querySelector('.brand svg'), ground = root.matches('html') ? document.body : root;
   const { x, y, width, height } = mark.getBoundingClientRect();
   const probe = root.appendChild(document.createElement('i'));
