@@ -151,8 +151,7 @@ def asset(request: Request, choices: InForce) -> Response:
     name = request.path_params["name"]
     if name not in _ASSETS:
         raise NotFound(f"There is no file {name[:60]!r}.", code="path_not_found")
-    # Kept for good under an address of its content; the console's page knows it by its name alone.
-    return Response(200, _ASSETS[name], _content(name), _ASSET_HEADERS if "v" in request.query else _PAGE_HEADERS)
+    return Response(200, _ASSETS[name], _content(name), _ASSET_HEADERS)
 
 
 PAGES: Final[Mapping[str, Page]] = {
