@@ -81,8 +81,8 @@ class Read(HTMLParser):
 
 def test_a_page_is_for_everybody_and_numbered(wire: Wire):
     names = {
-        "/docs/assets/{name}": list(ASSETS), "/docs/guide/{name}": ["testing"], "/console/{name}": ["console.css", "look.css"],
-        "/console/vendor/{name}": ["preact.js"],
+        "/docs/assets/{name}": list(ASSETS), "/docs/guide/{name}": ["testing"],
+        "/console/{name}": ["console.css", "look.css"], "/console/vendor/{name}": ["preact.js"],
     }  # fmt: skip
     assert {page.replace("{name}", name) for page in PAGES for name in names.get(page, [""])} == set(TYPES)
     since = wire.last_seq()
