@@ -14,7 +14,6 @@ from functools import partial
 from html import escape
 from io import BytesIO
 from itertools import chain, islice, pairwise, repeat, zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from workbench.domain.moments import IN_LUSAKA, LUSAKA, milliseconds, rfc3339, utc_text
@@ -217,16 +216,6 @@ class Table(Tabular):
 def bundle(text: str, html: str) -> dict[str, str]:
     """The value of `_repr_mimebundle_`: HTML where it can be shown, text everywhere else."""
     return {"text/plain": text, "text/html": html}
-
-
-def page(title: str, body: str) -> str:
-    """HTML as a page to read offline: one file, no script, nothing from a network."""
-    style = Path(__file__).with_name("templates").joinpath("page.css").read_text("utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{_text(title)}</title>\n'
-        f"<style>\n{style}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
-    )
 
 
 def sentence(text: str) -> str:
