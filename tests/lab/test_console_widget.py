@@ -68,7 +68,7 @@ def test_nothing_but_this_sandbox_is_reached(ask: Ask, path: str):
 
 
 def test_a_page_gets_the_files_that_a_served_sandbox_has():
-    assert {"app.js", "jupyter.js", "console.css", "vendor/preact.js"} <= {*files()}
+    assert {"app.js", "jupyter.js", "look.css", "console.css", "vendor/preact.js"} <= {*files()}
     for name, text in files().items():
         assert text == console_file(name).read_text("utf-8")
         # Each can be put into a page of others: what it imports stands beside it.
@@ -104,6 +104,9 @@ def test_served_it_is_told_that_the_sandbox_is_gone(serving: Serving):
     with serving("--port", "0", "--json") as server, Workbench.connect(**server.address) as bench:
         ask, news = asking(bench), told(bench)
         assert ask("GET", "/sandbox/clock")["status"] == 200
+        # What is asked for the page's sake is no line of the server's.
+        assert "/sandbox/clock" in server.errors
+        assert "/sandbox/changes" not in server.errors
         server.process.terminate()
         assert is_true_soon(lambda: any("lost" in each for each in news))
         assert ask("GET", "/sandbox/clock")["failed"]
