@@ -250,6 +250,7 @@ def test_the_phone_of_a_payment_that_is_long_past_is_found(console: Console):
         console.sell("5.00", f"+2609722200{place:02}", "airtel", what="New")
     console.open()
     console.page.get_by_label("Search payments").fill("Old")
+    expect(console.list.locator("tbody tr")).to_have_count(1)
     console.row("Old").click()
     expect(console.phone.get_by_label("Whose phone")).to_have_value("+260961110000")
     expect(console.phone.get_by_role("log")).to_contain_text("K11.00 paid")
