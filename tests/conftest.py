@@ -105,6 +105,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="The seed of that load, to see a run again.")
 
 
+def pytest_configure() -> None:
+    """Let what the tests start hear Ctrl-C, even where they run in a shell's background, which ignores it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest itself selects by markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the thorough tests to whoever asks for them; one through a socket that is not about it is such a one."""

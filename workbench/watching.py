@@ -2,8 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from workbench.closing import Closing
 
@@ -12,12 +11,6 @@ _GATHER_S = 0.03
 _REST_S = 0.15
 """How long no callback runs after that: while a loop runs, drawing takes the smaller part of its time."""
 _ASK_EVERY_S = 0.5
-
-
-class _Calls(threading.local):
-    """How many calls a thread has made since it began to skip a callback; None where it skips none."""
-
-    made: int | None = None
 
 
 class Watchers(Closing):
@@ -34,16 +27,12 @@ class Watchers(Closing):
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._known: object = None
-        self._skipped: set[Callable[[], object]] | None = None
-        """The callbacks that the waiting news does not concern; None while there is no news."""
-        self._lock = threading.Lock()
-        self._calls = _Calls()
 
     def add(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Run `callback` after whatever happens from now on; the function that is returned ends that."""
         if not self._callbacks:
             # What happened before the first callback is no news.
-            self._take_news()
+            self._news.clear()
             self._known = self._where()
         self._callbacks.append(callback)
         if self._thread is None:
@@ -58,26 +47,8 @@ class Watchers(Closing):
 
     def notify(self) -> None:
         """Report that something may have happened. What a callback itself calls is no news."""
-        if not self._callbacks or self.is_watching():
-            return
-        if self._calls.made is None:
-            self._put(set())
-        else:
-            self._calls.made += 1
-
-    @contextmanager
-    def skipping(self, callback: Callable[[], object]) -> Iterator[None]:
-        """One call that this thread makes meanwhile is no news for `callback`, which has its response.
-
-        If there are more, as where a merchant's handler of webhooks calls on its part, all of them are.
-        """
-        self._calls.made = 0
-        try:
-            yield
-        finally:
-            made, self._calls.made = self._calls.made, None
-            if made:
-                self._put({callback} if made == 1 else set())
+        if self._callbacks and not self.is_watching():
+            self._news.set()
 
     def is_watching(self) -> bool:
         """Whether it is a callback that runs now, in this thread."""
@@ -90,22 +61,11 @@ class Watchers(Closing):
         if self._thread not in (None, threading.current_thread()):
             self._thread.join(timeout=5)
 
-    def _put(self, skipped: set[Callable[[], object]]) -> None:
-        with self._lock:
-            self._skipped = skipped if self._skipped is None else self._skipped & skipped
-            self._news.set()
-
-    def _take_news(self) -> set[Callable[[], object]]:
-        """The callbacks that the news does not concern; from now on there is no news."""
-        with self._lock:
-            skipped, self._skipped = self._skipped, None
-            self._news.clear()
-        return skipped or set()
-
     def _run(self) -> None:
         while not self._ended.is_set():
             if self._has_news():
-                self._notify_all(self._take_news())
+                self._news.clear()
+                self._notify_all()
                 self._ended.wait(_REST_S)
 
     def _has_news(self) -> bool:
@@ -126,8 +86,8 @@ class Watchers(Closing):
         except Exception:  # noqa: BLE001  a server that is down or gone: the callback shows that
             return None
 
-    def _notify_all(self, skipped: set[Callable[[], object]]) -> None:
-        for callback in [each for each in self._callbacks if each not in skipped]:
+    def _notify_all(self) -> None:
+        for callback in [*self._callbacks]:
             if self._ended.is_set():
                 return
             try:

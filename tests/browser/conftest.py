@@ -24,7 +24,6 @@ from urllib.parse import urlsplit
 import httpx
 import nbformat
 import pytest
-from jupyterlab_server.workspaces_handler import WorkspacesManager
 from nbformat.sign import NotebookNotary
 from PIL import Image
 
@@ -36,14 +35,13 @@ if TYPE_CHECKING:
     from tests.conftest import Bounded
 
 ROOT = Path(__file__).resolve().parents[2]
-SNAPSHOTS = Path(__file__).with_name("snapshots")
 EXTENSION = ROOT / "workbench/lab/server/extension"
-"""As `workbench lab` has it: the handset's tab says whose phone it is."""
+"""As `workbench lab` has it, whose server alone docks a phone."""
 HERE = "127.0.0.1"
 START_S = 60
 PATIENCE_MS, ACTION_MS = 60_000, 30_000
 """For what waits for a kernel, and for what a widget answers: a machine may be busy with other tests."""
-SETTLES_S, MOST_TABS = 3, 60
+MOST_TABS = 60
 COLOURS, MOST_BYTES = 256, 200_000
 THEMES = ("JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -127,23 +125,7 @@ ERRORS = f"""(path) => ({PANEL})(path).content.model.sharedModel.cells.flatMap(
   (cell) => (cell.outputs || []).filter((output) => output.output_type === 'error').map(
     (output) => output.ename + ': ' + output.evalue))"""
 SOURCES = f"(path) => ({PANEL})(path).content.model.sharedModel.cells.map((cell) => cell.source)"
-TOOK = re.compile(r"\b\d+ ms\b")
 COMMAND = "async ([name, options]) => { await window.jupyterapp.commands.execute(name, options); }"
-LEAST_PX = 44
-FLAWS = f"""(root) => {{
-  const of = (each) => each.closest('.wb-phone');  // the handset on a desk is judged by itself
-  const seen = (each) => of(each) === of(root) && !each.closest('.wb-unseen');
-  const all = [root, ...root.querySelectorAll('*')].filter(seen);
-  const box = (each) => each.getBoundingClientRect();
-  const small = all.filter((each) => each.matches('button, select, summary, input:not([type=checkbox], .wb-pin)')
-    && box(each).width && (box(each).width < {LEAST_PX} || box(each).height < {LEAST_PX} - 0.5));
-  const cut = all.filter((each) => !each.matches('input, select, textarea')
-    && !['auto', 'scroll'].includes(getComputedStyle(each).overflowX)
-    && getComputedStyle(each).textOverflow !== 'ellipsis'  // whole in what it opens
-    && each.clientWidth > 2 && each.scrollWidth > each.clientWidth + 1);
-  return [...small.map((each) => `small: ${{each.outerHTML.slice(0, 120)}}`),
-    ...cut.map((each) => `cut off: ${{each.tagName}} ${{each.className}}`)];
-}}"""
 AXE = "(element) => window.axe.run(element, {resultTypes: ['violations']}).then((found) => found.violations)"
 
 
@@ -423,10 +405,6 @@ class Lab:
                 return
         pytest.fail("the keyboard does not get there")
 
-    def type_pin(self, handset: "Locator", pin: str = "1234") -> None:
-        for key in (*pin, "Send"):
-            handset.get_by_role("button", name=key, exact=True).click()
-
     def axe(self, where: "Locator | str") -> list[str]:
         if not self.page.evaluate("() => Boolean(window.axe)"):
             self.page.add_script_tag(path=self._request.getfixturevalue("tools").axe)
@@ -435,34 +413,6 @@ class Lab:
             f"{each['id']}: {each['help']}: {node['html'][:200]} {node.get('failureSummary', '')}"
             for each in found for node in each["nodes"]
         ]  # fmt: skip
-
-    def touch(self) -> None:
-        """From now on the page is touched: what is pressed has to be as large as a finger wants it."""
-        session = self.page.context.new_cdp_session(self.page)
-        session.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 1})
-        assert self.page.evaluate("matchMedia('(pointer: coarse)').matches")
-
-    def flaws(self, where: "Locator") -> list[str]:
-        """Targets within an element that are too small for a finger, and pieces that are cut off."""
-        return list(where.evaluate(FLAWS))
-
-    def snapshot(self, where: "Locator | str", name: str) -> None:
-        """Compare what a screen reader is told with snapshots/NAME.yaml; --renew writes the file.
-
-        How long the machine took for a request is left out.
-        """
-        stored, element = SNAPSHOTS / f"{name}.yaml", self._at(where)
-
-        def told() -> str:
-            return TOOK.sub("… ms", element.aria_snapshot()) + "\n"
-
-        if self._request.config.getoption("--renew"):
-            stored.write_text(told(), "utf-8")
-        expected = stored.read_text("utf-8") if stored.exists() else f"(there is no {stored.name}; write it by --renew)"
-        until = time.monotonic() + SETTLES_S
-        while (shown := told()) != expected and time.monotonic() < until:
-            self.page.wait_for_timeout(50)
-        assert shown == expected
 
     def shot(self, where: "Locator | str", name: str) -> Path:
         """A picture of an element, in the folder of --shots or in the test's own."""
@@ -474,11 +424,6 @@ class Lab:
 
     def picture(self, shot: Path, name: str) -> None:
         keep(shot, name, self._request.config)
-
-    def lay_out(self, workspace: dict[str, Any]) -> None:
-        """Save the workspace in which `open` opens, before it does."""
-        folder = self.jupyter.settings.with_name(KEPT["JUPYTERLAB_WORKSPACES_DIR"])
-        WorkspacesManager(str(folder)).save(self.name, json.dumps({**workspace, "metadata": {"id": self.name}}))
 
     def _at(self, where: "Locator | str") -> "Locator":
         return self.page.locator(where) if isinstance(where, str) else where
