@@ -628,7 +628,14 @@ def test_the_command_starts_a_shop_examines_it_and_writes_reports(tmp_path: Path
     ]
     page = files["html"].read_text()
     assert all(
-        each in page for each in ('lang="en"', "<caption>", 'scope="col"', "21 of 22 passed", "ValueError: not enough")
+        each in page
+        for each in (
+            'lang="en"',
+            'aria-labelledby="checks"',
+            'scope="col"',
+            "21 of 22 passed",
+            "ValueError: not enough",
+        )
     )
     lab = "http://127.0.0.1:8888/lab/tree/07_verify_webhooks.ipynb"
     assert f'<a href="{lab}">07_verify_webhooks</a>' in page

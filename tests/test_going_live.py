@@ -137,7 +137,7 @@ def test_it_is_written_as_markdown_and_as_a_page_with_every_topic_and_item():
     assert page.count("<tr><td") == shown.output.count("- [") == sum(map(int, found))
     assert "&lt;b&gt;" in page
     assert 'name="viewport"' in page
-    assert "td:first-child { width: 8rem; white-space: nowrap; }" in page, "a state is no column of letters"
+    assert "td:first-child { white-space: nowrap; }" in page, "a state is no column of letters"
     assert "<b>" not in page + shown.output
 
 

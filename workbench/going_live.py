@@ -15,8 +15,9 @@ from workbench.domain.wire import TraceRow
 from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_of, entry_of, screen_of, webhook_of
 from workbench.errors import CheckLiveRefused
 from workbench.har import TRACE
+from workbench.look import page
 from workbench.register import GapRow, relied_on
-from workbench.render import Table, Tabular, page, table
+from workbench.render import Table, Tabular, table
 from workbench.resources import notebook_name
 from workbench.visible import visible
 
@@ -173,7 +174,7 @@ class Checklist(Tabular, tuple[Item, ...]):
     def html(self) -> str:
         """A page to read offline: one file, no script."""
         tables = "\n".join(each.html() for each in self._tables())
-        return page("Before you go live", f"<h1>Before you go live</h1>\n<p>{self.summary}.</p>\n{tables}\n")
+        return page("Before you go live", "Checklist", f"<h1>Before you go live</h1>\n<p>{self.summary}.</p>\n{tables}")
 
     def _tables(self) -> list[Table]:
         return [

@@ -1,13 +1,13 @@
 """The page of a notebook: one file of HTML with contents, folds and two colour schemes, and without a script."""
 
 import re
-from base64 import b64encode
 from itertools import chain, groupby
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import unquote
 
+from workbench.look import data_url, page
 from workbench.notebook_files import nbformat
 
 HIDDEN: Final = "hide-input"
@@ -22,20 +22,10 @@ _WRITTEN: Final = re.compile(r"(<pre\b[^>]*>)(.*?)(?=</pre>)", re.DOTALL)
 _ALIGNED: Final = re.compile(r"\S {2,}[^\s#]|\t|[\u2500-\u257f]")
 """In a line of text that stands in columns: gaps, but before a comment, or lines that are drawn."""
 _LONG: Final = re.compile(r"<td\b([^>]*>(?=[^<]*[^<\s]{20}))")
-_HEADING: Final = re.compile(r'<h([1-3]) id="([^"]+)">(.+?)<a class="anchor-link"', re.DOTALL)
 _DRAWN: Final = frozenset(
     ["svg", "title", "desc", "style", "rect", "circle", "line", "polyline", "polygon", "text", "g"]
 )
 _ACTS: Final = re.compile(r"\s(?:on\w+|[\w:]*href)=|url\(|@import", re.IGNORECASE)
-_TAG: Final = re.compile(r"<[^>]+>")
-
-
-class Heading(NamedTuple):
-    """A heading of the page: its level, the id that a link leads to, and its text as HTML."""
-
-    level: int
-    id: str
-    text: str
 
 
 def write_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None:
@@ -49,13 +39,16 @@ def write_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None
         extra_loaders=[PackageLoader("workbench")],
         template_file="notebook.html.j2",
         preprocessors=[_with_folds],
-        filters={"headings": headings, "only_drawn": _only_drawn, "unwrapped": unwrapped},
+        filters={"only_drawn": _only_drawn, "unwrapped": unwrapped},
     )
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
     # A heading without words, as the corner of a DataFrame has it, is none.
     body = body.replace("<th></th>", "<td></td>")
     body = _IMAGE.sub(lambda found: f'{found[1]}"{_embedded(folder, found[2])}"', body)
-    path.write_text(_NEXT.sub(r'href="\1.html\2"', body), "utf-8")
+    body = _NEXT.sub(r'href="\1.html\2"', body)
+    title = node.metadata.get("title", path.stem)
+    # What its cells show may need scripts of their own, and pictures from elsewhere.
+    path.write_text(page(title, "Notebook", body, sheets=["notebook.css"], is_bound=False), "utf-8")
 
 
 def _embedded(folder: Path, source: str) -> str:
@@ -63,17 +56,12 @@ def _embedded(folder: Path, source: str) -> str:
     file, kind = folder / unquote(source), guess_type(source)[0] or ""
     if not kind.startswith("image/") or not file.is_file():
         return source
-    return f"data:{kind};base64,{b64encode(file.read_bytes()).decode()}"
+    return data_url(file.read_bytes(), kind)
 
 
 def _only_drawn(svg: str) -> bool:
     """Whether a picture is one of the workbench's: it holds shapes and text for both schemes, and nothing that acts."""
     return 'class="wb-drawn"' in svg and {*re.findall(r"<(\w+)", svg)} <= _DRAWN and not _ACTS.search(svg)
-
-
-def headings(html: str) -> list[Heading]:
-    """The headings of what is written, in their order."""
-    return [Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html)]
 
 
 def unwrapped(html: str) -> str:

@@ -14,7 +14,6 @@ from functools import partial
 from html import escape
 from io import BytesIO
 from itertools import chain, islice, pairwise, repeat, zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from workbench.domain.moments import IN_LUSAKA, LUSAKA, milliseconds, rfc3339, utc_text
@@ -24,8 +23,8 @@ from workbench.visible import visible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SESSION = "JPY_SESSION_NAME"
-"""A Jupyter server sets it for the kernels of its notebooks; headless runs do not."""
+PERSONS: Final = ("JPY_SESSION_NAME", "VSCODE_PID")
+"""A Jupyter server sets the first for the kernels of its notebooks, VS Code the second; headless runs neither."""
 DOCKED: Final = "WORKBENCH_PHONE_IS_DOCKED"
 """`workbench lab` sets it for its kernels: beside their notebooks is a phone."""
 _VIEW = "application/vnd.jupyter.widget-view+json"
@@ -40,8 +39,8 @@ class Widget(Protocol):
 
 
 def is_live() -> bool:
-    """Whether this kernel was started for somebody at a Jupyter server."""
-    return _SESSION in os.environ
+    """Whether this kernel was started for somebody at a Jupyter server or in VS Code."""
+    return any(each in os.environ for each in PERSONS)
 
 
 def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> dict[str, object]:
@@ -217,16 +216,6 @@ class Table(Tabular):
 def bundle(text: str, html: str) -> dict[str, str]:
     """The value of `_repr_mimebundle_`: HTML where it can be shown, text everywhere else."""
     return {"text/plain": text, "text/html": html}
-
-
-def page(title: str, body: str) -> str:
-    """HTML as a page to read offline: one file, no script, nothing from a network."""
-    style = Path(__file__).with_name("templates").joinpath("page.css").read_text("utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{_text(title)}</title>\n'
-        f"<style>\n{style}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
-    )
 
 
 def sentence(text: str) -> str:

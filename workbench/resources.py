@@ -102,8 +102,8 @@ def guide() -> dict[str, Path]:
 
 
 def console(name: str) -> Path:
-    """A file of the console, by its path below the folder of its page."""
-    return _PACKAGE / "lab" / "console" / name
+    """A file of the console, by its path below the folder of its page; the look is that of every page."""
+    return _PACKAGE / ("templates" if name == "look.css" else "lab/console") / name
 
 
 def fixture(name: str) -> Path:

@@ -24,7 +24,7 @@ from workbench.errors import RunRefused
 from workbench.lab.exercises import EXERCISES, MUST_BE_DONE
 from workbench.notebook_files import nbformat
 from workbench.notebook_page import write_page
-from workbench.render import Column, Table, table
+from workbench.render import PERSONS, Column, Table, table
 from workbench.visible import visible
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -415,7 +415,8 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
 def _prepare_worker() -> None:
     """Set what the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
     os.environ["PYTHONHASHSEED"] = "0"  # hashes of strings decide the order of sets: two runs print the same
-    os.environ.pop("JPY_SESSION_NAME", None)  # set in a notebook that starts a run, and no person looks at the run
+    for each in PERSONS:  # set in a notebook that starts a run, and no person looks at the run
+        os.environ.pop(each, None)
     os.environ.pop("WORKBENCH_PROGRESS", None)  # a run neither reads nor changes somebody's progress
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

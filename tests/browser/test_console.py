@@ -686,6 +686,22 @@ class TestRequests:
         console.press("Send", console.detail)
         expect(came.get_by_role("region", name="Response")).to_contain_text("401")
 
+    def test_the_reference_leads_to_each_operation_filled_in_with_its_example_and_with_what_is_there(
+        self, console: Console
+    ):
+        sold = console.bench.client.payment_intents.retrieve(console.sell())
+        console.page.goto(f"{console.url}/docs#createRefund")
+        links = console.page.get_by_role("link", name=re.compile("^Try it out"))
+        assert links.count() == console.page.locator(".operation").count() > 40
+        console.page.locator("#createRefund").get_by_role("link", name=re.compile("^Try it out")).click()
+        expect(console.page.get_by_label("Body")).to_have_value(re.compile(str(sold.latest_charge)))
+        console.press("Send", console.detail)
+        came = console.page.get_by_role("region", name="What came back")
+        expect(came.get_by_role("region", name="Response")).to_contain_text('"object": "refund"')
+        (refund,) = console.bench.client.refunds.list().data
+        console.page.evaluate("() => { location.hash = '#/requests/try/retrieveRefund'; }")
+        expect(console.page.get_by_label("refund_id")).to_have_value(refund.id)
+
 
 def test_money_is_paid_out_and_the_books_balance(console: Console):
     console.sell()

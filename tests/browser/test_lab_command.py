@@ -206,6 +206,21 @@ def test_it_pays_while_a_cell_runs_and_after_the_page_was_loaded_again(page: "Pa
     docked.pays()
 
 
+def test_it_says_that_its_kernel_has_ended_and_is_there_again_for_the_next(page: "Page", docked: Docked):
+    docked.run("seed=7")
+    docked.run("create(")
+    expect(docked.pin).to_be_focused(timeout=READY_MS)
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.get_by_role("menuitem", name="Restart Kernel…", exact=True).click()
+    page.get_by_role("button", name="Confirm Kernel Restart").click()
+    expect(docked.root).to_contain_text("Its kernel has ended.", timeout=READY_MS)
+    expect(docked.pin).to_have_count(0)
+    page.get_by_text("| Idle").wait_for(timeout=READY_MS)
+    docked.run("seed=7")
+    docked.run("create(")
+    docked.pays()
+
+
 def test_where_it_is_narrow_the_phone_is_one_tap_away(page: "Page", opened: Opened):
     page.set_viewport_size({"width": 360, "height": 740})
     docked = Docked(page)

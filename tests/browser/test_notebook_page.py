@@ -143,7 +143,7 @@ def test_contents_stay_at_the_side_or_are_folded_and_the_keyboard_reaches_them_a
     shown.set_viewport_size({"width": 900, "height": 900})
     expect(contents).to_be_hidden()
     shown.goto(shown.url.partition("#")[0] + "?")
-    for key in ("Tab", "Enter", "Tab"):
+    for key in ("Tab", "Tab", "Enter", "Tab"):  # past the link to the content
         shown.keyboard.press(key)
     expect(contents.get_by_role("link").first).to_be_focused()
     assert shown.locator("b").inner_text() == "HTML"

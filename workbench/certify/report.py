@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
@@ -15,7 +13,8 @@ from xml.etree import ElementTree as ET
 from workbench.domain.gaps import written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ExamRefused
-from workbench.render import Column, beside, bundle, page, sentence, table, wrapped
+from workbench.look import templates
+from workbench.render import Column, beside, bundle, sentence, table, wrapped
 from workbench.resources import write_whole
 from workbench.visible import visible
 
@@ -24,6 +23,8 @@ FAILED: Final = "failed"
 WARNING: Final = "warning"
 NOT_EXAMINED: Final = "not examined"
 _MARKS: Final[Mapping[str, str]] = {PASSED: "✓", FAILED: "✗", WARNING: "!", NOT_EXAMINED: "-"}
+_TONES: Final[Mapping[str, str]] = {PASSED: "good", FAILED: "bad", WARNING: "warn", NOT_EXAMINED: ""}
+"""The colour of each verdict on the page."""
 _VERDICT, _TITLE, _LINE = 9, 48, 121
 _WIDTH: Final = 118
 _CAME: Final = 60
@@ -146,8 +147,8 @@ class Report:
     def html(self) -> str:
         """The report as a page to read offline."""
         at = sentence(in_lusaka(milliseconds(datetime.fromisoformat(self.at))))
-        body = _template().render(report=self, marks=_MARKS, url=visible(self.url), lab=_LAB, at=at)
-        return page(f"Exam of a webhook endpoint: {self.score}", body)
+        template = templates(__package__).get_template("report.html")
+        return template.render(report=self, marks=_MARKS, tones=_TONES, url=visible(self.url), lab=_LAB, at=at)
 
     def write(self, path: Path) -> None:
         """Write it as the ending of the file says. Raises ExamRefused: no such form, or it cannot be written."""
@@ -237,13 +238,3 @@ def form_of(path: Path) -> Callable[[Report], str]:
     if not path.parent.is_dir():
         raise ExamRefused(f"{path} cannot be written: there is no folder {path.parent}.")
     return _FORMS[path.suffix.lower()]
-
-
-@cache
-def _template() -> Any:  # noqa: ANN401  loaded when it is first used
-    from jinja2 import Environment, StrictUndefined
-
-    text = files(__package__).joinpath("templates", "report.html").read_text("utf-8")
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(
-        text
-    )

@@ -8,7 +8,6 @@ import logging
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property, partial
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import anywidget
@@ -20,14 +19,14 @@ from comm.base_comm import BaseComm
 
 from workbench.domain import wire
 from workbench.render import bundle, with_widget
+from workbench.resources import console
 from workbench.session import Session
 from workbench.trace import saved_console
 
 NEWS: Final = "workbench.news"
 """The comm that a kernel opens to the docked phone: what changed at the bench that was made or used last."""
 ASK: Final = "workbench.ask"
-"""The comm that the docked phone opens, naming that one."""
-_CONSOLE: Final = Path(__file__).parent / "console"
+"""The comm that the docked phone opens, to ask that bench."""
 _CHARGES: Final = ("POST", "/v1/charges")
 """The one operation that takes the key as Basic."""
 _LOST: Final = "The sandbox does not respond. Once it is back, this goes on."
@@ -40,8 +39,10 @@ Message = dict[str, Any]
 @cache
 def files() -> dict[str, str]:
     """The console's files by name, as a served sandbox has them."""
-    found = (each for pattern in ("*.js", "*.css", "vendor/*.js") for each in _CONSOLE.glob(pattern))
-    return {each.relative_to(_CONSOLE).as_posix(): each.read_text("utf-8") for each in found}
+    folder = console("")
+    found = [each.relative_to(folder) for pattern in ("*.js", "*.css", "vendor/*.js") for each in folder.glob(pattern)]
+    names = ["look.css", *(each.as_posix() for each in found)]
+    return {each: console(each).read_text("utf-8") for each in names}
 
 
 class Channel:
@@ -68,7 +69,7 @@ class Channel:
         return {"number": asked["number"], **told}
 
     def _sent(self, request: Mapping[str, Any]) -> httpx.Response:
-        """The sandbox's response; the session's key is sent where the request has none and asks for it."""
+        """The sandbox's response; the session's key goes with a request that has none, unless it is to be anonymous."""
         method, path = str(request.get("method", "GET")), str(request["path"])
         headers, body = dict(request.get("headers") or {}), request.get("body")
         if "Authorization" not in headers and not request.get("anonymous"):

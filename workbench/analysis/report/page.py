@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -22,8 +22,12 @@ from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
-from workbench.render import Picture, sentence
+from workbench.look import data_url, templates
+from workbench.render import sentence
 from workbench.visible import FORMULA, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 MAX_LISTED: Final = 50
 """So many breaks of a code are listed, the largest; the workbook has all."""
@@ -49,36 +53,34 @@ def page(result: Reconciled) -> str:
     figures = Figures(result)
     currencies = sorted({each for (each,) in python_rows(result.proof, "currency")})
     sections = list(_sections(whole))
-    return str(
-        _template().render(
-            headline=captions.headline(result),
-            is_proven=captions.is_proven(result),
-            proofs=captions.proofs(result),
-            notes=[*result.notes, *filter(None, [result.carry_forward.note])],
-            accounts=captions.accounts(result),
-            proof=captions.proof(result),
-            picture=captions.picture(result),
-            codes=captions.codes(result),
-            sign_off=result.sign_off,
-            script=_script(),
-            script_hash=_hashed(_script()),
-            sections=sections,
-            others=_decided_elsewhere(whole, {each["id"] for section in sections for each in section["listed"]}),
-            money=[
-                {
-                    "currency": each,
-                    "ages": captions.ageing(result, each),
-                    "days": captions.days(result, each),
-                    "ageing": figures.ageing(each),
-                    "daily": figures.daily_variance(each),
-                }
-                for each in currencies
-            ],
-            rates=figures.match_rate(),
-            inputs=captions.inputs(result),
-            amount_headings=_AMOUNT_HEADINGS,
-            statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
-        )
+    return _template().render(
+        headline=captions.headline(result),
+        is_proven=captions.is_proven(result),
+        proofs=captions.proofs(result),
+        notes=[*result.notes, *filter(None, [result.carry_forward.note])],
+        accounts=captions.accounts(result),
+        proof=captions.proof(result),
+        picture=captions.picture(result),
+        codes=captions.codes(result),
+        sign_off=result.sign_off,
+        script=_script(),
+        script_hash=_hashed(_script()),
+        sections=sections,
+        others=_decided_elsewhere(whole, {each["id"] for section in sections for each in section["listed"]}),
+        money=[
+            {
+                "currency": each,
+                "ages": captions.ageing(result, each),
+                "days": captions.days(result, each),
+                "ageing": figures.ageing(each),
+                "daily": figures.daily_variance(each),
+            }
+            for each in currencies
+        ],
+        rates=figures.match_rate(),
+        inputs=captions.inputs(result),
+        amount_headings=_AMOUNT_HEADINGS,
+        statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
     )
 
 
@@ -173,10 +175,6 @@ def _sentence(text: str) -> str:
 _SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
 
 
-def _data_url(picture: Picture) -> str:
-    return f"data:image/png;base64,{base64.b64encode(picture.png).decode()}"
-
-
 def _shown(value: Any) -> Any:  # noqa: ANN401  whatever the template names
     """What is put into the page, its own markup left alone."""
     return visible(value) if type(value) is str else value
@@ -195,13 +193,7 @@ def _hashed(script: str) -> str:
 
 
 @cache
-def _template() -> Any:  # noqa: ANN401  loaded when it is first used
-    from jinja2 import DictLoader, Environment, StrictUndefined
-
-    text = files(__package__).joinpath("templates", "page.html").read_text("utf-8")
-    environment = Environment(
-        loader=DictLoader({"page.html": text}), autoescape=True, finalize=_shown, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters |= {"data_url": _data_url, "sentence": _sentence}
+def _template() -> "Template":
+    environment = templates(__package__, finalize=_shown)
+    environment.filters |= {"data_url": data_url, "sentence": _sentence}
     return environment.get_template("page.html")

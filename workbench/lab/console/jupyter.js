@@ -1,6 +1,7 @@
 // The console in Jupyter: in a cell, and the phone beside the notebooks. What it asks goes to the kernel over a comm, each
 // message with a number that is answered once; what changed comes over another comm.
 
+const SHEETS = ["look.css", "console.css"];
 const SLOW_MS = 2000;
 const NO_KERNEL = "Its kernel has ended. Run the notebook's cells again to go on.";
 const OFF = "Switched off. Run the notebook's first cells to switch it on.";
@@ -83,7 +84,7 @@ async function render({ model, el }) {
   const { files, base } = await transport.message({ files: true });
   const { mount } = await import(linked(files, "app.js"));
   const root = document.createElement("div");
-  el.replaceChildren(styled(files["console.css"]), root);
+  el.replaceChildren(...SHEETS.map((each) => styled(files[each])), root);
   const close = opened(mount, root, transport, { base, claims: true });
   const gone = () => {
     if (told.comm_live) return;
@@ -116,7 +117,7 @@ const sentence = (text) => Object.assign(document.createElement("p"), { textCont
 // The rules for this console alone. Those of what moves cannot be among them.
 function styled(css) {
   const moves = /^@keyframes .*$/gm;
-  const text = `@scope (.wb-console) { ${css.replace(moves, "").replaceAll(".wb-console", ":scope")} } ${css.match(moves).join("")}`;
+  const text = `@scope (.wb-console) { ${css.replace(moves, "").replaceAll(".wb-console", ":scope")} } ${css.match(moves)?.join("") ?? ""}`;
   return Object.assign(document.createElement("style"), { textContent: text });
 }
 
@@ -146,10 +147,10 @@ function opened(mount, root, transport, options) {
 
 // The phone in an element: dark until `connect` has two comms of a kernel. `rings` is called before it takes the focus.
 export async function dock(element, { rings }) {
-  const css = await (await fetch(new URL("console.css", import.meta.url))).text();
+  const sheets = await Promise.all(SHEETS.map(async (each) => (await fetch(new URL(each, import.meta.url))).text()));
   const { mount } = await import(new URL("app.js", import.meta.url));
   const root = document.createElement("div");
-  element.replaceChildren(styled(css), root);
+  element.replaceChildren(...sheets.map(styled), root);
   const nobody = { send: () => new Promise(() => {}), subscribe: () => () => {}, says: OFF };
   let [close, transport] = [() => {}, null];
 

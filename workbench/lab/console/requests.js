@@ -24,6 +24,12 @@ const COLUMNS = [
   ["Idempotency key", (row) => visible(row.idempotency_key), "dim roomy"],
   ["Time", (row) => html`<${Lately} at=${row.at} />`, "dim end"],
 ];
+// Where the newest object is found whose id a path takes.
+const NEWEST = {
+  refund_id: "/v1/refunds?limit=1", payout_id: "/v1/payouts?limit=1", event_id: "/v1/events?limit=1", endpoint_id: "/v1/webhook_endpoints?limit=1",
+  delivery_id: "/v1/deliveries?limit=1", key_id: "/v1/api_keys?limit=1", entry_id: "/sandbox/ledger/entries?limit=1", item: "/sandbox/suspense?limit=1",
+  request_id: "/sandbox/requests?limit=1",
+};
 const KEYS = [["", "the session's secret key"], ["publishable", "the publishable key"], ["none", "no key"]];
 
 const Status = ({ status }) => html`<b class=${classes("mono", status < 400 ? "good" : "bad")}>${status}</b>`;
@@ -103,20 +109,24 @@ function TryOut({ id }) {
   delete store.kept.refill;
   const fits = ({ method, path }) => method === asked.method && new RegExp(`^${path.replace(/\{\w+\}/g, "[^/?]+")}$`).test(asked.path.split("?")[0]);
   const operation = operations.find((each) => (asked ? fits(each) : each.id === id));
-  if (!operations.length || !newest) return html`<${Empty} says="Reading the operations…" />`;
+  const listed = Object.keys(NEWEST).find((name) => operation?.path.includes(`{${name}}`));
+  const { data: list, error } = useRead(NEWEST[listed]);
+  if (!operations.length || !newest || (listed && !list && !error)) return html`<${Empty} says="Reading the operations…" />`;
   if (!operation) return html`<${Empty} says=${id ? `There is no operation ${id}.` : "Choose an operation: it opens with its example filled in."} />`;
-  return html`<${Operation} key=${operation.id} operation=${operation} asked=${asked} payment=${newest.data[0]} />`;
+  return html`<${Operation} key=${operation.id} operation=${operation} asked=${asked} payment=${newest.data[0]} found=${{ [listed]: list?.data[0]?.id }} />`;
 }
 
-// One operation, filled in with its example and the ids of the newest payment, or with a request that was `asked`.
-function Operation({ operation: { id, method, path, says, parameters, examples, takesBody }, asked, payment }) {
+// One operation, filled in with its example, the ids of the newest payment and what else was `found`, or with a request
+// that was `asked`.
+function Operation({ operation: { id, method, path, says, parameters, examples, takesBody }, asked, payment, found }) {
   const store = useStore();
   const form = useRef();
   const task = useTask();
   const [answer, setAnswer] = useState(null);
-  const written = (name) => JSON.stringify(examples.find(([each]) => each === name)?.[1].value, null, 2) ?? "";
+  const ids = { intent_id: payment?.id.startsWith("pi_") && payment.id, charge_id: payment?.charge, payment_id: payment?.id, phone: "+260961234567", operation_id: "createCharge", ...found };
+  const own = (text) => text.replace(/\b(pi|ch)_\w{24}\b/g, (each, kind) => (kind === "pi" ? ids.intent_id : ids.charge_id) || each);
+  const written = (name) => own(JSON.stringify(examples.find(([each]) => each === name)?.[1].value, null, 2) ?? "");
   const [body, setBody] = useState(asked?.body ?? written(examples[0]?.[0]));
-  const ids = { intent_id: payment?.id.startsWith("pi_") && payment.id, charge_id: payment?.charge, payment_id: payment?.id, charge: payment?.charge, phone: "+260961234567" };
   const [inPath, inQuery] = (asked?.path ?? "").split("?");
   const known = ({ name, in: where, required, example }) => {
     if (where === "path") return inPath.split("/")[path.split("/").indexOf(`{${name}}`)] ?? (ids[name] || example);

@@ -3,7 +3,6 @@
 Nothing here asks for anything beyond this machine, and the browser is told to hold the pages to that.
 """
 
-import base64
 import hashlib
 import json
 import re
@@ -12,7 +11,7 @@ from functools import cache, lru_cache, partial
 from http import HTTPStatus
 from importlib.resources import files
 from itertools import groupby
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -24,6 +23,7 @@ from workbench.domain.interface import PAGE, SECTIONS
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OFFERED
 from workbench.errors import NotFound
+from workbench.look import data_url, templates
 from workbench.sandbox import control
 from workbench.sandbox.messages import JSON, InForce, Request, Response
 from workbench.sandbox.openapi.document import document, examples_of_run
@@ -32,6 +32,9 @@ from workbench.sandbox.openapi.schemas import Schema
 from workbench.sandbox.operations import in_force
 from workbench.sandbox.provenance import provenance
 from workbench.snippets import IN_PROCESS_URL, Snippet, snippet
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 Page = Callable[[Request, InForce], Response]
 
@@ -43,11 +46,6 @@ _SELF_ALONE: Final = (
 _NO_GUESS: Final = {"X-Content-Type-Options": "nosniff"}
 _PAGE_HEADERS: Final = {"Content-Security-Policy": _SELF_ALONE, "Cache-Control": "no-cache", **_NO_GUESS}
 _ASSET_HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", **_NO_GUESS}
-_ASSETS: Final[Mapping[str, tuple[str, str]]] = {
-    "mark.svg": ("workbench/templates", "image/svg+xml"),
-    "docs.css": ("workbench/sandbox/openapi/static", "text/css; charset=utf-8"),
-}
-"""Name → its folder and its type. What is not here is not served."""
 _GUIDE: Final = "/docs/guide"
 _INDEX: Final = "index"
 """The page of the documentation that leads to all others."""
@@ -58,6 +56,8 @@ _GIVEN: Final = {"phone": "+260960000001", "operation_id": "createCharge", "acco
 _CONSOLE: Final[Mapping[str, str]] = {
     ".html": _HTML, ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }  # fmt: skip
+_ASSETS: Final = {name: _CONSOLE[name[-4:]] for name in ("mark.svg", "look.css", "page.css", "docs.css")}
+"""Name → its type. What is not here is not served."""
 ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 """Headers of what stands at an address with a code in it."""
 
@@ -151,7 +151,7 @@ def asset(request: Request, choices: InForce) -> Response:
     name = request.path_params["name"]
     if name not in _ASSETS:
         raise NotFound(f"There is no file {name[:60]!r}.", code="path_not_found")
-    return Response(200, _ASSETS[name][1], _content(name), _ASSET_HEADERS)
+    return Response(200, _ASSETS[name], _content(name), _ASSET_HEADERS)
 
 
 PAGES: Final[Mapping[str, Page]] = {
@@ -183,9 +183,8 @@ def markdown(name: str) -> str:
 
 def alone(name: str, *, linked: bool) -> str:
     """A page of the documentation that needs no other file; `linked` to the others, which stand beside it."""
-    style = _templates().filters["safe"](_content("docs.css").decode())
     link = partial(_leads_to, address="{}.html".format) if linked else _leads_to
-    return _text("guide.html", document=rendered(markdown(name), link), style=style)
+    return _text("guide.html", document=rendered(markdown(name), link), asset=None)
 
 
 def _served(href: str) -> str | None:
@@ -203,8 +202,7 @@ def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | N
     if address and path.endswith(".md") and name in names():
         return f"{address(name)}{sharp}{place}"
     if href.endswith(".png"):
-        picture = resources.fixture(href.rpartition("/")[2]).read_bytes()
-        return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+        return data_url(resources.fixture(href.rpartition("/")[2]).read_bytes(), "image/png")
     return href if href.startswith("#") else None
 
 
@@ -216,7 +214,7 @@ def _interface(gaps: Gaps, operations: Mapping[str, list[str]] | None = None) ->
         texts = {"does": str(does._replace(is_default=False)), "others": "; ".join(map(str, others))}
         rows[record["name"]] = {**record, **texts}
     template = _templates().get_template("interface.md")
-    return cast("str", template.render(sections=SECTIONS, rows=rows, operations=operations or {})).strip() + "\n"
+    return template.render(sections=SECTIONS, rows=rows, operations=operations or {}).strip() + "\n"
 
 
 @lru_cache(maxsize=4)
@@ -280,8 +278,7 @@ def _call(method: str, path: str, operation: Schema, base_url: str) -> Snippet:
 
 @cache
 def _content(name: str) -> bytes:
-    package, _, folder = _ASSETS[name][0].partition("/")
-    return files(package).joinpath(folder, name).read_bytes()
+    return files("workbench").joinpath("templates", name).read_bytes()
 
 
 def _versioned(name: str) -> str:
@@ -295,21 +292,11 @@ def _page(template: str, **values: Any) -> Response:  # noqa: ANN401  what a tem
 
 
 def _text(template: str, **values: Any) -> str:  # noqa: ANN401  the same
-    return cast("str", _templates().get_template(template).render(**values))
+    return _templates().get_template(template).render({"asset": _versioned} | values)
 
 
 @cache
-def _templates() -> Any:  # noqa: ANN401  loaded when it is first used
-    from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
-
-    folder = files(__package__).joinpath("templates")
-    environment = Environment(
-        loader=DictLoader({each.name: each.read_text("utf-8") for each in folder.iterdir()}),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"asset": _versioned, "style": ""}
+def _templates() -> "Environment":
+    environment = templates(__package__)
     environment.filters["laid_out"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
     return environment
