@@ -7,6 +7,7 @@ import { of, useNow, useRead, useStore } from "./store.js";
 import { lusaka, masked, phoneText, visible } from "./words.js";
 
 const RING_MS = 6000;
+const AGAIN_MS = 300;
 const MOST_DIGITS = 12;
 const MOST_MESSAGES = 50;
 const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8: "TUV", 9: "WXYZ" };
@@ -42,7 +43,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   const [rings, setRings] = useState(false);
   const [loud, setLoud] = useState(false);
   const task = useTask();
-  const [root, field, back, thread] = [useRef(), useRef(), useRef(null), useRef()];
+  const [root, field, back, thread, again] = [useRef(), useRef(), useRef(null), useRef(), useRef(0)];
   const isOn = Boolean(handset) && store.isOn();
   const waits = isOn && handset.waiting;
   const now = useNow(Boolean(waits));
@@ -66,11 +67,17 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
     };
   }, [prompt]);
   const isFront = store.state.pane === "phone";
-  useLayoutEffect(() => {
+  const take = () => {
     if (!prompt || isEditing(root.current)) return;
     store.rings?.();
     if (!root.current.contains(document.activeElement)) back.current = document.activeElement;
     if (document.activeElement !== field.current) field.current?.focus({ preventScroll: true });
+  };
+  useLayoutEffect(() => {
+    take();
+    // A notebook that has just run a cell takes the focus once more.
+    again.current = setTimeout(take, AGAIN_MS);
+    return () => clearTimeout(again.current);
   }, [prompt, isFront]);
   useLayoutEffect(() => {
     if (thread.current) thread.current.scrollTop = thread.current.scrollHeight;
@@ -89,6 +96,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   const enter = () => waits && pin && !task.busy && press("input", { text: pin });
   const leave = () => {
     if (pin) return setPin("");
+    clearTimeout(again.current);
     if (back.current?.isConnected && back.current !== document.body) back.current.focus();
     else document.activeElement.blur();
     return undefined;
