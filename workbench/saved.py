@@ -20,7 +20,6 @@ font:13px/1.45 {svg.FONT};font-variant-numeric:tabular-nums}}
 .wb-saved .came{{display:flex;flex-wrap:wrap;gap:4px 24px;align-items:flex-start}}
 .wb-saved details{{margin-top:8px;overflow-x:auto}}.wb-saved summary{{cursor:pointer;color:var(--wb-blue)}}
 @container (max-width:559px){{.wb-saved .wide{{display:none}}.wb-saved .tight{{display:block}}}}
-[data-jp-theme-light="false"] .wb-saved,.vscode-dark .wb-saved{{color-scheme:dark}}
 </style>"""
 """The console's colours and type, in the scheme of the page around, and the shape for its width."""
 

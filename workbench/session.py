@@ -126,11 +126,6 @@ class Session(Closing):
             self._phones[number] = Phone(self.control, number)
         return self._phones[number]
 
-    @property
-    def numbers(self) -> list[str]:
-        """The numbers of the handsets that were asked for."""
-        return list(self._phones)
-
     def client_with(self, key: str) -> PaymentsClient:
         """A client that holds another key or token, such as the publishable one.
 

@@ -57,11 +57,12 @@ def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Itera
     `label` is what a screen reader says first, `says` describes the whole.
     """
     width, height = size
+    is_beside = width_of(f"{title}{note}") + 48 < width
     body = "\n".join(
         [
             box(0.5, 0.5, width - 1, height - 1, PAPER, RULE),
             text(16, 24, title, INK, font_size=13, font_weight=600),
-            text(width - 16, 24, note, FAINT, text_anchor="end"),
+            text(width - 16, 24, note, FAINT, text_anchor="end") if is_beside else text(16, 40, note, FAINT),
             *parts,
         ]
     )

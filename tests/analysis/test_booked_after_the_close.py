@@ -284,7 +284,7 @@ LONG = settings.get_current_profile_name() == "long"
 
 
 @settings(
-    max_examples=60 if LONG else 6,
+    max_examples=60 if LONG else 3,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     # A run takes half a second: to make a failing case small would take longer than to read it.

@@ -103,21 +103,20 @@ def opening(size: Size, results: Results) -> None:
 
 
 def press(size: Size, results: Results) -> None:
-    """The PIN on the handset's widget, from the browser's message to the kernel's answer, webhooks included."""
+    """The PIN on the phone, from the page's message to the kernel's response, webhooks included."""
     with Workbench(seed=7) as bench:
-        widget = bench.phone(PHONE).widget
-        # What ipywidgets does with a message from the browser; there is no other door than the kernel's socket.
-        arrives = partial(widget._handle_custom_msg, {"id": 1, "do": "pin", "pin": "1234"}, [])  # noqa: SLF001  see above
+        request = {
+            "method": "POST", "path": f"/sandbox/phones/{PHONE}/input", "body": '{"text": "1234"}',
+            "headers": {"Content-Type": "application/json"},
+        }  # fmt: skip
+        enters = partial(bench.console().channel.answer, {"number": 1, "request": request})
 
         def pressed() -> Sample:
             samples = []
             for _ in range(-(-size.operations // 10)):
                 confirmed(bench)
-                until = time.monotonic() + 10
-                while not widget.view["waiting"] and time.monotonic() < until:
-                    time.sleep(0.002)
-                samples.append(timed(1, arrives))
-                assert widget.view["outcome"] == "good"
+                samples.append(timed(1, enters))
+                assert bench.phone(PHONE).shown["state"] == "approved"
             return Sample(*map(sum, zip(*samples, strict=True)))
 
         results.in_turn(size.rounds, {("press", OURS): pressed})

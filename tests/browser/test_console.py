@@ -324,6 +324,23 @@ class TestPhone:
 
 
 class TestTimeline:
+    def test_what_came_on_another_day_stands_below_a_line_with_its_date(self, console: Console):
+        made = console.sell()
+        console.bench.clock.advance(days=1)
+        console.bench.client.refunds.create(payment_intent=made, amount=Decimal("20.00"))
+        console.open(f"payments/{made}")
+        day = console.detail.locator(".step .time", has_text=re.compile(r"^\d+ [A-Z][a-z]{2}$"))
+        expect(day).to_have_count(1)
+        row = day.locator("xpath=..")
+        expect(row).to_contain_text("POST /v1/refunds")
+        told, label = day.bounding_box(), row.locator("text:not(.time)").first.bounding_box()
+        above = row.locator("xpath=preceding-sibling::*[1]").bounding_box()
+        assert told
+        assert label
+        assert above
+        assert above["y"] + above["height"] - 1 <= told["y"] + 3
+        assert label["y"] - told["y"] > 12, "a line further down"
+
     def test_no_label_is_wider_than_its_arrow_and_no_lifeline_is_lost(self, console: Console, shop: Shop):
         shop(500)
         made = console.sell(what="A Monstera in a pot of clay")

@@ -104,7 +104,13 @@ class TestTheDiagram:
         assert len(told) == len(sequence.steps) + 3
         data, metadata = sequence._repr_mimebundle_()
         assert set(data) == {"text/plain", "image/svg+xml"}
-        assert metadata["image/svg+xml"]["alt"] == data["text/plain"]
+        tight = sequence.tight
+        assert metadata["image/svg+xml"] == {"alt": data["text/plain"], "tight": tight}
+        assert (drawn(tight).get("width"), drawn(tight).findtext(f"{SVG}desc")) == (
+            "360",
+            drawn(sequence.svg).findtext(f"{SVG}desc"),
+        )
+        assert [each for each in (str(shop.bench.secret_key), NUMBER) if each in tight] == []
         svg = shop.bench.trace.sequence.svg
         hidden = [shop.bench.secret_key, shop.intent.client_secret, NUMBER]
         assert [str(each) for each in hidden if str(each) in svg + repr(shop.bench.trace.sequence)] == []
@@ -156,6 +162,7 @@ class TestTheDiagram:
         assert len(sequence.steps) == 60
         note = f"the last 60 of {len(rows):,} steps"
         assert any(each.startswith(note) for each in words_in(sequence.svg))
+        assert note in words_in(sequence.tight)
         assert note in repr(sequence)
         assert "the last" not in repr(SequenceDiagram(rows[:60]))
         prompt = next(row for row in rows if row["kind"] == "screen")

@@ -186,10 +186,6 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         """
         har.write(Path(file), self._rows, self._context.base_url or "http://sandbox")
 
-    def as_dicts(self) -> list[dict[str, Any]]:
-        """The columns of the table as plain values."""
-        return [dict(zip(("seq", "at", "kind", "what", "result"), _cells(row), strict=True)) for row in self._rows]
-
     @overload
     def __getitem__(self, place: int) -> dict[str, Any]: ...
     @overload

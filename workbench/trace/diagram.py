@@ -33,8 +33,9 @@ def _ms(at: str) -> int:
 
 
 _TITLE: Final = "Who told whom what"
+_TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
-"""Where the diagram begins below its title."""
+"""Where the diagram begins below its title; a note that does not fit beside that stands in a line of its own."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture of this height repeats the names of the lanes at its end."""
@@ -170,15 +171,23 @@ class SequenceDiagram:
     @property
     def svg(self) -> str:
         """The picture; the same steps give the same text."""
-        parts, height = drawn(self.steps, WIDE)
-        note = "; ".join(each for each in (self.note, "times in Lusaka", MASK_NOTE) if each)
+        return self._drawn(WIDE, _TITLE, "; ".join(each for each in (self.note, _TIMES) if each))
+
+    @property
+    def tight(self) -> str:
+        """The same picture for a narrow page."""
+        return self._drawn(TIGHT, self.note or _TITLE, _TIMES)
+
+    def _drawn(self, shape: Shape, title: str, note: str) -> str:
+        parts, height = drawn(self.steps, shape)
+        top = _TOP if shape is WIDE else _TOP + _LINE
         told = ((each, *crossed(each)) for each in self.steps)
         spoken = (
             f"{clock_of(each.at)}: {each.source} to {each.target}: {label}{response and f', answered {response}'}."
             for each, label, response in told
         )
-        size, moved = (WIDE.width, _TOP + height + 8), svg.group(parts, transform=f"translate(0 {_TOP})")
-        return svg.drawn(_TITLE, f"{_TITLE}. {len(self.steps)} steps.", " ".join(spoken), size, [moved], note=note)
+        size, moved = (shape.width, top + height + 8), svg.group(parts, transform=f"translate(0 {top})")
+        return svg.drawn(title, f"{_TITLE}. {len(self.steps)} steps.", " ".join(spoken), size, [moved], note=note)
 
     @property
     def html(self) -> str:
@@ -212,7 +221,9 @@ class SequenceDiagram:
         return str(self.table)
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        return svg.mimebundle(repr(self), self.svg)
+        data, metadata = svg.mimebundle(repr(self), self.svg)
+        metadata["image/svg+xml"]["tight"] = self.tight
+        return data, metadata
 
 
 def _in_mermaid(text: str) -> str:
