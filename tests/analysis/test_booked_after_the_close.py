@@ -87,7 +87,9 @@ class Shop:
         return self.run(ledger, "february.csv", "--carry-forward", "kept", *options)
 
 
-@pytest.fixture(params=[False, True], ids=["without a key", "with a key"])
+@pytest.fixture(
+    params=[pytest.param(False, id="without a key", marks=pytest.mark.thorough), pytest.param(True, id="with a key")]
+)
 def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
     return Shop(tmp_path, *(("--phone-key", str(tmp_path / "book.key")) if request.param else ()))
 
