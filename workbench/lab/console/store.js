@@ -245,7 +245,8 @@ export function makeStore(transport, address, base) {
       each.again = false;
       try {
         const { body, text } = await store.ask({ path: each.path, headers: UNSEEN });
-        if (text !== each.text || each.error) tell(each, body, null, text);
+        // What was asked before an action may be older than its response: what is asked after it decides.
+        if (!each.again && (text !== each.text || each.error)) tell(each, body, null, text);
       } catch (error) {
         tell(each, each.data, error);
       }
