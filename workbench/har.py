@@ -20,7 +20,7 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
-from workbench.domain.masking import mask, mask_values
+from workbench.domain.masking import mask, mask_numbers, mask_secrets
 from workbench.domain.phones import MARK
 from workbench.domain.wire.trace_rows import CALL, WEBHOOK, call_of, webhook_of
 from workbench.errors import TrafficRefused
@@ -206,7 +206,7 @@ def _without_secret(field: str) -> str:
 
 def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
     """Masked headers; of a credential its scheme and the kind of its key are left."""
-    found = mask_values({each.name.lower(): each.value or "" for each in pairs})
+    found = {each.name.lower(): mask_numbers(mask_secrets(each.value or "")) for each in pairs}
     for name, value in found.items():
         if _SECRET_NAME.search(name):
             kept = _TOKEN_TELLS.match(value)

@@ -5,7 +5,7 @@ One table of patterns; every text that leaves the sandbox for a log, a trace, a 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from workbench.domain.phones import GAPS, MARK, mask_column
 
@@ -112,11 +112,6 @@ def mask_beginning(text: str, most: int) -> str:
         if len(begun) >= most + _REACH and _ENDS_A_LOOK_AHEAD.search(begun, most):
             return begun[:most]
     return mask(text)[:most]
-
-
-def mask_values(headers: Mapping[str, str]) -> dict[str, str]:
-    """The same names, each with its value masked."""
-    return {name: mask_numbers(mask_secrets(value)) for name, value in headers.items()}
 
 
 def mask_secrets(text: str) -> str:
