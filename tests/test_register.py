@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -406,7 +407,7 @@ class Tried:
     def respond(self, exchanges: Exchanges, request: Request, operation: Operation) -> Response:
         if operation.source != "sandbox":
             unseen = {**request.headers, "Sandbox-Unseen": "true"}  # a read that is only tried leaves no trace
-            self._compare(exchanges, request._replace(headers=unseen), operation)
+            self._compare(exchanges, msgspec.structs.replace(request, headers=unseen), operation)
         return self._respond(exchanges, request, operation)
 
     def _compare(self, exchanges: Exchanges, request: Request, operation: Operation) -> None:

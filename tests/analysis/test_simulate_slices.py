@@ -148,7 +148,7 @@ def test_it_equals_single_calls_in_all_but_the_calls(tmp_path: Path, from_within
 def test_however_slices_fall_and_though_each_is_sent_twice(
     tmp_path: Path, from_within: tuple[Tables, Simulation], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(sandbox_month, "_SLICE_S", 0)  # one command a slice
+    monkeypatch.setattr(sandbox_month, "_SLICE_S", 0)  # as few commands a slice as can be
     tables, month = made(tmp_path / "twice.db", Twice)
     assert differing(tables, from_within[0]) == {"counter": {"sim"}}
     assert repr(month) == repr(from_within[1])

@@ -126,7 +126,7 @@ class Driver:
             self._run(by_ms)
 
     def do_all(self, planned: Callable[[Transaction], Iterable[Command]], for_s: float) -> None:
-        """Do commands at their moments, after all that falls due before; for so many seconds.
+        """Do commands at their moments, after all that falls due before; at least one, and for so many seconds.
 
         `planned` makes them when it is this driver's turn. One that fails is undone, and those before it are kept.
         Raises StateConflict as `advance` does.
@@ -136,7 +136,7 @@ class Driver:
                 tx.release_claims()
                 commands = [*planned(tx)]
             done, together, ends_s = 0, _TOGETHER, time.monotonic() + for_s
-            while done < len(commands) and time.monotonic() < ends_s:
+            while done < len(commands) and (not done or time.monotonic() < ends_s):
                 try:
                     done += self._do(commands[done : done + together])
                 except Exception:
