@@ -601,6 +601,8 @@ class TestWebhooks:
         dialog = console.page.get_by_role("dialog")
         dialog.get_by_label("URL").fill("http://127.0.0.1:9/hook")
         console.press("Add endpoint", dialog)
+        expect(dialog.get_by_role("button", name="Done")).to_be_focused()
+        console.page.keyboard.press("Escape")
         expect(dialog.locator("code")).to_have_text(re.compile("^whsec_"))
         console.press("Done", dialog)
         assert "whsec_" not in console.page.content().replace("whsec_••••", "")

@@ -253,6 +253,7 @@ export function Dialog({ title, says, run, confirm, bad, children }) {
     box.current.showModal();
     return () => before?.isConnected && before.focus();
   }, []);
+  useLayoutEffect(() => made && box.current.querySelector(".primary").focus(), [made]);
   const submit = async (event) => {
     event.preventDefault();
     const values = Object.fromEntries(new FormData(event.currentTarget));
@@ -262,9 +263,11 @@ export function Dialog({ title, says, run, confirm, bad, children }) {
   };
   const form = () => html`<form onSubmit=${submit}>${says && html`<p>${says}</p>`}${children && html`<div class="fields">${children}</div>`}
     <${Problem} problem=${task.problem} /><div class="buttons"><button type="button" class="quiet" onClick=${close}>Not now</button>
-    <button type="submit" class=${classes("primary", bad && "bad")} disabled=${task.busy}>${confirm}</button></div></form>`;
+    <button type="submit" class=${classes("primary", bad && "bad")} autofocus=${!bad && !children} disabled=${task.busy}>${confirm}</button></div></form>`;
+  // What is shown this once stays until it is done with: Escape and a click beside it do not count.
   const done = () => html`${made}<div class="buttons"><button type="button" class="primary" onClick=${close}>Done</button></div>`;
-  return html`<dialog ref=${box} class="dialog" aria-label=${title} onClose=${close} onClick=${(event) => event.target === box.current && close()}>
+  return html`<dialog ref=${box} class="dialog" aria-label=${title} onClose=${close} onCancel=${(event) => made && event.preventDefault()}
+    onClick=${(event) => event.target === box.current && !made && close()}>
     <h2>${title}</h2>${made ? done() : form()}</dialog>`;
 }
 

@@ -158,6 +158,8 @@ function Where({ url, events }) {
 
 function AddEndpoint({ kind }) {
   const store = useStore();
+  const { data: others } = useEndpoints();
+  const usual = "http://127.0.0.1:3000/webhooks";
   const add = async ({ url, events }) => {
     const made = await store.act("POST", store.v1("/webhook_endpoints"), { url: url.trim(), enabled_events: typesIn(events) });
     return { shown: html`<${Secret} label="signing secret" value=${made.secret}
@@ -165,7 +167,7 @@ function AddEndpoint({ kind }) {
   };
   return html`<${Action} label="Add an endpoint…" title="Add an endpoint" confirm="Add endpoint" kind=${kind} run=${add}
     says="From now on events are sent to this address, signed. What happened before can be sent there from the events.">
-      <${Where} url="http://127.0.0.1:3000/webhooks" events="*" /><//>`;
+      <${Where} url=${others?.data.some((each) => each.url === usual) ? "" : usual} events="*" /><//>`;
 }
 
 function Endpoints({ id }) {
