@@ -160,6 +160,7 @@ def test_a_shop_with_a_flaw_in_its_orders_fails_the_check_by_name(kind: str, nam
     assert next(each["came"] for each in exam.record["checks"] if each["name"] == name) == came
 
 
+@pytest.mark.thorough
 def test_a_slow_shop_is_told_to_respond_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(run, "_PATIENCE_S", 1)
     (tmp_path / "gaps.toml").write_text("delivery_timeout_s = 5\n")

@@ -103,7 +103,7 @@ def test_a_full_disk_in_process(store_path: Path, caplog: pytest.LogCaptureFixtu
     assert "disk is full" in lines[0]
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.thorough)])
 def test_a_full_disk_served(serving: Serving, room: Path, tmp_path: Path, workers: str):
     options = ("--port", "0", "--json", "--quiet", "--store", str(tmp_path / "s.db"), "--workers", workers)
     with serving(*options) as server, Workbench.connect(**server.address) as bench:

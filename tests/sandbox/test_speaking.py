@@ -101,6 +101,7 @@ class TestRequests:
         assert all(float(each[3]) < 60_000 for each in spoken)
         assert server.errors.count("\n") == len(asked), "and nothing else, not even of the look whether it is up"
 
+    @pytest.mark.thorough
     def test_one_that_does_not_come_whole_has_a_line(self, serving: Serving):
         with serving(*JSON) as server:
             address = server.address
@@ -342,6 +343,7 @@ class TestLongRuns:
         assert last == {}
         assert all(re.match(r"\d+ jobs done, \d+ due; the clock is at 2026", each["text/plain"]) for each in shown)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(("looks", "takes_s"), [("somebody's.ipynb", "0"), ("", "0.05")], ids=["short", "headless"])
     def test_a_short_one_and_a_headless_run_show_nothing(
         self, monkeypatch: pytest.MonkeyPatch, looks: str, takes_s: str
@@ -351,6 +353,7 @@ class TestLongRuns:
             monkeypatch.setenv("JPY_SESSION_NAME", looks)
         assert executed(LONG.format(takes_s=takes_s, payments=5, seconds=5 * 86_400)) == ([], AFTER)
 
+    @pytest.mark.thorough
     def test_a_replay_of_many_dead_letters_shows_it_too(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
         lost = "takes_s = 0" + LONG.format(takes_s="takes_s", payments=40, seconds=4 * 86_400)

@@ -54,7 +54,7 @@ def pay(bench: Workbench) -> str:
     return str(status)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.thorough)])
 def test_payments_go_on_when_the_machines_clock_is_set_back(
     serving: Serving, shift: Path, tmp_path: Path, workers: str
 ):
