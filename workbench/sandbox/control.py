@@ -65,9 +65,9 @@ def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:
     return shapes.Rows(tx.gaps.as_records())
 
 
-def scenarios(tx: Transaction, caller: Caller) -> shapes.Scenarios:
+def scenarios(tx: Transaction, caller: Caller) -> shapes.OfferedScenarios:
     """GET /sandbox/scenarios: what can be asked to happen to a payment, and the operators to pay through."""
-    return shapes.Scenarios.of(tx.gaps)
+    return shapes.OfferedScenarios.of(tx.gaps)
 
 
 def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
@@ -249,7 +249,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "requests/{request_id}", request, wire.TraceRow),
     _row("GET", "requests/{request_id}/code", show_code, shapes.Code, query=wire.CodeQuery),
     _row("GET", "trace", trace.trace, wire.TracePage, query=wire.TraceQuery),
-    _row("GET", "scenarios", scenarios, shapes.Scenarios),
+    _row("GET", "scenarios", scenarios, shapes.OfferedScenarios),
     _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
     SIMULATE,
     _row("POST", "reset", reset, shapes.WasReset),

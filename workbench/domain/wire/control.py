@@ -474,7 +474,7 @@ class OfferedOperator(OfSandbox):
     prefixes: list[str]
 
 
-class Scenarios(OfSandbox):
+class OfferedScenarios(OfSandbox):
     """What can be asked to happen: on which numbers, and by the header Sandbox-Scenario; `pin` is every wallet's."""
 
     test_numbers: list[TestNumber]
@@ -485,7 +485,7 @@ class Scenarios(OfSandbox):
     object: Annotated[str, meaning(const="scenarios")] = "scenarios"
 
     @classmethod
-    def of(cls, gaps: Gaps) -> "Scenarios":
+    def of(cls, gaps: Gaps) -> "OfferedScenarios":
         """Those of a register."""
         numbers = [TestNumber(each.ending, each.says) for each in TEST_NUMBERS.values()]
         offered = OFFERED[gaps.zed_mobile].values()
