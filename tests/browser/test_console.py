@@ -65,6 +65,15 @@ HIDDEN = """([is]) => {
   document.dispatchEvent(new Event('visibilitychange'));
 }"""
 """The tab goes into the background, or comes back."""
+HELD = """(() => {
+  const [ask, held] = [window.fetch, window.held = []];
+  window.fetch = async (path, ...rest) => {
+    const answer = await ask(path, ...rest);
+    if (String(path).endsWith(window.isHeld)) await new Promise((release) => held.push(release));
+    return answer;
+  };
+})()"""
+"""The answers to one address come, and the page has them only when they are released."""
 Shop = Callable[[int], None]
 """Tells the shop's receiver with which status to respond from now on."""
 
@@ -90,6 +99,13 @@ class Console:
         while self.asked:
             self.asked.clear()
             self.page.wait_for_timeout(400)
+
+    def hold(self, address: str) -> None:
+        """Keep the answers to an address from the page that is opened next."""
+        self.page.add_init_script(f"window.isHeld = {json.dumps(address)}; {HELD}")
+
+    def release(self) -> None:
+        self.page.evaluate("() => { window.isHeld = null; window.held.forEach((each) => each()); }")
 
     def ask(self, amount: str = "150.00", phone: str = PHONE, provider: str = "mtn", what: str = "Monstera") -> str:
         """An intent of the shop's own, confirmed."""
@@ -234,6 +250,7 @@ def test_it_follows_the_newest_until_a_payment_is_chosen(console: Console):
 def test_a_half_typed_pin_is_not_left_for_a_newer_payment(console: Console):
     console.open()
     first = console.ask("10.00")
+    expect(console.detail).to_have_attribute("aria-label", f"Payment {first}")
     expect(console.pin).to_be_focused()
     console.page.keyboard.type("12")
     console.ask("20.00", OTHER, "airtel", what="Aloe")
@@ -242,6 +259,38 @@ def test_a_half_typed_pin_is_not_left_for_a_newer_payment(console: Console):
     console.page.keyboard.type("34\n")
     expect(console.phone.get_by_text("Pay K20.00")).to_be_visible()
     assert console.bench.client.payment_intents.retrieve(first).status == "succeeded"
+
+
+def test_a_pin_typed_before_its_payment_is_known_goes_to_the_phone_that_was_shown(console: Console):
+    console.hold("/sandbox/payments?limit=1")
+    console.open()
+    first = console.ask("10.00")
+    expect(console.pin).to_be_focused()
+    console.page.keyboard.type("12")
+    console.ask("20.00", OTHER, "airtel", what="Aloe")
+    console.release()
+    console.sees("K20.00", within=console.detail.locator("h1"))
+    expect(console.phone).to_contain_text("Pay K10.00")
+    console.page.keyboard.type("34\n")
+    expect(console.phone).to_contain_text("Pay K20.00")
+    assert console.bench.client.payment_intents.retrieve(first).status == "succeeded"
+
+
+def test_no_digit_is_lost_when_a_payment_is_read_as_it_was_before_it_was_confirmed(console: Console):
+    """The page asks for a payment while it has no phone yet, and has the answer when the phone rings already."""
+    intents = console.bench.client.payment_intents
+    made = intents.create(amount=Decimal("10.00"), description="Monstera")
+    console.hold(f"/sandbox/payments/{made.id}")
+    console.open()
+    console.page.wait_for_function("held.length")
+    intents.confirm(made.id, phone=PHONE, provider="mtn")
+    expect(console.pin).to_be_focused()
+    console.page.keyboard.type("1")
+    console.release()
+    console.sees("K10.00", within=console.detail.locator("h1"))
+    console.page.keyboard.type("234\n")
+    expect(console.phone).to_contain_text("Approved.")
+    assert intents.retrieve(made.id).status == "succeeded"
 
 
 def test_the_phone_of_a_payment_that_is_long_past_is_found(console: Console):

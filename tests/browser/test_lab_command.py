@@ -342,7 +342,9 @@ def test_ctrl_c_ends_it_and_its_kernels(opened: Opened):
     server = psutil.Process(opened.process.pid)
     kernels = server.children(recursive=True)
     assert kernels
+    # A page of an earlier test that left while its channel was opened is an error of Jupyter's own.
+    before = len(opened.errors.read_text())
     opened.process.send_signal(signal.SIGINT)
     assert opened.process.wait(STOP_S) == 0
-    assert "ServerApp" not in opened.errors.read_text()
+    assert "ServerApp" not in opened.errors.read_text()[before:]
     assert psutil.wait_procs(kernels, timeout=STOP_S)[1] == []

@@ -20,15 +20,16 @@ function isEditing(phone) {
   return Boolean(active?.closest("input:not([type=checkbox], [type=radio]), textarea, select, dialog, [contenteditable=true]")) && !phone.contains(active);
 }
 
-// The handsets, the one of the selected payment, and whether one that is not shown rings.
+// The handsets, the one of the selected payment, and whether one that is not shown rings. A phone on which a PIN is half
+// typed stays, whatever comes meanwhile; a payment that has no phone yet takes none away.
 export function useHandsets(payment) {
   const store = useStore();
   const path = `/sandbox/phones${payment ? `?payment=${payment.id}` : ""}`;
   const { data, error } = useRead(path, of("prompt"), { keep: true, pause: 20 });
   const all = data?.data ?? [];
-  const own = payment && all.filter((each) => masked(each.phone) === payment.phone);
-  const ofPayment = payment ? (own.find((each) => each.charge === payment.charge) ?? own[0]) : (all.find((each) => each.waiting) ?? all[0]);
-  const handset = all.find((each) => each.phone === store.state.number) ?? ofPayment ?? null;
+  const own = all.filter((each) => masked(each.phone) === payment?.phone);
+  const ofPayment = payment?.phone ? (own.find((each) => each.charge === payment.charge) ?? own[0]) : (all.find((each) => each.waiting) ?? all[0]);
+  const handset = all.find((each) => each.phone === (store.state.number ?? store.typing)) ?? ofPayment ?? null;
   return { all, handset, error, path, others: all.filter((each) => each.waiting && each !== handset) };
 }
 
@@ -50,7 +51,7 @@ export function Phone({ handsets: { all, handset, path, others }, payment }) {
   const number = handset?.phone;
   const { data: inbox } = useRead(number && `/sandbox/phones/${number}/messages`, (row) => (row.kind === "prompt" ? row.id === number : row.kind === "payment"), { pause: 200 });
   const messages = (inbox?.data ?? []).slice(-MOST_MESSAGES);
-  store.typing = Boolean(pin);
+  store.typing = pin ? number : null;
 
   const prompt = waits ? `${number} ${handset.charge}` : "";
   useLayoutEffect(() => {

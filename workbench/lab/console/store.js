@@ -69,7 +69,7 @@ export function makeStore(transport, address, base) {
     gaps: null,
     clock: null,
     offers: { test_numbers: [], scenarios: [], operators: [], pin: "1234" },
-    typing: false, // a PIN is half typed: what follows does not leave its payment
+    typing: null, // the phone on which a PIN is half typed: what follows does not leave its payment
 
     set(change) {
       store.state = { ...store.state, ...change };
