@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench import draft_layout, read_statement
+from workbench import draft_layout, read_ledger, read_statement
 from workbench.analysis.statements import LAYOUTS, Draft
 from workbench.analysis.statements.draft import masked, toml_value
 from workbench.errors import StatementRefused
@@ -208,7 +208,7 @@ class TestProofs:
         assert draft.columns == {"key": "Beleg", "moment": "Tag", "amount": "Betrag", "phone": "Kunde"}
         assert len(lines_of(draft, "# ? by its cells alone")) == 4
         assert draft.check().is_sound
-        draft.use("Kunde", "key")
+        draft.declare(columns={**draft.columns, "key": "Kunde", "phone": "Beleg"}, account="a")
         assert "1234567" not in str(draft.check()), "whatever a column is taken for"
 
 
@@ -255,12 +255,11 @@ class TestDeclared:
         assert "MP261030.0711.C70001" in shown
         assert "agrees in every row" in shown
         assert "260971234567" not in shown
-        draft.use("Charges", None)
+        columns, ignored = draft.columns, draft.declared["ignored"]
+        without = {name: heading for name, heading in columns.items() if name != "fee"}
+        draft.declare(columns=without, ignored=[*ignored, columns["fee"]])
         assert "does not agree" in draft.check().html()
-        draft.use("S/N", "fee")
-        assert draft.columns["fee"] == "S/N"
-        draft.use("Charges", "fee")
-        assert "S/N" not in draft.columns.values(), "a field is that of one column"
+        draft.declare(columns=columns, ignored=ignored)
         draft.declare(statuses={"TS": "completed", "TF": "done"})
         with pytest.raises(StatementRefused, match="status done does not exist"):
             draft.check()
@@ -272,8 +271,6 @@ class TestDeclared:
         assert read_statement(draft.file.path, layout=tmp_path / "mine.toml").account == "operator:airtel:float"
         with pytest.raises(StatementRefused, match="already exists"):
             draft.write(tmp_path / "mine.toml")
-        with pytest.raises(StatementRefused, match="has no column 'Nothing'"):
-            draft.use("Nothing", "fee")
         with pytest.raises(StatementRefused, match="has no colour"):
             draft.declare(colour="red")
 
@@ -302,3 +299,95 @@ def test_the_name_of_the_only_customer_is_no_part_of_the_layout(cell: str, party
     draft.write(tmp_path / "mine.toml")
     path.write_text("\n".join([heads, *rows]), "utf-8")
     assert read_statement(path, layout=tmp_path / "mine.toml").rows["phone"].notna().all()
+
+
+QUICKBOOKS = """Kafue Traders Ltd,,,,,,,,,
+Transaction Detail by Account,,,,,,,,,
+
+Date,Transaction Type,Num,Name,Memo/Description,Account,Split,{heads},Balance
+13/10/2026,Deposit,7712345678,Customer A,Order 81,MTN MoMo Float,Sales,150.00,,150.00
+14/10/2026,Deposit,7712345680,Customer B,Order 82,MTN MoMo Float,Sales,99.00,,249.00
+14/10/2026,Expense,7712345699,MTN,Charges,MTN MoMo Float,Bank charges,,2.50,246.50
+31/10/2026,Deposit,412,,Opening,Zanaco Current,Capital,1000.00,,1000.00
+TOTAL,,,,,,,1249.00,2.50,
+"""
+
+
+@pytest.mark.parametrize(
+    ("heads", "has_balance"),
+    [
+        ("Debit,Credit", True),
+        ("Debit,Credit", False),
+        ("Paid in,Paid out", True),
+        ("Paid in,Paid out", False),
+        ("X,Y", True),
+    ],
+)
+def test_the_draft_of_a_ledger_does_not_swap_debit_and_credit(heads: str, *, has_balance: bool, tmp_path: Path):
+    text = QUICKBOOKS.format(heads=heads)
+    text = text if has_balance else re.sub(",[^,\n]*$", "", text, flags=re.MULTILINE)
+    (tmp_path / "books.csv").write_text(text, "utf-8")
+    draft = draft_layout(tmp_path / "books.csv", ledger=True)
+    comes_in, goes_out = heads.split(",")
+    assert {f'debit = "{comes_in}"', f'credit = "{goes_out}"'} <= {*draft.toml.splitlines()}
+    assert '# ? "MTN MoMo Float" = ""  # 3 rows: the name of the account in reconcile' in draft.toml
+    assert "# 4 rows, 2026-10-13 to 2026-10-31, of MTN MoMo Float and Zanaco Current." in draft.toml
+    draft.declare(accounts={"MTN MoMo Float": "operator:mtn:float", "Zanaco Current": "bank:settlement"})
+    draft.write(tmp_path / "books.toml")
+    rows = read_ledger(tmp_path / "books.csv", layout=tmp_path / "books.toml").rows
+    assert rows["direction"].tolist() == ["in", "in", "out", "in"]
+    assert rows["amount_minor"].tolist() == [15000, 9900, 250, 100000]
+    assert rows["account"].tolist() == ["operator:mtn:float"] * 3 + ["bank:settlement"]
+    assert rows["key"].tolist()[0] == "7712345678"
+
+
+GENERAL_LEDGER = """Kafue Traders Ltd,,,,,,,,,
+General Ledger,,,,,,,,,
+
+,Date,Transaction Type,Num,Name,Memo/Description,Split,Debit,Credit,Balance
+MTN MoMo Float,,,,,,,,,
+,Beginning Balance,,,,,,,,500.00
+,13/10/2026,Deposit,7712345678,Customer A,Order 81,Sales,150.00,,650.00
+,14/10/2026,Expense,7712345699,MTN,Charges,Bank charges,,2.50,647.50
+Total for MTN MoMo Float,,,,,,,150.00,2.50,
+Zanaco Current,,,,,,,,,
+,13/10/2026,Deposit,412,,Opening,Capital,1000.00,,1000.00
+,15/10/2026,Expense,413,,Rent,Rent,,400.00,600.00
+Total for Zanaco Current,,,,,,,1000.00,400.00,
+TOTAL,,,,,,,1150.00,402.50,
+"""
+
+
+def test_a_general_ledger_whose_accounts_stand_above_their_rows_is_drafted_and_read(tmp_path: Path):
+    (tmp_path / "books.csv").write_text(GENERAL_LEDGER, "utf-8")
+    draft = draft_layout(tmp_path / "books.csv", ledger=True)
+    assert {"sections = true  # line 5 'MTN MoMo Float'", 'debit = "Debit"'} <= {
+        line.split(", line")[0] for line in draft.toml.splitlines()
+    }
+    assert "# 4 rows, 2026-10-13 to 2026-10-15, of MTN MoMo Float and Zanaco Current." in draft.toml
+    assert "footers" not in draft.declared
+    draft.declare(accounts={"MTN MoMo Float": "operator:mtn:float", "Zanaco Current": "bank:settlement"})
+    draft.write(tmp_path / "books.toml")
+    rows = read_ledger(tmp_path / "books.csv", layout=tmp_path / "books.toml").rows
+    assert rows["account"].tolist() == ["operator:mtn:float"] * 2 + ["bank:settlement"] * 2
+    assert rows["direction"].tolist() == ["in", "out"] * 2
+    assert rows["balance_minor"].tolist() == [65000, 64750, 100000, 60000]
+    draft.declare(accounts={"MTN MoMo Float": "operator:mtn:float"})
+    with pytest.raises(StatementRefused, match="account 'Zanaco Current' is none of MTN MoMo Float"):
+        read_ledger(tmp_path / "books.csv", layout=draft.layout)
+
+
+def test_a_file_of_several_accounts_is_said_to_be_a_ledger(tmp_path: Path):
+    said = "# ? 'Account' names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
+    text = QUICKBOOKS.format(heads="Debit,Credit")
+    assert lines_of(drafted(tmp_path, text), "several") == [said]
+    assert lines_of(drafted(tmp_path, text.replace("Zanaco Current", "MTN MoMo Float")), "several") == []
+    assert lines_of(draft_layout(tmp_path / "some.csv", ledger=True), "several") == []
+
+
+def test_a_ledger_of_one_account_by_words_beside_the_amount_is_drafted_as_books_say_it(tmp_path: Path):
+    rows = "2026-10-13,A1,x,DR,5.00\n2026-10-14,A2,y,CR,2.00\n2026-10-15,A3,z,DR,1.00\n"
+    (tmp_path / "books.csv").write_text(f"Date,Trans #,Memo,DC,Amount\n{rows}".replace("DC", "Dr/Cr"), "utf-8")
+    draft = draft_layout(tmp_path / "books.csv", ledger=True)
+    assert draft.declared["directions"] == {"DR": "in", "CR": "out"}
+    assert "# ? account = " in draft.toml

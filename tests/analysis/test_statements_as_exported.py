@@ -329,7 +329,7 @@ def test_a_pattern_finds_keys_phones_and_orders_in_the_narrative(tmp_path: Path)
 @pytest.mark.parametrize(
     ("declared", "words"),
     [
-        ({"key_pattern": "("}, "'mine' cannot be used: key_pattern: Invalid regular expression"),
+        ({"key_pattern": "("}, "'mine' cannot be used: key_pattern is not a regular expression of RE2, .*: missing"),
         ({"key_pattern": "REF [0-9]+"}, "key_pattern has no group key, phone, related"),
         ({"key_pattern": "(?P<ref>[0-9]+)"}, "group of key_pattern ref does not exist"),
         ({"key_pattern": "(REF )(?P<key>[0-9]+)"}, "unnamed groups"),

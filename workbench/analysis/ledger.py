@@ -172,6 +172,11 @@ class Ledger:
             raise LedgerRefused(f"Debits less credits are {dict(sums)}.", sums=dict(sums))
         return str(found.head)
 
+    @property
+    def head(self) -> str:
+        """The hash of the chain's last entry, whether or not the chain holds."""
+        return str(self._control.verify().head)
+
     def __repr__(self) -> str:
         found = self._control.verify()
         return f"Ledger(entries={found.entries if found.holds else 'tampered with'})"

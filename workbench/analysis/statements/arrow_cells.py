@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, time, timedelta
 from decimal import Decimal
+from math import isfinite, isnan
 from typing import Any, Final
 
 import pyarrow as pa
@@ -41,7 +42,8 @@ def cells_in(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequenc
     is_typed = pa.types.is_date(moments), pa.types.is_timestamp(moments)
     formats = next((each for each, holds in zip(("%Y-%m-%d", "%Y-%m-%d %H:%M:%S"), is_typed, strict=True) if holds), "")
     header: list[Cell] = [each.name for each in used]
-    return Found(CellRows(name, "table", None, lines), layout, header, 0, ()), [formats] if formats else layout.dates
+    found = Found(CellRows(name, "table", None, lines), layout, header, 0, (), [])
+    return found, [formats] if formats else layout.dates
 
 
 def _slice(name: str, column: pa.ChunkedArray, start: int, to: _To) -> list[Cell]:
@@ -56,9 +58,9 @@ def _slice(name: str, column: pa.ChunkedArray, start: int, to: _To) -> list[Cell
 def _cells_of(
     name: str, field: pa.Field, column: pa.ChunkedArray, what: str, layout: Layout
 ) -> tuple[pa.ChunkedArray, _To]:
-    """A column, and what makes cells of its values.
+    """A column, and what makes cells of its values; a float of money is read once, by its shortest decimal.
 
-    Raises StatementRefused: a float, whole numbers that may be kwacha or ngwee, or a type that no cell has.
+    Raises StatementRefused: a float as key, whole numbers that may be kwacha or ngwee, or a type that no cell has.
     """
     if column.null_count == len(column):
         return column, text_of
@@ -79,25 +81,30 @@ def _cells_of(
         return column, lambda day: datetime.combine(day, time())
     if pa.types.is_decimal(kind) or is_numeric:
         return column, _decimal if is_money else _plain_number
-    if pa.types.is_boolean(kind):
-        return column, lambda value: str(value).lower()
-    return column, _same if column.type in (pa.string(), pa.large_string(), pa.string_view()) else str
+    if pa.types.is_floating(kind):
+        precision = kind.to_pandas_dtype()
+        # By its shortest decimal: a float of 32 bits has another one than that of 64 with the same value.
+        return column, lambda value: _shortest(precision(value))
+    plain = _same if column.type in (pa.string(), pa.large_string(), pa.string_view()) else str
+    return column, (lambda value: str(value).lower()) if pa.types.is_boolean(kind) else plain
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
     """Why no cell is made of a column, and what to write instead."""
     called, of = field.name, pa.types
     numeric = _AS_NUMERIC.format(called)
-    if of.is_floating(kind):
-        hint = f"Write {numeric}." if is_money else "Give it as text: a float does not keep every digit."
-        return f"has floats in {called}, and no float holds money or a key.", hint
+    if of.is_floating(kind) and not is_money:
+        hint = (
+            f"Give it as text, df['{called}'].astype('Int64').astype(str) in pandas: a float does not keep every digit."
+        )
+        return f"has floats in {called}, and no float holds a key.", hint
     if is_money and (field.metadata or {}).get(b"POSTGRESQL:type") == b"money":
         return f"has the type money in {called}, whose unit the server sets.", f"Write CAST({called} AS NUMERIC)."
     if is_money and of.is_integer(kind) and not layout.units and not layout.is_minor:
         hint = f"If they are ngwee, name it {called}_minor; if kwacha, write {numeric}."
         return f"has whole numbers in {called}, which may be kwacha or ngwee.", hint
     tests = (of.is_string, of.is_large_string, of.is_string_view, of.is_integer, of.is_boolean, of.is_decimal,
-             of.is_timestamp, of.is_date, of.is_time)  # fmt: skip
+             of.is_timestamp, of.is_date, of.is_time, of.is_floating)  # fmt: skip
     if not isinstance(kind, pa.UuidType) and not any(test(kind) for test in tests):
         return f"has the type {kind} in {called}; only text, numbers and moments can be read.", ""
     return None
@@ -110,6 +117,11 @@ def _same(cell: Cell) -> Cell:
 def _decimal(value: Decimal | str) -> Cell:
     """An exact number; what is none, such as `nan`, is a text."""
     return Decimal(value) if isinstance(value, Decimal) or value[-1].isdigit() else value
+
+
+def _shortest(number: Any) -> Cell:  # noqa: ANN401  a float of NumPy
+    """A float as the number that it is printed as; none is an empty cell, and what has no end a text."""
+    return Decimal(str(number)) if isfinite(number) else "" if isnan(number) else str(number)
 
 
 def _plain_number(value: Decimal | str) -> Cell:

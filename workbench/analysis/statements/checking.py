@@ -20,11 +20,11 @@ from workbench.visible import visible
 
 def read_as(path: Path, layout: Layout, **options: Any) -> Statement:  # noqa: ANN401  the options of `read_statement`
     """The statement in a file; where nothing says whose it is, that is no reason not to look at it."""
-    told = layout if layout.account or options.get("account") else replace(layout, account=_NOT_TOLD)
+    told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
     return read_statement(path, layout=told, **options)
 
 
-_NOT_TOLD: Final = "(unknown)"
+NOT_TOLD: Final = "(unknown)"
 _SHOWN: Final = 10
 _REASONS: Final = 5
 
@@ -126,8 +126,9 @@ def summary(statement: Statement) -> list[str]:
     """How many rows there are, of which days, how many cannot be used, and whether the balance follows."""
     bad = int(statement.rows["problem"].notna().sum())
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
-    account = "" if statement.account != _NOT_TOLD else "; the account is unknown"
+    account = "" if statement.account != NOT_TOLD else "; the account is unknown"
     return [
         f"{len(statement.rows):,} row{'s' * (len(statement.rows) != 1)}, {days}, {bad:,} unreadable{account}.",
         f"Running balance: {statement.follows}.",
+        *filter(None, (statement.continued,)),
     ]

@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from workbench.analysis.statements.cells import Amount, Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.draft import Cut
+from workbench.analysis.statements.draft import Cut, Draft
 from workbench.analysis.statements.layouts import AMOUNTS, heading_key
 from workbench.analysis.statements.vocabulary import (
     DIRECTION_WORDS,
     HEADING_PARTS,
     HEADINGS,
+    LEDGER_HEADINGS,
     STATUS_WORDS,
+    SWAPPED,
     listed,
     plain,
 )
@@ -103,11 +105,15 @@ def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> boo
     return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
 
 
-def assigned(headings: Sequence[str], fits: Callable[[str, str], bool] = lambda *_: True) -> dict[str, str]:
+def assigned(
+    headings: Sequence[str],
+    fits: Callable[[str, str], bool] = lambda *_: True,
+    known: Mapping[str, str] = HEADINGS,
+) -> dict[str, str]:
     """Field → the heading under which it likely stands; `fits` says whether a column can hold a field."""
     left = {plain(heading): heading for heading in reversed(headings) if heading}
     found: dict[str, str] = {}
-    for name, words in HEADINGS.items():
+    for name, words in known.items():
         word = next((each for each in words.split(", ") if each in left and fits(name, left[each])), None)
         if word is not None:
             found[name] = left.pop(word)
@@ -313,7 +319,10 @@ def _proofs(
     """How well each way explains each balance, in either order of the file that its days allow."""
     money, places = sample.money, np.array(sample.places)
     less = np.abs(money[fee].values) if fee else np.int64(0)
-    sides = [None, *(each for each in sample.headings if sample.words(each) and sample.words(each) <= _ONE_SIDED)]
+    of_account = np.array([text_of(each) for each in sample.cells.get(found.get("account", ""), [""] * len(places))])
+    # In books a balance beside which DR stands is none below zero.
+    likely = () if sample.file.is_ledger else sample.headings
+    sides = [None, *(each for each in likely if sample.words(each) and sample.words(each) <= _ONE_SIDED)]
     for way, name, side, newest_first in product(_ways(sample, found), money, sides, sample.orders(found)):
         balance = money[name]
         if name in {*way.columns.values(), fee} or side in way.columns.values() or balance.told.sum() < 2:  # noqa: PLR2004  a step has two ends
@@ -326,7 +335,7 @@ def _proofs(
         moved[at[1:]] = changes
         moves = np.where(idle, 0, way.moves(moved[::step] + less) - less)[::step]
         expected = np.diff(np.cumsum(moves)[at])
-        counts = (changes != 0) | (expected != 0)
+        counts = ((changes != 0) | (expected != 0)) & (of_account[::step][at][1:] == of_account[::step][at][:-1])
         proven = places[::step][at[1:][counts & (changes == expected)]]
         columns = {**way.columns, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
         agreed = sum(found.get(field) == heading for field, heading in columns.items())
@@ -337,18 +346,6 @@ def _proofs(
 _Score = Callable[[Sample, str], float]
 
 
-class Placed(NamedTuple):
-    """Where each field stands, and what shows it."""
-
-    columns: dict[str, str]
-    proofs: dict[str, str]
-    doubts: list[tuple[str, str]]
-    directions: dict[str, str]
-    """A word → the direction that the balance gives it."""
-    newest_first: bool | None
-    """None where the balance does not tell it."""
-
-
 _WAY: Final = frozenset(("amount", "debit", "credit", "direction", "from", "to"))
 _INSTEAD: Final = {
     "debit": {"amount"}, "credit": {"amount"}, "amount": {"debit"}, "direction": {"debit", "from"},
@@ -357,33 +354,37 @@ _INSTEAD: Final = {
 """A field → others with which it is not looked for any further."""
 
 
-def placed(file: Cut) -> Placed:
-    """Each field by its heading where its cells fit, by the balance, by a part of its heading, or by cells alone."""
+def put_columns(draft: Draft) -> None:
+    """Put each field by its heading where cells fit, by the balance, by a part of its heading, or by cells alone."""
+    file = draft.file
     sample = Sample(file)
-    found = assigned(sample.headings, sample.fits)
+    known = LEDGER_HEADINGS if file.is_ledger else HEADINGS
+    found = assigned(sample.headings, sample.fits, known)
     # A month without a debit has a column of them, too.
-    empty = assigned([each for each in file.headings if each not in sample.headings])
+    empty = assigned([each for each in file.headings if each not in sample.headings], known=known)
     found |= {name: sample.with_empty(empty[name]) for name in ("debit", "credit") if name in empty.keys() - found}
-    made = _proven(sample, Placed(found, {}, [], {}, None))
+    _prove(draft, sample, found)
     steps: list[tuple[str, _Score, str]] = [
         *((name, partial(_has_part, name), "by a part of its heading alone") for name in HEADING_PARTS),
         *((name, score, "by its cells alone") for name, score in _SCORES.items()),
     ]
     for name, likely, why in steps:
         if name == next(iter(_SCORES)):
-            _one_of_two(sample, made)
+            _one_of_two(draft, sample, found)
         left = [each for each in sample.headings if each not in found.values()]
         best = max(left, key=partial(likely, sample), default="")
         if best and likely(sample, best) > 0 and name not in found and not found.keys() & _INSTEAD.get(name, set()):
             found[name] = best
-            made.doubts.append((f"columns.{name}", why))
+            draft.doubt(f"columns.{name}", why)
     _settle_ways(sample, found)
-    return made._replace(doubts=[each for each in made.doubts if each[0].partition(".")[2] in found])
+    for where in [each for each in draft.doubts if each.partition(".")[2] not in found]:
+        del draft.doubts[where]
+    draft.put(found)
 
 
-def _one_of_two(sample: Sample, made: Placed) -> None:
+def _one_of_two(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
     """Two columns of which each row fills one, where nothing else tells a way; which of them is which is left open."""
-    found, money = made.columns, sample.money
+    money = sample.money
     if "amount" in found or {"debit", "credit"} <= found.keys():
         return
     told = {name: each.values != 0 for name, each in money.items()}
@@ -398,8 +399,9 @@ def _one_of_two(sample: Sample, made: Placed) -> None:
         is_known = "debit" in found or "credit" in found
         found |= {"debit": debit, "credit": credit}
         if not (is_known or (money[debit].values < 0).any()):
-            text = f"each row fills {debit!r} or {credit!r}; nothing proves which of them goes out"
-            made.doubts.append(("columns.debit", text))
+            draft.doubt(
+                "columns.debit", f"each row fills {debit!r} or {credit!r}; nothing proves which of them goes out"
+            )
 
 
 def _settle_ways(sample: Sample, found: dict[str, str]) -> None:
@@ -422,9 +424,8 @@ def _settle_ways(sample: Sample, found: dict[str, str]) -> None:
         found.pop(name, None)
 
 
-def _proven(sample: Sample, made: Placed) -> Placed:
-    """The columns of money as the balance proves them, where the headings are not as good."""
-    found = made.columns
+def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
+    """Put the columns of money as the balance proves them, where the headings are not as good."""
     status = next((each for each in sample.headings if _all_known(STATUS_WORDS, sample, each)), "")
     idle = sample.idle(found.get("status", status))
     tried = [*_proofs(sample, found, idle)]
@@ -435,10 +436,10 @@ def _proven(sample: Sample, made: Placed) -> Placed:
         tried += [proof for fee in fees for proof in _proofs(sample, found, idle, fee)]
         best = max(tried, key=lambda each: each.weight, default=None)
     if best is None or not best.weight[0]:
-        return made
+        return
     is_known = all(found.get(name) == heading for name, heading in best.columns.items())
     if len(best.places) == 1 and not is_known and best.agreed < len(best.columns) - 1:
-        made.doubts.append(("columns.balance", "one row alone shows it"))
+        draft.doubt("columns.balance", "one row alone shows it")
     for name in () if is_known else [*found]:
         taken = found[name] in best.columns.values() or name in _WAY or name in ("balance", "side")
         if taken and best.columns.get(name) != found[name]:
@@ -448,19 +449,17 @@ def _proven(sample: Sample, made: Placed) -> Placed:
     others = [each for each in alike if each.columns != best.columns and (not is_known or each.agreed == best.agreed)]
     for other in others[:1]:
         named = ", ".join(f"{name} = {heading!r}" for name, heading in other.columns.items())
-        made.doubts.append(("columns.balance", f"it follows as well with {named}"))
+        draft.doubt("columns.balance", f"it follows as well with {named}")
     if not is_known:
-        made.proofs["columns.balance"] = _in_words(sample, best)
+        draft.proofs["columns.balance"] = _in_words(sample, best)
     if _is_turned(sample, best):
         text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
-        made.doubts.append(("columns.amount", text))
+        draft.doubt("columns.amount", text)
     orders = {each.newest_first for each in tried if each.columns == best.columns and each.weight == best.weight}
     if "direction" in best.columns:
         words = zip(sample.cells[best.columns["direction"]], best.moves.tolist(), strict=True)
-        made.directions.update(
-            {heading_key(text_of(cell)): "in" if move > 0 else "out" for cell, move in words if move}
-        )
-    return made._replace(newest_first=best.newest_first if len(orders) == 1 else None)
+        draft.directions = {heading_key(text_of(cell)): "in" if move > 0 else "out" for cell, move in words if move}
+    draft.newest_first = best.newest_first if len(orders) == 1 else None
 
 
 def _is_turned(sample: Sample, proof: Proof) -> bool:
@@ -493,7 +492,8 @@ def _in_words(sample: Sample, proof: Proof) -> str:
 
 
 def _has_part(name: str, sample: Sample, heading: str) -> float:
-    return sample.fits(name, heading) and re.search(HEADING_PARTS[name], plain(heading)) is not None
+    part = HEADING_PARTS[SWAPPED.get(name, name) if sample.file.is_ledger else name]
+    return sample.fits(name, heading) and re.search(part, plain(heading)) is not None
 
 
 def _by_share(kind: Callable[[str], object], sample: Sample, heading: str) -> float:

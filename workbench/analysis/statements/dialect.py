@@ -212,6 +212,35 @@ def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
     )
 
 
+def continued(lines: Iterable[Line], narrative: int | None, ends: Sequence[str], joined: list[int]) -> Iterator[Line]:
+    """Joins each line that has a narrative alone to the row above it, as statements copied from a PDF have them.
+
+    `narrative` is the place of that column, and `ends` are beginnings of lines that are totals or balances: they stay
+    lines. The numbers of the lines that were joined are added to `joined`.
+    """
+    if narrative is None:
+        yield from lines
+        return
+    above: Line | None = None
+    for line, cells in lines:
+        is_alone = all(
+            place == narrative or cell == "" or not text_of(cell).strip() for place, cell in enumerate(cells)
+        )
+        text = text_of(cells[narrative]).strip() if is_alone and narrative < len(cells) else ""
+        if above and text and not heading_key(text).startswith(tuple(ends)):
+            number, row = above
+            row = [*row, *[""] * (narrative + 1 - len(row))]
+            row[narrative] = f"{text_of(row[narrative]).strip()} {text}".strip()
+            above = number, row
+            joined.append(line)
+            continue
+        if above:
+            yield above
+        above = line, cells
+    if above:
+        yield above
+
+
 def _cell(value: object) -> Cell:
     """A workbook's value: a number by its shortest decimal text, a day as its midnight."""
     if isinstance(value, bool):

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from workbench.analysis.statements.cells import Amounts, Cell, refused, text_of
-from workbench.analysis.statements.checking import Check, read_as
+from workbench.analysis.statements.checking import NOT_TOLD, Check, read_as
 from workbench.analysis.statements.dialect import CellRows, Line, pairs_of
-from workbench.analysis.statements.layouts import FIELDS, SUFFIX, Layout, layout_from
+from workbench.analysis.statements.layouts import FIELDS, LEDGER_FIELDS, SUFFIX, Layout, layout_from
+from workbench.analysis.statements.own_ledger import Ledger, read_ledger
 from workbench.analysis.statements.statement import Statement
-from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, plain
+from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, SWAPPED, plain
 from workbench.domain.masking import mask_accounts
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.errors import StatementRefused
@@ -24,11 +25,11 @@ MOST_ROWS: Final = 20_000
 """So many rows of a file are looked at; what the others have is seen when they are read."""
 _SETTINGS: Final = [each.name for each in fields(Layout)]
 _ORDER: Final = (
-    "account", "currency", "encoding", "delimiter", "dates", "utc_offset_hours", "decimal", "thousands", "debits",
-    "negative", "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds",
+    "account", "currency", "encoding", "delimiter", "dates", "sections", "utc_offset_hours", "decimal", "thousands",
+    "debits", "negative", "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds",
     "optional", "ignored",
 )  # fmt: skip
-WORDS: Final = ("directions", "statuses", "types")
+WORDS: Final = ("accounts", "directions", "statuses", "types")
 _TABLES: Final = ("columns", *WORDS, "preamble")
 """In this order a person reads a layout; it is TOML's too: tables come last."""
 
@@ -53,6 +54,8 @@ class Cut(NamedTuple):
     """Those below the header; MOST_ROWS of them at most."""
     currency: tuple[str, str] | None = None
     """The one that `named_currency` finds."""
+    is_ledger: bool = False
+    """Whether these are one's own books, and no statement."""
 
     def column(self, heading: str) -> list[tuple[int, Cell]]:
         """The line and the cell of each row, an empty text where a row is too short; nothing without such a column."""
@@ -93,7 +96,8 @@ def named_currency(file: Cut) -> tuple[str, str] | None:
 class Draft:
     """A layout in the making: `declared` as a TOML file has it, what proves it, and what is doubted.
 
-    It shows itself as that file; in JupyterLab as a table to edit. `use` and `declare` do the same from a script.
+    It shows itself as that file. Columns are those of a statement: of a ledger, whose debit is what comes in, the file
+    has `debit` and `credit` the other way round.
     """
 
     def __init__(self, file: Cut) -> None:
@@ -117,6 +121,11 @@ class Draft:
         """Field → the heading of its column."""
         return dict(self.declared["columns"])
 
+    @property
+    def names_accounts(self) -> bool:
+        """Whether the file names the account of each row."""
+        return "account" in self.declared["columns"] or "sections" in self.declared
+
     def cells(self, field: str) -> list[tuple[int, Cell]]:
         """The line and the cell of each row in the column of a field; nothing where it has none."""
         return self.file.column(self.declared["columns"].get(field, ""))
@@ -137,7 +146,7 @@ class Draft:
     def put(self, columns: Mapping[str, str]) -> None:
         """Declare these columns alone; the others are ignored."""
         self.above = []
-        self.declared["columns"] = {name: columns[name] for name in FIELDS if name in columns}
+        self.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
         self.declared["ignored"] = [each for each in self.file.headings if each and each not in columns.values()]
 
     def found(self, name: str, value: object, proof: str = "") -> None:
@@ -149,18 +158,6 @@ class Draft:
     def doubt(self, where: str, text: str) -> None:
         """Leave something to be decided."""
         self.doubts.setdefault(where, []).append(text)
-
-    def use(self, heading: str, field: str | None) -> None:
-        """Read the column under this heading as `field`, one of FIELDS; None ignores it.
-
-        Raises StatementRefused: the file has no such column, or there is no such field.
-        """
-        for what, given, known in (("column", heading, self.file.headings), ("field", field, FIELDS)):
-            if given is not None and given not in known:
-                raise refused(self.file.path.name, f"has no {what} {given!r}; there are {', '.join(known)}.")
-        others = {name: found for name, found in self.columns.items() if found != heading}
-        self.put(others if field is None else {**others, field: heading})
-        self.doubts.pop(f"columns.{field}", None)
 
     def declare(self, **settings: Any) -> None:  # noqa: ANN401  the settings of a layout are of several types
         """Set settings of `Layout` by name; None takes one out, and its doubts are settled.
@@ -190,7 +187,9 @@ class Draft:
             lines += self._setting(name, name, self.declared.get(name))
         for name in _TABLES:
             values = self.declared.get(name, {})
-            rows = [line for key, value in values.items() for line in self._setting(f"{name}.{key}", key, value)]
+            sides = SWAPPED if name == "columns" and self.file.is_ledger else {}
+            named = ((f"{name}.{key}", sides.get(key, key), value) for key, value in values.items())
+            rows = [line for each in named for line in self._setting(*each)]
             loose = [f"# ? {_comment(each)[2:]}" for each in self.doubts.get(name, ())]
             if values or loose:
                 lines += ["", f"[{name}]" if values else f"# [{name}]", *rows, *loose]
@@ -208,6 +207,10 @@ class Draft:
     def statement(self) -> Statement:
         """The file, read so. Raises StatementRefused: see `read_statement`."""
         return read_as(self.file.path, self.layout)
+
+    def ledger(self) -> Ledger:
+        """The file, read so. Raises StatementRefused: see `read_ledger`."""
+        return read_ledger(self.file.path, layout=self.layout, account=None if self.names_accounts else NOT_TOLD)
 
     def check(self) -> Check:
         """The first rows as they would be read, and what is wrong with others."""

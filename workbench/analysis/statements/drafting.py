@@ -22,7 +22,7 @@ from workbench.analysis.statements.columns import (
     in_order,
     is_date,
     is_number,
-    placed,
+    put_columns,
     time_of,
 )
 from workbench.analysis.statements.dates import DateFormat
@@ -33,7 +33,9 @@ from workbench.analysis.statements.recognising import HEADER_WITHIN, recognised
 from workbench.analysis.statements.statement import tried_layouts
 from workbench.analysis.statements.vocabulary import (
     DIRECTION_WORDS,
+    HEADINGS,
     LABELS,
+    LEDGER_HEADINGS,
     OPENING,
     STATUS_WORDS,
     TOTAL,
@@ -61,7 +63,7 @@ _LIKELY_OWN: Final = 5
 _LEAST_DAYS: Final = 3
 
 
-def cut(path: Path) -> Cut:
+def cut(path: Path, *, ledger: bool = False) -> Cut:
     """The one way to cut a file of which a line is most like a header.
 
     Raises StatementRefused: it cannot be read at all, or no line has the headings of a statement.
@@ -77,7 +79,7 @@ def cut(path: Path) -> Cut:
         except StatementRefused as wrong:
             failures.append(wrong)
         for place, (line, cells) in enumerate(head):
-            known = len(assigned(headings_of(cells)))
+            known = len(assigned(headings_of(cells), known=LEDGER_HEADINGS if ledger else HEADINGS))
             # Of headings that are not known, those above most rows; a line above them may have a day, too.
             below = [cells for _, cells in head[place + 1 : place + 1 + _LEAST_FIELDS]]
             count = 0 if _is_row(cells) else sum(1 for _ in takewhile(_is_row, below))
@@ -90,7 +92,7 @@ def cut(path: Path) -> Cut:
         raise failures[0] if len(failures) == len(ways) else refused(path.name, f"has no header: {why}.", hint=hint)
     _, way, (line, cells), above = likest
     rows = tuple(islice((each for each in way.lines() if each[0] > line), MOST_ROWS))
-    made = Cut(path, way, headings_of(cells), line, above, rows)
+    made = Cut(path, way, headings_of(cells), line, above, rows, is_ledger=ledger)
     return made._replace(currency=named_currency(made))
 
 
@@ -122,18 +124,35 @@ def _cutting(draft: Draft) -> None:
 
 def _columns(draft: Draft) -> None:
     """Each field where its heading, its cells and the balance place it."""
-    columns, proofs, doubts, draft.directions, draft.newest_first = placed(draft.file)
-    draft.put(columns)
-    draft.proofs |= proofs
-    for where, text in doubts:
-        draft.doubt(where, text)
-    if "moment" not in columns:
+    put_columns(draft)
+    if draft.file.is_ledger and not draft.file.headings[0]:
+        _sections(draft)
+    account = assigned(draft.file.headings, known={"account": LEDGER_HEADINGS["account"]}).get("account", "")
+    if not draft.file.is_ledger and len({text for _, text in draft.file.texts(account)}) > 1:
+        said = f"{account!r} names several accounts, as your own ledger does: draft it with --ledger (ledger=True)"
+        draft.doubt("columns", said)
+    if "moment" not in draft.columns:
         draft.doubt("columns", 'moment = ""  # no heading is known for it')
-    if not columns.keys() & {"amount", "debit"}:
+    if draft.columns.keys().isdisjoint(("amount", "debit")):
         draft.doubt("columns", 'amount = ""  # no heading is known for it, and no cells prove it')
-    for place, heading in enumerate(draft.file.headings, 1):
-        if not heading and any(len(cells) >= place and cells[place - 1] != "" for _, cells in draft.file.rows):
-            draft.doubt("columns", f"column {place} has no heading, so that it cannot be read: give it one")
+    for number, heading in enumerate(draft.file.headings, 1):
+        is_section = number == 1 and "sections" in draft.declared
+        if not (heading or is_section) and any(
+            len(cells) >= number and cells[number - 1] != "" for _, cells in draft.file.rows
+        ):
+            draft.doubt("columns", f"column {number} has no heading, so that it cannot be read: give it one")
+
+
+def _sections(draft: Draft) -> None:
+    """The accounts that stand in lines of their own, above their rows."""
+    titles = [(line, text_of(cells[0]).strip()) for line, cells in draft.file.rows]
+    named = {text: line for line, text in reversed(titles) if text and not TOTAL.match(text)}
+    if named and "account" not in draft.columns:
+        draft.found(
+            "sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][::-1][:2])
+        )
+        draft.found("accounts", dict.fromkeys([*named][::-1], ""))
+        draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
 
 
 def _dates(draft: Draft) -> None:
@@ -340,8 +359,11 @@ def _words(draft: Draft) -> None:
         found = {}
         for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
             by_balance = draft.directions.get(heading_key(word)) if name == "direction" else None
-            found[word] = by_balance or meaning(word) or ""
-            told = " by the balance" * bool(by_balance and by_balance != meaning(word))
+            meant = meaning(word)
+            if draft.file.is_ledger and heading_key(word) in _SIDES:
+                meant = "in" if meant == "out" else "out"
+            found[word] = by_balance or meant or ""
+            told = " by the balance" * bool(by_balance and by_balance != meant)
             draft.proofs[f"{table}.{word}"] = f"{count:,} row{'s' * (count > 1)}{told}"
             if not found[word]:
                 draft.proofs[f"{table}.{word}"] += f": {', '.join(known)}"
@@ -360,7 +382,9 @@ def _type_of(word: str) -> str | None:
     return next((kind for kind, part in TYPE_PARTS if re.search(part, plain(word))), None)
 
 
+_SIDES: Final = {"cr", "credit", "c", "dr", "debit", "d"}
 _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]]]] = {
+    "account": ("accounts", ("the name of the account in reconcile, such as operator:mtn:float",), lambda _: None),
     "direction": ("directions", DIRECTIONS, _in(DIRECTION_WORDS)),
     "status": ("statuses", STATUSES, _in(STATUS_WORDS)),
     "type": ("types", TYPES, _type_of),
@@ -381,8 +405,15 @@ def _lines(draft: Draft) -> None:
     end = dated[-1] + 1 if dated else len(moments)
     after = zip(draft.file.rows[end:], moments[end:], strict=True)
     below = [row for row, (_, cell) in after if not _LIKE_A_DAY.match(text_of(cell).strip())]
-    begins = (re.split("[:0-9]", next(text_of(cell) for cell in cells if cell != ""))[0] for _, cells in below)
-    draft.found("footers", [*dict.fromkeys(filter(None, map(str.strip, begins)))] or None)
+    # What goes on from the row above is no total.
+    place = draft.file.headings.index(draft.columns["description"]) if "description" in draft.columns else None
+    told = [[(at, text_of(cell)) for at, cell in enumerate(cells) if cell != ""] for _, cells in below]
+    totals = (each[0][1] for each in told if len(each) > 1 or each[0][0] != place or TOTAL.match(each[0][1]))
+    begins = (re.split("[:0-9]", each)[0] for each in totals)
+    draft.found(
+        "footers",
+        None if "sections" in draft.declared else [*dict.fromkeys(filter(None, map(str.strip, begins)))] or None,
+    )
     openings: dict[str, str] = {}
     draft.moving = {draft.file.rows[place][0] for place in dated}
     amounts = [cells for name in ("amount", "debit", "credit") if (cells := draft.cells(name))]
@@ -463,7 +494,7 @@ def _preamble(draft: Draft) -> None:
     one = (like or formats)[:1] or [*dict.fromkeys(those[0] for those in read if those)]
     draft.found("preamble_date", (one if one[1:] else one[0]) if days and all(read) else None)
     draft.found("preamble", labels or None)
-    if "account" not in labels:
+    if "account" not in labels and not draft.names_accounts:
         said = "".join(f"; {each}" for each in numbers[:1])
         draft.doubt(
             "account", f'account = "bank:settlement"  # or another: the account of the ledger that it shows{said}'
@@ -478,6 +509,11 @@ def _result(draft: Draft) -> None:
         draft.above.append(f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all.")
         return
     try:
+        if draft.file.is_ledger:
+            ledger = draft.ledger()
+            days, accounts = ledger.rows["business_date"], " and ".join(ledger.accounts)
+            draft.above.append(f"{len(days):,} rows, {days.min()} to {days.max()}, of {masked(accounts)}.")
+            return
         statement = draft.statement()
         if len(statement.findings) and "fee" in draft.columns:
             columns = draft.columns
@@ -496,7 +532,7 @@ def _result(draft: Draft) -> None:
 
 def _shipped(draft: Draft) -> None:
     """Whether a shipped layout fits: it has the headings, and reads the file to its end."""
-    if len(draft.file.rows) == MOST_ROWS:
+    if len(draft.file.rows) == MOST_ROWS or draft.file.is_ledger:
         return
     with suppress(StatementRefused):
         known = recognised(draft.file.path, LAYOUTS.values(), named=False).layout
@@ -513,14 +549,16 @@ def _shipped(draft: Draft) -> None:
 _STEPS: Final = (_cutting, _columns, _dates, _amounts, _parties, _words, _lines, _keys, _preamble, _result, _shipped)
 
 
-def draft_layout(path: str | Path) -> Draft:
-    """A first draft of the layout in which a file is written.
+def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
+    """Draft the layout in which a statement is written, or with `ledger` your own books.
+
+    In books a debit is what comes in: the layout of a ledger names its debits and credits as the file does.
 
     Raises StatementRefused: it cannot be read at all, or has no line like a header.
 
     >>> draft_layout("october.csv").write("zanaco.toml")  # doctest: +SKIP
     """
-    draft = Draft(cut(Path(path)))
+    draft = Draft(cut(Path(path), ledger=ledger))
     for step in _STEPS:
         step(draft)
     return draft

@@ -1,5 +1,6 @@
 """A layout: how one operator or bank writes its statements, declared as a table; those that ship, and TOML files."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -12,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.analysis.patterns import refusal
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
 from workbench.domain.money import ZMW
@@ -69,7 +71,7 @@ class Layout:
     of headings that stand several times the second is `Currency#2`. `time` is a time of day beside a day in `moment`,
     and `dates` are then of both with a blank between; without its time a row has a day alone. `side` is a column of CR
     or DR beside the balance.
-    key_pattern: a regular expression (RE2's, so that none runs away; other groups are `(?:…)`) that is looked for in
+    key_pattern: a regular expression (RE2's, at most 500 characters; other groups are `(?:…)`) that is looked for in
     the description, on one line; its group `key` is the row's key, `phone` the customer's number, `related` another
     row's key or an order's number. What is found goes before the columns.
     makes_keys: whether a row that has no key is given one, made from what it says; else it cannot be used.
@@ -87,6 +89,8 @@ class Layout:
     units: what amounts are in, `major` (150.00) or `minor` (15000). Where this is not said, they are minor units if
     the headings of all of them end in `_minor`.
     accounts: word in the column `account` → the ledger account; without any, the column has the accounts themselves.
+    sections: whether the account stands in the first column of a line of its own above its rows, as QuickBooks writes a
+    general ledger. Its totals, and lines without an amount, are no rows.
     optional: fields whose column a file may lack.
     ignored: further headings, of columns that are not read.
     kinds: the kinds of file, `csv` and `xlsx`.
@@ -120,6 +124,7 @@ class Layout:
     openings: tuple[str, ...] = ()
     units: str = ""
     accounts: Mapping[str, str] = field(default_factory=dict)
+    sections: bool = False
     optional: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
     kinds: tuple[str, ...] = KINDS
@@ -136,6 +141,11 @@ class Layout:
     preamble_date: str | tuple[str, ...] = "%Y-%m-%d"
     footers: tuple[str, ...] = ()
     utc_offset_hours: int = 2
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of everything that the layout declares, whether a file, the package or a caller gave it."""
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
     def __post_init__(self) -> None:
         for what, found, known in (
@@ -189,10 +199,11 @@ class Layout:
         """The groups of `key_pattern`, of which one may stand several times."""
         if not self.key_pattern:
             return []
+        why = refusal(self.key_pattern)
+        self._demand(not why, f"key_pattern {why}")
         try:
             return [each.name for each in pc.extract_regex(pa.array([""]), self.key_pattern).type]
         except pa.ArrowInvalid as error:
-            # Of the engine's words the first line: `Invalid regular expression: missing ): (`.
             self._demand(holds=False, otherwise=f"key_pattern: {str(error).splitlines()[0]}")
             raise
 

@@ -103,6 +103,7 @@ class Ledger(Tabular):
     """Columns as LEDGER declares them: a row for each of the ledger, in its order."""
     account_names: Mapping[str, str]
     """Account → what the file calls it, where its layout says that."""
+    layout_sha256: str | None = None
 
     @property
     def accounts(self) -> tuple[str, ...]:
@@ -138,8 +139,9 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
 
     A `layout` is one as of statements, with the fields of a ledger besides; of its two columns `debit` and `credit`,
     in books the debit is what comes in. Amounts are in major units (150.00), those of columns called `…_minor` whole
-    minor units (15000); `units` in the layout says it where the name does not. Times without a zone are Lusaka's, or of
-    the layout's `utc_offset_hours`. `account`, `date_format`, `currency` and `phone_key` are as for
+    minor units (15000); `units` in the layout says it where the name does not. A float is taken by its shortest
+    decimal, as it is printed, and refused where this has more decimals than its currency. Times without a zone are
+    Lusaka's, or of the layout's `utc_offset_hours`. `account`, `date_format`, `currency` and `phone_key` are as for
     `read_statement`.
 
     What a period has carried forward goes by the rows' `number`, such as the id that a database counts up. Without it,
@@ -321,7 +323,7 @@ def _read(
     called: dict[str, str] = {}
     for word, account in layout.accounts.items():
         called[account] = f"{called[account]} / {word}" if account in called else word
-    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, openings), called)
+    return Ledger(name, taken.sha256, layout.name, _ledger(rows, made, local, places, openings), called, layout.sha256)
 
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
@@ -356,7 +358,7 @@ class _More:
             made[name] = [read[self._cells[number][place]] for number in numbers]
             for at, value in enumerate(made[name] if read.refused else ()):
                 if type(value) is Wrong:
-                    self.problems.append((numbers[at], f"{self._headings[name]} {value}"))
+                    self.problems.append((numbers[at], f"{self._headings.get(name, name)} {value}"))
         return made
 
     def accounts(self, rows: pd.DataFrame, otherwise: str | None) -> list[str | Wrong | None]:
@@ -389,6 +391,12 @@ def _integer(cell: Cell) -> int | Wrong:
 
 
 _MOST_SAID: Final = 20
+_HINTS: Final = {
+    " is none of ": "Words of your own are declared in a layout: statuses = {Paid = 'completed'}, or in the query.",
+    " has more decimals than ": "Round what was worked out, and check its sum: df['amount'].round(2) in pandas or "
+    "Polars, CAST(round(amount, 2) AS NUMERIC(18, 2)) in SQL, with as many decimals as the currency has.",
+}
+"""Words of a reason → what to do."""
 
 
 def _refuse_unreadable(taken: _Taken, rows: pd.DataFrame, more: _More) -> None:
@@ -407,9 +415,7 @@ def _refuse_unreadable(taken: _Taken, rows: pd.DataFrame, more: _More) -> None:
     raise refused(
         taken.name,
         f"has {many:,} of {len(rows):,} rows that cannot be read: {'; '.join(listed)}.",
-        hint="Words of your own are declared in a layout: statuses = {Paid = 'completed'}, or in the query."
-        if any(" is none of " in why for why in counts)
-        else "",
+        hint=next((hint for words, hint in _HINTS.items() if any(words in why for why in counts)), ""),
         rows=many,
         first=min(line for line, _ in said),
     )

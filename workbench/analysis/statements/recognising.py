@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from workbench.analysis.statements.cells import Cell, error_in, refused, text_of
-from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line, cell_rows_of
-from workbench.analysis.statements.layouts import LAYOUTS, Layout, heading_key
+from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line, cell_rows_of, continued
+from workbench.analysis.statements.layouts import AMOUNTS, LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 from workbench.visible import pasted
 
@@ -40,17 +40,25 @@ class Found(NamedTuple):
     """Its cells as they stand, blank ones at the end left out."""
     line: int
     above: tuple[Line, ...]
+    joined: list[int]
+    """The lines that `rows` has joined to rows above them."""
 
     @property
     def places(self) -> dict[str, int]:
         """Field → where in a line its column stands, of those that the file has."""
         headings = _headings(self.header, self.layout.known_headings)
-        return {name: headings.index(key) for name, key in self.layout.keys.items() if key in headings}
+        places = {name: headings.index(key) for name, key in self.layout.keys.items() if key in headings}
+        return {**places, "account": 0} if self.layout.sections else places
 
     def rows(self) -> Iterator[Line]:
-        """The lines below the header."""
-        places = tuple(self.places.values())
-        return (line for line in self.cell_rows.lines() if line[0] > self.line and not _is_stray(line[1], places))
+        """The lines below the header; one that has a narrative alone is joined to the row above, and noted."""
+        places = self.places
+        told = tuple(places.values())
+        below = (line for line in self.cell_rows.lines() if line[0] > self.line and not _is_stray(line[1], told))
+        moves = [places[name] for name in AMOUNTS[:3] if name in places]
+        lines = _of_sections(below, moves) if self.layout.sections else below
+        ends = [*map(heading_key, (*self.layout.footers, *self.layout.openings))]
+        return continued(lines, places.get("description"), ends, self.joined)
 
 
 def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
@@ -105,8 +113,18 @@ def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = N
         headings = _headings(cells, known)
         present = set(headings) - {""}
         if not layout.lacking(present) and (named or present.issubset(known)):
-            return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
+            return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]), [])
     return None
+
+
+def _of_sections(lines: Iterable[Line], moves: Sequence[int]) -> Iterator[Line]:
+    """The rows of sections, each with the account that stands above it in its first cell."""
+    account = ""
+    for number, cells in lines:
+        if text := text_of(cells[0]).strip():
+            account = text
+        elif any(place < len(cells) and cells[place] != "" for place in moves):
+            yield number, [account, *cells[1:]]
 
 
 def _is_stray(cells: list[Cell], places: Sequence[int]) -> bool:

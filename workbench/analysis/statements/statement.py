@@ -53,6 +53,9 @@ class Statement(Tabular):
     """Where the running balance does not follow: `line`, `expected_minor`, `found_minor`."""
     followed: int = 0
     """In how many rows the running balance was compared with one before it; the first of all counts with them."""
+    joined: tuple[int, ...] = ()
+    """The lines that have a narrative alone: it goes on from the row above, and is part of it."""
+    layout_sha256: str | None = None
 
     def _table(self) -> Table:
         invalid = int(self.rows["problem"].notna().sum())
@@ -69,6 +72,13 @@ class Statement(Tabular):
                 "sha256": self.sha256,
             },
         )
+
+    @property
+    def continued(self) -> str:
+        """The lines that were joined to rows above them, as a sentence; empty without any."""
+        few = ", ".join(map(str, self.joined[:_SHOWN_FINDINGS])) + ", …" * (len(self.joined) > _SHOWN_FINDINGS)
+        lines = f"Line {few} has" if len(self.joined) == 1 else f"Lines {few} have"
+        return f"{lines} a narrative alone: it was added to the row above." if self.joined else ""
 
     @property
     def follows(self) -> str:
@@ -249,6 +259,8 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         period=_period(said, rows),
         findings=findings,
         followed=followed - int(is_opening.sum()),
+        joined=tuple(found.joined),
+        layout_sha256=found.layout.sha256,
     )
 
 

@@ -8,6 +8,12 @@ from typing import Final
 from workbench.analysis.statements.layouts import heading_key
 from workbench.domain.money import ISO_4217
 
+_DEBIT: Final = "debit, dr, debit amount, amount debit, debits, soll, montant debit, debito, debitos"
+_CREDIT: Final = "credit, cr, credit amount, amount credit, credits, haben, montant credit, credito, creditos"
+_GOES_OUT: Final = (
+    "withdrawn, withdrawal, withdrawals, money out, paid out, lastschrift, belastung, ausgaben, saida, saidas"
+)
+_COMES_IN: Final = "paid in, deposit, deposits, money in, lodgements, gutschrift, einnahmen, entrada, entradas"
 HEADINGS: Final[Mapping[str, str]] = {
     "key": "transaction id, transaction ref, transaction reference, receipt no, receipt number, id, txn id, trans id, "
     "financial transaction id, reference number, reference no, reference, cheque ref, ref, ref no, bank reference, "
@@ -20,10 +26,8 @@ HEADINGS: Final[Mapping[str, str]] = {
     "data, data movimento, data mov, data lancamento, tarehe, wertstellung, valuta",
     "time": "time, txn time, trans time, transaction time, posting time",
     "direction": "credit debit, debit credit, cr dr, dr cr, d c, c d, direction, dc indicator, indicator, sign",
-    "debit": "debit, dr, withdrawn, withdrawal, withdrawals, debit amount, amount debit, debits, money out, paid out, "
-    "soll, lastschrift, belastung, ausgaben, montant debit, debito, debitos, saida, saidas",
-    "credit": "credit, cr, paid in, deposit, deposits, credit amount, amount credit, credits, money in, lodgements, "
-    "haben, gutschrift, einnahmen, montant credit, credito, creditos, entrada, entradas",
+    "debit": f"{_DEBIT}, {_GOES_OUT}",
+    "credit": f"{_CREDIT}, {_COMES_IN}",
     "amount": "amount, transaction amount, gross amount, txn amount, value, "
     "umsatz, montant, valor, montante, quantia, kiasi",
     "fee": "fee, fees, charge, charges, service fee, transaction fee, service charge, transaction charge, commission, "
@@ -34,7 +38,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "status": "transaction status, status, state, txn status, result",
     "type": "transaction type, type, reason type, txn type, trans type, category, service type",
     "description": "narrative, narration, description, details, particulars, transaction details, remarks, "
-    "transaction description, note message, information, message, note, memo, text, "
+    "transaction description, note message, information, message, note, memo, memo description, text, "
     "verwendungszweck, buchungstext, libelle, descricao, descritivo, historico, maelezo",
     "currency": "currency, ccy, currency code, curr, wahrung, devise, moeda",
     "phone": "customer msisdn, msisdn, phone, phone number, customer phone, mobile, mobile number, other party info, "
@@ -46,12 +50,24 @@ HEADINGS: Final[Mapping[str, str]] = {
     "linked receipt no, external id, order id, merchant reference, customer reference, reference",
 }
 """Field → the headings under which it is found, the likeliest first; signs and the currency's code are left out."""
+LEDGER_HEADINGS: Final[Mapping[str, str]] = {
+    "account": "account, account name, account full name, distribution account, ledger account, gl account, nominal, "
+    "nominal account, konto, compte, conta",
+    "entry": "entry, entry no, entry number, journal entry, je no, trans no, trans",
+    **{name: words for name, words in HEADINGS.items() if name != "type"},
+    "key": f"num, {HEADINGS['key']}, doc no, document no, voucher no",
+    "debit": f"{_CREDIT}, {_GOES_OUT}",
+    "credit": f"{_DEBIT}, {_COMES_IN}",
+}
+"""The headings of one's own books, from where a statement stands: there money that comes in is a debit."""
 HEADING_PARTS: Final = {
     "moment": "date", "balance": "balance", "debit": "debit|withdraw", "credit": "credit|deposit", "amount": "amount",
     "description": "narrat|descr|detail|particular", "key": "ref|receipt|trans.* id|voucher", "fee": "fee|charge",
     "status": "status",
 }  # fmt: skip
 """Field → a part of a heading that nothing else explains."""
+SWAPPED: Final = {"debit": "credit", "credit": "debit"}
+"""Side → the other one: what comes in is a credit on a statement, and a debit in the books."""
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
 _CODE: Final = re.compile(rf" (?:kwacha|k|{'|'.join(ISO_4217).lower()})$")
 
