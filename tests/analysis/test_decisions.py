@@ -278,7 +278,7 @@ NO_RULES = [
     ('[[rule]]\naccount = "*"\nexpected = true\ntolerated = true', "not both"),
     ("[[rule]]\namount_minor = [5, 1]\nexpected = true", "a least and a most amount"),
     ("[[rule]]\namount_minor = [0.5, 1]\nexpected = true", "amount_minor takes a whole number, not a number with"),
-    ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is not a regular expression"),
+    ('[[rule]]\nnarrative = "("\nexpected = true', "'(' is not a regular expression of RE2"),
     ('[[rule]]\nname="a"\naccount="x"\nkind="x"\n[[rule]]\nname="a"\naccount="x"\nkind="x"', "several rules called a"),
     ("[[rule]", "is not TOML: look at line 1. Rules are"),
 ]  # fmt: skip

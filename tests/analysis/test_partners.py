@@ -183,6 +183,22 @@ class TestSuggestions:
         assert suggestions_of(opened(*near, verdict="accept")).empty
         assert suggestions_of(opened(*near, code="duplicate_in_ledger")).empty
         assert suggestions_of(opened(*near).iloc[:0]).empty
+        summed = [("statement", "sweep", 9, 0), ("ledger", "a", 4, 0), ("ledger", "b", 5, 0)]
+        assert proposed(opened(*summed), "sum")
+        assert suggestions_of(opened(*summed, code="duplicate_in_ledger")).empty
+
+    @pytest.mark.parametrize("side", ["statement", "ledger"])
+    def test_a_duplicate_whose_key_is_one_slip_from_a_missing_one_is_proposed_as_that(self, side: str):
+        own, typed_wrong = [movement("1234567", 5), movement("1243567", 5)], [movement("1234567", 5)] * 2
+        both = tables(typed_wrong, own) if side == "ledger" else tables(own, typed_wrong)
+        found = reconcile(*both)
+        codes = dict(zip(found.breaks["code"], found.breaks["id"], strict=True))
+        assert f"duplicate_in_{side}" in codes
+        assert len(codes) == 2
+        (row,) = found.suggestions.to_dict("records")
+        assert row["kind"] == "near_reference"
+        assert set(row["breaks"].split("; ")) == set(codes.values())
+        assert row["why"].endswith(f"The {side} has 1234567 in another row too.")
 
     @settings(max_examples=15)
     @given(target=st.integers(10, 40), parts=st.lists(st.integers(1, 30), min_size=2, max_size=7))

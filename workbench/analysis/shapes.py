@@ -121,6 +121,12 @@ DECISION: Columns = {**DECIDED, **_columns("state")}
 more), or `elsewhere` (of an account that was not looked at).
 """
 
+CLOSED_BREAK: Columns = _columns("id account key code currency variance_minor since_date rule verdict who when why")
+"""A break of an earlier run that this period closed: by a match (`rule`), or by a decision that was booked."""
+
+JOURNAL: Columns = _columns("entry date account debit_minor credit_minor currency narrative reference")
+"""A line of an entry for what was decided; `entry` is the id of the break, and the debits of an entry its credits."""
+
 SUMMARY: Columns = _columns(
     "account business_date code currency ledger_rows statement_rows ledger_value_minor statement_value_minor "
     "variance_minor moved_minor"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from typing import Any, Final
 
 import narwhals.stable.v2 as nw
@@ -11,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.analysis import files
 from workbench.analysis.breaks import DUPLICATE, has_key
 from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped
 from workbench.analysis.frames import table as arrow_table
@@ -35,6 +37,7 @@ _NEVER_WHOLE: Final = ""
 _NUMERIC = ("open in the ledger", "on the statement", "statement's balance")
 _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name, numeric=True) for name in _NUMERIC)]
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
+_CARRY_TO: Final = "Name the folder that --carry-to wrote in an earlier run."
 KEPT: Final[Mapping[str, Columns]] = {
     "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION, "read": READ,
 }  # fmt: skip
@@ -65,6 +68,33 @@ class CarryForward(Tabular):
         phones = self.rows["phone"]
         masked = phones.map({each: mask_column(each) for each in phones.dropna().unique()}).astype(phones.dtype)
         object.__setattr__(self, "rows", self.rows.assign(phone=masked))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "CarryForward":
+        """Read the tables that `save`, or `--carry-to`, wrote.
+
+        Raises ReconcileRefused: there is no such folder, or a table is missing or damaged.
+        """
+        place = Path(folder)
+        if not place.is_dir():
+            raise ReconcileRefused(f"There is no folder {place} to carry forward from.", hint=_CARRY_TO)
+        paths = {name: place / f"{name}{files.PARQUET}" for name in KEPT}
+        # A folder that an earlier version left has none of the later tables.
+        there = {name: path for name, path in paths.items() if name not in {"decisions", "read"} or path.exists()}
+        if lacking := [path.name for path in there.values() if not path.is_file()]:
+            raise ReconcileRefused(f"{place} is not a carry-forward: it has no {', '.join(lacking)}.", hint=_CARRY_TO)
+        try:
+            tables: dict[str, Any] = {name: files.read(path, KEPT[name]) for name, path in there.items()}
+            return cls(**tables)
+        except (OSError, ValueError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or error
+            raise ReconcileRefused(f"{place} is not a carry-forward: {why}", hint=_CARRY_TO) from None
+
+    def save(self, folder: str | Path) -> None:
+        """Write the tables into a folder, as Parquet. Raises ReportRefused: they cannot be written."""
+        for name, shape in KEPT.items():
+            with files.written_whole(Path(folder) / f"{name}{files.PARQUET}", makes_folder=True) as path:
+                files.write(getattr(self, name), path, shape)
 
     @property
     def is_first(self) -> bool:
@@ -218,6 +248,8 @@ def _numbered(engine: Engine, rows: Frame, is_last: nw.Expr | None = None) -> Fr
     nth = nw.col("one").cum_sum().over(*_HASHED, order_by=["rank", "no", "entry"])
     # Few hashes are of several rows: only these are put in order.
     several = engine.keep(rows.group_by(_HASHED).agg(many=nw.len()).filter(nw.col("many") > 1))
+    if not engine.has_rows(several):
+        return engine.keep(engine.conform(rows, _MOVING, nth=nw.lit(1)))
     single, tied = (rows.join(several, on=_HASHED, how=how) for how in ("anti", "semi"))
     tied = tied.with_columns(one=nw.lit(1), rank=rank)
     numbered = [engine.conform(single, _MOVING, nth=nw.lit(1)), engine.conform(tied, _MOVING, nth=nth)]

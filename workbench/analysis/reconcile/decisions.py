@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -21,12 +21,13 @@ import pandas as pd
 from workbench.analysis import files
 from workbench.analysis.breaks import CODES, TIMING, VERDICTS, as_kind
 from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.patterns import found_in, refusal
 from workbench.analysis.report.captions import heading
 from workbench.analysis.report.totals import listed
 from workbench.analysis.shapes import BREAK, DECIDED, DECISION, DIRECTIONS
 from workbench.analysis.statements.cells import Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
-from workbench.domain.masking import mask
+from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.toml_text import read_toml, wrong_kind
@@ -48,6 +49,7 @@ _MOST: Final = 20
 """So many problems of a file are told at once."""
 _FEW: Final = 5
 """So many of what may be long are shown."""
+_SHOWN: Final = 60
 _ID: Final = re.compile("b[a-z2-7]{11}")
 _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
 _BY_SPREADSHEET: Final = re.compile(
@@ -71,7 +73,7 @@ class Rule:
     """A rule of one's own: what has all that it names is of its kind; the first rule that fits a break counts.
 
     account: the account, in which `*` stands for anything.
-    narrative, words: regular expressions that are looked for in the statement's `description` and `words`.
+    narrative, words: regular expressions (RE2's) that are looked for in the statement's `description` and `words`.
     amount_minor: the least and the most that the break moves the balances apart, in minor units, without its sign.
     direction: `in` or `out`, from where the account stands: of the statement, or of the ledger where only it has it.
     code: the break's code.
@@ -105,7 +107,10 @@ class Rule:
             (0 <= least <= most, "amount_minor is a least and a most amount from 0 up, such as [100, 5000]"),
             (self.direction in {"", *DIRECTIONS}, f"direction is {' or '.join(DIRECTIONS)}"),
             (self.code in {"", *CODES}, f"there is no code {self.code!r}; there are {', '.join(CODES)}"),
-            *((_compiles(each), f"{each!r} is not a regular expression") for each in (self.narrative, self.words)),
+            *(
+                (not (why := refusal(each)), f"{shortened(each, _SHOWN)!r} {why}")
+                for each in (self.narrative, self.words)
+            ),
         ):
             if not holds:
                 raise ReconcileRefused(f"The rule {self.name!r} cannot be used: {otherwise}.")
@@ -130,16 +135,8 @@ class Rule:
         for column, pattern in (("description", self.narrative), ("words", self.words)):
             if pattern:
                 texts = breaks.loc[held, column].dropna().unique()
-                held &= breaks[column].isin([text for text in texts if re.search(pattern, text)])
+                held &= breaks[column].isin(found_in(texts, pattern))
         return held
-
-
-def _compiles(pattern: str) -> bool:
-    try:
-        re.compile(pattern)
-    except re.error:
-        return False
-    return True
 
 
 _A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule]]."
@@ -452,8 +449,36 @@ def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
     return dict(sorted(made.items()))
 
 
-def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame) -> str:
-    """Who decided what, when last, what is stale, and the hashes of what it stands on."""
+class Signatures(NamedTuple):
+    """Who prepared a reconciliation and who reviewed it, each with the day; empty while nobody has."""
+
+    prepared_by: str = ""
+    prepared_on: str = ""
+    reviewed_by: str = ""
+    reviewed_on: str = ""
+
+    def __str__(self) -> str:
+        prepared = f"Prepared by {self.prepared_by} on {self.prepared_on}" if self.prepared_by else "Not prepared"
+        reviewed = f"reviewed by {self.reviewed_by} on {self.reviewed_on}" if self.reviewed_by else "not reviewed"
+        return f"{prepared}; {reviewed}." if any(self) else "Neither prepared nor reviewed by anybody yet."
+
+    def signed(self, prepared_by: str, reviewed_by: str, on: date) -> "Signatures":
+        """The signatures with those that are given, of that day.
+
+        Raises ReconcileRefused: one person would review what the same person prepared.
+        """
+        day = on.isoformat()
+        made = self._replace(prepared_by=prepared_by.strip(), prepared_on=day) if prepared_by.strip() else self
+        made = made._replace(reviewed_by=reviewed_by.strip(), reviewed_on=day) if reviewed_by.strip() else made
+        if made.reviewed_by and made.prepared_by.casefold() == made.reviewed_by.casefold():
+            raise ReconcileRefused(f"{made.reviewed_by} prepared it: another person reviews it.")
+        return made
+
+
+def sign_off(
+    breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame, signatures: Signatures | None = None
+) -> str:
+    """Who decided what, when last, what is stale, the hashes of what it stands on, and who prepared and reviewed it."""
     said = [
         f"{who} ({', '.join(f'{number:,} {verdict}' for verdict, number in sorted(counts.items()))})"
         for who, counts in by_whom(breaks).items()
@@ -465,11 +490,12 @@ def sign_off(breaks: pd.DataFrame, decisions: pd.DataFrame, inputs: pd.DataFrame
         parts.append(f"last on {in_lusaka(milliseconds(_instant(last))) if 'T' in last else last}")
     parts += [f"{states[STALE]:,} stale"] if states[STALE] else []
     parts += _apart(breaks, decisions)
-    files_ = [f"{name} {sha[:12]}" for name, sha in python_rows(inputs, "name", "sha256") if sha]
+    told = python_rows(inputs, "side", "name", "sha256")
+    files_ = [f"{'layout ' if side == 'layout' else ''}{name} {sha[:12]}" for side, name, sha in told if sha]
     others = inputs.loc[inputs["sha256"].isna(), "name"].tolist()
     hashes = [f"SHA-256 of {listed(files_)}."] if files_ else []
     hashes += [f"Not from a file, and without a hash: {listed(others)}."] if others else []
-    return " ".join([f"{'; '.join(parts)}.", *hashes])
+    return " ".join([f"{'; '.join(parts)}.", *hashes, str(signatures or Signatures())])
 
 
 def stale_words(decisions: pd.DataFrame) -> str:

@@ -38,9 +38,14 @@ class Engine(ABC):
 
         One step: DuckDB asks its binder about each, which for small tables takes longer than the rows.
         """
+        whole = self._whole(frame) - made.keys()
         given = {name: made.get(name, nw.col(name)) for name in shape}
-        cast = {name: each.cast(nw.Int64) if shape[name] is nw.Int64 else each for name, each in given.items()}
-        return frame.select(**cast)
+        is_cast = {name for name, kind in shape.items() if kind is nw.Int64} - whole
+        return frame.select(**{name: each.cast(nw.Int64) if name in is_cast else each for name, each in given.items()})
+
+    def _whole(self, frame: Frame) -> set[str]:  # noqa: ARG002  of Spark's frames each answer is a call
+        """The columns that are known to be whole numbers of 64 bits, so that nothing casts them again."""
+        return set()
 
     @abstractmethod
     def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
@@ -66,6 +71,10 @@ class Engine(ABC):
         """The same, as Python has them."""
         found: list[dict[str, Any]] = self.table(frame, shape, **made).to_pylist()
         return found
+
+    def has_rows(self, frame: Frame) -> bool:
+        """True if there is any row."""
+        return bool(self.collect(frame.head(1)).num_rows)
 
     @abstractmethod
     def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
@@ -129,6 +138,10 @@ class _DuckDB(Engine):
 
     def _read(self, relation: duckdb.DuckDBPyRelation, shape: Shape) -> Frame:
         return _lazy(relation.project(", ".join(self._READ[kind].format(name) for name, kind in shape.items())))
+
+    def _whole(self, frame: Frame) -> set[str]:
+        native = nw.to_native(frame)
+        return {name for name, kind in zip(native.columns, native.types, strict=True) if kind == "BIGINT"}
 
     def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
         made = f"* REPLACE (substr(sha256('{secret}' || hash), 1, 16) AS hash)"

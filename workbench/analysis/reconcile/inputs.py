@@ -17,14 +17,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.analysis.breaks import DAYS, MOST_MINOR
+from workbench.analysis.files import CSV
 from workbench.analysis.frames import schema_of
 from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, SPARK, Engine
-from workbench.analysis.reconcile.rules import LEDGER, OPTIONAL, ROW, STATEMENT, Frame, Shape
+from workbench.analysis.reconcile.rules import (
+    LEDGER,
+    LEDGER_READ,
+    OPTIONAL,
+    ROW,
+    STATEMENT,
+    STATEMENT_READ,
+    Frame,
+    Shape,
+)
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
 from workbench.analysis.statements.own_ledger import Ledger as OwnLedger
-from workbench.analysis.statements.statement import Statement
+from workbench.analysis.statements.own_ledger import read_ledger
+from workbench.analysis.statements.statement import Statement, read_statement
 from workbench.domain.moments import DAY_MS
-from workbench.errors import ReconcileRefused
+from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
 
 PATHS, ARROW, PANDAS = "paths", "arrow", "pandas"
@@ -58,11 +69,17 @@ THE_LEDGER: Final = Side(
 )
 THE_STATEMENT: Final = Side(
     "The statement",
-    "Read an operator's file with read_statement(); the columns are declared in workbench.analysis.shapes as "
-    "STATEMENT_ROW.",
+    "Read an operator's file with read_statement(). A table needs account, key, occurred_at and amount, or every "
+    "column of `shapes.STATEMENT_ROW`.",
     "Read a statement that an operator exported with read_statement() first.",
     "what read_statement() gives, ",
 )
+_WHOLE: Final = (
+    "Money cannot be a float: give minor units as integers, with frame.astype({'amount_minor': 'int64'}) where they "
+    "are whole. read_ledger() reads major units from a column `amount`."
+)
+_READ_HERE: Final = (CSV, ".xlsx")
+_SMALL: Final = {"account", "key"}
 
 
 @dataclass(frozen=True)
@@ -76,6 +93,10 @@ class Source:
     """Whose rows these are."""
     as_of: date | None = None
     """The day that the ledger's own clock has, if it has one."""
+    head: str | None = None
+    """The hash of the last entry of a sandbox's chain."""
+    file: Statement | None = None
+    """Whose rows these are, of a statement that was read."""
 
     def load(self, engine: Engine, shape: Shape) -> Frame:
         """The columns of `shape` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
@@ -112,7 +133,7 @@ class Source:
             is_money = any(name.endswith("_minor") for name in wrong)
             raise ReconcileRefused(
                 f"{self.side.called} has columns of another type: {text}.",
-                hint="Money cannot be a float: give minor units as integers." if is_money else self.side.file_from,
+                hint=_WHOLE if is_money else self.side.file_from,
                 wrong=tuple(wrong),
             )
 
@@ -155,11 +176,15 @@ class Source:
 
     @property
     def hashed(self) -> str | None:
-        """SHA-256 of the bytes of the files, one after another; null where there are none."""
-        if self.read_from:
-            return self.read_from.sha256
-        if self.kind != PATHS:
+        """SHA-256 of the bytes of the files, one after another, or of a table's rows; null for a table of Spark's."""
+        read = self.read_from or self.file
+        if read and read.sha256:
+            return read.sha256
+        if self.kind == SPARK:
             return None
+        if self.kind != PATHS:
+            shape = LEDGER_READ if self.side is THE_LEDGER else STATEMENT_READ
+            return sha256_of(self.arrow(dict.fromkeys(name for name in shape if name in self._schema(shape))))
         digest = hashlib.sha256()
         for path in self.given:
             with path.open("rb") as file:
@@ -167,13 +192,40 @@ class Source:
         return digest.hexdigest()
 
     @property
+    def statements(self) -> list[str]:
+        """The names of the statements, as the rows of a table tell them."""
+        if self.file or self.kind == PATHS:
+            return [self.name]
+        named = self.has_text("statement")
+        return self.arrow({"statement": nw.String})["statement"].unique().to_pylist() if named else ["statement"]
+
+    @property
     def name(self) -> str:
         """The name of the file, without its folder, or the kind of table."""
-        if self.read_from:
-            return self.read_from.name
+        if read := self.read_from or self.file:
+            return read.name
         if self.kind != PATHS:
             return f"{type(self.given).__module__.split('.')[0].lstrip('_')} {type(self.given).__name__}"
         return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
+
+
+def sha256_of(*tables: pa.Table) -> str:
+    """SHA-256 of the rows of tables, the same whichever library holds them."""
+    digest = hashlib.sha256()
+    for name, column in ((name, table[name]) for table in tables for name in table.column_names):
+        plain = _plain(column).combine_chunks()
+        # Where a value is null, and what it is where it is not: the bytes under a null may be any.
+        for part in (plain.is_valid().cast(pa.uint8()), plain.drop_null()):
+            batch = pa.record_batch([part], [name])
+            digest.update(batch.schema.serialize())
+            digest.update(batch.serialize())
+    return digest.hexdigest()
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column whose texts are of one type, as they differ between libraries."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return column.cast(pa.large_string() if kind in {pa.string(), pa.string_view()} else kind)
 
 
 _OTHERS: Final = {
@@ -196,7 +248,7 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
     root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
     if (root, name) == ("workbench", "Ledger") and side is THE_LEDGER:
         pages = [schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]
-        return Source(ARROW, pa.concat_tables(pages), side, as_of=given.business_date)
+        return Source(ARROW, pa.concat_tables(pages), side, as_of=given.business_date, head=given.head)
     kind = _OTHERS.get((root, name))
     if kind is None:
         raise ReconcileRefused(
@@ -205,6 +257,39 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
             "relation or Parquet's path.",
         )
     return Source(kind, given, side)
+
+
+def _read(given: Any, side: Side, phone_key: Any = None) -> Any:  # noqa: ANN401  any table
+    """Reads a .csv or .xlsx file, and a table that has only a few columns of a ledger; returns all else as it is.
+
+    Raises StatementRefused: it cannot be read, with the call that helps.
+    """
+    is_file = isinstance(given, str | Path) and Path(given).suffix.lower() in _READ_HERE
+    if not is_file and not _is_small(given):
+        return given
+    reads: Callable[..., Any] = read_statement if is_file and side is THE_STATEMENT else read_ledger
+    try:
+        made = reads(given, phone_key=phone_key)
+    except StatementRefused as wrong:
+        wrong.hint = wrong.hint.replace("Pass ", f"Read it first with {reads.__name__}(), and pass ")
+        wrong.say(wrong.message)
+        raise
+    if side is THE_LEDGER or isinstance(made, Statement):
+        return made
+    rows = made.rows.rename(columns={"kind": "type", "reverses": "related"})
+    return rows.assign(statement=made.name, line=range(1, len(rows) + 1), problem=None).astype({"problem": "string"})
+
+
+def _is_small(given: Any) -> bool:  # noqa: ANN401  any table
+    """Whether a table has the columns that a ledger needs, and not those that ours has besides."""
+    try:
+        if isinstance(given, str | Path):
+            columns = set(pq.read_schema(given).names)
+        else:
+            columns = {*nw.from_native(given).lazy().collect_schema().names()}
+    except (TypeError, pa.ArrowException, OSError):
+        return False
+    return columns >= _SMALL and columns.isdisjoint(("entry", "statement"))
 
 
 def _files(path: Path, side: Side) -> list[Path]:
@@ -318,21 +403,25 @@ class Inputs:
             raise ReconcileRefused(f"{name} is not installed.", hint=how_to_install(name)) from problem
 
 
-def read_inputs(ledger: Any, statement: Any) -> Inputs:  # noqa: ANN401  any table
-    """Recognise what was given.
+def read_inputs(ledger: Any, statement: Any, phone_key: Any = None) -> Inputs:  # noqa: ANN401  any table
+    """Recognise what was given, and read what is a file.
 
-    Raises ReconcileRefused: no table, no statement at all, or the same file twice.
+    Raises ReconcileRefused: no table, no statement at all, or the same file twice. Raises StatementRefused: see _read.
     """
-    given = list(statement) if isinstance(statement, list | tuple) else [statement]
+    listed = list(statement) if isinstance(statement, list | tuple) else [statement]
+    given = [_read(each, THE_STATEMENT, phone_key) for each in listed]
     if not given:
         raise ReconcileRefused("There is no statement to reconcile with.")
     reported = [each for each in given if isinstance(each, Statement)]
     sources = [
-        Source(PANDAS, each.rows, THE_STATEMENT) if isinstance(each, Statement) else source(each, THE_STATEMENT)
+        Source(PANDAS, each.rows, THE_STATEMENT, file=each)
+        if isinstance(each, Statement)
+        else source(each, THE_STATEMENT)
         for each in given
     ]
     _refuse_twice(reported, sources)
-    return Inputs(source(ledger, THE_LEDGER), tuple(sources), {each.name: each for each in reported})
+    books = source(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
+    return Inputs(books, tuple(sources), {each.name: each for each in reported})
 
 
 def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> None:

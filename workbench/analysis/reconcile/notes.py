@@ -21,6 +21,7 @@ def notes_of(
     far = [note for file in inputs.reported.values() for note in _far(file, closing)]
     return (
         *far,
+        *(f"{file.name}: {file.continued}" for file in inputs.reported.values() if file.continued),
         *_unopened(inputs, carried, closing),
         *_booked_after(inputs, carried, late),
         *_phones(carried, key, unsure),

@@ -1,8 +1,8 @@
 """What a reconciliation found: frames with declared columns, and how it shows itself."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from workbench.analysis.breaks import TIMING, TOLD_AGAIN
+from workbench.analysis.frames import frame
 from workbench.analysis.reconcile.carry_forward import CarryForward
-from workbench.analysis.reconcile.decisions import is_open, sign_off
+from workbench.analysis.reconcile.decisions import Signatures, is_open, sign_off
 from workbench.analysis.reconcile.proof import ageing_of
 from workbench.analysis.reconcile.suggestions import suggestions_of
+from workbench.analysis.shapes import CLOSED_BREAK
 from workbench.closing import Closing
+from workbench.domain.moments import LUSAKA
 
 if TYPE_CHECKING:
     # Figures need matplotlib, which takes its time to load.
@@ -52,6 +55,8 @@ class Reconciliation(Closing):
     _matches: Callable[[], pd.DataFrame] = field(repr=False)
     _inputs: Callable[[], pd.DataFrame] = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
+    signatures: Signatures = field(default_factory=Signatures)
+    """Who prepared it and who reviewed it."""
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -79,6 +84,11 @@ class Reconciliation(Closing):
         return self._inputs()
 
     @property
+    def closed(self) -> pd.DataFrame:
+        """CLOSED_BREAK: what earlier runs left open and this period closed."""
+        return frame([], CLOSED_BREAK)
+
+    @property
     def is_clean(self) -> bool:
         """Nothing is open but what the next days will bring."""
         return bool((self.breaks["code"] == TIMING).all())
@@ -90,8 +100,18 @@ class Reconciliation(Closing):
 
     @property
     def sign_off(self) -> str:
-        """Who decided what, when last, and the SHA-256 of each input, of the decisions and of the rules."""
-        return sign_off(self.breaks, self.decisions, self.inputs)
+        """Who decided what, the SHA-256 of inputs, layouts, decisions and rules, and who prepared and reviewed it."""
+        return sign_off(self.breaks, self.decisions, self.inputs, self.signatures)
+
+    def sign(self, *, prepared_by: str = "", reviewed_by: str = "", on: date | None = None) -> "Reconciliation":
+        """The same result, signed by whoever prepared it, reviewed it or both, `on` a day: by default today's.
+
+        Raises ReconcileRefused: one person would review what the same person prepared.
+
+        >>> result.sign(prepared_by="Ann").sign(reviewed_by="Ben").to_excel("january.xlsx")  # doctest: +SKIP
+        """
+        today = on or datetime.now(LUSAKA).date()
+        return replace(self, signatures=self.signatures.signed(prepared_by, reviewed_by, today))
 
     def decide(self, path: Path | str = "decisions.csv", *, who: str = "") -> "DecisionTable":
         """The open breaks to decide in: a table in JupyterLab, and `decide(id, verdict, why=…)` for a script.
@@ -117,17 +137,34 @@ class Reconciliation(Closing):
 
         return Figures(self)
 
-    def to_excel(self, path: Path | str, *, moment: datetime | None = None) -> None:
-        """Write a workbook: a cover, breaks, suggestions if there are any, summary, matches, ageing, proof and inputs.
+    def to_excel(self, path: Path | str, *, moment: datetime | None = None, matches: bool = False) -> None:
+        """Write a workbook: the reconciliation and what to do, then breaks, summary, ageing, proof and inputs.
 
-        Amounts are numbers in major units.
+        Suggestions and what this period closed follow where there are any, and with `matches` every row that agrees.
+        Amounts are numbers in major units, and their totals formulas.
 
         The same results are the same bytes; `moment`, if given, is noted as when it was made.
         Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
         """
         from workbench.analysis.report.workbook import write_workbook
 
-        write_workbook(self, path, moment=moment)
+        write_workbook(self, path, moment=moment, matches=matches)
+
+    def journal(
+        self, path: Path | str | None = None, form: str = "general", *, accounts: Mapping[str, str] | None = None,
+        on: date | None = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """JOURNAL: a balanced entry for each decision that changes the books; with `path`, written as a .csv file too.
+
+        `form` is `general`, `sage`, `xero` or `quickbooks`; `accounts` gives the codes of your books, such as
+        `{"charges": "7901"}`, and `on` the day of all entries instead of each break's own.
+        Raises ReportRefused: there is no such form, or the file cannot be written in it.
+        """
+        from workbench.analysis.report import journal
+
+        if path is not None:
+            journal.write_journal(self, path, form, accounts=accounts, on=on)
+        return journal.journal(self, accounts, on)
 
     def report(self, path: Path | str) -> None:
         """Write one HTML page that needs nothing else. Raises ReportRefused: the file cannot be written."""

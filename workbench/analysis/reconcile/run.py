@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis.breaks import MATCHED
-from workbench.analysis.frames import day_number, frame
+from workbench.analysis.frames import day_number, frame, untyped
 from workbench.analysis.phone_key import PhoneKey, key_from, refuse_another
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
@@ -29,7 +29,7 @@ from workbench.analysis.reconcile.carry_forward import (
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
 from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, where
+from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, sha256_of, where
 from workbench.analysis.reconcile.narratives import narrated, without_charges
 from workbench.analysis.reconcile.notes import notes_of
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
@@ -63,7 +63,7 @@ from workbench.analysis.reconcile.rules import (
     Tolerance,
     check_whole,
 )
-from workbench.analysis.shapes import AHEAD, CLOSED, INPUTS, PROOF
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
@@ -73,7 +73,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     *,
     tolerance: Tolerance | None = None,
     cut_off: int = 1,
-    carry_forward: CarryForward | None = None,
+    carry_forward: CarryForward | str | Path | None = None,
     as_of: date | None = None,
     skip_settled: bool = False,
     engine: str | None = None,
@@ -85,13 +85,15 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
 
     `ledger` has the columns LEDGER_MOVEMENT, `statement` the columns STATEMENT_ROW (`analysis.shapes`): each
     a DataFrame of pandas, Polars or PySpark, an Arrow table, a DuckDB relation, or a path (or pattern) of
-    Parquet; `ledger` may also be `bench.ledger`, or one of your own as `read_ledger` gives it, and `statement` a
-    statement as it was read from a file, or a list of any of these. Of the ledger only the accounts of the
-    statements are looked at. Either may have a column `phone_hash` besides, for numbers that are masked.
+    Parquet. A table may have four columns alone: account, key, occurred_at and amount. A path that ends in `.csv` or
+    `.xlsx` is read with `read_ledger` or `read_statement`. `ledger` may also be `bench.ledger` or what `read_ledger`
+    returns, and `statement` what `read_statement` returns, or a list of any of these. Of the ledger only the accounts
+    of the statements are looked at. Either may have a column `phone_hash` besides, for numbers that are masked.
 
     `tolerance` says how far both sides may differ, `cut_off` how many of the last days are not yet settled,
-    `carry_forward` is what an earlier run left open; lines of statements that it had matched are refused, or left out
-    if `skip_settled`. `engine` is `duckdb` (which is used when nothing is said, but for Spark's tables) or `spark`.
+    `carry_forward` is what an earlier run left open, or the folder into which `save` wrote it; lines of statements
+    that it had matched are refused, or left out if `skip_settled`. `engine` is `duckdb` (which is used when nothing
+    is said, but for Spark's tables) or `spark`.
 
     `decisions` is what people have decided about breaks, as `decisions.csv`, a file or a frame of breaks with
     verdicts, or a frame (DECIDED), beside what an earlier run has carried forward, and `rules` a TOML file of rules of
@@ -112,9 +114,12 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     """
     if not isinstance(tolerance, Tolerance | None):
         raise ReconcileRefused(f"{tolerance!r} is not a Tolerance.", hint="Tolerance(amount_minor=1), for example.")
+    if isinstance(carry_forward, str | Path):
+        carry_forward = CarryForward.load(carry_forward)
     if not isinstance(carry_forward, CarryForward | None):
         raise ReconcileRefused(
-            f"{carry_forward!r} is not a CarryForward.", hint="Pass the `carry_forward` of an earlier result."
+            f"{carry_forward!r} is not a CarryForward.",
+            hint="Pass the `carry_forward` of an earlier result, or the folder into which it was saved.",
         )
     if as_of is not None and (not isinstance(as_of, date) or isinstance(as_of, datetime)):
         raise ReconcileRefused(f"{as_of!r} is not a day.", hint="as_of=date(2026, 1, 31), for example.")
@@ -126,7 +131,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     if isinstance(phone_key, str | Path):
         refuse_another(Path(phone_key), carried.rows["phone_hash"])
     key = key_from(phone_key)
-    inputs = read_inputs(ledger, statement)
+    inputs = read_inputs(ledger, statement, phone_key)
     runs_on = inputs.engine(engine)
     try:
         today = as_of or inputs.ledger.as_of
@@ -356,7 +361,7 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided
     counted, good = (sum(line[name] for line in read.totals[LEDGER]) for name in ("rows", "good"))
     none = (None, None, None)
     rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, *none, counted - good)]
-    hashes = {each.name: each.hashed for each in inputs.statements}
+    hashes = {name: each.hashed for each in inputs.statements for name in each.statements}
     only = next(iter(hashes.values())) if len(hashes) == 1 else None
     for book in read.books:
         reported = inputs.reported.get(book.source)
@@ -366,6 +371,13 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided
             (STATEMENT, book.source, hashed, book.sum("rows"), book.account, *days, book.sum("rows") - book.sum("good"))
         )
     if not carried.is_first:
-        rows.append((LEDGER, "carried forward", None, len(carried.rows), *none, None))
+        # The open rows and the closings; without the hashes of numbers, which stand under a key.
+        opened = untyped(carried.rows, CARRIED).drop_columns("phone_hash")
+        hashed = sha256_of(opened, untyped(carried.closed, CLOSED))
+        rows.append((LEDGER, "carried forward", hashed, len(carried.rows), *none, None))
+    if inputs.ledger.head:
+        rows.append((LEDGER, "head of the sandbox's chain of entries", inputs.ledger.head, counted, *none, None))
+    layouts = {each.layout: each.layout_sha256 for each in (inputs.ledger.read_from, *inputs.reported.values()) if each}
+    rows += [("layout", name, hashed, 1, *none, None) for name, hashed in layouts.items() if hashed]
     rows += [(*each, *none, None) for each in decided.inputs]
     return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)

@@ -39,7 +39,10 @@ Proposal = tuple[str, Sequence["_Open"], str]
 
 
 class _Open(NamedTuple):
-    """A break that stands on one side: `amount` is gross and `moved` net, both with the sign of what it does."""
+    """A break that stands on one side: `amount` is gross and `moved` net, both with the sign of what it does.
+
+    A duplicate `is_further`: its side has another row of its key, and it may be what has lost a key of its own.
+    """
 
     name: str
     account: str
@@ -49,6 +52,7 @@ class _Open(NamedTuple):
     amount: int
     moved: int
     day: int
+    is_further: bool
 
 
 def suggestions_of(breaks: pd.DataFrame) -> pd.DataFrame:
@@ -56,7 +60,7 @@ def suggestions_of(breaks: pd.DataFrame) -> pd.DataFrame:
     opened = list(_open_rows(breaks))
     near, left_out = _near_references(opened)
     taken = {each.name for _, rows, _ in near for each in rows}
-    sums, unsearched = _sums([each for each in opened if each.name not in taken])
+    sums, unsearched = _sums([each for each in opened if not each.is_further and each.name not in taken])
     count = Counter(each.name for _, rows, _ in sums for each in rows)
     alone = [made for made in sums if all(count[each.name] == 1 for each in made[1])]
     made = [_suggestion(*each) for each in (*near, *alone)]
@@ -67,18 +71,19 @@ def suggestions_of(breaks: pd.DataFrame) -> pd.DataFrame:
 
 def _open_rows(breaks: pd.DataFrame) -> Iterator[_Open]:
     """What is on one side alone, moves money, and is not decided."""
-    kept = breaks[
-        breaks["side"].isin(SIDES) & ~breaks["code"].isin([INVALID, *DUPLICATE.values()]) & breaks["verdict"].isna()
-    ]
-    same = ("id", "account", "currency", "side", "key", "business_date", "entry", "statement", "line")
+    kept = breaks[breaks["side"].isin(SIDES) & (breaks["code"] != INVALID) & breaks["verdict"].isna()]
+    same = ("id", "code", "account", "currency", "side", "key", "business_date", "entry", "statement", "line")
     for side in SIDES:
         mine = kept[kept["side"] == side]
         told = (f"{side}_minor", f"{side}_amount_minor")
-        for name, account, currency, _, key, day, entry, source, line, moved, gross in python_rows(mine, *same, *told):
+        for name, code, account, currency, _, key, day, entry, source, line, moved, gross in python_rows(
+            mine, *same, *told
+        ):
             if moved:
                 called = name or (f"{entry or key}" if side == LEDGER else f"{source} line {line}")
                 amount = moved if gross is None else gross if moved > 0 else -gross
-                yield _Open(called, account, currency, side, key, amount, moved, day_number(day))
+                is_further = code in DUPLICATE.values()
+                yield _Open(called, account, currency, side, key, amount, moved, day_number(day), is_further)
 
 
 def _suggestion(kind: str, rows: Sequence[_Open], why: str) -> Mapping[str, Any]:
@@ -107,7 +112,8 @@ def _near_references(opened: Sequence[_Open]) -> tuple[list[Proposal], str]:
         (
             NEAR_REFERENCE,
             (ours, theirs),
-            f"{ours.key} of the ledger and {theirs.key} of the statement {slip}; {_ALIKE} {_days_apart(ours, theirs)}.",
+            f"{ours.key} of the ledger and {theirs.key} of the statement {slip}; {_ALIKE} {_days_apart(ours, theirs)}."
+            + "".join(f" The {row.side} has {row.key} in another row too." for row in (ours, theirs) if row.is_further),
         )
         for ours, theirs, slip in pairs
         if count[ours.name] == count[theirs.name] == 1
@@ -127,7 +133,7 @@ def _one_slip_apart(rows: Sequence[_Open]) -> Iterator[tuple[_Open, _Open, str]]
         (mine.name, other.name): (mine, other)
         for form in ours.keys() & theirs.keys()
         for mine, other in product(ours[form], theirs[form])
-        if abs(mine.day - other.day) <= WITHIN_DAYS
+        if abs(mine.day - other.day) <= WITHIN_DAYS and not (mine.is_further and other.is_further)
     }
     for mine, other in met.values():
         if slip := _slip(mine.key or "", other.key or ""):

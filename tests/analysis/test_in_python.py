@@ -1,0 +1,96 @@
+"""Reconciling from Python: four columns as a frame, files by their paths, a folder that a period left."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from workbench import CarryForward, read_ledger, reconcile
+from workbench.errors import ReconcileRefused, StatementRefused
+
+ACCOUNT = "operator:mtn:float"
+OURS = pd.DataFrame(
+    {
+        "account": ACCOUNT,
+        "key": ["7001", "7002", "7003"],
+        "occurred_at": ["2026-10-29 08:15:00", "2026-10-30 08:15:00", "2026-10-31 17:40:00"],
+        "amount": ["150.00", "99.00", "-60.00"],
+    }
+)
+THEIRS = OURS.drop(index=1)
+
+
+def found(ledger: Any, statement: Any, **more: Any) -> list[tuple[str, str]]:  # noqa: ANN401  any table
+    breaks = reconcile(ledger, statement, **more).breaks
+    return list(zip(breaks["key"], breaks["code"].astype(str), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "minor", "csv", "parquet"])
+def test_four_columns_are_enough_on_either_side(kind: str, tmp_path: Path):
+    def made(rows: pd.DataFrame, name: str) -> Any:  # noqa: ANN401  any table
+        if kind in {"csv", "parquet"}:
+            path = tmp_path / f"{name}.{kind}"
+            rows.to_csv(path, index=False) if kind == "csv" else rows.to_parquet(path)
+            return str(path)
+        minor = [15000, 9900, -6000] if len(rows) > 2 else [15000, -6000]
+        whole = rows.drop(columns="amount").assign(amount_minor=minor)
+        return {"pandas": rows, "polars": pl.from_pandas(rows), "arrow": pl.from_pandas(rows).to_arrow()}.get(
+            kind, whole
+        )
+
+    theirs = THEIRS if kind == "csv" else made(THEIRS, "statement")
+    assert found(made(OURS, "ledger"), theirs) == [("7002", "missing_in_statement")]
+
+
+def test_a_file_that_cannot_be_read_names_the_call_that_helps(tmp_path: Path):
+    path = tmp_path / "bank.csv"
+    path.write_text("Value date,Words,Moved\n2026-10-31,Rent,5.00\n")
+    with pytest.raises(StatementRefused, match="layout"):
+        reconcile(OURS, path)
+    (tmp_path / "books.csv").write_text("key,occurred_at,amount\n7001,2026-10-31 08:00:00,5.00\n")
+    with pytest.raises(StatementRefused, match=r"Read it first with read_ledger\(\), and pass account='…'"):
+        reconcile(tmp_path / "books.csv", THEIRS)
+
+
+def test_a_frame_with_a_float_of_minor_units_names_the_call_that_helps():
+    whole = read_ledger(OURS).rows.astype({"amount_minor": "float64"})
+    with pytest.raises(ReconcileRefused, match=r"astype.*read_ledger\(\)"):
+        reconcile(whole, THEIRS)
+
+
+def test_a_folder_that_was_saved_is_carried_on(tmp_path: Path):
+    first = reconcile(OURS, THEIRS)
+    first.carry_forward.save(tmp_path / "october")
+    assert len(CarryForward.load(tmp_path / "october").rows) == 1
+    later = THEIRS.iloc[:1].assign(key="7004", occurred_at="2026-11-02 08:00:00")
+    books = pd.concat([OURS, later])
+    for folder in (str(tmp_path / "october"), tmp_path / "october", first.carry_forward):
+        assert found(books, later, carry_forward=folder) == [("7002", "missing_in_statement")]
+    hashes = [
+        reconcile(books, later, carry_forward=each).inputs.set_index("name").loc["carried forward", "sha256"]
+        for each in (tmp_path / "october", first.carry_forward, reconcile(OURS, THEIRS.iloc[:1]).carry_forward)
+    ]
+    assert hashes[0] == hashes[1] != hashes[2], "what is carried stands in the sign-off, from a folder as from memory"
+    with pytest.raises(ReconcileRefused, match="There is no folder"):
+        reconcile(books, later, carry_forward=tmp_path / "september")
+
+
+def test_a_folder_of_an_earlier_version_has_fewer_tables_and_one_without_its_rows_is_none(tmp_path: Path):
+    reconcile(OURS, THEIRS).carry_forward.save(tmp_path)
+    (tmp_path / "read.parquet").unlink()
+    assert CarryForward.load(tmp_path).read.empty
+    (tmp_path / "rows.parquet").unlink()
+    with pytest.raises(ReconcileRefused, match=r"is not a carry-forward: it has no rows\.parquet"):
+        CarryForward.load(tmp_path)
+
+
+def test_numbers_in_files_are_hashed_under_the_key_of_the_run(tmp_path: Path):
+    OURS.assign(phone="+260961234567").to_csv(tmp_path / "books.csv", index=False)
+    key = tmp_path / "book.key"
+    carried = [
+        reconcile(books, THEIRS, phone_key=key).carry_forward.rows["phone_hash"].tolist()
+        for books in (tmp_path / "books.csv", read_ledger(tmp_path / "books.csv", phone_key=key))
+    ]
+    assert carried[0] == carried[1] != [None]
