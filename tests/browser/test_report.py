@@ -136,7 +136,7 @@ def test_a_match_is_offered_where_there_may_be_a_partner(shown: "Page"):
         for each in shown.locator("tr[data-code]").all()
     }
     assert offers == {ONE: 0, TWO: 1, THREE: 1, FOUR: 1}, "and where there was one"
-    fields = shown.locator(f"tr[data-id={TWO}] input").first
+    fields = shown.locator(f"tr[data-id={TWO}] input[list]")
     assert fields.evaluate("(each) => [...each.list.options].map(({value, text}) => [value, text])") == [
         [FOUR, "a row without a key"]
     ]

@@ -1,6 +1,6 @@
 """A reconciliation in short, for a terminal and the page: the headline, the proof as sentences, and small tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from workbench.analysis.breaks import BREAK_CODES, CODES, INVALID, TIMING, TOLD_AGAIN, has_key
+from workbench.analysis.breaks import BREAK_CODES, CODES, INVALID, TIMING, TOLD_AGAIN, VERDICTS, has_key
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
@@ -271,30 +271,18 @@ def _days(days: int | None) -> str:
     return "" if days is None else counted(days, "day")
 
 
-_BAR = 20
+def closed(result: Reconciled) -> Table:
+    """What was open before this period and is closed now, each with the match or the decision that closed it."""
+    made = []
+    for account, key, code, variance, currency, *how in python_rows(result.closed, *_CLOSED):
+        rule, verdict, who, why = how
+        by = f"{VERDICTS.get(verdict, verdict)}{f' by {who}' if who else ''}" if verdict else f"matched by {rule}"
+        amount = major_text(variance, currency, signed=True)
+        made.append((account, key_text(key), code, amount, currency, f"{by}{f': {why}' if why else ''}"))
+    return table("Closed in this period", ["account", "key", "was", *numbers("variance"), "currency", "how"], made)
 
 
-def bar(part: int, whole: int) -> str:
-    """A share as a bar of text, which every viewer and printer shows; what is not nothing has one block at least."""
-    share = abs(part) * _BAR // whole if whole else 0
-    return "█" * max(share, int(part != 0))
-
-
-def most_of(parts: Sequence[tuple[str, str, str, int]]) -> Mapping[str, int]:
-    """The largest part of each account's difference, which has the longest bar."""
-    return {account: max(abs(minor) for mine, *_, minor in parts if mine == account) for account, *_ in parts}
-
-
-def picture(result: Reconciled) -> Table:
-    """The proof in one picture: what the difference of each account is made of, with a bar for each part."""
-    parts = totals.parts_of(result)
-    most = most_of(parts)
-    made = [
-        (account, what, major_text(minor, currency, signed=True), currency, bar(minor, most[account]))
-        for account, currency, what, minor in parts
-    ]
-    columns = ["account", "made of", *numbers("net"), "currency", "in one picture"]
-    return table("Ledger closing less statement closing, and what it is made of", columns, made)
+_CLOSED: Final = ("account", "key", "code", "variance_minor", "currency", "rule", "verdict", "who", "why")
 
 
 def unusable(result: Reconciled) -> Table:

@@ -155,15 +155,20 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
             raise ReportRefused(f"{out} is named twice.")
 
 
-def write(result: Reconciled, out: Path, *, excel: str | None = None) -> list[Path]:
-    """Write the results to a file, as its ending says, and say which were written; `excel` is for .csv, see there.
+def write(result: Reconciled, out: Path, *, excel: str | None = None, matches: bool = False) -> list[Path]:
+    """Write the results to a file, as its ending says, and say which were written.
+
+    `excel` is for .csv (see write_breaks), `matches` for .xlsx (see write_workbook).
 
     Where there are suggestions, those go beside a table of breaks, in a file of their own.
     Raises ReportRefused: a file cannot be written.
     """
     writer = WRITERS[out.suffix.lower()]
     if writer is not write_breaks:
-        writer(result, out)
+        if writer is write_workbook:
+            write_workbook(result, out, matches=matches)
+        else:
+            writer(result, out)
         return [out]
     excel = excel if is_csv(out) else None
     write_breaks(result, out, excel=excel)

@@ -16,7 +16,7 @@ import pandas as pd
 from workbench.analysis.breaks import BREAK_CODES, has_key, partners_of
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import python_rows
-from workbench.analysis.report import captions, totals
+from workbench.analysis.report import bank_reconciliation, captions, totals
 from workbench.analysis.report.captions import counted
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import DECIDED
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 MAX_LISTED: Final = 50
 """So many breaks of a code are listed, the largest; the workbook has all."""
+_MAX_AT_ONCE: Final = 5_000
+"""So many more breaks of a code are decided at once."""
 _MAX_LENGTH: Final = 600
 """A cell of the page shows so many characters; the workbook has the rest."""
 
@@ -56,12 +58,13 @@ def page(result: Reconciled) -> str:
     return _template().render(
         headline=captions.headline(result),
         is_proven=captions.is_proven(result),
+        shortfalls=captions.shortfalls(result),
+        reconciliations=bank_reconciliation.tables(result),
+        closed=captions.closed(result),
         proofs=captions.proofs(result),
         notes=[*result.notes, *filter(None, [result.carry_forward.note])],
         accounts=captions.accounts(result),
         proof=captions.proof(result),
-        picture=captions.picture(result),
-        codes=captions.codes(result),
         sign_off=result.sign_off,
         script=_script(),
         script_hash=_hashed(_script()),
@@ -87,9 +90,11 @@ def page(result: Reconciled) -> str:
 def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     """The breaks of each code: how many there are, and the largest variances first."""
     counts: Counter[str] = Counter()
+    to_do: dict[str, str] = {}
     others, groups = _suggested(result), list(result.suggestions["breaks"])
     for each in totals.by_code(result):
         counts[each.code] += each.breaks
+        to_do[each.code] = "" if each.is_decided else each.settlement
     largest = {code: _largest(result.breaks[result.breaks["code"] == code]) for code in counts}
     partners = partners_of(result.breaks, groups, [name for each in largest.values() for name in each["id"].dropna()])
     for code, count in counts.items():
@@ -97,7 +102,16 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
         rows = [dict(zip(_SHOWN, row, strict=True)) for row in told]
         names = result.account_names
         listed = [_listed(row, others, partners, names.get(row["account"], row["account"])) for row in rows]
-        yield {"code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "listed": listed}
+        yield {
+            "code": code, "meaning": BREAK_CODES[code].meaning, "breaks": count, "listed": listed,
+            "settlement": to_do[code], "rest": _rest(result.breaks[result.breaks["code"] == code], largest[code]),
+        }  # fmt: skip
+
+
+def _rest(found: pd.DataFrame, listed: pd.DataFrame) -> str:
+    """The first of the open breaks that are not listed, as JSON: a decision about a whole code is about them too."""
+    others = found[found["verdict"].isna() & ~found.index.isin(listed.index)].head(_MAX_AT_ONCE)
+    return json.dumps([[text or "" for text in row] for row in python_rows(others, "id", "account", "key", "code")])
 
 
 def _largest(found: pd.DataFrame) -> pd.DataFrame:
@@ -105,11 +119,12 @@ def _largest(found: pd.DataFrame) -> pd.DataFrame:
     return found.loc[size.sort_values(ascending=False, kind="stable").index[:MAX_LISTED]]
 
 
-_AMOUNTS: Final = tuple(f"{side}_{what}minor" for side in ("ledger", "statement") for what in ("amount_", "fee_", ""))
-_AMOUNT_HEADINGS: Final = tuple(captions.heading(name) for name in (*_AMOUNTS, "variance_minor"))
+_NET: Final = ("ledger_minor", "statement_minor")
+_PARTS: Final = tuple(f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee"))
+_AMOUNT_HEADINGS: Final = tuple(captions.heading(name) for name in (*_NET, "variance_minor"))
 _DECISION: Final = ("verdict", "partner", "who", "when", "why")
 _SHOWN: Final = (
-    "id", "statement", "line", "account", "key", "entry", "phone", "business_date", "currency", *_AMOUNTS,
+    "id", "statement", "line", "account", "key", "entry", "phone", "business_date", "currency", *_NET, *_PARTS,
     "variance_minor", "age_days", "since_date", "rows", "description", "words", "reason", "settlement",
     *_DECISION,
 )  # fmt: skip
@@ -130,7 +145,8 @@ def _listed(
 ) -> dict[str, Any]:
     """A break as the page shows it: everything is text. `data` is what the script goes by, whole."""
     currency, day, since = (row[name] for name in ("currency", "business_date", "since_date"))
-    amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _AMOUNTS]
+    amounts = ["" if row[name] is None else major_text(row[name], currency) for name in _NET]
+    parts = [f"{captions.heading(name)} {major_text(row[name], currency)}" for name in _PARTS if row[name] is not None]
     more = [called, row["entry"], row["phone"], f"{row['rows']} rows" if row["rows"] > 1 else ""]
     said = [f"\u201c{row['description']}\u201d" if row["description"] else "", row["words"]]
     data = {name: str(row[name] or "") for name in ("id", "account", "key", *_DECISION)}
@@ -146,6 +162,7 @@ def _listed(
         "where": _short(row["statement"]) + ("" if row["line"] is None else f", line {row['line']}"),
         "key": _short(row["key"]) if has_key(row["key"]) else "",
         "more": " · ".join(_short(each) for each in more if each),
+        "gross": ", ".join(parts),
         "date": "" if day is None else day.isoformat(),
         "since": "new" if since is None else f"carried since {since.isoformat()}",
         "amounts": [*amounts, major_text(row["variance_minor"], currency, signed=True)],

@@ -37,11 +37,15 @@ class Reconciled(Protocol):
     @property
     def suggestions(self) -> pd.DataFrame: ...  # noqa: D102  the columns of SUGGESTION
     @property
+    def closed(self) -> pd.DataFrame: ...  # noqa: D102  the columns of CLOSED_BREAK
+    @property
     def decisions(self) -> pd.DataFrame: ...  # noqa: D102  the columns of DECISION
     @property
     def notes(self) -> Sequence[str]: ...  # noqa: D102  how far it could not go, in sentences
     @property
     def sign_off(self) -> str: ...  # noqa: D102  who decided what, and on what it stands
+    @property
+    def signatures(self) -> tuple[str, str, str, str]: ...  # noqa: D102  who prepared it and when, who reviewed it and when
     @property
     def carry_forward(self) -> Kept: ...  # noqa: D102  what the next run is given
     @property
@@ -190,25 +194,6 @@ def listed(names: Sequence[str]) -> str:
 def rules_named(names: Collection[str]) -> list[str]:
     """`the rule 'a'`, or `the rules 'a' and 'b'`, as one of those that decided."""
     return [f"the rule{'s' if len(names) > 1 else ''} {listed(sorted(names))}"] if names else []
-
-
-def parts_of(result: Reconciled) -> list[tuple[str, str, str, int]]:
-    """What the difference of each account is made of: account, currency, what, and minor units; only what is there."""
-    sums: Counter[tuple[str, str]] = Counter()
-    for account, code, variance in python_rows(result.breaks, "account", "code", "variance_minor"):
-        sums[account, code] += variance
-    made = []
-    for account, currency, *more in python_rows(result.proof, "account", "currency", *(name for name, _ in _APART)):
-        of_codes = [(code, sums[account, code]) for code in CODES]
-        rest = [(what, minor) for (_, what), minor in zip(_APART, more, strict=True)]
-        made += [(account, currency, what, minor) for what, minor in [*of_codes, *rest] if minor]
-    return made
-
-
-_APART = (
-    ("tolerated_minor", "tolerated"), ("brought_minor", "from earlier runs"), ("unexplained_minor", "unexplained"),
-)  # fmt: skip
-"""What an account's difference is made of beside its breaks."""
 
 
 def by_bucket(result: Reconciled, currency: str | None = None) -> Mapping[str, Net]:

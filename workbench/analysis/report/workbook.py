@@ -1,4 +1,4 @@
-"""The results of a reconciliation as a workbook to hand over: a cover, and each frame as numbers that can be summed."""
+"""The results as a workbook to hand over: the reconciliation, and each frame as numbers that can be summed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -11,35 +11,38 @@ import pandas as pd
 from xlsxwriter import Workbook
 from xlsxwriter.exceptions import XlsxWriterException
 from xlsxwriter.format import Format
+from xlsxwriter.utility import xl_col_to_name
 from xlsxwriter.worksheet import Worksheet
 
-from workbench.analysis.breaks import has_key
+from workbench.analysis.breaks import VERDICTS, has_key
 from workbench.analysis.files import NUMBER_FORMATS, written_whole
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import captions, totals
+from workbench.analysis.report.bank_reconciliation import Line, captioned
 from workbench.analysis.report.captions import HEADINGS, PROOF_HEADINGS, heading
 from workbench.analysis.report.totals import Reconciled
 from workbench.domain.money import decimals_of, major
 from workbench.errors import ReportRefused
 from workbench.visible import begins_as_formula
 
-COVER, BREAKS, SUGGESTIONS, PROPOSALS = "cover", "breaks", "suggestions", "proposals"
-FRAMES: Final = ("summary", "matches", "ageing", "proof", "inputs")
+COVER, BREAKS, SUGGESTIONS, CLOSED, MATCHES = "cover", "breaks", "suggestions", "closed", "matches"
+FRAMES: Final = ("summary", "ageing", "proof", "inputs")
 _HEADINGS: Final[Mapping[str, Mapping[str, str]]] = {"proof": PROOF_HEADINGS, SUGGESTIONS: {}}
-PROPOSED: Final = ("id", "account", "key", "code", "entry", "statement", "line", "proposal")
-"""What is hidden from people: the entries that would settle a break, as JSON for programs, and which break that is."""
 READ: Final[Mapping[str, int]] = {
-    "account": 14, "key": 16, "business_date": 11, "code": 15, "description": 22, "words": 10,
+    "account": 13, "key": 16, "business_date": 11, "code": 14, "description": 19, "words": 10,
     "ledger_amount_minor": 11, "ledger_fee_minor": 8, "ledger_minor": 11, "statement_amount_minor": 11,
-    "statement_fee_minor": 9, "statement_minor": 11, "variance_minor": 11, "currency": 8, "since_date": 11,
-    "reason": 32, "verdict": 8, "who": 10, "why": 16,
+    "statement_fee_minor": 8, "statement_minor": 11, "variance_minor": 11, "currency": 8, "since_date": 11,
+    "reason": 28, "verdict": 8, "partner": 12, "who": 9, "why": 14,
 }  # fmt: skip
 """What a person reads, fills in and prints of a break, with the width of the column; the others are folded away."""
 _WRAPPED: Final = {"account", "key", "code", "description", "words", "reason", "why", "what to do", "owner"}
-_COVER: Final = (44, 24, 14, 9, 22, 18, 8, 12, 9, 20)
+_COVER: Final = (52, 22, 14, 12, 14, 14, 8, 9, 9, 20)
 """The widths of its columns, of which a sentence takes all."""
 MAX_ROWS: Final = 1_048_576
 """A sheet has so many rows, the heading's among them."""
+_LINE: Final = 15
+_MOST_LINES: Final = 27
+"""A line is so many points high, and a row at most 409."""
 _WIDEST: Final = 60
 _NARROWEST: Final = 6
 _MEASURED_ROWS: Final = 5_000
@@ -70,6 +73,10 @@ class Cells:
             book.add_format({"valign": "top", "text_wrap": True, "num_format": "@", "quote_prefix": True, **more})
             for more in ({"bold": True, "font_size": 16}, {"bold": True, "font_size": 12}, {})
         )
+        self.label = book.add_format({"bold": True})
+        self.indented = book.add_format({"indent": 1})
+        self.signature = book.add_format({"bottom": 1, "num_format": "@"})
+        self._totals = [book.add_format({"num_format": each, "bold": True, "top": 1}) for each in NUMBER_FORMATS]
         self._plain = look("@")
         self._wrapped = look("@", text_wrap=True)
         # With the prefix it stays text even when somebody goes into the cell and leaves it again.
@@ -78,6 +85,14 @@ class Cells:
         self._number = look("0")
         self._amounts = [look(each) for each in NUMBER_FORMATS]
         self._date = look("yyyy-mm-dd", align="left")
+
+    def amount(self, currency: str | None) -> Format:
+        """The look of an amount."""
+        return self._amounts[decimals_of(currency)]
+
+    def total(self, currency: str | None) -> Format:
+        """The look of a total."""
+        return self._totals[decimals_of(currency)]
 
     def writer(self, name: str, kind: Any) -> Write:  # noqa: ANN401  pandas has types of many classes
         """How the values of a column of this name and type are written."""
@@ -95,8 +110,7 @@ class Cells:
 
     def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
         # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
-        look = self._amounts[decimals_of(currency)]
-        sheet.write_number(row, column, _held(major(value, currency), value), look)
+        sheet.write_number(row, column, _held(major(value, currency), value), self.amount(currency))
         return f"{value:,}."
 
     def _whole(self, sheet: Worksheet, row: int, column: int, value: int, _: object) -> str:
@@ -145,11 +159,13 @@ def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes
     return number
 
 
-def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | None = None) -> None:
-    """Write a cover, and breaks, summary, matches, ageing, proof and inputs, to an .xlsx file; suggestions if any.
+def write_workbook(
+    result: Reconciled, path: Path | str, *, moment: datetime | None = None, matches: bool = False
+) -> None:
+    """Write a cover, and breaks, summary, ageing, proof and inputs, to an .xlsx file; suggestions and closed if any.
 
-    The breaks have empty columns for owner and comment, filled where somebody has decided; the JSON of proposals
-    stands on a sheet of its own, which is hidden.
+    The breaks have columns for verdict, partner, owner and comment, filled where somebody has decided. With `matches`,
+    a sheet has every row that agrees.
 
     Amounts are in major units of the currency beside them. `moment`, if given, is noted as when it was made.
     Raises ReportRefused: a figure has more than 15 digits, or the file cannot be written.
@@ -163,13 +179,12 @@ def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | N
             cells = Cells(book)
             _write_cover(book.add_worksheet(COVER), result, cells)
             rest = [name for name in result.breaks.columns if name not in READ and name != "proposal"]
-            for sheet in _write_frame(book, BREAKS, totals.settled(result.breaks)[[*READ, *rest]], cells):
+            breaks = totals.settled(result.breaks)[[*READ, *rest]]
+            for sheet in _write_frame(book, BREAKS, breaks, cells, list(READ.values())):
                 _fold(sheet, len(rest))
-            for name in (*[SUGGESTIONS][: len(result.suggestions)], *FRAMES):
+            there = [name for name in (SUGGESTIONS, CLOSED) if len(getattr(result, name))]
+            for name in (*there, *FRAMES, *[MATCHES][: int(matches)]):
                 _write_frame(book, name, getattr(result, name), cells)
-            proposed = result.breaks.loc[result.breaks["proposal"].notna(), list(PROPOSED)]
-            for sheet in _write_frame(book, PROPOSALS, proposed, cells):
-                sheet.hide()
         finally:
             # After a refusal too: that closes what it has open.
             try:
@@ -179,53 +194,115 @@ def write_workbook(result: Reconciled, path: Path | str, *, moment: datetime | N
 
 
 def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
-    """Verdict, proof in one picture, what to do and by whom."""
-    names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
-    sentences = [*result.notes, *captions.proofs(result), result.sign_off]
-    texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
-    last = len(_COVER) - 1
-    for row, (text, look) in enumerate([*texts, *((each, cells.sentence) for each in sentences)]):
-        shown = cut(text)
-        # What is merged is never made high enough by itself.
-        sheet.set_row(row, (24 if look is cells.title else 16) * -(-len(shown) // sum(_COVER)))
-        sheet.merge_range(row, 0, row, last, "", look)
-        sheet.write_string(row, 0, shown, look)
-    most = captions.most_of(parts := totals.parts_of(result))
-    pictured = pd.DataFrame(
-        [(*each[:1], each[2], each[3], each[1], captions.bar(each[3], most[each[0]])) for each in parts],
-        columns=["account", "difference, made of", "net_minor", "currency", "in one picture"],
-    )
-    to_do = pd.DataFrame(
-        [
-            (captions.decided(each) if each.is_decided else each.settlement, each.code, each.net_minor, each.currency,
-             each.up_minor, each.down_minor, each.breaks, each.oldest_days, each.decided, each.who)
-            for each in totals.by_code(result)
-        ],
-        columns=["what to do", "code", "net_minor", "currency", "ledger has more_minor", "statement has more_minor",
-                 "breaks", "oldest, in days", "decided", "owner"],
-    )  # fmt: skip
-    row = len(texts) + len(sentences) + 1
-    for frame in (pictured, to_do.astype({"oldest, in days": "Int64"})):
-        _write_table(sheet, frame, cells, HEADINGS, row)
-        row += len(frame) + 2
+    """Verdict, the reconciliation of each account, what to do and by whom, and who signs."""
     for column, width in enumerate(_COVER):
         sheet.set_column(column, column, width)
+    names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
+    texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
+    texts += [(each, cells.sentence) for each in (*result.notes, *captions.shortfalls(result))]
+    row = 0
+    for sentence, look in texts:
+        _write_across(sheet, row, sentence, look)
+        row += 1
+    for caption, lines in captioned(result):
+        _write_across(sheet, row + 1, caption, cells.verdict)
+        row = _write_lines(sheet, row + 2, lines, cells)
+    row = _write_to_do(sheet, row + 1, result, cells) + 1
+    _write_across(sheet, row, result.sign_off, cells.sentence)
+    signed = result.signatures
+    for what, who, day in (("Prepared by", *signed[:2]), ("Reviewed by", *signed[2:])):
+        row += 2
+        for column, text in enumerate((what, who, "on", day)):
+            sheet.write_string(row, column, cut(text), cells.label if column in {0, 2} else cells.signature)
     _printed(sheet)
     sheet.activate()
 
 
-def _write_frame(book: Workbook, name: str, frame: pd.DataFrame, cells: Cells) -> list[Worksheet]:
+def _write_across(sheet: Worksheet, row: int, text: str, look: Format) -> None:
+    """A sentence over the width of the cover; what is merged is never made high enough by itself."""
+    shown = cut(text)
+    sheet.set_row(row, (15 * look.font_size / 11 + 2) * -(-len(shown) * look.font_size // (11 * sum(_COVER))))
+    sheet.merge_range(row, 0, row, len(_COVER) - 1, "", look)
+    sheet.write_string(row, 0, shown, look)
+
+
+def _write_lines(sheet: Worksheet, row: int, lines: Sequence[Line], cells: Cells) -> int:
+    """The reconciliation of an account, its adjusted balances and their difference as formulas; the row behind it."""
+    first, adjusted = row, list[str]()
+    for each in lines:
+        look, value = cells.amount(each.currency), major(each.minor, each.currency)
+        is_total = each.text.startswith("Adjusted")
+        sheet.write_string(row, 0, each.text, cells.label if is_total or not each.is_item else cells.indented)
+        if each.items:
+            sheet.write_number(row, 1, each.items)
+        if is_total:
+            sheet.write_formula(row, 2, f"=SUM(C{first + 1}:C{row})", cells.total(each.currency), float(value))
+            adjusted.append(f"C{row + 1}")
+            first = row + 1
+        elif len(adjusted) == _BOTH:
+            break
+        else:
+            sheet.write_number(row, 2, _held(value, each.minor), look)
+        row += 1
+    decimals = decimals_of(each.currency)
+    apart = major(lines[-1].minor, each.currency) if len(adjusted) == _BOTH and "Adjusted" not in each.text else 0
+    sheet.write_string(row, 0, "Difference: books less statement, both adjusted", cells.label)
+    formula = f"=ROUND({adjusted[1]}-{adjusted[0]},{decimals})"
+    sheet.write_formula(row, 2, formula, cells.total(each.currency), float(apart))
+    return row + 1
+
+
+def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -> int:
+    """What to do by code, its net variance as the sum of the sheet of breaks; the row behind it."""
+    codes = totals.by_code(result)
+    to_do = pd.DataFrame(
+        [
+            (captions.decided(each) if each.is_decided else each.settlement, each.code, each.net_minor, each.currency,
+             each.up_minor, each.down_minor, each.breaks, each.oldest_days, each.decided, each.who)
+            for each in codes
+        ],
+        columns=["what to do", "code", "variance_minor", "currency", "ledger has more_minor",
+                 "statement has more_minor", "breaks", "oldest, in days", "decided", "owner"],
+    )  # fmt: skip
+    places = ("variance_minor", "code", "currency")
+    sums, code, currency = (f"{BREAKS}!${each}:${each}" for each in map(_letter, places))
+
+    def net(sheet: Worksheet, row: int, column: int, value: int, of: str | None) -> str:
+        formula = f"=SUMIFS({sums},{code},B{row + 1},{currency},D{row + 1})"
+        sheet.write_formula(row, column, formula, cells.amount(of), float(major(value, of)))
+        return ""
+
+    # A criterion that is empty finds nothing, and what goes on in another sheet is not in this one.
+    summed = {"variance_minor": net} if len(result.breaks) < MAX_ROWS and all(each.currency for each in codes) else {}
+    to_do = to_do.astype({"oldest, in days": "Int64"})
+    _write_table(sheet, to_do, cells, HEADINGS, row, _COVER, **summed)
+    return row + len(codes) + 1
+
+
+def _letter(name: str) -> str:
+    """The column of the sheet of breaks in which something stands that a person reads."""
+    return str(xl_col_to_name(list(READ).index(name)))
+
+
+_BOTH: Final = 2
+
+
+def _write_frame(
+    book: Workbook, name: str, frame: pd.DataFrame, cells: Cells, fixed: Sequence[int] = ()
+) -> list[Worksheet]:
     """A frame on one sheet, or on as many as its rows need."""
     room, made = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
         sheet = book.add_worksheet(name if number == 1 else f"{name} {number}")
-        _write_sheet(sheet, frame.iloc[start : start + room], cells, _HEADINGS.get(name, HEADINGS))
+        _write_sheet(sheet, frame.iloc[start : start + room], cells, _HEADINGS.get(name, HEADINGS), fixed)
         made.append(sheet)
     return made
 
 
-def _write_sheet(sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str]) -> None:
-    for column, width in enumerate(_write_table(sheet, frame, cells, called)):
+def _write_sheet(
+    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], fixed: Sequence[int]
+) -> None:
+    for column, width in enumerate(_write_table(sheet, frame, cells, called, 0, fixed)):
         sheet.set_column(column, column, min(max(width, _NARROWEST), _WIDEST))
     sheet.freeze_panes(1, 0)
     sheet.autofilter(0, 0, len(frame), max(len(frame.columns) - 1, 0))
@@ -252,21 +329,37 @@ def _fold(sheet: Worksheet, rest: int) -> None:
     sheet.set_column(first, first + rest - 1, 12, None, {"level": 1, "hidden": True})
     sheet.set_column(first + rest, first + rest, None, None, {"collapsed": True})
     sheet.freeze_panes(1, 2)
+    place = list(READ).index("verdict")
+    # What people and rules have decided stays, whatever the list offers.
+    sheet.data_validation(1, place, MAX_ROWS - 1, place, {"validate": "list", "source": [*VERDICTS, "open"]})
 
 
 def _write_table(
-    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], at: int = 0
-) -> list[int]:
-    """Headings and rows from the row `at` on; how wide each column is."""
+    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], at: int, fixed: Sequence[int],
+    **instead: Write,
+) -> list[int]:  # fmt: skip
+    """Headings and rows from the row `at` on; the width of each column. Rows are as high as texts in `fixed` widths.
+
+    `instead` has the way to write a column that is not written as its name and type say.
+    """
     headings = [heading(str(each), called) for each in frame.columns]
+    _make_high(sheet, at, headings, fixed)
     for column, text in enumerate(headings):
         sheet.write_string(at, column, text, cells.heading)
-    writers = [cells.writer(str(each), frame.dtypes[each]) for each in frame.columns]
-    return _write_rows(sheet, frame, writers, [len(text) + 3 for text in headings], at + 1)
+    writers = [instead.get(str(each)) or cells.writer(str(each), frame.dtypes[each]) for each in frame.columns]
+    return _write_rows(sheet, frame, writers, [len(text) + 3 for text in headings], at + 1, fixed)
+
+
+def _make_high(sheet: Worksheet, row: int, texts: Sequence[str], widths: Sequence[int]) -> None:
+    """Make a row as high as its texts are in columns of these widths; without any the row stays as it is."""
+    if widths:
+        # A line holds somewhat less than the width, since words are kept whole.
+        high = max(-(-len(text) * 8 // (7 * width)) for text, width in zip(texts, widths, strict=False))
+        sheet.set_row(row, _LINE * min(max(high, 1), _MOST_LINES))
 
 
 def _write_rows(
-    sheet: Worksheet, frame: pd.DataFrame, writers: Sequence[Write], widths: list[int], first: int
+    sheet: Worksheet, frame: pd.DataFrame, writers: Sequence[Write], widths: list[int], first: int, fixed: Sequence[int]
 ) -> list[int]:
     """Write the rows from the row `first` on; how wide each column is, going by the first of them."""
     names = list(frame.columns)
@@ -277,6 +370,7 @@ def _write_rows(
             "" if value is None else write(sheet, row, column, value, code)
             for column, (value, write) in enumerate(zip(cells, writers, strict=True))
         ]
+        _make_high(sheet, row, shown, fixed)
         if row < first + _MEASURED_ROWS:
             widths = [max(width, len(text) + 1) for width, text in zip(widths, shown, strict=True)]
     return widths

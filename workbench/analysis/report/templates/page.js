@@ -37,7 +37,7 @@
   const split = (text) => text.toLowerCase().split(/[;,\s]+/).filter(Boolean);
   const keys = new Map(rows.map(({ dataset: { id, key } }) => [id, key]));
   const called = (id) => keys.get(id) || "a row without a key";
-  const controls = new Map();
+  const [controls, atOnce, wholes] = [new Map(), new Map(), new Map()];
   for (const row of rows) {
     const { id, verdict, partner, why, partners } = row.dataset;
     const named = (what) => ({ ariaLabel: `${what} of ${called(id)}` });
@@ -54,18 +54,61 @@
     const changed = () => {
       const isMatch = fields.verdict.value === "match";
       fields.partner.hidden = !isMatch;
+      fields.why.hidden = !fields.verdict.value;
       if (isMatch && !fields.partner.value && split(partners).length === 1) fields.partner.value = partners;
-      const made = [...controls.values()].filter((each) => each.verdict.value).length;
-      byId("decided").textContent = `${made} decided.`;
-      byId("download").disabled = !made;
+      count();
     };
     fields.verdict.addEventListener("input", changed);
-    controls.set(row, fields);
+    const tick = make("input", { type: "checkbox", ...named("Select the break") });
+    row.querySelector(".tick").append(tick);
+    controls.set(row, { ...fields, tick, changed });
     const place = make("div", { className: "decide" });
     place.append(...Object.values(fields), known);
-    row.querySelector(".why").append(place);
+    row.querySelector(".verdict").append(place);
     changed();
   }
+
+  function count() {
+    const made = [...controls.values()].filter((each) => each.verdict.value).length + atOnce.size;
+    byId("decided").textContent = `${made} decided.`;
+    byId("download").disabled = !made;
+  }
+
+  // Ticked breaks, or a whole code with those that are not listed, are decided with one reason.
+  for (const section of document.querySelectorAll("section[data-code]")) {
+    const all = make("input", { type: "checkbox", ariaLabel: `Select all of ${section.dataset.code}` });
+    section.querySelector("thead .tick").append(all);
+    all.addEventListener("input", () => {
+      for (const [row, { tick }] of controls) if (section.contains(row)) tick.checked = all.checked && !row.hidden;
+    });
+    wholes.set(section, all);
+  }
+  verdicts.filter(([each]) => each !== "match")
+    .forEach(([value, text]) => byId("all-verdict").append(new Option(value ? text : "choose a verdict", value)));
+  const isNarrowed = () => [...byId("filters").querySelectorAll("input, select")].some((each) => each.value);
+  function ready() {
+    const many = [...controls.values()].filter(({ tick }) => tick.checked).length;
+    byId("apply").textContent = many ? `Decide ${many} selected` : "Decide selected";
+    byId("apply").disabled = !(many && byId("all-verdict").value && byId("all-why").value.trim());
+  }
+  document.querySelector("main").addEventListener("input", ready);
+  byId("apply").addEventListener("click", () => {
+    const [verdict, why] = [byId("all-verdict").value, byId("all-why").value.trim()];
+    for (const [row, fields] of controls) {
+      if (!fields.tick.checked || row.hidden) continue;
+      Object.assign(fields.verdict, { value: verdict });
+      Object.assign(fields.why, { value: why });
+      fields.tick.checked = false;
+      fields.changed();
+    }
+    for (const [section, all] of wholes) {
+      if (!all.checked) continue;
+      if (!isNarrowed()) JSON.parse(section.dataset.rest).forEach((each) => atOnce.set(each[0], [each, verdict, why]));
+      all.checked = false;
+    }
+    count();
+    ready();
+  });
 
   // What the reader of the file would refuse: the field, and what to do there.
   function problems() {
@@ -118,6 +161,9 @@
       const [who, when] = same ? [was.who, was.when] : [byId("who").value.trim(), now];
       if (verdict) lines.push([id, verdict, partner, who, when, why, account, key, code]);
     }
+    for (const [[id, ...about], verdict, why] of atOnce.values()) {
+      lines.push([id, verdict, "", byId("who").value.trim(), now, why, ...about]);
+    }
     lines.push(...JSON.parse(byId("deciding").dataset.others));
     const text = lines.map((line) => line.map(cell).join(",") + "\r\n").join("");
     const link = make("a", { download: "decisions.csv" });
@@ -127,6 +173,7 @@
     byId("decided").textContent = `Downloaded: ${lines.length - 1} decided.`;
   });
 
+  addEventListener("beforeprint", () => document.querySelectorAll(".list details").forEach((each) => { each.open = true; }));
   for (const id of ["filters", "deciding"]) byId(id).hidden = false;
   filter();
 })();

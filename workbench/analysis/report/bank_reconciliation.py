@@ -1,0 +1,166 @@
+"""The reconciliation of each account as accountants write it: two balances, their items by kind, two adjusted balances.
+
+An item adjusts the side that has to change. What the books have and the statement has not yet, and errors of the
+operator or the bank, adjust the statement; what is not booked, or booked wrongly, adjusts the books.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from workbench.analysis import breaks
+from workbench.analysis.frames import python_rows
+from workbench.analysis.report.totals import Reconciled
+from workbench.analysis.shapes import EXACT
+from workbench.domain.money import major_text, money_text
+from workbench.render import Column, Table, table
+
+STATEMENT, BOOKS = "statement", "books"
+
+
+class Item(NamedTuple):
+    """How the breaks of a code are called where they add to a balance and where they lower it, and what they adjust.
+
+    Without `adjusts` a break adjusts the side that lacks its row.
+    """
+
+    plus: str
+    less: str
+    adjusts: str | None = None
+
+
+def _books(text: str) -> Item:
+    return Item(text, text, BOOKS)
+
+
+_UNRESOLVED: Final = "rows that fit several of the other side"
+_OTHER_CURRENCY: Final = "errors of the statement: another currency"
+_REVERSALS: Final = "reversals that only one side has"
+_UNREADABLE: Final = "rows that cannot be read"
+_MISSING: Final[Mapping[str, Item]] = {
+    STATEMENT: Item("receipts in the books, not yet on the statement", "outstanding payments"),
+    BOOKS: Item("receipts on the statement, not in the books", "payments on the statement, not in the books"),
+}
+_CHARGES: Final = _books("charges not booked")
+ITEMS: Final[Mapping[str, Item | None]] = {
+    breaks.INVALID: Item(_UNREADABLE, _UNREADABLE),
+    breaks.DUPLICATE["ledger"]: _books("errors: booked twice"),
+    breaks.DUPLICATE["statement"]: _books("on the statement twice, booked once"),
+    breaks.AMBIGUOUS: Item(_UNRESOLVED, _UNRESOLVED),
+    "currency_mismatch": Item(_OTHER_CURRENCY, _OTHER_CURRENCY, STATEMENT),
+    "status_mismatch": _books("errors: completed on one side only"),
+    "direction_mismatch": _books("errors: booked in the wrong direction"),
+    "amount_mismatch": _books("errors: booked with another amount"),
+    "fee_mismatch": _books("charges booked with another amount"),
+    "date_mismatch": _books("errors: booked on another day"),
+    breaks.WRONG_REFERENCE: _books("errors: booked under another reference"),
+    breaks.BATCH_MISMATCH: _books("errors: batches booked with another amount"),
+    breaks.TIMING: None,
+    breaks.MISSING["ledger"]: None,
+    breaks.MISSING["statement"]: None,
+    breaks.LATE_SUCCESS: _books("late money in suspense"),
+    breaks.REVERSED_UNMATCHED: Item(_REVERSALS, _REVERSALS),
+    breaks.PAYOUT_UNPAID: _books("payouts booked that the bank did not pay"),
+}
+"""By code; None where it goes by the side that lacks the row, as outstanding or not booked."""
+
+
+def item_of(code: str, side: str) -> tuple[Item, str]:
+    """How a break of a code whose row stands on a `side` is called, and whether it adjusts STATEMENT or BOOKS."""
+    lacks = STATEMENT if side == "ledger" else BOOKS
+    item = ITEMS[code] or _MISSING[lacks]
+    return item, item.adjusts or lacks
+
+
+class Line(NamedTuple):
+    """A line of the reconciliation of one account: a balance, or `items` of one kind; minor units, signed."""
+
+    account: str
+    currency: str
+    text: str
+    minor: int
+    items: int | None = None
+
+    @property
+    def is_item(self) -> bool:
+        """True for what stands between a balance and the adjusted balance."""
+        return self.items is not None
+
+
+def lines(result: Reconciled) -> Iterator[list[Line]]:
+    """The lines of each account: from either balance through its items to the adjusted balance."""
+    sums: dict[str, dict[str, Counter[str]]] = {}
+    counts: Counter[tuple[str, str, str]] = Counter()
+    names = ("account", "code", "side", "variance_minor", "proposal")
+    for account, code, side, variance, proposal in python_rows(result.breaks, *names):
+        if not variance:
+            continue
+        item, adjusts = item_of(code, side)
+        if item is _MISSING[BOOKS] and _is_charge(proposal):
+            item = _CHARGES
+        minor = variance if adjusts == STATEMENT else -variance
+        text = item.plus if minor > 0 else item.less
+        sums.setdefault(account, {}).setdefault(adjusts, Counter())[text] += minor
+        counts[account, adjusts, text] += 1
+    for row in python_rows(result.proof, "account", "currency", *_PROOF):
+        account, currency, ledger, statement, tolerated, brought, unexplained = row
+        mine = sums.get(account, {})
+        rest = {
+            STATEMENT: (statement, "open items of earlier runs", brought),
+            BOOKS: (ledger, "differences within the tolerance", -tolerated),
+        }
+        made = []
+        for side, (balance, text, minor) in rest.items():
+            items = [(text, minor, counts[account, side, text]) for text, minor in mine.get(side, Counter()).items()]
+            items += [(text, minor, 0)] if minor else []
+            items.sort(key=lambda each: (each[1] < 0, -abs(each[1])))
+            made.append(Line(account, currency, f"Balance per {side}", balance))
+            made += [
+                Line(account, currency, f"{'plus' if minor > 0 else 'less'} {text}", minor, count)
+                for text, minor, count in items
+            ]
+            adjusted = balance + sum(minor for _, minor, _ in items)
+            made.append(Line(account, currency, f"Adjusted balance per {side}", adjusted))
+        if unexplained:
+            made.append(Line(account, currency, "Not explained: books less statement, both adjusted", unexplained))
+        yield made
+
+
+_PROOF: Final = ("ledger_minor", "statement_minor", "tolerated_minor", "brought_minor", "unexplained_minor")
+
+
+def _is_charge(proposal: str | None) -> bool:
+    return proposal is not None and '"fee_raised"' in proposal and '"unknown_' not in proposal
+
+
+def captioned(result: Reconciled) -> Iterator[tuple[str, list[Line]]]:
+    """The lines of each account below a sentence: which account and day, and whether its reconciliation proves."""
+    days: dict[str, Any] = {}
+    for account, day in python_rows(result.inputs, "account", "last_date"):
+        if account and day:
+            days[account] = max(day, days.get(account, day))
+    facts = python_rows(result.proof, "account", "currency", "unexplained_minor", "holds", "note")
+    for (account, currency, unexplained, holds, note), mine in zip(facts, lines(result), strict=True):
+        at = f" at {days[account]}" if account in days else ""
+        apart = f"{money_text(unexplained, currency, signed=True)} is not explained" if unexplained else ""
+        why = "; ".join(filter(None, [apart, note]))
+        proven = f"both adjusted balances agree{f', and it holds: {note}' if note not in {None, EXACT} else ''}"
+        verdict = proven if holds else f"it does not prove: {why}"
+        yield f"Reconciliation of {account}{at}, in {currency}: {verdict}", mine
+
+
+def tables(result: Reconciled) -> list[Table]:
+    """The reconciliation of each account as a table."""
+    columns: list[str | Column] = ["balance or item", Column("items", numeric=True), Column("amount", numeric=True)]
+    made = []
+    for caption, mine in captioned(result):
+        rows = [
+            (
+                each.text,
+                f"{each.items:,}" if each.items else "",
+                major_text(each.minor, each.currency, signed=each.is_item),
+            )
+            for each in mine
+        ]
+        made.append(table(caption, columns, rows))
+    return made

@@ -1,0 +1,149 @@
+"""Journal lines for what was decided: one balanced entry a decision, in general and as three programs import them.
+
+The columns are those of the vendors' own pages: "Import audit trail transactions" of Sage 50 Accounts (Sage
+Knowledgebase, UK), "Enter multiple manual journals using an import template" (Xero Central), and "Import journal
+entries" of QuickBooks Online (QuickBooks Help, Intuit).
+"""
+
+import csv
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pandas as pd
+
+from workbench.analysis.breaks import VERDICTS
+from workbench.analysis.files import written_whole
+from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.report.bank_reconciliation import BOOKS, item_of
+from workbench.analysis.report.totals import Reconciled, named
+from workbench.analysis.shapes import JOURNAL
+from workbench.domain.money import major
+from workbench.errors import ReportRefused
+from workbench.visible import armed
+
+CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF = "charges", "rounding", "suspense", "written off"
+AGAINST: Final[Mapping[str, str]] = {
+    "fee_raised": CHARGES, "fee_lowered": CHARGES, "rounded_up": ROUNDING, "rounded_down": ROUNDING,
+}  # fmt: skip
+"""The recipe of a proposal → the account that its entry is posted against; of any other it is suspense."""
+_WRITE_OFF: Final = "write_off"
+_BOOKED: Final = ("accept", "expected")
+"""The verdicts that are booked where the books have to change; what is written off is always booked."""
+_READ: Final = ("id", "account", "key", "code", "side", "variance_minor", "currency", "business_date", "proposal",
+                "verdict", "why")  # fmt: skip
+
+
+def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
+    """The entries for what was decided, in the shape JOURNAL: two lines each, in whole minor units.
+
+    What is written off, and what is accepted or expected and changes the books, is posted to the account that was
+    reconciled, under the break's key and on its date, against `charges`, `rounding`, `suspense` or `written off`.
+    `accounts` has the codes that one's own books use for any account; `on` is the day of all entries, such as one of
+    the open period. What moves nothing, waits for the other side or has no entry that settles it has no line.
+    """
+    codes, rows = accounts or {}, []
+    for name, account, key, code, side, variance, currency, day, proposal, verdict, why in python_rows(
+        named(result).breaks, *_READ
+    ):
+        is_off = verdict == _WRITE_OFF
+        is_booked = is_off or (verdict in _BOOKED and item_of(code, side)[1] == BOOKS)
+        if not (is_booked and variance and proposal and key):
+            continue
+        against = WRITTEN_OFF if is_off else AGAINST.get(json.loads(proposal)[0]["recipe"], SUSPENSE)
+        told = f"{VERDICTS.get(verdict, verdict)}{f': {why}' if why else ''}"
+        line = {"entry": name, "date": on or day, "currency": currency, "reference": key,
+                "narrative": f"{code} {name} {told}"}  # fmt: skip
+        # The ledger has too much where the variance is positive: the account is credited.
+        for posted, minor in ((account, -variance), (against, variance)):
+            debit, credit = max(minor, 0), max(-minor, 0)
+            rows.append({**line, "account": codes.get(posted, posted), "debit_minor": debit, "credit_minor": credit})
+    return frame(rows, JOURNAL)
+
+
+class Entry(NamedTuple):
+    """A line of JOURNAL, its amounts as text in major units; of debit and credit one is empty."""
+
+    entry: str
+    date: date
+    account: str
+    debit: str
+    credit: str
+    currency: str
+    narrative: str
+    reference: str
+
+    @property
+    def amount(self) -> str:
+        """The amount without its side."""
+        return self.debit or self.credit
+
+
+class Form(NamedTuple):
+    """How a program imports lines: its headings, and the cells under them."""
+
+    headings: Sequence[str]
+    cells: Callable[[Entry], Sequence[str]]
+
+
+def _british(day: date) -> str:
+    return day.strftime("%d/%m/%Y")
+
+
+FORMS: Final[Mapping[str, Form]] = {
+    "general": Form(
+        ("date", "account", "debit", "credit", "currency", "narrative", "reference"),
+        lambda each: (each.date.isoformat(), *each[2:]),
+    ),
+    # Journals have no customer or supplier, and T9 is the tax code of what VAT does not touch.
+    "sage": Form(
+        ("Type", "Account Reference", "Nominal A/C Ref", "Department Code", "Date", "Reference", "Details",
+         "Net Amount", "Tax Code", "Tax Amount"),
+        lambda each: ("JD" if each.debit else "JC", "", each.account, "0", _british(each.date), each.reference[:30],
+                      each.narrative[:60], each.amount, "T9", "0.00"),
+    ),
+    # Rows of one narration and date are one journal; a credit is below zero.
+    "xero": Form(
+        ("*Narration", "*Date", "Description", "*AccountCode", "*TaxRate", "*Amount"),
+        lambda each: (each.narrative, _british(each.date), each.reference, each.account, "Tax Exempt",
+                      each.debit or f"-{each.credit}"),
+    ),
+    "quickbooks": Form(
+        ("Journal No.", "Journal Date", "Account Name", "Description", "Debits", "Credits"),
+        lambda each: (each.entry, _british(each.date), each.account, f"{each.reference} {each.narrative}", each.debit,
+                      each.credit),
+    ),
+}  # fmt: skip
+"""By name. Amounts are in major units with a point, days as 2026-01-31 in general and as 31/01/2026 elsewhere."""
+
+
+def write_journal(
+    result: Reconciled,
+    path: Path | str,
+    form: str = "general",
+    *,
+    accounts: Mapping[str, str] | None = None,
+    on: date | None = None,
+) -> int:
+    """Write the lines of `journal` to a .csv file in one of FORMS, and return how many entries there are.
+
+    An apostrophe stands before text that a spreadsheet would run.
+    Raises ReportRefused: there is no such form, the file cannot be written, or a form other than the general one,
+    none of which has a column for it, would mix currencies.
+    """
+    if form not in FORMS:
+        raise ReportRefused(f"There is no form {form!r} of a journal; there are {', '.join(FORMS)}.")
+    lines = journal(result, accounts, on)
+    currencies = sorted(lines["currency"].dropna().unique())
+    if len(currencies) > 1 and form != "general":
+        raise ReportRefused(f"A journal for {form} has one currency, and these entries are in {', '.join(currencies)}.")
+    with written_whole(Path(path)) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        made = csv.writer(file)
+        made.writerow(FORMS[form].headings)
+        for entry, day, account, debit, credit, currency, *texts in python_rows(lines, *JOURNAL):
+            debit_, credit_ = (f"{major(minor, currency):f}" if minor else "" for minor in (debit, credit))
+            line = Entry(entry, day, armed(account), debit_, credit_, currency, *map(armed, texts))
+            made.writerow(FORMS[form].cells(line))
+    return lines["entry"].nunique()
