@@ -74,17 +74,17 @@ def _later(row: Row, making: Making, low_ms: int, high_ms: int, why: str) -> Row
     return row._replace(at_ms=min(making.end_ms, row.at_ms + after_ms))
 
 
-def _is_payment(known: Known, closing: date) -> bool:  # noqa: ARG001  one signature
-    return known.kind == SECURED
+def _payment(fits: Callable[[Row, date, date], bool] = lambda *_: True) -> Fits:
+    """Payments that fit by their row, the ledger's day and the closing date."""
+    return lambda known, closing: known.kind == SECURED and fits(known.rows[0], known.day, closing)
 
 
-def _is_old_payment(known: Known, closing: date) -> bool:
-    """Also where it comes a quarter of an hour later."""
-    return known.kind == SECURED and known.day < closing and day_of(known.rows[0].at_ms + 15 * MINUTE_MS) < closing
-
-
-def _is_new_payment(known: Known, closing: date) -> bool:
-    return known.kind == SECURED and known.day == closing
+_IS_PAYMENT: Final = _payment()
+_IS_NEW_PAYMENT: Final = _payment(lambda _, day, closing: day == closing)
+# Also where it comes a quarter of an hour later.
+_IS_OLD_PAYMENT: Final = _payment(
+    lambda row, day, closing: day < closing and day_of(row.at_ms + 15 * MINUTE_MS) < closing
+)
 
 
 def _changed(change: Callable[[Row, Making], Row]) -> Callable[[Known, Making], Planted]:
@@ -181,41 +181,35 @@ def _invalid(known: Known, making: Making) -> Planted:
 
 
 BREAKS: Final[Mapping[str, Kind]] = {
-    codes.TIMING: Kind(_is_new_payment, _left_out),
+    codes.TIMING: Kind(_IS_NEW_PAYMENT, _left_out),
     codes.PAYOUT_UNPAID: Kind(lambda known, closing: known.kind == PAID_OUT and known.day < closing, _left_out, 1),
     codes.BATCH_MISMATCH: Kind(lambda known, _: known.in_parts, _part_differs, 1),
     "date_mismatch": Kind(
-        lambda known, closing: known.kind == SECURED and known.day + (_TOLERATED_DAYS + 1) * _DAY <= closing,
-        _changed(_other_date),
+        _payment(lambda _, day, closing: day + (_TOLERATED_DAYS + 1) * _DAY <= closing), _changed(_other_date)
     ),
-    codes.MISSING["ledger"]: Kind(_is_old_payment, _left_out),
-    codes.MISSING["statement"]: Kind(_is_old_payment, _unheard),
-    codes.INVALID: Kind(_is_payment, _invalid),
-    codes.DUPLICATE["statement"]: Kind(_is_payment, _told_twice),
-    codes.DUPLICATE["ledger"]: Kind(_is_payment, _posted_twice),
-    codes.AMBIGUOUS: Kind(_is_payment, _ambiguous, 1),
-    "currency_mismatch": Kind(_is_payment, _changed(lambda row, _: row._replace(currency="USD"))),
-    "status_mismatch": Kind(_is_payment, _changed(_other_status)),
-    "direction_mismatch": Kind(_is_payment, _changed(lambda row, _: row._replace(direction=OUT)), 1),
-    "amount_mismatch": Kind(_is_payment, _changed(_other_amount)),
-    "fee_mismatch": Kind(_is_payment, _changed(_other_fee)),
-    codes.WRONG_REFERENCE: Kind(_is_payment, _wrong_reference),
-    codes.REVERSED_UNMATCHED: Kind(_is_payment, _taken_back),
+    codes.MISSING["ledger"]: Kind(_IS_OLD_PAYMENT, _left_out),
+    codes.MISSING["statement"]: Kind(_IS_OLD_PAYMENT, _unheard),
+    codes.INVALID: Kind(_IS_PAYMENT, _invalid),
+    codes.DUPLICATE["statement"]: Kind(_IS_PAYMENT, _told_twice),
+    codes.DUPLICATE["ledger"]: Kind(_IS_PAYMENT, _posted_twice),
+    codes.AMBIGUOUS: Kind(_IS_PAYMENT, _ambiguous, 1),
+    "currency_mismatch": Kind(_IS_PAYMENT, _changed(lambda row, _: row._replace(currency="USD"))),
+    "status_mismatch": Kind(_IS_PAYMENT, _changed(_other_status)),
+    "direction_mismatch": Kind(_IS_PAYMENT, _changed(lambda row, _: row._replace(direction=OUT)), 1),
+    "amount_mismatch": Kind(_IS_PAYMENT, _changed(_other_amount)),
+    "fee_mismatch": Kind(_IS_PAYMENT, _changed(_other_fee)),
+    codes.WRONG_REFERENCE: Kind(_IS_PAYMENT, _wrong_reference),
+    codes.REVERSED_UNMATCHED: Kind(_IS_PAYMENT, _taken_back),
 }
 """How each code of `analysis.breaks` is planted, those that fewest rows can carry first."""
 PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
 """The last is planted while the month is driven, not in a statement."""
 
 
-def _is_late_evening(known: Known, closing: date) -> bool:
-    at_ms = known.rows[0].at_ms
-    is_late = day_start_ms(at_ms, days_on=1) - at_ms <= _LATE_HOURS_MS
-    return known.kind == SECURED and known.day < closing and is_late
-
-
-def _is_of_thousands(known: Known, closing: date) -> bool:  # noqa: ARG001  one signature
-    row = known.rows[0]
-    return known.kind == SECURED and row.amount_minor >= _THOUSAND_MINOR and bool(_layout(row).thousands)
+_IS_LATE_EVENING: Final = _payment(
+    lambda row, day, closing: day < closing and day_start_ms(row.at_ms, days_on=1) - row.at_ms <= _LATE_HOURS_MS
+)
+_IS_OF_THOUSANDS: Final = _payment(lambda row, *_: row.amount_minor >= _THOUSAND_MINOR and bool(_layout(row).thousands))
 
 
 def _next_morning(row: Row, making: Making) -> Row:
@@ -233,7 +227,7 @@ def _layout(row: Row) -> Layout:
     return LAYOUTS[ACCOUNTS[row.account]]
 
 
-def _kind(says: str, change: Callable[[Row, Making], Row], fits: Fits = _is_payment) -> Kind:
+def _kind(says: str, change: Callable[[Row, Making], Row], fits: Fits = _IS_PAYMENT) -> Kind:
     """A row that is written in another way."""
     return Kind(fits, lambda known, making: Planted((change(known.rows[0], making)._replace(decoy=says),)), says=says)
 
@@ -249,9 +243,9 @@ def _both_reverse(known: Known, making: Making) -> Planted:
 
 DECOYS: Final[Mapping[str, Kind]] = {
     # What was paid earlier has been swept to the bank, and the operator has nothing left to give back.
-    "reversed_on_both": Kind(_is_new_payment, _both_reverse, says=_REVERSED),
-    "next_morning": _kind("dated the next morning, within the tolerance", _next_morning, _is_late_evening),
-    "thousands": _kind("separators of thousands in the amount", _with_thousands, _is_of_thousands),
+    "reversed_on_both": Kind(_IS_NEW_PAYMENT, _both_reverse, says=_REVERSED),
+    "next_morning": _kind("dated the next morning, within the tolerance", _next_morning, _IS_LATE_EVENING),
+    "thousands": _kind("separators of thousands in the amount", _with_thousands, _IS_OF_THOUSANDS),
     "spaces": _kind("spaces around the key", lambda row, _: row._replace(cells={"key": f"  {row.key} "})),
     "national": _kind(
         "the number in national form", lambda row, _: row._replace(cells={"phone": f"0{(row.phone or '')[_NATIONAL:]}"})
