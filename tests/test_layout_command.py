@@ -261,6 +261,22 @@ class TestCommand:
         assert run("layout", "shop.csv", "--out", "mine.toml", "--replace").exit_code == 0
         assert Path("mine.toml").read_text("utf-8") == printed.stdout
 
+    def test_the_layout_of_a_ledger_is_drafted_checked_and_named_for_reconcile(self):
+        rows = "30.10.2026;A2;Bank;;20,50;-20,50\n31.10.2026;A1;Cash;1500,00;;1479,50\n"
+        Path("books.csv").write_text(f"Date;Num;Memo;Debit;Credit;Balance\n{rows}")
+        drafted = run("layout", "--ledger", "books.csv", "--out", "books.toml")
+        assert (drafted.exit_code, drafted.stdout.splitlines()[1]) == (
+            0, "Next: workbench layout --ledger --check books.csv --layout books.toml",
+        )  # fmt: skip
+        assert tomllib.loads(Path("books.toml").read_text("utf-8"))["columns"]["debit"] == "Debit"
+        options = ("--layout", "books.toml", "--account", "cash", "--date-format", "%d.%m.%Y")
+        checked = run("layout", "--ledger", "--check", "books.csv", *options)
+        assert checked.exit_code == 0
+        assert "2026-10-30 to 2026-10-31" in checked.stdout
+        assert checked.stdout.endswith("Next: workbench reconcile books.csv STATEMENT --ledger-layout books.toml\n")
+        refused = run("layout", "--ledger", "--check", "books.csv", "--layouts", "ours")
+        assert "--layouts is for statements" in said(refused)
+
     def test_a_check_ends_with_0_1_or_2_and_shows_numbers_masked(self):
         good = run("layout", "shop.csv", "--check", "--layout", "ours/shop.toml")
         assert good.exit_code == 0

@@ -253,7 +253,7 @@ class TestForAPerson:
         done, rows = of_the_shop(tmp_path, "--rules", str(SHOP / "books/rules.toml"), *out("b.xlsx", "b.html"))
         is_open = {row["id"]: row for row in rows if not row["verdict"]}
         shown = {line.split()[0]: line for line in done.stdout.splitlines() if line.split()[:1] and line[0] == "b"}
-        assert is_open.keys() == shown.keys() - {"break", "books.csv"}
+        assert is_open.keys() == shown.keys() - {"break", "balance", "books.csv"}
         places = [done.stdout.index(text) for text in (
             "amount_mismatch: Ask the operator which is right", "26100100824  +289.31 ≠ +217.31 ZMW   2 days  Monstera",
             "missing_in_statement: Ask the bank; if the money", "+2,911.00 ZMW  17 days  POS SETTLEMENT MERCHANT 00417",
@@ -266,10 +266,7 @@ class TestForAPerson:
         cells = {*texts_of(tmp_path / "b.xlsx")}
         assert {"MTN wallet", "Bank", "Expected by the rule 'bank charges'", "no key in the file"} <= cells
         assert "<strong>Expected by the rule &#39;bank charges&#39;</strong>" in page
-        assert (
-            page.count("Find out whose money it is")
-            == len([row for row in is_open.values() if row["code"] == "missing_in_ledger"]) + 1
-        )
+        assert page.count("Find out whose money it is") == 1, "once above the table of its code"
         for text in (done.stdout, re.sub('data-(key|account)="[^"]*"', "", page)):
             assert re.findall("made-|operator:mtn|\u2212", text) == []
 
@@ -451,7 +448,7 @@ class TestForASpreadsheet:
         (said,) = done.stderr.splitlines()
         assert said.startswith(f"b.csv has {many} cells that a spreadsheet would run as formulas")
         assert "--excel" in said
-        assert done.stdout.endswith("Written: b.csv, b.parquet\n")
+        assert "\nWritten: b.csv, b.parquet\n" in done.stdout
 
     def test_for_a_locale_it_is_read_there_as_the_same_amounts_days_and_texts(self, tmp_path: Path):
         texts = ["00123", "1" * 16, "1e5", "12/2026", "=1;2", "a;b", "123456789012345"]

@@ -10,37 +10,82 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from workbench.analysis.reconcile import reconcile
-    from workbench.analysis.statements import draft_layout, read_statement
+    from workbench.analysis import files, shapes
+    from workbench.analysis.frames import money
+    from workbench.analysis.reconcile import CarryForward, reconcile
+    from workbench.analysis.simulate import Traffic
+    from workbench.analysis.statements import (
+        LAYOUTS,
+        Preamble,
+        draft_layout,
+        ledger_columns,
+        read_ledger,
+        read_statement,
+        write_statement,
+    )
     from workbench.bench import Workbench
     from workbench.client import PaymentsClient
+    from workbench.domain.masking import mask
+    from workbench.domain.moments import LUSAKA
     from workbench.domain.money import Money
     from workbench.domain.signatures import verify
     from workbench.lab import exercises
     from workbench.receiver import Receiver
+    from workbench.render import picture, table
+    from workbench.resources import fixture
 
 __all__ = [
+    "LAYOUTS",
+    "LUSAKA",
+    "CarryForward",
     "Money",
     "PaymentsClient",
+    "Preamble",
     "Receiver",
+    "Traffic",
     "Workbench",
     "draft_layout",
     "exercises",
+    "files",
+    "fixture",
+    "ledger_columns",
+    "mask",
+    "money",
+    "picture",
+    "read_ledger",
     "read_statement",
     "reconcile",
+    "shapes",
+    "table",
     "verify",
+    "write_statement",
 ]
 
 _HOMES = {
+    "CarryForward": "workbench.analysis.reconcile",
+    "LAYOUTS": "workbench.analysis.statements",
+    "LUSAKA": "workbench.domain.moments",
     "Money": "workbench.domain.money",
     "PaymentsClient": "workbench.client",
+    "Preamble": "workbench.analysis.statements",
     "Receiver": "workbench.receiver",
+    "Traffic": "workbench.analysis.simulate",
     "Workbench": "workbench.bench",
     "draft_layout": "workbench.analysis.statements",
     "exercises": "workbench.lab.exercises",
+    "files": "workbench.analysis.files",
+    "fixture": "workbench.resources",
+    "ledger_columns": "workbench.analysis.statements",
+    "mask": "workbench.domain.masking",
+    "money": "workbench.analysis.frames",
+    "picture": "workbench.render",
+    "read_ledger": "workbench.analysis.statements",
     "read_statement": "workbench.analysis.statements",
     "reconcile": "workbench.analysis.reconcile",
+    "shapes": "workbench.analysis.shapes",
+    "table": "workbench.render",
     "verify": "workbench.domain.signatures",
+    "write_statement": "workbench.analysis.statements",
 }
 
 
@@ -53,7 +98,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  each name has its own type
 
     with extras_named(), httpx_alone():
         home = import_module(_HOMES[name])
-    return getattr(home, name, home)  # the exercises are a module themselves
+    return getattr(home, name, home)  # a few are modules themselves
 
 
 def __dir__() -> list[str]:

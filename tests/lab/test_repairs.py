@@ -279,14 +279,14 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # settle_and_decide
     "settle_all": [
         ("without.append(each.code)", "pass", "Not every proposal is posted. seen: 1 posted"),
-        ("except LedgerRefused", "except StateConflict", "Your code stopped with LedgerRefused"),
+        ("except errors.LedgerRefused", "except errors.StateConflict", "Your code stopped with LedgerRefused"),
         ("bench.settle(each)", "isinstance(each.proposal, str) and bench.settle(each)", "not the right ones. seen: []"),
         ("bench.settle(each)", "without.append(each.code)", "seen: 0 posted"),
         ("",
          (
                  "def settle_all(bench, breaks):\n    for each in breaks.itertuples():\n"
                  "        try:\n            bench.settle(each)\n"
-                 "        except LedgerRefused:\n            pass\n"
+                 "        except errors.LedgerRefused:\n            pass\n"
                  '    return ["ambiguous", "timing"]'
              ),
          "not the right ones. seen: ['ambiguous', 'timing'] expected: ['ambiguous', 'invalid_row', 'timing']"),
@@ -377,7 +377,7 @@ def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     progress.cache_clear()
 
 
-IMPORTED = {**vars(errors), "Decimal": Decimal, "json": json, "pd": pd, "verify": verify}
+IMPORTED = {**vars(errors), "errors": errors, "Decimal": Decimal, "json": json, "pd": pd, "verify": verify}
 """What the first cells of the notebooks import."""
 
 

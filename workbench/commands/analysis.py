@@ -24,7 +24,7 @@ from workbench.render import Table, terminal_width
 from workbench.visible import visible
 
 if TYPE_CHECKING:
-    from workbench.analysis.reconcile import CarryForward, Reconciliation, Tolerance
+    from workbench.analysis.reconcile import Reconciliation, Tolerance
 
 
 @click.command()
@@ -212,6 +212,30 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
     "comment filled in.",
 )
 @click.option("--rules", metavar="FILE", type=FILE, help="Your rules, a .toml file: which charges are expected.")
+@click.option(
+    "--journal",
+    metavar="FILE",
+    type=PATH,
+    help="Write journal lines for what was decided here, a .csv file: one balanced entry a decision.",
+)
+@click.option(
+    "--journal-form",
+    type=click.Choice(["general", "sage", "xero", "quickbooks"]),
+    default="general",
+    show_default=True,
+    help="The program that imports the journal.",
+)
+@click.option(
+    "--journal-account",
+    "journal_accounts",
+    multiple=True,
+    metavar="NAME=CODE",
+    help="What your books call an account of the journal: a reconciled one, charges, rounding, suspense or 'written "
+    "off'. May be repeated.",
+)
+@click.option("--with-matches", is_flag=True, help="Write every row that agrees into the workbook too.")
+@click.option("--prepared-by", metavar="NAME", default="", help="Who prepared the reconciliation, for the sign-off.")
+@click.option("--reviewed-by", metavar="NAME", default="", help="Who reviewed it: another person.")
 def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
     given: tuple[str, ...],
     named: str | None,
@@ -230,6 +254,12 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     skip_settled: bool,  # noqa: FBT001  an option of the command line
     decisions: Path | None,
     rules: Path | None,
+    journal: Path | None,
+    journal_form: str,
+    journal_accounts: tuple[str, ...],
+    with_matches: bool,  # noqa: FBT001  the same
+    prepared_by: str,
+    reviewed_by: str,
     layouts_given: tuple[str, ...],
     layouts: Path | None,
     accounts_given: tuple[str, ...],
@@ -249,6 +279,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     """
     from workbench.analysis.database import is_address
     from workbench.analysis.phone_key import refuse_another, refuse_within
+    from workbench.analysis.reconcile import CarryForward
     from workbench.analysis.reconcile import reconcile as run
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
@@ -257,8 +288,10 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     _tolerance(tolerances, pair_by, [max(ISO_4217, key=decimals_of)])
     ledger, statements = _sides(given, named)
     ours = () if is_address(ledger) else (Path(ledger),)
-    outputs.check(outs, (*ours, *statements, *filter(None, (decisions, rules, phone_key))))
-    carried = None if brought is None else _brought(brought)
+    outputs.check(
+        (*outs, *([journal] if journal else [])), (*ours, *statements, *filter(None, (decisions, rules, phone_key)))
+    )
+    carried = None if brought is None else CarryForward.load(brought)
     if phone_key is not None:
         refuse_within(phone_key, [each for each in (brought, kept) if each is not None])
         refuse_another(phone_key, () if carried is None else carried.rows["phone_hash"])
@@ -290,31 +323,44 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
             rules=rules,
             phone_key=phone_key,
         )
+        result = result.sign(prepared_by=prepared_by, reviewed_by=reviewed_by)
         written = []
         for out in outs:
             say(f"Writing {out.name}")
-            written += outputs.write(result, out, excel=excel)
+            written += outputs.write(result, out, excel=excel, matches=with_matches)
+        if journal is not None:
+            result.journal(journal, journal_form, accounts=_named(journal_accounts))
         if kept is not None:
-            _keep(result.carry_forward, kept)
+            result.carry_forward.save(kept)
     notes = [*result.notes, *([result.carry_forward.note] if kept is not None and result.carry_forward.note else [])]
-    _report(result, notes, [*written, *([] if kept is None else [kept])])
+    _report(result, notes, [*written, *filter(None, [journal, kept])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas: "
         click.echo(warning + "do not open the file in a spreadsheet, or write it with --excel.", err=True)
     is_done = result.is_decided and is_proven(result)
-    _report_decisions(result, is_asked=bool(decisions or rules), is_done=is_done)
+    _report_decisions(result, is_done=is_done)
     result.close()
     sys.exit(0 if is_done else 1)
 
 
+def _named(given: Sequence[str]) -> dict[str, str]:
+    """Account → what the books call it."""
+    parts = [each.rpartition("=") for each in given]
+    if wrong := [each for each, (name, _, code) in zip(given, parts, strict=True) if not (name and code)]:
+        raise click.BadParameter(
+            f"{wrong[0]!r} is not NAME=CODE, such as charges=7901.", param_hint="--journal-account"
+        )
+    return {name: code for name, _, code in parts}
+
+
 def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Path]) -> None:
-    from workbench.analysis.report import captions
+    from workbench.analysis.report import captions, overview
     from workbench.analysis.report.totals import named
 
     called, file = named(result), next((each for each in written if each.suffix.lower() in _HAVE_ALL), None)
-    breaks = captions.open_breaks(called, terminal_width(), file)
-    tables = [breaks, captions.accounts(called), captions.codes(called, advises=False), captions.proof(called)]
+    details = (captions.accounts(called), captions.codes(called, advises=False))
+    tables = [*overview.first(called, terminal_width(), file), *details]
     said = [captions.headline(called), *captions.shortfalls(called), *notes]
     unusable = captions.unusable(result)
     parts: list[str | Table] = [*map(visible, said), *(each for each in tables if each.rows)]
@@ -329,14 +375,13 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     show(*parts)
 
 
-def _report_decisions(result: "Reconciliation", *, is_asked: bool, is_done: bool) -> None:
+def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
     """Which decisions do not count any more, the sign-off, and last of all who decided what is left."""
     from workbench.analysis.reconcile.decisions import closing_words, stale_words
 
-    if is_asked or not result.decisions.empty:
-        last = closing_words(result.breaks) if is_done else ""
-        for text in filter(None, (stale_words(result.decisions), result.sign_off, last)):
-            show("\n" + visible(text))
+    last = closing_words(result.breaks) if is_done else ""
+    for text in filter(None, (stale_words(result.decisions), result.sign_off, last)):
+        show("\n" + visible(text))
 
 
 def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a statement or a path
@@ -412,42 +457,6 @@ def _whole(text: str, decimals: int) -> int:
             return int(number)
     kind = "an amount in the statements' currency, such as 0.50" if decimals else "a whole number from 0 up"
     raise click.BadParameter(f"{text!r} is not {kind}.", param_hint="--tolerance")
-
-
-_CARRY_TO: Final = "Name the folder that --carry-to wrote in an earlier run."
-
-
-def _brought(folder: Path) -> "CarryForward":
-    from workbench.analysis import files
-    from workbench.analysis.reconcile.carry_forward import KEPT, CarryForward
-
-    if not folder.is_dir():
-        raise ReconcileRefused(f"There is no folder {folder} to carry forward from.", hint=_CARRY_TO)
-    # A folder that an earlier version left has none of the later tables.
-    there = {
-        name: shape for name, shape in KEPT.items()
-        if name not in {"decisions", "read"} or (folder / f"{name}{_TABLE}").exists()
-    }  # fmt: skip
-    if lacking := [f"{name}{_TABLE}" for name in there if not (folder / f"{name}{_TABLE}").is_file()]:
-        raise ReconcileRefused(f"{folder} is not a carry-forward: it has no {', '.join(lacking)}.", hint=_CARRY_TO)
-    try:
-        tables: dict[str, Any] = {name: files.read(folder / f"{name}{_TABLE}", there[name]) for name in there}
-        return CarryForward(**tables)
-    except (OSError, ValueError) as error:
-        raise ReconcileRefused(f"{folder} is not a carry-forward: {_reason(error)}", hint=_CARRY_TO) from None
-
-
-def _keep(carried: "CarryForward", folder: Path) -> None:
-    from workbench.analysis import files
-    from workbench.analysis.reconcile.carry_forward import KEPT
-
-    for name, shape in KEPT.items():
-        with files.written_whole(folder / f"{name}{_TABLE}", makes_folder=True) as path:
-            files.write(getattr(carried, name), path, shape)
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 @contextmanager

@@ -24,12 +24,13 @@ LAYOUTS_HELP: Final = "A folder of layouts (.toml files), tried before the shipp
 @click.option("--out", type=FILE, metavar="LAYOUT.toml", help="Write the draft to this file instead of printing it.")
 @click.option("--replace", is_flag=True, help="Overwrite an existing layout.")
 @click.option("--check", is_flag=True, help="Show how ten rows are read, and which rows are wrong.")
+@click.option("--ledger", is_flag=True, help="FILE is your own ledger, in which a debit is money that comes in.")
 @click.option("--layout", metavar="LAYOUT", help="With --check: the layout, a name or a .toml file.")
 @click.option("--layouts", metavar="FOLDER", type=FOLDER, help=LAYOUTS_HELP)
 @click.option("--account", metavar="NAME", help="With --check: the ledger account, if the file does not name it.")
 @click.option("--date-format", metavar="FORMAT", help="With --check: how the file writes dates, if that is unclear.")
-def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
-    """Draft the layout of a statement, FILE, or check one.
+def layout(file: Path, out: Path | None, *, replace: bool, check: bool, ledger: bool, **reading: Any) -> None:  # noqa: ANN401  --layout to --date-format
+    """Draft the layout of a statement or ledger, FILE, or check one.
 
     The draft declares what the rows prove, and names the row that proves it. What the rows leave open is a comment
     that begins with "# ?": decide it yourself. --check reads the file with the named layout, the recognised one, or
@@ -47,6 +48,9 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
         raise click.UsageError("--replace needs --out.")
     if not check and given:
         raise click.UsageError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for --check.")
+    if check and ledger:
+        _check_ledger(file, **reading)
+        return
     if check:
         with ends_with_next(file), said_as_options():
             try:
@@ -61,14 +65,28 @@ def layout(file: Path, out: Path | None, *, replace: bool, check: bool, **readin
         show(found)
         click.echo(_after(file, found, reading))
         sys.exit(0 if found.is_sound else 1)
-    draft = draft_layout(file)
+    draft = draft_layout(file, ledger=ledger)
     if out is None:
         click.echo(draft.toml, nl=False)
         return
     draft.write(out, replace=replace)
     doubts = draft.toml.count("\n# ?")
     click.echo(f"Written: {visible(str(out))}, with {doubts} doubts. Check them.")
-    click.echo(next_step("layout", "--check", file, "--layout", out))
+    click.echo(next_step("layout", *["--ledger"] * ledger, "--check", file, "--layout", out))
+
+
+def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **reading: Any) -> None:  # noqa: ANN401  the others
+    """Show what a ledger holds as it is read; a ledger of which a row cannot be read is refused."""
+    from workbench.analysis.statements import draft_layout, read_ledger
+
+    if layouts is not None:
+        raise click.UsageError("--layouts is for statements: name the ledger's layout with --layout.")
+    with said_as_options(ledger=True):
+        show(read_ledger(file, layout=layout or draft_layout(file, ledger=True).layout, **reading))
+    if layout is None:
+        click.echo(next_step("layout", "--ledger", file, "--out", f"{file.stem}.toml"))
+    else:
+        click.echo(next_step("reconcile", file, "STATEMENT", "--ledger-layout", layout))
 
 
 def _given(reading: Mapping[str, Any]) -> list[object]:
