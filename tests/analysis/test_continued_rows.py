@@ -6,6 +6,7 @@ import pandas as pd
 
 from workbench import draft_layout, read_ledger, read_statement, reconcile
 from workbench.analysis.statements import Layout
+from workbench.analysis.statements.checking import Check
 
 LINES = """Date,Reference,Description,Debit,Credit,Balance
 13/10/2026,A1,TRANSFER FROM,,500.00,500.00
@@ -45,7 +46,7 @@ def test_a_narrative_in_lines_of_its_own_is_joined_to_the_row_above_and_that_is_
 def test_the_draft_takes_none_of_them_for_a_total_and_reads_them_all(tmp_path: Path):
     draft = draft_layout(written(tmp_path, LINES + "Total,,,120.00,800.00,\n"))
     assert draft.declared["footers"] == ["Total"]
-    assert SAID in draft.check().text()
+    assert SAID in Check(draft.statement()).text()
     assert draft.statement().rows["description"].tolist() == NARRATIVES
     assert f"# {SAID}" in draft.toml
 

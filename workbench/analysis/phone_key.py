@@ -11,15 +11,17 @@ import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from workbench.domain.phones import phone_hash
+from workbench.domain.phones import COUNTRY_CODE, HASH_BYTES, phone_hash
 from workbench.errors import PhoneKeyRefused
 from workbench.visible import pasted
 
 _LEAST, _MOST = 32, 4_096
 """Bytes of a key; what is longer is another file."""
+_SHA256_BLOCK: Final = 64
 _OWNER_ALONE: Final = 0o600
 _OTHERS: Final = 0o077
 _WINDOWS: Final = os.name == "nt"
@@ -43,6 +45,23 @@ class PhoneKey:
         """The key's id and the hash of a whole number, however it is written; None for anything else."""
         found = phone_hash(text, self._secret)
         return found and f"{self.id}{OF}{found}"
+
+    def hashes_of(self, digits: Iterable[str]) -> list[str]:
+        """The same of many mobile numbers of this country, each as its nine digits."""
+        # HMAC by its definition: both keyed states are made once, a third of the time of a call for each number.
+        block = (self._secret if len(self._secret) <= _SHA256_BLOCK else sha256(self._secret).digest()).ljust(
+            _SHA256_BLOCK, b"\0"
+        )
+        inner, outer = (sha256(bytes(octet ^ pad for octet in block)).copy for pad in (0x36, 0x5C))
+        begins = f"{self.id}{OF}"
+
+        def digest(number: str) -> str:
+            within, around = inner(), outer()
+            within.update(f"{COUNTRY_CODE}{number}".encode())
+            around.update(within.digest())
+            return begins + around.digest()[:HASH_BYTES].hex()
+
+        return [*map(digest, digits)]
 
     @property
     def of_rows(self) -> str:

@@ -30,7 +30,7 @@ _FOREIGN = re.compile(rf"(?:(?:\+|00)(?=[1-9][0-9{HIDDEN}]{{7,14}}$)|(?=(?:27|2[
 _E164 = re.compile(r"\+260[0-9]{9}")
 _ALL_BUT_THREE = re.compile(r"[0-9](?=(?:[^0-9]*[0-9]){3})")
 _NATIONAL = re.compile(r"0[0-9]{9}")
-_HASH_BYTES = 16
+HASH_BYTES = 16
 
 
 class Operator(NamedTuple):
@@ -115,7 +115,7 @@ def phone_hash(text: str, key: bytes) -> str | None:
     number = international(text)
     if number is None or HIDDEN in number:
         return None
-    return hmac.digest(key, number.encode(), "sha256")[:_HASH_BYTES].hex()
+    return hmac.digest(key, number.encode(), "sha256")[:HASH_BYTES].hex()
 
 
 def mask_column(text: str) -> str:

@@ -1,16 +1,17 @@
 """An Arrow table as rows of the cells that a workbook would have, so that books in a database are read as a file is."""
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, time, timedelta
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from decimal import Decimal
 from math import isfinite, isnan
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.statements.cells import Cell, refused, text_of
-from workbench.analysis.statements.dialect import CellRows, Line
+from workbench.analysis.statements.cells import Cell, Column, refused
+from workbench.analysis.statements.dialect import Body, CellRows
 from workbench.analysis.statements.layouts import AMOUNTS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
 
@@ -18,8 +19,10 @@ _AS_NUMERIC: Final = (
     "in PostgreSQL CAST({0} AS NUMERIC), in SQLite CAST(round({0} * 100) AS INTEGER) AS {0}_minor, in pandas text from "
     "the beginning (dtype=str) or df['{0}'].astype(str)"
 )
-_ROWS_AT_ONCE: Final = 20_000
-_To = Callable[[Any], Cell]
+_To = Callable[[Any], Cell] | None
+_DAY_US: Final = 86_400_000_000
+_DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
+"""The first and the last that there are, from 1970."""
 
 
 def cells_in(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequence[str]]:
@@ -30,29 +33,13 @@ def cells_in(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequenc
         text = f"has a column twice: {', '.join(each.name for each in used)}."
         raise refused(name, text, headings=tuple(given.column_names))
     made = [_cells_of(name, each, given.column(each.name), fields[heading_key(each.name)], layout) for each in used]
-
-    def lines() -> Iterator[Line]:
-        number = 0
-        for start in range(0, len(given), _ROWS_AT_ONCE):
-            pieces = (_slice(name, column, start, to) for column, to in made)
-            for number, cells in enumerate(zip(*pieces, strict=True), start + 1):
-                yield number, list(cells)
-
+    body = Body(np.arange(1, len(given) + 1), [Column.of(*each) for each in made], {})
     moments = given.schema.field(next(each.name for each in used if fields[heading_key(each.name)] == "moment")).type
     is_typed = pa.types.is_date(moments), pa.types.is_timestamp(moments)
     formats = next((each for each, holds in zip(("%Y-%m-%d", "%Y-%m-%d %H:%M:%S"), is_typed, strict=True) if holds), "")
     header: list[Cell] = [each.name for each in used]
-    found = Found(CellRows(name, "table", None, lines), layout, header, 0, (), [])
-    return found, [formats] if formats else layout.dates
-
-
-def _slice(name: str, column: pa.ChunkedArray, start: int, to: _To) -> list[Cell]:
-    try:
-        values = column.slice(start, _ROWS_AT_ONCE).to_pylist()
-        return values if to is _same and None not in values else ["" if each is None else to(each) for each in values]
-    except (ValueError, OverflowError):
-        text = f"has a date that does not exist, from row {start + 1} on."
-        raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.") from None
+    rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
+    return Found(rows, layout, header, 0, ()), [formats] if formats else layout.dates
 
 
 def _cells_of(
@@ -63,7 +50,7 @@ def _cells_of(
     Raises StatementRefused: a float as key, whole numbers that may be kwacha or ngwee, or a type that no cell has.
     """
     if column.null_count == len(column):
-        return column, text_of
+        return pa.chunked_array([pa.nulls(len(column), pa.string())]), None
     is_money, is_numeric, kind = what in AMOUNTS, False, field.type
     if isinstance(kind, pa.BaseExtensionType) and pa.types.is_string(kind.storage_type):
         # PostgreSQL's NUMERIC comes as its exact text.
@@ -73,20 +60,48 @@ def _cells_of(
         column, kind = column.cast(kind.value_type), kind.value_type
     if unfit := _unfit(field, kind, layout, is_money=is_money):
         raise refused(name, unfit[0], hint=unfit[1], column=field.name)
-    if pa.types.is_timestamp(kind):
-        utc = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.timestamp("us"))
-        local = pc.add(utc, pa.scalar(timedelta(hours=layout.utc_offset_hours), pa.duration("us")))
-        return local if kind.tz else utc, _same
-    if pa.types.is_date(kind):
-        return column, lambda day: datetime.combine(day, time())
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return _moments(name, column, timedelta(hours=layout.utc_offset_hours)), _same
     if pa.types.is_decimal(kind) or is_numeric:
         return column, _decimal if is_money else _plain_number
     if pa.types.is_floating(kind):
         precision = kind.to_pandas_dtype()
         # By its shortest decimal: a float of 32 bits has another one than that of 64 with the same value.
         return column, lambda value: _shortest(precision(value))
-    plain = _same if column.type in (pa.string(), pa.large_string(), pa.string_view()) else str
-    return column, (lambda value: str(value).lower()) if pa.types.is_boolean(kind) else plain
+    return _texts(column, kind)
+
+
+def _texts(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArray, _To]:
+    """A column as text, and what makes a text of values that Arrow does not write so."""
+    if pa.types.is_boolean(kind):
+        return pc.if_else(column, "true", "false"), None
+    if pa.types.is_integer(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.string()), None
+    if isinstance(kind, pa.UuidType):
+        return pa.chunked_array([[each and str(each) for each in column.to_pylist()]], pa.string()), None
+    return column, None if pa.types.is_string(kind) else str
+
+
+def _moments(name: str, column: pa.ChunkedArray, offset: timedelta) -> pa.ChunkedArray:
+    """Days or moments as local moments. Raises StatementRefused: a day that no calendar has."""
+    kind = column.type
+    if pa.types.is_date(kind):
+        _refuse_beyond(name, column.cast(pa.date32()).cast(pa.int32()), 1)
+        return column.cast(pa.timestamp("us"))
+    utc = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.timestamp("us"))
+    local = pc.add(utc, pa.scalar(offset, pa.duration("us"))) if kind.tz else utc
+    _refuse_beyond(name, local.cast(pa.int64()), _DAY_US)
+    return local
+
+
+def _refuse_beyond(name: str, numbers: pa.ChunkedArray, day: int) -> None:
+    """Raises StatementRefused: a day, in so many parts since 1970, that no calendar has."""
+    first, last = _DAYS
+    is_beyond = pc.or_(pc.less(numbers, first * day), pc.greater_equal(numbers, (last + 1) * day))
+    place = pc.index(is_beyond, value=True).as_py()
+    if place >= 0:
+        text = f"has a date that does not exist, from row {place + 1} on."
+        raise refused(name, text, hint="PostgreSQL's infinity, or a year beyond 9999? Leave it out.")
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:

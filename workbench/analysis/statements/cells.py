@@ -1,10 +1,15 @@
 """What stands in one cell: amounts, numbers of phones, keys. Texts become values here, or words why not."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from workbench.domain.masking import shortened
 from workbench.domain.money import ZMW, decimals_of
@@ -47,15 +52,199 @@ class Memo(dict[From, Value]):
     def __init__(self, answer: Callable[[From], Value]) -> None:
         super().__init__()
         self._answer = answer
-        self.refused = False
-        """Whether any answer ever was Wrong: only then must they be looked for."""
 
     def __missing__(self, asked: From) -> Value:
         if len(self) >= _REMEMBERED:
             self.clear()
         found = self[asked] = self._answer(asked)
-        self.refused = self.refused or type(found) is Wrong
         return found
+
+
+Whole = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Quick = Callable[[pa.Array], tuple[pa.Array, Mask]]
+"""Reads the plain ones among texts, all at once: their values, and which were plain."""
+
+
+class Column:
+    """A column of a file: its different cells, each once, and for each row the place of its cell among them."""
+
+    def __init__(
+        self, different: Sequence[Cell] | pa.Array, codes: NDArray[Any], to: Callable[[Any], Cell] | None = None
+    ) -> None:
+        self.different = different
+        self.codes = codes
+        self._to = to
+        """Makes cells of Arrow's values; None where these are texts already."""
+
+    @classmethod
+    def of(cls, values: pa.Array | pa.ChunkedArray, to: Callable[[Any], Cell] | None = None) -> "Column":
+        """An Arrow array as a column; a null is an empty cell."""
+        whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        coded = whole.dictionary_encode(null_encoding="encode")
+        return cls(coded.dictionary, coded.indices.to_numpy(), to)
+
+    @classmethod
+    def of_cells(cls, cells: Iterable[Cell]) -> "Column":
+        """Cells as a column."""
+        seen: dict[Cell, int] = {}
+        codes = np.fromiter((seen.setdefault(cell, len(seen)) for cell in cells), np.int32)
+        return cls([*seen], codes)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def cells(self, places: Sequence[int] | NDArray[Any] | None = None) -> list[Cell]:
+        """The different cells, or those at these places among them."""
+        if not isinstance(self.different, pa.Array):
+            return [*self.different] if places is None else [self.different[place] for place in places]
+        values = (self.different if places is None else self.different.take(pa.array(places, pa.int64()))).to_pylist()
+        return ["" if each is None else self._to(each) if self._to else each for each in values]
+
+    def row(self, place: int) -> Cell:
+        """The cell of a row."""
+        return self.cells([self.codes[place]])[0]
+
+    @property
+    def texts(self) -> pa.Array | None:
+        """The different cells as an Arrow array, where all of them are texts."""
+        if isinstance(self.different, pa.Array):
+            return None if self._to else self.different
+        is_text = all(type(each) is str for each in self.different)
+        try:
+            return pa.array(self.different, pa.string()) if is_text else None
+        except UnicodeEncodeError:  # half of a pair that UTF-16 has
+            return None
+
+    @property
+    def moments(self) -> pa.Array | None:
+        """The different cells as an Arrow array, where all of them are moments."""
+        is_moments = isinstance(self.different, pa.Array) and pa.types.is_timestamp(self.different.type)
+        return self.different if is_moments else None
+
+    @property
+    def numbers(self) -> pa.Array | None:
+        """The texts of the different cells, where all of them are numbers of Arrow."""
+        if not isinstance(self.different, pa.Array):
+            return None
+        is_number = pa.types.is_decimal(self.different.type) or pa.types.is_floating(self.different.type)
+        return self.different.cast(pa.string()) if is_number else None
+
+    def rows(self) -> Iterator[Cell]:
+        """The cell of each row."""
+        return map(self.cells().__getitem__, self.codes.tolist())
+
+    def where(self, holds: Callable[[Cell], bool], within: Sequence[str] = ()) -> Mask:
+        """In which rows a cell is so; only texts that have each of these in them can be."""
+        may = np.ones(len(self.different), bool)
+        if within and (texts := self.texts) is not None:
+            for each in within:
+                may &= mask_of(pc.match_substring(texts, each))
+        places = np.flatnonzero(may)
+        may[places] = [holds(each) for each in self.cells(places)]
+        return self._of_rows(may)
+
+    def where_blank(self) -> Mask:
+        """In which rows nothing but blanks stands."""
+        if (texts := self.texts) is None:
+            return self.where(lambda cell: not text_of(cell).strip())
+        is_blank = ~matched(texts, "[!-~]")
+        for place in np.flatnonzero(is_blank).tolist():
+            is_blank[place] = not (texts[place].as_py() or "").strip()
+        return self._of_rows(is_blank)
+
+    def has(self, cell: Cell) -> Mask:
+        """In which rows this cell stands."""
+        if (texts := self.texts) is not None and isinstance(cell, str):
+            return self._of_rows(mask_of(pc.equal(texts, cell).fill_null(cell == "")))
+        return self._of_rows([each == cell for each in self.cells()])
+
+    def _of_rows(self, holds: Mask | list[bool]) -> Mask:
+        """What holds of the different cells, for each row."""
+        made: Mask = np.asarray(holds, bool)[self.codes]
+        return made
+
+    def changed(self, cells: Mapping[int, Cell]) -> "Column":
+        """The column with other cells in these rows."""
+        codes = self.codes.copy()
+        codes[[*cells]] = len(self.different) + np.arange(len(cells))
+        return Column([*self.cells(), *cells.values()], codes).thinned()
+
+    def with_rows(self, where: Mask, cells: Sequence[Cell]) -> "Column":
+        """The column with these further rows, where they are to stand."""
+        codes = np.empty(len(where), self.codes.dtype)
+        codes[~where], codes[where] = self.codes, len(self.different) + np.arange(len(cells))
+        more = pa.array(cells, pa.string())
+        return Column(pa.concat_arrays([self.different, more]), codes)
+
+    def only(self, rows: NDArray[Any]) -> "Column":
+        """The column of these rows alone."""
+        return Column(self.different, self.codes[rows], self._to)
+
+    def thinned(self) -> "Column":
+        """The column without cells that no row has."""
+        used, codes = np.unique(self.codes, return_inverse=True)
+        if isinstance(self.different, pa.Array):
+            return Column(self.different.take(pa.array(used)), codes, self._to)
+        return Column(self.cells(used), codes)
+
+    def read(
+        self, read: Callable[[Any], Any], kind: pa.DataType, quick: Quick | None = None, of_numbers: Quick | None = None
+    ) -> tuple[pa.Array, list[tuple[int, "Wrong"]]]:
+        """The rows' values, null where there is none; and the rows whose cell is wrong, with why.
+
+        Each different cell is read once: texts that `quick`, or numbers that `of_numbers` can read, by it, the others
+        by `read`.
+        """
+        made, slow = None, np.arange(len(self.different))
+        for way, texts in ((quick, self.texts), (of_numbers, self.numbers)):
+            if way and texts is not None:
+                made, is_done = way(texts)
+                slow = np.flatnonzero(~is_done)
+        found = [read(cell) for cell in self.cells(slow)] if len(slow) else []
+        wrong = {place: why for place, why in zip(slow.tolist(), found, strict=True) if type(why) is Wrong}
+        values = pa.array([None if type(each) is Wrong else each for each in found], kind)
+        if made is not None and len(slow) < len(self.different):
+            values = pc.replace_with_mask(made.cast(kind), pa.array(~is_done), values)
+        bad: list[tuple[int, Wrong]] = []
+        if wrong:
+            rows = np.flatnonzero(np.isin(self.codes, [*wrong]))
+            bad = [(row, wrong[code]) for row, code in zip(rows.tolist(), self.codes[rows].tolist(), strict=True)]
+        return values.take(pa.array(self.codes)), bad
+
+
+def all_hold(masks: Iterable[Mask]) -> Mask:
+    """Where all hold; none is looked at after the last that holds anywhere."""
+    holds = np.zeros(0, bool)
+    for nth, each in enumerate(masks):
+        holds = holds & each if nth else each
+        if not holds.any():
+            break
+    return holds
+
+
+def matched(texts: pa.Array, pattern: str) -> Mask:
+    """In which texts a pattern is found."""
+    return mask_of(pc.match_substring_regex(texts, pattern))
+
+
+def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
+    """Where it holds; what is null does not."""
+    return np.asarray(holds.fill_null(False), bool)  # noqa: FBT003  it takes no name
+
+
+def codes_of(columns: Sequence[Column]) -> Whole:
+    """The same whole number for rows that are alike in these columns."""
+    codes = columns[0].codes.astype(np.int64)
+    for each in columns[1:]:
+        codes = np.unique(codes, return_inverse=True)[1] * max(len(each.different), 1) + each.codes
+    return codes
+
+
+def together(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
+    """The different rows of some columns, and for each row the place of its like among them."""
+    _, first, codes = np.unique(codes_of(columns), return_index=True, return_inverse=True)
+    return [*zip(*(each.cells(each.codes[first]) for each in columns), strict=True)], codes
 
 
 def refused(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
@@ -126,6 +315,7 @@ class Amounts:
         separator = "[ \u00a0\u2009\u202f]" if thousands == " " else re.escape(thousands)
         whole = rf"[0-9]+|[0-9]{{1,3}}(?:{separator}[0-9]{{3}})+" if thousands else "[0-9]+"
         self._regex = re.compile(rf"([+-]?)({whole})(?:{re.escape(decimal)}([0-9]+))?")
+        self._thousands = thousands
 
     def read(self, cell: Cell) -> int | Wrong | None:
         """Whole minor units, exactly, below zero for DR; None for an empty cell, words for what is no amount."""
@@ -158,6 +348,36 @@ class Amounts:
             int(whole + part[: self._decimals].ljust(self._decimals, "0")),
             style or ("minus" if sign == "-" else "plain"),
         )
+
+    def quick(self, read: Callable[[Cell], Any], *, exact: bool = False) -> Quick:
+        """Reads plain digits, with or without a minus, as `read` reads the amounts of one and of minus one.
+
+        The texts of `exact` numbers have a point, no thousands, and zeros at their ends.
+        """
+        one = 10**self._decimals
+        above, below = ({one: 1, -one: -1}.get(read(text), 0) for text in ("1", "-1"))
+        point, thousands = (".", "") if exact else (self._decimal, self._thousands)
+        part = rf"(?:{re.escape(point)}[0-9]{{1,{self._decimals}}})?" if self._decimals else ""
+        zeros = rf"(\.[0-9]{{{self._decimals}}})0+$" if self._decimals else r"()\.0+$"
+        most = (self._most_digits - 1) // 3
+        grouped = rf"|[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}}){{1,{most - 1}}}" if thousands else ""
+        pattern = rf"^-?(?:[0-9]{{1,{self._most_digits}}}{grouped}){part}$"
+
+        def several(texts: pa.Array) -> tuple[pa.Array, Mask]:
+            given = pc.replace_substring_regex(texts, zeros, r"\1") if exact else texts
+            is_plain = matched(given, pattern)
+            plain = pc.if_else(pa.array(is_plain), given, "0")
+            if thousands:
+                plain = pc.replace_substring(plain, thousands, "")
+            if point != ".":
+                plain = pc.replace_substring(plain, point, ".")
+            whole = plain.cast(pa.decimal128(18, self._decimals))
+            # A decimal number of Arrow is a whole one of 128 bits, of which these need the lower 64.
+            minor = np.frombuffer(whole.buffers()[1], np.int64)[::2][: len(texts)]
+            sign = np.where(minor > 0, above, below)
+            return pa.array(np.abs(minor) * sign), is_plain & (minor != 0) & (sign != 0)
+
+        return several
 
     def _undressed(self, text: str) -> tuple[str, str]:
         """The digits of a text, and its style; empty where a word is neither a currency nor CR or DR, or too many."""
@@ -224,6 +444,14 @@ def currencies_named(cell: Cell) -> tuple[str, ...]:
     words = [found["word"].upper() for found in _PART.finditer(cell) if found["word"]] if type(cell) is str else []
     named = [_SYMBOLS.get(word, (word,)) for word in words if word not in ("CR", "DR")]
     return named[0] if named else ()
+
+
+_PLAIN_KEY: Final = "^[0-9A-Za-z:_/-]{1,200}$"
+
+
+def quick_keys(texts: pa.Array) -> tuple[pa.Array, Mask]:
+    """Keys of letters and digits, as they stand."""
+    return texts, matched(texts, _PLAIN_KEY)
 
 
 def key_of(cell: Cell) -> str | Wrong | None:

@@ -2,14 +2,17 @@
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
-from typing import Final
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Cell, Memo, Wrong, refused, shown, text_of
+from workbench.analysis.statements.cells import Cell, Column, Memo, Wrong, refused, shown, text_of, together
 from workbench.domain.moments import milliseconds, moment
 from workbench.errors import StatementRefused
 
@@ -23,6 +26,7 @@ _MONTH_NUMBER = {
 }  # fmt: skip
 _NOON = 12
 _CENTURY = 2000
+_NINE = 9
 _YEARS = range(1900, 3000)
 _NANO = 9
 _SECONDS = 3
@@ -61,6 +65,10 @@ class DateFormat:
         self.has_time = "%H" in pattern or "%I" in pattern
         self.has_zone = "%z" in pattern
         split = _DAY_WITH_TIME.fullmatch(pattern)
+        pieces = _PIECES.findall(pattern)
+        is_fixed = {"%Y", "%m", "%d"} <= {*pieces} and all(len(each) == 1 or each in _FIXED for each in pieces)
+        self.fixed = sum(_FIXED.get(each, 1) for each in pieces) if is_fixed and pattern.isascii() else 0
+        """How many characters a text with all its digits has; 0 where that differs."""
         self._gap = split["gap"] if split else ""
         self.is_parted = self._gap == " "
         self._days = Memo(_reader(split["day"] if split else pattern))
@@ -172,87 +180,180 @@ ABSENT: Final = np.iinfo(np.int64).min
 """Stands for a date that could not be read."""
 
 
-class DateColumn:
-    """Takes the dates of a file piece by piece; `decided` gives them all, read by the one format that fits.
+class Dates(NamedTuple):
+    """The moments of a file's rows, local, ABSENT where a date is bad; and the format by which they were read."""
 
-    A text that no accepted format reads is a bad row. Among the others, a format that cannot read one
-    that another reads is out.
+    local: NDArray[np.int64]
+    by: DateFormat
+    bad: list[tuple[int, Wrong]]
+    """The places of bad dates, and why."""
+    without_time: NDArray[np.bool_]
+    """The rows of which a column of times says nothing: their day is no moment."""
+
+
+def dates_in(
+    name: str,
+    formats: Sequence[DateFormat],
+    lines: NDArray[np.int64],
+    column: Column,
+    times: Column | None = None,
+    iso: timedelta | None = None,
+) -> Dates:
+    """Read the dates of a file by the one format that fits; `times` stand beside days.
+
+    With `iso`, the offset of local time, moments of ISO 8601 are read besides, whatever the format. A text that no
+    format reads is a bad row. Among the others, a format that cannot read one that another reads is out. Raises
+    StatementRefused: none is left, or two formats read the whole column, with different results.
     """
+    empty = np.zeros(len(column), bool)
+    texts_of: Callable[[Sequence[Cell]], list[str | datetime]] = _stripped
+    if times is not None:
+        pairs, codes = together([column, times])
+        days = _stripped([day for day, _ in pairs])
+        texts = [(day, text_of(time).strip()) for day, (_, time) in zip(days, pairs, strict=True)]
+        empty = np.array([not time for _, time in texts], bool)[codes]
+        column = Column([_joined(*each, formats) for each in texts], codes)
+        texts_of = list  # type: ignore[assignment]  # they are texts or moments, and what is left of a time ends them
+    known = np.full(len(column.different), ABSENT) if iso is None else _iso(column, iso)
+    read = {each: _read(each, column, known, texts_of) for each in formats}
+    is_date = np.any([values != ABSENT for values in read.values()], axis=0)
+    codes = column.codes
 
-    def __init__(self, name: str, formats: Sequence[DateFormat]) -> None:
-        self._name = name
-        self._formats = tuple(formats)
-        self._alive: dict[DateFormat, list[NDArray[np.int64]]] = {each: [] for each in formats}
-        self._differ: dict[tuple[DateFormat, DateFormat], tuple[int, str, list[str]]] = {}
-        """The first line of which two formats make different days: its number, its text, and both days in words."""
-        self._why_out: list[str] = []
-        self.without_time: set[int] = set()
-        """The lines of which a column of times says nothing: their day is no moment."""
+    def text(place: int) -> str:
+        return str(*texts_of(column.cells([place])))
 
-    def add(
-        self, lines: Sequence[int], cells: Sequence[Cell], times: Sequence[Cell] | None = None
-    ) -> list[tuple[int, Wrong]]:
-        """Read a piece by every format still possible; the places of bad dates, and why. `times` stand beside days."""
-        texts = [cell if isinstance(cell, datetime) else text_of(cell).strip() for cell in cells]
-        if times is not None:
-            after = [text_of(cell).strip() for cell in times]
-            self.without_time.update(line for line, text in zip(lines, after, strict=True) if not text)
-            texts = [self._joined(*each) for each in zip(texts, after, strict=True)]
-        read = {each: _read(each, texts) for each in self._alive}
-        is_date = np.any([values != ABSENT for values in read.values()], axis=0)
-        for place in np.flatnonzero(~is_date).tolist():
-            # Of a format that is out, too.
-            is_date[place] = any(each.read(str(texts[place])) is not None for each in self._formats)
-        for each, values in read.items():
-            unread = is_date & (values == ABSENT)
-            if unread.any():
-                place = int(np.argmax(unread))
-                self._why_out.append(f"line {lines[place]} {str(texts[place])!r} is not {each.pattern}")
-                del self._alive[each]
-            else:
-                self._alive[each].append(values)
-        if not self._alive:
-            raise refused(
-                self._name,
-                f"has dates in more than one format: {'; '.join(self._why_out)}.",
-                hint="Pass the one that is meant, date_format='…'; rows in another are then kept as invalid.",
-                formats=tuple(each.pattern for each in self._formats),
-            )
-        for pair in itertools.combinations(self._alive, 2):
-            differs = np.not_equal(*(read[each] for each in pair))
-            if pair not in self._differ and differs.any():
-                at = int(np.argmax(differs))
-                self._differ[pair] = lines[at], str(texts[at]), [_in_words(int(read[each][at])) for each in pair]
-        why = f"is not a date written as {' or '.join(each.pattern for each in self._formats)}"
-        bad = np.flatnonzero(~is_date).tolist()
-        return [(place, Wrong(f"{shown(texts[place])} {why}" if texts[place] else "is missing")) for place in bad]
-
-    def _joined(self, day: str | datetime, time: str) -> str | datetime:
-        if isinstance(day, str):
-            return day and f"{day} {time}"
-        return next(filter(None, (each.with_time(day, time) for each in self._formats)), f"{day:%Y-%m-%d} {time}")
-
-    def decided(self) -> tuple[NDArray[np.int64], DateFormat]:
-        """Local milliseconds (ABSENT where a date is bad) and the format by which they were read.
-
-        Raises StatementRefused: two formats read the whole column, with different results.
-        """
-        for pair in filter(self._differ.__contains__, itertools.combinations(self._alive, 2)):
-            line, text, days = self._differ[pair]
-            patterns = tuple(each.pattern for each in pair)
-            facts = {"file": self._name, "line": line, "text": text, "formats": patterns, "readings": tuple(days)}
-            hint = f"Pass date_format='{patterns[0]}' or date_format='{patterns[1]}'."
-            why = f"{text} in line {line} is {' or '.join(days)}, and no other date of the file decides it."
-            raise StatementRefused(f"{self._name}: {why}", hint=hint, **facts)
-        chosen, parts = next(iter(self._alive.items()))
-        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), chosen
+    why_out: list[str] = []
+    alive: dict[DateFormat, NDArray[np.int64]] = {}
+    for each, values in read.items():
+        unread = (is_date & (values == ABSENT))[codes]
+        if unread.any():
+            place = int(np.argmax(unread))
+            why_out.append(f"line {lines[place]} {text(codes[place])!r} is not {each.pattern}")
+        else:
+            alive[each] = values
+    if not alive:
+        raise refused(
+            name,
+            f"has dates in more than one format: {'; '.join(why_out)}.",
+            hint="Pass the one that is meant, date_format='…'; rows in another are then kept as invalid.",
+            formats=tuple(each.pattern for each in formats),
+        )
+    for one, other in itertools.combinations(alive, 2):
+        differs = (alive[one] != alive[other])[codes]
+        if differs.any():
+            _refuse(name, (one, other), alive, int(np.argmax(differs)), lines, codes, text)
+    why = f"is not a date written as {' or '.join(each.pattern for each in formats)}"
+    wrong = {
+        place: Wrong(f"{shown(said)} {why}" if (said := text(place)) else "is missing")
+        for place in np.flatnonzero(~is_date).tolist()
+    }
+    rows = np.flatnonzero(~is_date[codes]).tolist() if wrong else []
+    by, values = next(iter(alive.items()))
+    return Dates(values[codes], by, [(row, wrong[codes[row]]) for row in rows], empty)
 
 
-def _read(by: DateFormat, texts: list[str | datetime]) -> NDArray[np.int64]:
+def _refuse(  # noqa: PLR0913, PLR0917  what the refusal says
+    name: str,
+    pair: tuple[DateFormat, DateFormat],
+    read: Mapping[DateFormat, NDArray[np.int64]],
+    row: int,
+    lines: NDArray[np.int64],
+    codes: NDArray[Any],
+    text: Callable[[int], str],
+) -> NoReturn:
+    days, patterns = [_in_words(int(read[each][codes[row]])) for each in pair], tuple(each.pattern for each in pair)
+    said, line = text(codes[row]), int(lines[row])
+    facts = {"file": name, "line": line, "text": said, "formats": patterns, "readings": tuple(days)}
+    hint = f"Pass date_format='{patterns[0]}' or date_format='{patterns[1]}'."
+    why = f"{said} in line {line} is {' or '.join(days)}, and no other date of the file decides it."
+    raise StatementRefused(f"{name}: {why}", hint=hint, **facts)
+
+
+def _stripped(cells: Sequence[Cell]) -> list[str | datetime]:
+    return [cell if isinstance(cell, datetime) else text_of(cell).strip() for cell in cells]
+
+
+def _joined(day: str | datetime, time: str, formats: Sequence[DateFormat]) -> str | datetime:
+    if isinstance(day, str):
+        return day and f"{day} {time}"
+    return next(filter(None, (each.with_time(day, time) for each in formats)), f"{day:%Y-%m-%d} {time}")
+
+
+_HALF: Final = timedelta(microseconds=500)
+_ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
+
+
+def _iso(column: Column, offset: timedelta) -> NDArray[np.int64]:
+    """The different cells that are moments as databases write them, with a zone or not, as local ones."""
+    values, slow = _quickly(DateFormat("%Y-%m-%d %H:%M:%S"), column)
+    for place, cell in zip(slow.tolist(), column.cells(slow), strict=True):
+        if isinstance(cell, str) and _ISO.fullmatch(text := cell.strip()):
+            with suppress(ValueError, OverflowError):
+                at = datetime.fromisoformat(text)
+                local = (at.astimezone(UTC) + offset).replace(tzinfo=None) if at.tzinfo else at
+                values[place] = milliseconds((local + _HALF).replace(tzinfo=UTC))
+    return values
+
+
+def _read(
+    by: DateFormat, column: Column, known: NDArray[np.int64], texts_of: Callable[[Sequence[Cell]], list[str | datetime]]
+) -> NDArray[np.int64]:
+    """The milliseconds of the different cells of a column, of which some are known."""
+    values, slow = _quickly(by, column)
+    values = np.where(known == ABSENT, values, known)
+    slow = slow[values[slow] == ABSENT]
     # A workbook's own moment has no zone either, and may be finer than ours: the nearest millisecond is meant.
-    read, half = by.read, timedelta(microseconds=500)
-    values = (read(at) if isinstance(at, str) else _unzoned(at + half, by) for at in texts)
-    return np.fromiter((ABSENT if value is None else value for value in values), dtype=np.int64, count=len(texts))
+    read = (
+        _unzoned(at + _HALF, by) if isinstance(at, datetime) else by.read(at)
+        for at in texts_of(column.cells(slow) if len(slow) else ())
+    )
+    values[slow] = np.fromiter((ABSENT if value is None else value for value in read), dtype=np.int64, count=len(slow))
+    return values
+
+
+def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The milliseconds of moments, or of texts that have every digit of a format, and the places of other cells."""
+    if (moments := column.moments) is not None and not by.has_zone:
+        nearest = pc.add(moments.cast(pa.int64()), _HALF // timedelta(microseconds=1)).fill_null(0).to_numpy() // 1000
+        return np.where(moments.is_valid().to_numpy(zero_copy_only=False), nearest, ABSENT), np.empty(0, np.int64)
+    values = np.full(len(column.different), ABSENT)
+    if by.fixed and (texts := column.texts) is not None:
+        return values, _read_fixed(by.pattern, by.fixed, texts, values)
+    return values, np.arange(len(values))
+
+
+_FIXED: Final = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%M": 2, "%S": 2}
+_DAYS_IN: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+
+
+def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Set the values of texts that have every digit of the pattern; the places of the others."""
+    places = np.flatnonzero(pc.equal(pc.binary_length(texts), width).fill_null(False).to_numpy(zero_copy_only=False))  # noqa: FBT003  it takes no name
+    if not places.size:
+        return np.arange(len(values))
+    like = texts.take(pa.array(places)).cast(pa.binary(width))
+    octets = np.frombuffer(like.buffers()[1], np.uint8)[: width * len(places)].reshape(-1, width)
+    parts = {name: np.zeros(len(places), np.int64) for name in _FIXED}
+    at, holds = 0, np.ones(len(places), bool)
+    for piece in _PIECES.findall(pattern):
+        for _ in range(_FIXED.get(piece, 1)):
+            if piece in _FIXED:
+                digit = octets[:, at].astype(np.int64) - ord("0")
+                holds &= (digit >= 0) & (digit <= _NINE)
+                parts[piece] = parts[piece] * 10 + digit
+            else:
+                holds &= octets[:, at] == ord(piece)
+            at += 1
+    year, month, day = (np.where(holds, parts[name], 1) for name in ("%Y", "%m", "%d"))
+    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    last = _DAYS_IN[np.clip(month, 0, 12)] + (is_leap & (month == 2))  # noqa: PLR2004  parts of a date
+    holds &= (year >= _YEARS.start) & (year < _YEARS.stop) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= last)  # noqa: PLR2004  parts of a date
+    holds &= (parts["%H"] < 24) & (parts["%M"] < 60) & (parts["%S"] < 60)  # noqa: PLR2004  parts of a date
+    months = np.where(holds, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
+    days = months.astype("datetime64[D]").astype(np.int64) + day - 1
+    clock = (parts["%H"] * 60 + parts["%M"]) * 60 + parts["%S"]
+    values[places] = np.where(holds, (days * 86_400 + clock) * 1000, ABSENT)
+    return np.setdiff1d(np.arange(len(values)), places[holds], assume_unique=True)
 
 
 def _unzoned(at: datetime, by: DateFormat) -> int | None:

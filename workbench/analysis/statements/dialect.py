@@ -3,8 +3,10 @@
 import codecs
 import csv
 import hashlib
+import io
 import re
 import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -15,9 +17,25 @@ from typing import Any, Final, NamedTuple
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import python_calamine
+from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Amounts, Cell, Wrong, currencies_named, refused, shown, text_of
+from workbench.analysis.statements.cells import (
+    Amounts,
+    Cell,
+    Column,
+    Whole,
+    Wrong,
+    all_hold,
+    currencies_named,
+    error_in,
+    refused,
+    shown,
+    text_of,
+)
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.layouts import PREAMBLE_FIELDS, Layout, Preamble, heading_key
 from workbench.analysis.statements.workbooks import MOST_CELLS, Failed, inspected
@@ -62,6 +80,171 @@ class CellRows(NamedTuple):
     """The lines that have anything in them; they can be gone through more than once."""
     encoding: str | None = None
     """That of the layouts which it is for, where the file does not tell its own."""
+    name: str = ""
+    """Of the file."""
+    columns: Callable[[int, int], "Body | None"] | None = None
+    """What makes columns of the lines below one, so many cells wide, without going through the lines; None where
+    these must be gone through."""
+
+    def body(self, after: int, width: int) -> "Body":
+        """The lines below a line as columns, so many cells wide."""
+        made = self.columns(after, width) if self.columns else None
+        return made or _cut((line for line in self.lines() if line[0] > after), width)
+
+
+class Body(NamedTuple):
+    """The rows of a file as columns."""
+
+    lines: Whole
+    """Where each row stands."""
+    columns: list[Column]
+    odd: dict[int, list[Cell]]
+    """The place of a row → all its cells, where it has more or fewer than the header."""
+
+    def row(self, place: int) -> list[Cell]:
+        """The cells of a row."""
+        return self.odd.get(place) or [column.row(place) for column in self.columns]
+
+    def only(self, rows: NDArray[np.bool_]) -> "Body":
+        """These rows alone."""
+        if rows.all():
+            return self
+        now = np.cumsum(rows) - 1
+        odd = {int(now[place]): cells for place, cells in self.odd.items() if rows[place]}
+        return Body(self.lines[rows], [column.only(rows) for column in self.columns], odd)
+
+
+def _cut(lines: Iterable[Line], width: int) -> Body:
+    """Lines as columns, as many as the header has; cells beyond it are blank, or the row is odd."""
+    numbers = array("q")
+    odd: dict[int, list[Cell]] = {}
+    seen: list[dict[Cell, int]] = [{} for _ in range(width)]
+    codes = [array("i") for _ in range(width)]
+    for place, (number, cells) in enumerate(lines):
+        numbers.append(number)
+        if len(cells) != width:
+            if len(cells) < width or any(cell != "" for cell in cells[width:]):
+                odd[place] = cells
+            cells = [*cells[:width], *[""] * (width - len(cells))]  # noqa: PLW2901  as wide as the others
+        for known, into, cell in zip(seen, codes, cells, strict=True):
+            into.append(known.setdefault(cell, len(known)))
+    made = [Column([*known], np.array(into, np.int32)) for known, into in zip(seen, codes, strict=True)]
+    return Body(np.array(numbers, np.int64), made, odd)
+
+
+_QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
+_ASCII: Final = 128
+_BLOCK_BYTES: Final = 4 * _LONGEST_CELL
+_LEAST_BETWEEN: Final = 3
+"""Characters for each delimiter, quote or line break, in a large file."""
+_MANY_ODD: Final = 1_000
+"""So many rows of another width are put between the others; of more, all are gone through."""
+
+
+def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: int) -> Body | None:
+    """The rows of a CSV file as Arrow cuts them; None where the csv module might cut them otherwise, or refuse them.
+
+    Arrow takes a quote that stays open, or is followed by text, as it comes: all quotes are looked at before.
+    """
+    try:
+        content = _in_utf_8(path, encoding)
+        rows = _rows_in(np.frombuffer(content, np.uint8), delimiter, after)
+    except UnicodeError:
+        return None
+    if rows is None or not len(rows.starts) or rows.widths.max(initial=0) < width:
+        return None
+    count = int(np.bincount(rows.widths).argmax())
+    is_odd = rows.widths != count
+    if count < width or is_odd.sum() > _MANY_ODD:
+        return None
+    names = [str(nth) for nth in range(count)]
+    try:
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(content.slice(int(rows.starts[0]))),
+            pyarrow.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES, use_threads=False),
+            pyarrow.csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=rows.has_breaks, invalid_row_handler=lambda _: "skip"
+            ),
+            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+        )
+        odd = [_cells_in(content, rows, place, delimiter) for place in np.flatnonzero(is_odd).tolist()]
+    except (pa.ArrowException, csv.Error, UnicodeError):
+        return None
+    if len(table) != np.count_nonzero(~is_odd):
+        return None
+    columns = [Column.of(each) for each in table.columns]
+    if odd:
+        padded = [[*cells, *[""] * (count - len(cells))] for cells in odd]
+        columns = [
+            each.with_rows(is_odd, more) for each, more in zip(columns, zip(*padded, strict=False), strict=False)
+        ]
+    by_place = dict(zip(np.flatnonzero(is_odd).tolist(), odd, strict=True))
+    whole = Body(rows.lines, columns, {place: cells for place, cells in by_place.items() if len(cells) != count})
+    beyond = {int(place) for each in columns[width:] for place in np.flatnonzero(~each.has(""))}
+    is_blank = all_hold(each.where_blank() for each in columns)
+    made = {place: whole.row(place) for place in sorted({*by_place, *beyond})}
+    kept = {
+        place: cells for place, cells in made.items() if len(cells) < width or any(cell != "" for cell in cells[width:])
+    }
+    return Body(rows.lines, columns[:width], kept).only(~is_blank)
+
+
+def _in_utf_8(path: Path, encoding: str) -> pa.Buffer:
+    """The text of a file without the mark before it. Raises UnicodeError: it is of another encoding."""
+    content = path.read_bytes()
+    whole = pa.py_buffer(content if encoding.startswith("utf-8") else content.decode(encoding).encode())
+    return whole.slice(len(codecs.BOM_UTF8) * content.startswith(codecs.BOM_UTF8))
+
+
+class _Rows(NamedTuple):
+    """Where the rows of a text stand."""
+
+    starts: Whole
+    stops: Whole
+    lines: Whole
+    widths: Whole
+    has_breaks: bool
+    """Whether a cell has a line break in it."""
+
+
+def _rows_in(octets: NDArray[np.uint8], delimiter: str, after: int) -> _Rows | None:
+    """The rows below a line that are not empty; None where quotes or line ends leave a doubt."""
+    mark = ord(delimiter)
+    places = [octets == each for each in (_QUOTE, _LINE_FEED, mark)]
+    # Each takes eight bytes; a file of little else is gone through.
+    if sum(map(np.count_nonzero, places)) > max(len(octets) // _LEAST_BETWEEN, _BLOCK):
+        return None
+    quotes, breaks, marks = map(np.flatnonzero, places)
+    returns = np.count_nonzero(octets == _RETURN)
+    is_even = not returns or returns == np.count_nonzero(octets[breaks - 1] == _RETURN)
+    if not is_even or mark >= _ASCII or not octets.all():
+        return None
+    ends = breaks
+    if quotes.size:
+        opens, closes = quotes[::2], quotes[1::2]
+        # A line feed stands for the end.
+        behind = np.append(octets, np.uint8(_LINE_FEED))[closes + 1]
+        before = octets[opens[opens > 0] - 1]
+        is_right = len(opens) == len(closes) and np.isin(behind, (mark, _LINE_FEED, _RETURN, _QUOTE)).all()
+        if not is_right or not np.isin(before, (mark, _LINE_FEED, _QUOTE)).all():
+            return None
+        ends, marks = (each[np.searchsorted(quotes, each) % 2 == 0] for each in (breaks, marks))
+    starts, stops = np.concatenate([[0], ends + 1]), np.append(ends, len(octets))
+    has_breaks = len(ends) < len(breaks)
+    lines = 1 + np.searchsorted(breaks, starts) if has_breaks else np.arange(1, len(starts) + 1)
+    sizes = stops - starts
+    if sizes.max() > _LONGEST_CELL:
+        return None
+    is_empty = (sizes == 0) | ((sizes == 1) & (octets[np.minimum(starts, len(octets) - 1)] == _RETURN))
+    is_row = (lines > after) & ~is_empty
+    starts, stops = starts[is_row], stops[is_row]
+    widths = 1 + np.searchsorted(marks, stops) - np.searchsorted(marks, starts)
+    return _Rows(starts, stops, lines[is_row], widths, has_breaks)
+
+
+def _cells_in(content: pa.Buffer, rows: _Rows, place: int, delimiter: str) -> list[Cell]:
+    text = content[rows.starts[place] : rows.stops[place]].to_pybytes().decode()
+    return list(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)))
 
 
 def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
@@ -150,6 +333,8 @@ def cell_rows_of(path: Path, ways: Iterable[tuple[str, str]]) -> list[CellRows]:
             mark,
             partial(_csv_lines, path, encoding, mark),
             None if sure else encoding,
+            path.name,
+            partial(_csv_columns, path, encoding, mark),
         )
         for encoding, mark in dict.fromkeys((sure or encoding, mark) for encoding, mark in ways)
     ]
@@ -187,7 +372,11 @@ def _sheets(path: Path) -> Iterator[CellRows]:
                     hint="Keep the sheet with the rows, or save it as .csv.",
                 )
             yield CellRows(
-                f"sheet {sheet.name!r}", "xlsx", None, partial(_sheet_lines, sheet, failed.get(sheet.name, {}))
+                f"sheet {sheet.name!r}",
+                "xlsx",
+                None,
+                partial(_sheet_lines, sheet, failed.get(sheet.name, {})),
+                name=path.name,
             )
     except _DAMAGES as wrong:
         # A ValueError is ours, and says where; the others speak of the insides of a zip file.
@@ -212,33 +401,51 @@ def _wrong_encoding(path: Path, encoding: str, after: int) -> StatementRefused:
     )
 
 
-def continued(lines: Iterable[Line], narrative: int | None, ends: Sequence[str], joined: list[int]) -> Iterator[Line]:
+def without_strays(body: Body, told: Iterable[int]) -> Body:
+    """The rows but for those that have nothing but errors, in columns that are ignored: a formula filled too far."""
+    is_stray = all_hold(body.columns[place].has("") for place in told)
+    for place in np.flatnonzero(is_stray).tolist():
+        is_stray[place] = all(cell == "" or error_in(cell) for cell in body.row(place))
+    return body.only(~is_stray)
+
+
+def of_sections(body: Body, moves: Iterable[int]) -> Body:
+    """The rows of sections, each with the account that stands above it in its first cell; `moves` are of amounts."""
+    titles, *others = body.columns
+    texts = Column.of_cells(text_of(cell).strip() for cell in ("", *titles.rows()))
+    is_row = texts.has("")
+    above = np.maximum.accumulate(np.where(is_row, 0, np.arange(len(is_row))))
+    account = Column(texts.different, texts.codes[above][1:])
+    is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
+    return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)
+
+
+def continued(body: Body, narrative: int, ends: Sequence[str]) -> tuple[Body, list[int]]:
     """Joins each line that has a narrative alone to the row above it, as statements copied from a PDF have them.
 
     `narrative` is the place of that column, and `ends` are beginnings of lines that are totals or balances: they stay
-    lines. The numbers of the lines that were joined are added to `joined`.
+    lines. The numbers of the lines that were joined come with the rows.
     """
-    if narrative is None:
-        yield from lines
-        return
-    above: Line | None = None
-    for line, cells in lines:
-        is_alone = all(
-            place == narrative or cell == "" or not text_of(cell).strip() for place, cell in enumerate(cells)
-        )
-        text = text_of(cells[narrative]).strip() if is_alone and narrative < len(cells) else ""
-        if above and text and not heading_key(text).startswith(tuple(ends)):
-            number, row = above
-            row = [*row, *[""] * (narrative + 1 - len(row))]
-            row[narrative] = f"{text_of(row[narrative]).strip()} {text}".strip()
-            above = number, row
-            joined.append(line)
+    others = [column for place, column in enumerate(body.columns) if place != narrative]
+    is_joined = all_hold(each.where_blank() for each in others) if others else np.zeros(len(body.lines), bool)
+    column, odd, above = body.columns[narrative], dict(body.odd), -1
+    told: dict[int, str] = {}
+    for place in np.flatnonzero(is_joined).tolist():
+        cells = body.row(place)
+        text = text_of(column.row(place)).strip()
+        is_alone = all(nth == narrative or not text_of(cell).strip() for nth, cell in enumerate(cells))
+        is_joined[place] = place and is_alone and text and not heading_key(text).startswith(tuple(ends))
+        if not is_joined[place]:
             continue
-        if above:
-            yield above
-        above = line, cells
-    if above:
-        yield above
+        above = above if place and is_joined[place - 1] else place - 1
+        told[above] = f"{told.get(above, text_of(column.row(above)).strip())} {text}".strip()
+        if above in odd:
+            odd[above] = [*odd[above], *[""] * (narrative + 1 - len(odd[above]))]
+    if not told:
+        return body, []
+    odd = {place: cells for place, cells in odd.items() if len(cells) != len(body.columns)}
+    columns = [each.changed(told) if place == narrative else each for place, each in enumerate(body.columns)]
+    return Body(body.lines, columns, odd).only(~is_joined), body.lines[is_joined].tolist()
 
 
 def _cell(value: object) -> Cell:

@@ -2,47 +2,52 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import timedelta
 from fnmatch import translate
-from functools import partial
-from itertools import islice
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from workbench.analysis.frames import schema_of
 from workbench.analysis.phone_key import PhoneKey
-from workbench.analysis.shapes import STATEMENT_ROW
 from workbench.analysis.statements.cells import (
     ABOVE,
     Amount,
     Amounts,
     Cell,
-    Memo,
+    Column,
+    Mask,
     MinorAmounts,
+    Quick,
     Wrong,
+    all_hold,
     currencies_named,
     error_in,
     key_of,
+    mask_of,
+    matched,
+    quick_keys,
     shown,
     text_of,
+    together,
 )
-from workbench.analysis.statements.dates import DateColumn
-from workbench.analysis.statements.dialect import Line
+from workbench.analysis.statements.dates import DateFormat, Dates, dates_in
+from workbench.analysis.statements.dialect import Body
 from workbench.analysis.statements.layouts import AMOUNTS, FOUND, Layout, heading_key
 from workbench.analysis.statements.recognising import Found
 from workbench.domain.masking import mask_numbers
-from workbench.domain.phones import masked_number
+from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
 _CODE: Final = re.compile("[A-Z]{3}")
+_WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
+"""What stands for anything in a party, with what is between."""
 
 
-def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Any]:
-    """Name → reader, each remembering what it has read; only a party may hold an error of a spreadsheet.
-
-    `money` gives by currency the readers of amounts, see `_readers_of_money`.
-    """
+def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
+    """Name → reader of a cell; only a party may hold an error of a spreadsheet."""
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
     values: dict[str, Callable[[Cell], Any]] = {
@@ -53,21 +58,35 @@ def readers_of(layout: Layout, currency: str, key: PhoneKey) -> dict[str, Any]:
         "currency": lambda cell: _currency(cell, currency),
     }
 
-    def phone(cell: Cell) -> tuple[str | None, str | None]:
-        """The number masked, and its hash."""
+    def number(cell: Cell) -> str:
+        """The number of a party, as it is written."""
         text = text_of(cell).strip()
         within = party.fullmatch(text)
-        number = within[1] if within else text
-        return masked_number(number), key.hash_of(number)
+        return within[1] if within else text
 
     return {
-        **{name: Memo(_sound(read)) for name, read in values.items()},
-        "phone": Memo(phone),
-        "currencies": Memo(currencies_named),
-        "words": Memo(lambda cells: ", ".join(filter(None, (text_of(cell).strip() for cell in cells))) or None),
-        "money": Memo(partial(_readers_of_money, layout)),
-        "own": Memo(lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip()))),
+        **{name: _sound(read) for name, read in values.items()},
+        "number": number,
+        "own": lambda cell: bool(layout.own and own.fullmatch(text_of(cell).strip())),
     }
+
+
+def _plain_number(party: str) -> str:
+    """A pattern of a party with a mobile number of this country, whose nine digits it finds.
+
+    It is empty where `*` or digits beside the number would leave it open where the number ends.
+    """
+    before, after = party.split("{phone}", 1)
+    if "*" in before or before[-1:].isdigit() or after[:1] == "*" or after[:1].isdigit():
+        return ""
+    ends = ".*".join(map(re.escape, after.split("*")))
+    return rf"^{re.escape(before)}(?:(?:(?:00|\+)?2600?|0)?)(?P<digits>[579][0-9]{{8}}){ends}$"
+
+
+def _where(holds: pa.Array, values: Sequence[pa.Array], otherwise: Sequence[pa.Array]) -> list[pa.Array]:
+    """The one columns where it holds, and the others where it does not, or is unknown."""
+    told = holds.fill_null(False)  # noqa: FBT003  it takes no name
+    return [pc.if_else(told, *pair) for pair in zip(values, otherwise, strict=True)]
 
 
 def _readers_of_money(layout: Layout, currency: str) -> dict[str, Any]:
@@ -81,7 +100,7 @@ def _readers_of_money(layout: Layout, currency: str) -> dict[str, Any]:
         "credit": _half(amounts, ABOVE, ("minus", "parentheses", "DR")),
         "balance": amounts.read,
     }
-    return {"amounts": amounts, **{name: Memo(_sound(read)) for name, read in values.items()}}
+    return {"amounts": amounts, **{name: _sound(read) for name, read in values.items()}}
 
 
 def _sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
@@ -136,259 +155,324 @@ def _currency(cell: Cell, otherwise: str) -> str | Wrong:
     return text if _CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
 
 
-_OF_THE_FILE: Final = {"statement", "account", "occurred_at", "business_date"}
 IS_OPENING: Final = "is_opening"
 OTHERWISE: Final = "otherwise"
-PIECE: Final = schema_of(
-    {name: kind for name, kind in STATEMENT_ROW.items() if name not in _OF_THE_FILE}
-    | {IS_OPENING: "bool", OTHERWISE: "string"}
-)
-"""What a piece holds; the moments are decided for the whole file. An opening is no row: it tells a balance alone. What
-is read as a reversal has in `otherwise` its type if it is none."""
-_PIECE_ROWS: Final = 20_000
+_MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
+_MANY_DIGITS: Final = r"(?:\p{Nd}[^\p{Nd}]*){8}"
+"""Each number of a customer has one of the former in it, and so many digits, see `mask_numbers`."""
+Made = dict[str, Any]
 
 
 class Fields:
-    """Some rows, cut into the columns of a layout, and what was found to be wrong with them."""
+    """The rows of a file, cut into the columns of a layout, and what was found to be wrong with them."""
 
-    def __init__(self, found: Found, readers: Mapping[str, Any], rows: Sequence[list[Cell]], currency: str) -> None:
-        self.headings, self.negative = found.layout.columns, found.layout.negative
-        self.readers = readers
-        self.count = len(rows)
+    def __init__(self, found: Found, body: Body, key: PhoneKey, currency: str) -> None:
+        self.layout, self.headings, self.negative = found.layout, found.layout.columns, found.layout.negative
+        self.readers = readers_of(found.layout, currency)
+        self._key = key
+        self.count = len(body.lines)
+        self.cells = {name: body.columns[place] for name, place in found.places.items()}
         self._problems: defaultdict[int, list[str]] = defaultdict(list)
         width = len(found.header)
-        even = (row if len(row) == width else [*row[:width], *[""] * (width - len(row))] for row in rows)
-        columns = list(zip(*even, strict=True))
-        self.cells = {name: columns[place] for name, place in found.places.items()}
-        for place, row in enumerate(rows):
-            if len(row) < width or (len(row) > width and any(cell != "" for cell in row[width:])):
-                self.blame(place, f"the row has {len(row)} cells and the header {width}")
-            elif row == found.header:
+        for place, cells in body.odd.items():
+            self.blame(place, f"the row has {len(cells)} cells and the header {width}")
+        is_header = all_hold(column.has(cell) for column, cell in zip(body.columns, found.header, strict=True))
+        for place in np.flatnonzero(is_header).tolist():
+            if place not in body.odd:
                 self.blame(place, "the header is repeated here")
-        self.currencies: list[str | None] = self.read("currency", absent=currency)
+        self.currencies = self.read("currency", pa.string(), absent=currency)
         # Where a row's own cannot be read, it is read as the file's.
-        self._money = [readers["money"][each or currency] for each in self.currencies]
-        self._moneys = [readers["money"][each] for each in {each or currency for each in self.currencies}]
+        coded = self.currencies.fill_null(currency).dictionary_encode()
+        self._money = [_readers_of_money(found.layout, each) for each in coded.dictionary.to_pylist()]
+        codes = coded.indices.to_numpy()
+        # Those of one currency, in their order.
+        self._rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
 
     def blame(self, place: int, words: str, *, field: str = "") -> None:
         """Say what is wrong with a row, or with its cell of a field, by the heading of the column."""
         self._problems[place].append(f"{self.headings.get(field, field)} {words}" if field else words)
 
-    def read(self, field: str, *, by: str = "", absent: object = None) -> list[Any]:
-        """The values of a column, None where it is wrong; `absent` throughout where the file has no such column.
-
-        They are read by the reader of that name, unless `by` names another.
-        """
+    def read(self, field: str, kind: pa.DataType, *, absent: object = None) -> pa.Array:
+        """The values of a column, null where it is wrong; `absent` throughout where the file has no such column."""
         if field not in self.cells:
-            return [absent] * self.count
-        name, cells = by or field, self.cells[field]
-        of_money = name in ("signed", *AMOUNTS)
-        readers = [each[name] for each in self._moneys] if of_money else [self.readers[name]]
-        if len(readers) > 1:
-            values = [each[name][cell] for each, cell in zip(self._money, cells, strict=True)]
-        else:
-            values = list(map(readers[0].__getitem__, cells))
-        return self.sorted_out(field, values) if any(each.refused for each in readers) else values
+            return self.all_are(absent, kind)
+        return self._told(field, *self.cells[field].read(self.readers[field], kind))
 
-    def each(self, *fields: str) -> Iterator[tuple[Cell, ...]]:
-        """For each row its cells of these fields, empty where the file has no such column."""
-        return zip(*(self.cells.get(field) or [""] * self.count for field in fields), strict=True)
+    def all_are(self, value: object, kind: pa.DataType) -> pa.Array:
+        """A column with one value throughout."""
+        return pa.repeat(pa.scalar(value, kind), self.count)
 
-    def texts(self, field: str) -> list[str | None]:
-        """A column as it stands; None for what is empty."""
+    def _told(self, field: str, values: pa.Array, bad: Sequence[tuple[int, str]]) -> pa.Array:
+        for place, why in bad:
+            self.blame(place, why, field=field)
+        return values
+
+    def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
+        """The minor units of a column; they are read by the reader of that name, unless `by` names another."""
         if field not in self.cells:
-            return [None] * self.count
-        return [(cell if type(cell) is str else text_of(cell)) or None for cell in self.cells[field]]
+            return self.all_are(absent, pa.int64())
+        parts, column = [], self.cells[field]
+        for readers, rows in zip(self._money, self._rows_of, strict=False):
+            read = readers[by or field]
+            part = column if len(self._money) == 1 else column.only(rows).thinned()
+            amounts = readers["amounts"]
+            values, bad = part.read(read, pa.int64(), amounts.quick(read), amounts.quick(read, exact=True))
+            parts.append(values)
+            self._told(field, values, [(int(rows[place]), why) for place, why in bad])
+        return self._in_order(parts, pa.int64())
 
-    def names(self, field: str) -> list[str | None]:
-        """A column of others' keys, trimmed; None for what is empty, and for an error, which is wrong."""
-        names = [text and (error_in(text) or text.strip() or None) for text in self.texts(field)]
-        return self.sorted_out(field, names)
+    def _in_order(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
+        """Values of the rows of one currency after the other, in the order of the rows."""
+        if len(parts) == 1:
+            return parts[0]
+        return pa.concat_arrays([pa.array([], kind), *parts]).take(
+            pa.array(np.argsort(np.concatenate([np.empty(0, np.int64), *self._rows_of])))
+        )
 
-    def numbers(self, directions: Sequence[str | None]) -> Sequence[Cell]:
-        """The cells with customers' numbers: of a column, or of the party on the other side."""
-        if "phone" in self.cells or not {"from", "to"} <= self.cells.keys():
-            return self.cells.get("phone") or [""] * self.count
-        sides = zip(directions, self.cells["from"], self.cells["to"], strict=True)
-        return [taker if goes == "out" else sender if goes else "" for goes, sender, taker in sides]
+    def texts(self, field: str, change: Callable[[str], str] = str) -> pa.Array:
+        """A column as it stands, changed; null for what is empty."""
+        if field not in self.cells:
+            return self.all_are(None, pa.string())
+        return self.cells[field].read(lambda cell: change(text_of(cell)) or None, pa.string())[0]
 
-    def balances(self) -> list[int | None]:
+    def names(self, field: str) -> pa.Array:
+        """A column of others' keys, trimmed; null for what is empty, and for an error, which is wrong."""
+        if field not in self.cells:
+            return self.all_are(None, pa.string())
+
+        def name(cell: Cell) -> str | None:
+            text = text_of(cell)
+            return (text and (error_in(text) or text.strip() or None)) or None
+
+        return self._told(field, *self.cells[field].read(name, pa.string(), quick_keys))
+
+    def descriptions(self) -> pa.Array:
+        """The descriptions, with customers' numbers masked."""
+        if "description" not in self.cells:
+            return self.all_are(None, pa.string())
+
+        def quick(texts: pa.Array) -> tuple[pa.Array, Mask]:
+            may = matched(texts, _MAY_HAVE_A_NUMBER) & matched(texts, _MANY_DIGITS)
+            return texts, ~may & mask_of(pc.not_equal(texts, ""))
+
+        return self.cells["description"].read(lambda cell: mask_numbers(text_of(cell)) or None, pa.string(), quick)[0]
+
+    def keys(self) -> Made:
+        """Keys, others' keys and phones: what the pattern finds in the descriptions, else what the columns hold."""
+        layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None, pa.string()))
+        if layout.groups:
+            on_a_line = self.texts("description", lambda text: " ".join(text.split()))
+            fields = pc.extract_regex(on_a_line, layout.key_pattern).flatten()
+            for name, values in zip(layout.groups, fields, strict=True):
+                found[name] = pc.coalesce(found[name], pc.if_else(pc.equal(values, ""), None, values))
+        missing = None if layout.makes_keys else Wrong("is missing")
+        column = self.cells.get("key") or Column([""], np.zeros(self.count, np.int32))
+        keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), quick_keys)
+        is_told = found["key"].is_valid().to_numpy(zero_copy_only=False)
+        self._told("key", keys, [each for each in bad if not is_told[each[0]]])
+        made = {"key": pc.coalesce(found["key"], keys), "related": pc.coalesce(found["related"], self.names("related"))}
+        return {**made, "phone": found["phone"], "description": self.descriptions()}
+
+    def phones(self, found: pa.Array, directions: pa.Array) -> list[pa.Array]:
+        """Customers' numbers, masked, and their hashes: found, of a column, or of the party on the other side."""
+        numbers = [self.all_are(None, pa.string())] * 2
+        if "phone" in self.cells:
+            numbers = self._numbers(self.cells["phone"])
+        elif {"from", "to"} <= self.cells.keys():
+            for direction, side in (("in", "from"), ("out", "to")):
+                numbers = _where(pc.equal(directions, direction), self._numbers(self.cells[side]), numbers)
+        if found.null_count == len(found):
+            return numbers
+        return _where(found.is_valid(), self._numbers(Column.of(found)), numbers)
+
+    def _numbers(self, column: Column) -> list[pa.Array]:
+        """The numbers in a column, masked, and their hashes."""
+        number, plain, texts = self.readers["number"], _plain_number(self.layout.party), column.texts
+        others = [lambda cell: masked_number(number(cell)), lambda cell: self._key.hash_of(number(cell))]
+        if not plain or texts is None:
+            return [column.read(read, pa.string())[0] for read in others]
+        digits = pc.extract_regex(texts, plain).flatten()[0]
+        is_plain = mask_of(digits.is_valid())
+        begins, ends = (pc.utf8_slice_codeunits(digits, *each) for each in ((0, 2), (6, 9)))
+        hashes = pa.array(self._key.hashes_of(digits.drop_null().to_pylist()), pa.string())
+        made = [
+            pc.binary_join_element_wise(COUNTRY_CODE, begins, MARK, ends, ""),
+            hashes.take(pa.array(np.cumsum(is_plain) - 1, mask=~is_plain)),
+        ]
+
+        def done(values: pa.Array) -> Quick:
+            return lambda _: (values, is_plain)
+
+        return [column.read(read, pa.string(), done(known))[0] for read, known in zip(others, made, strict=True)]
+
+    def balances(self) -> pa.Array:
         """Below zero where the column beside says DR."""
-        balances = self.read("balance")
+        balances = self.money("balance")
         if "side" not in self.cells:
             return balances
-        side, cells = self.readers["side"], self.cells["side"]
         # Nothing is on no side.
-        sides = [side[cell] if balance else "in" for balance, cell in zip(balances, cells, strict=True)]
-        pairs = zip(balances, self.sorted_out("side", sides), strict=True)
-        return [balance if goes == "in" else goes and -abs(balance) for balance, goes in pairs]
+        is_some = pc.not_equal(balances, 0).fill_null(False)  # noqa: FBT003  it takes no name
+        sides, bad = self.cells["side"].read(self.readers["side"], pa.string())
+        tells = is_some.to_numpy(zero_copy_only=False)
+        self._told("side", sides, [each for each in bad if tells[each[0]]])
+        sides = pc.if_else(is_some, sides, "in")
+        return pc.if_else(pc.equal(sides, "in"), balances, pc.negate(pc.abs(balances)))
 
     def compare_currencies(self) -> None:
         """Blame each amount that names another currency than its row's."""
-        if not any(each["amounts"].names_currencies for each in self._moneys):
+        if not any(each["amounts"].names_currencies for each in self._money):
             return
-        named = self.readers["currencies"]
-        for field in self.cells.keys() & AMOUNTS:
-            for place, (cell, currency) in enumerate(zip(self.cells[field], self.currencies, strict=True)):
-                if currency and named[cell] and currency not in named[cell]:
-                    self.blame(place, f"{shown(cell)} is not in {currency}, the row's currency", field=field)
+        currencies = self.currencies.to_pylist()
+        for field in [each for each in self.cells if each in AMOUNTS]:
+            column = self.cells[field]
+            named = [*map(currencies_named, column.cells())]
+            for place in np.flatnonzero(np.array([*map(bool, named)])[column.codes]).tolist():
+                if currencies[place] and currencies[place] not in named[column.codes[place]]:
+                    words = f"{shown(column.row(place))} is not in {currencies[place]}, the row's currency"
+                    self.blame(place, words, field=field)
 
-    def openings(self, layout: Layout) -> list[bool]:
+    def openings(self) -> Mask:
         """Which rows only tell a balance; one that has another amount as well is a movement.
 
         Where no column tells balances, the amount of such a row is one.
         """
-        begins = tuple(heading_key(each) for each in layout.openings)
-        if not begins:
-            return [False] * self.count
-        found = []
-        rows = self.each("description", "balance", "amount", "debit", "credit")
-        for money, (text, balance, *cells) in zip(self._money, rows, strict=True):
-            told = money["balance"][balance]
-            either = {told, -told} if isinstance(told, int) else {None}
-            moved = {money["amounts"].read(cell) for cell in cells} - {None, 0} - either
-            is_balance = not isinstance(told, Wrong) and ("balance" not in self.cells or not moved)
-            found.append(heading_key(text_of(text)).startswith(begins) and is_balance)
-        return found
+        begins = tuple(heading_key(each) for each in self.layout.openings)
+        is_opening = np.zeros(self.count, bool)
+        if not begins or "description" not in self.cells:
+            return is_opening
+        tells = self.cells["description"].where(lambda cell: heading_key(text_of(cell)).startswith(begins))
+        for readers, rows in zip(self._money, self._rows_of, strict=False):
+            for place in rows[tells[rows]].tolist():
+                balance, *cells = (
+                    self.cells[name].row(place) if name in self.cells else ""
+                    for name in ("balance", "amount", "debit", "credit")
+                )
+                told = readers["balance"](balance)
+                either = {told, -told} if isinstance(told, int) else {None}
+                moved = {readers["amounts"].read(cell) for cell in cells} - {None, 0} - either
+                is_opening[place] = not isinstance(told, Wrong) and ("balance" not in self.cells or not moved)
+        return is_opening
 
-    def sentences(self) -> list[str | None]:
+    def words(self) -> pa.Array:
+        """Type and status as they stand."""
+        columns = [self.cells[name] for name in ("type", "status") if name in self.cells]
+        if not columns:
+            return self.all_are(None, pa.string())
+        rows, codes = together(columns)
+        said = [", ".join(filter(None, (text_of(cell).strip() for cell in row))) or None for row in rows]
+        return pa.array(said, pa.string()).take(pa.array(codes))
+
+    def sentences(self) -> pa.Array:
         """For each row, everything that is wrong with it."""
-        return ["; ".join(self._problems[place]) if place in self._problems else None for place in range(self.count)]
-
-    def sorted_out(self, field: str, values: Sequence[Any]) -> list[Any]:
-        """The values without those that are wrong, which is said of their rows."""
-        for place, value in enumerate(values):
-            if type(value) is Wrong:
-                self.blame(place, value, field=field)
-        return [None if type(value) is Wrong else value for value in values]
+        said = {place: "; ".join(words) for place, words in self._problems.items()}
+        return Column(["", *said.values()], _placed(self.count, [*said])).read(lambda text: text or None, pa.string())[
+            0
+        ]
 
 
-def pieces_of(
-    lines: Iterator[Line], found: Found, dates: DateColumn, currency: str, key: PhoneKey
-) -> Iterator[pa.Table]:
-    """The rows of a file as tables of PIECE, one after the other; their moments go into `dates`."""
-    readers = readers_of(found.layout, currency, key)
-    while piece := list(islice(lines, _PIECE_ROWS)):
-        numbers, rows = zip(*piece, strict=True)
-        fields = Fields(found, readers, rows, currency)
-        made: Made = {"line": numbers, **_found_in(fields, found.layout)}
-        for place, why in dates.add(numbers, fields.cells["moment"], fields.cells.get("time")):
-            fields.blame(place, why, field="moment")
-        made |= _WAYS[found.layout.direction_by](fields)
-        phones = map(_first, made["phone"], fields.numbers(made["direction"]))
-        made["phone"], made["phone_hash"] = zip(*map(readers["phone"].__getitem__, phones), strict=True)
-        made |= {
-            "fee_minor": fields.read("fee", absent=0),
-            "balance_minor": fields.balances(),
-            "status": fields.read("status", absent="completed"),
-            "currency": fields.currencies,
-            "batch": fields.names("batch"),
-            "words": list(map(readers["words"].__getitem__, fields.each("type", "status"))),
-        }
-        types, is_reversal = (
-            fields.read("type", absent="other"),
-            made.pop("is_reversal", None) or [False] * fields.count,
-        )
-        made["type"] = _instead(is_reversal, "reversal", types)
-        made[OTHERWISE] = [kind if back else None for kind, back in zip(types, is_reversal, strict=True)]
-        fields.compare_currencies()
-        made[IS_OPENING] = fields.openings(found.layout)
+def _placed(count: int, places: Sequence[int]) -> NDArray[np.int64]:
+    """Numbers from 1 at these places, and 0 at all others."""
+    made = np.zeros(count, np.int64)
+    made[list(places)] = np.arange(1, len(places) + 1)
+    return made
+
+
+def fields_of(
+    found: Found,
+    body: Body,
+    formats: Sequence[DateFormat],
+    currency: str,
+    key: PhoneKey,
+    iso: timedelta | None = None,
+) -> tuple[Made, Dates]:
+    """The columns of STATEMENT_ROW that rows tell, IS_OPENING and OTHERWISE, and their dates.
+
+    An opening is no row: it tells a balance alone. What is read as a reversal has in OTHERWISE its type if it is none.
+    """
+    fields, layout = Fields(found, body, key, currency), found.layout
+    made: Made = {"line": pa.array(body.lines), **fields.keys()}
+    moments, times = fields.cells["moment"], fields.cells.get("time")
+    dates = dates_in(found.cell_rows.name, formats, body.lines, moments, times, iso)
+    for place, why in dates.bad:
+        fields.blame(place, why, field="moment")
+    made |= _WAYS[layout.direction_by](fields)
+    made["phone"], made["phone_hash"] = fields.phones(made["phone"], made["direction"])
+    made |= {
+        "fee_minor": fields.money("fee", absent=0),
+        "balance_minor": fields.balances(),
+        "status": fields.read("status", pa.string(), absent="completed"),
+        "currency": fields.currencies,
+        "batch": fields.names("batch"),
+        "words": fields.words(),
+    }
+    types, is_reversal = fields.read("type", pa.string(), absent="other"), made.pop("is_reversal", False)
+    made["type"] = pc.if_else(is_reversal, "reversal", types)
+    made[OTHERWISE] = pc.if_else(is_reversal, types, None)
+    fields.compare_currencies()
+    is_opening = made[IS_OPENING] = fields.openings()
+    if is_opening.any():
+        where = pa.array(is_opening)
         if "balance" not in fields.cells:
-            moved = zip(made[IS_OPENING], made["direction"], made["amount_minor"], strict=True)
-            made["balance_minor"] = [
-                (amount if goes == "in" else -amount) if tells and amount is not None else None
-                for tells, goes, amount in moved
-            ]
+            signed = pc.if_else(
+                pc.equal(made["direction"], "in"), made["amount_minor"], pc.negate(made["amount_minor"])
+            )
+            made["balance_minor"] = pc.if_else(where, signed, None)
         for name, nothing in _NO_MOVEMENT.items():
-            made[name] = _instead(made[IS_OPENING], nothing, made[name])
-        made["problem"] = fields.sentences()
-        yield pa.table({name: made[name] for name in PIECE.names}, schema=PIECE)
+            made[name] = pc.if_else(where, nothing, made[name])
+    made["problem"] = fields.sentences()
+    return made, dates
 
 
 _NO_MOVEMENT: Final = {"direction": "in", "amount_minor": 0, "fee_minor": 0, "status": "completed"}
 
 
-def _instead(where: Sequence[bool], value: object, values: Sequence[Any]) -> Sequence[Any]:
-    """The values, and this one where it holds."""
-    return [value if holds else each for holds, each in zip(where, values, strict=True)] if any(where) else values
-
-
-def _found_in(fields: Fields, layout: Layout) -> "Made":
-    """Keys, others' keys and phones: what the pattern finds in the descriptions, else what the columns hold."""
-    descriptions = fields.texts("description")
-    found: dict[str, list[str | None]] = {name: [None] * fields.count for name in FOUND}
-    if layout.groups:
-        on_a_line = pa.array([text and " ".join(text.split()) for text in descriptions], pa.string())
-        for name, values in zip(layout.groups, pc.extract_regex(on_a_line, layout.key_pattern).flatten(), strict=True):
-            found[name] = [had or value or None for had, value in zip(found[name], values.to_pylist(), strict=True)]
-    missing = None if layout.makes_keys else Wrong("is missing")
-    keys = [told or key_of(cell) or missing for told, (cell,) in zip(found["key"], fields.each("key"), strict=True)]
-    return {
-        "key": fields.sorted_out("key", keys),
-        "related": list(map(_first, found["related"], fields.names("related"))),
-        "phone": found["phone"],
-        "description": [text and mask_numbers(text) for text in descriptions],
-    }
-
-
-def _first(found: str | None, otherwise: Any) -> Any:  # noqa: ANN401  a cell, or what was made of one
-    """What was found, unless it is nothing."""
-    return found or otherwise
-
-
-Made = dict[str, Sequence[Any]]
-
-
 def _by_words(fields: Fields) -> Made:
-    return {"direction": fields.read("direction"), "amount_minor": fields.read("amount")}
+    return {"direction": fields.read("direction", pa.string()), "amount_minor": fields.money("amount")}
 
 
 def _by_sign(fields: Fields) -> Made:
-    signed = fields.read("amount", by="signed")
-    return {
-        "direction": [None if minor is None else "in" if minor > 0 else "out" for minor in signed],
-        "amount_minor": [None if minor is None else abs(minor) for minor in signed],
-    }
+    signed = fields.money("amount", by="signed")
+    return {"direction": pc.if_else(pc.greater(signed, 0), "in", "out"), "amount_minor": pc.abs(signed)}
 
 
 def _by_columns(fields: Fields) -> Made:
     """Exactly one of the two is filled; zero is not. What is below zero takes back what the column tells of."""
-    directions: list[Any] = [None] * fields.count
-    amounts: list[Any] = [None] * fields.count
-    is_reversal = [False] * fields.count
-    debits = fields.read("debit")
-    told = {debit > 0 for debit in debits if debit}
-    if told == {False} and not fields.negative and "balance" not in fields.cells:
-        words = Wrong("is negative like every debit here, and no balance shows the side: set negative in the layout")
-        debits = fields.sorted_out("debit", [words if debit else debit for debit in debits])
-    pairs = zip(debits, fields.read("credit"), strict=True)
+    debits = fields.money("debit", absent=0)
+    told = pc.unique(debits.drop_null()).to_numpy()
+    if (told < 0).any() and not (told > 0).any() and not fields.negative and "balance" not in fields.cells:
+        words = "is negative like every debit here, and no balance shows the side: set negative in the layout"
+        for place in np.flatnonzero(debits.fill_null(0).to_numpy()).tolist():
+            fields.blame(place, words, field="debit")
+        debits = pc.if_else(pc.equal(debits, 0), debits, None)
+    credits_ = fields.money("credit", absent=0)
     both, neither = (word.join(fields.headings[name] for name in ("debit", "credit")) for word in (" and ", " nor "))
-    for place, (debit, credit) in enumerate(pairs):
-        if debit and credit:
-            fields.blame(place, f"{both} are both filled")
-        elif debit or credit:
-            signed = credit or -debit
-            directions[place], amounts[place] = "in" if signed > 0 else "out", abs(signed)
-            is_reversal[place] = (debit or credit) < 0
-        elif debit == credit == 0:
-            # A cell that cannot be read is None, and has been told of.
-            fields.blame(place, f"neither {neither} has an amount above zero")
-    return {"direction": directions, "amount_minor": amounts, "is_reversal": is_reversal}
+    debit, credit = (each.fill_null(0).to_numpy() for each in (debits, credits_))
+    is_read = pc.and_(debits.is_valid(), credits_.is_valid()).to_numpy(zero_copy_only=False)
+    # A cell that cannot be read is null, and has been told of.
+    for places, words in (
+        ((debit != 0) & (credit != 0), f"{both} are both filled"),
+        ((debit == 0) & (credit == 0) & is_read, f"neither {neither} has an amount above zero"),
+    ):
+        for place in np.flatnonzero(places).tolist():
+            fields.blame(place, words)
+    is_one = (debit != 0) ^ (credit != 0)
+    signed = np.where(credit != 0, credit, -debit)
+    direction = pa.array(np.where(signed > 0, "in", "out"), mask=~is_one).cast(pa.string())
+    is_reversal = pa.array(is_one & (np.where(debit != 0, debit, credit) < 0))
+    return {"direction": direction, "amount_minor": pa.array(np.abs(signed), mask=~is_one), "is_reversal": is_reversal}
 
 
 def _by_parties(fields: Fields) -> Made:
     """One of the two is the account's own party; the other is the customer."""
-    own = fields.readers["own"]
-    directions: list[Any] = [None] * fields.count
+    own = fields.layout.own
+    begins, *_, ends = [*_WILD.split(own), ""] if _WILD.search(own) is None else _WILD.split(own)
+    sends, takes = (fields.cells[name].where(fields.readers["own"], within=(begins, ends)) for name in ("from", "to"))
     both, neither = (word.join(fields.headings[name] for name in ("from", "to")) for word in (" and ", " nor "))
-    for place, (sender, taker) in enumerate(zip(fields.cells["from"], fields.cells["to"], strict=True)):
-        sends = own[sender]
-        if sends == own[taker]:
-            which = f"both {both} are" if sends else f"neither {neither} is"
-            fields.blame(place, f"{which} the account's own party")
-        else:
-            directions[place] = "out" if sends else "in"
-    return {"direction": directions, "amount_minor": fields.read("amount")}
+    for place in np.flatnonzero(sends == takes).tolist():
+        which = f"both {both} are" if sends[place] else f"neither {neither} is"
+        fields.blame(place, f"{which} the account's own party")
+    direction = pa.array(np.where(sends, "out", "in"), mask=sends == takes).cast(pa.string())
+    return {"direction": direction, "amount_minor": fields.money("amount")}
 
 
 _WAYS: Final = {"words": _by_words, "sign": _by_sign, "columns": _by_columns, "parties": _by_parties}

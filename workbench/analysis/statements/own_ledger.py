@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,25 +20,31 @@ import pyarrow.parquet as pq
 
 from workbench.analysis.database import fetched, is_address
 from workbench.analysis.files import PARQUET
-from workbench.analysis.frames import schema_of, typed, untyped
+from workbench.analysis.frames import schema_of, typed
 from workbench.analysis.phone_key import PhoneKey, key_from
-from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, STATEMENT_ROW, Columns
+from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements.arrow_cells import cells_in
 from workbench.analysis.statements.cells import (
     Cell,
-    Memo,
+    Column,
+    Mask,
+    Quick,
+    Whole,
     Wrong,
+    codes_of,
     key_of,
+    mask_of,
+    matched,
+    quick_keys,
     refused,
     shown,
     text_of,
 )
 from workbench.analysis.statements.dates import ABSENT, DateFormat
-from workbench.analysis.statements.dialect import Line, cell_rows_of, declared_in, digest_of
+from workbench.analysis.statements.dialect import Body, cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import (
-    Whole,
     agreed,
     checked,
     effects_of,
@@ -47,6 +52,8 @@ from workbench.analysis.statements.statement import (
     newest_first,
     read_rows,
     tried_layouts,
+    whole_of,
+    with_column,
 )
 from workbench.domain.moments import DAY_MS, milliseconds
 from workbench.errors import StatementRefused
@@ -240,7 +247,6 @@ def _arrow(name: str, made: Callable[[], pa.Table]) -> pa.Table:
 
 
 _DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
-_ISO: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
 
 _Header = tuple[Sequence[str], str | None]
 """Headings, and the delimiter between them."""
@@ -301,24 +307,22 @@ def _read(
     elif account:
         raise refused(name, f"names the account of each row, but {account!r} was passed too.")
     whole_currency = agreed(name, "currency", passed, said.currency, layout.currency)
-    more, same = _More(found), {"statement": name, "account": account or ""}
-
-    def through(lines: Iterator[Line]) -> Iterator[Line]:
-        noted, offset = more.noted(lines), timedelta(hours=layout.utc_offset_hours)
-        return _moments(noted, found.places["moment"], offset) if tuple(formats) == _DATES else noted
-
-    rows, local, is_opening, _ = read_rows(found, formats, whole_currency, key, same, through)
+    same, by_day = {"statement": name, "account": account or ""}, tuple(formats) == _DATES
+    offset = timedelta(hours=layout.utc_offset_hours) if by_day else None
+    read = read_rows(found, formats, whole_currency, key, same, offset)
+    rows, local, is_opening = read.table, read.local, read.is_opening
     is_turned = newest_first(local, partial(checked, rows, said, 0))
+    more = _More(found, read.body)
     # The oldest comes last, and counts.
-    told = rows[is_opening & rows["balance_minor"].notna().to_numpy()][:: 1 if is_turned else -1]
-    openings = dict(zip(more.accounts(told, account), told["balance_minor"], strict=True))
-    rows, local = rows[~is_opening].reset_index(drop=True), local[~is_opening]
-    made = more.columns(rows)
+    told = np.flatnonzero(is_opening & mask_of(rows["balance_minor"].is_valid()))[:: 1 if is_turned else -1]
+    openings = dict(zip(more.accounts(told, account), rows["balance_minor"].take(told).to_pylist(), strict=True))
+    rows, local = rows.filter(pa.array(~is_opening)), local[~is_opening]
+    made = more.columns(~is_opening)
     if said.opening_minor is not None:
-        openings = dict.fromkeys(made.get("account", [account]), said.opening_minor)
+        openings = dict.fromkeys(made["account"].to_pylist() if "account" in made else [account], said.opening_minor)
     _refuse_unreadable(taken, rows, more)
     if layout.makes_keys:
-        rows["key"] = made_keys(rows, newest_first=is_turned)
+        rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
     places = np.arange(local.size)[:: -1 if is_turned else 1]
     called: dict[str, str] = {}
     for word, account in layout.accounts.items():
@@ -332,41 +336,34 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 class _More:
     """The columns that a statement does not have, and what is wrong with their cells."""
 
-    def __init__(self, found: Found) -> None:
-        self._places = {name: place for name, place in found.places.items() if name in LEDGER_FIELDS}
+    def __init__(self, found: Found, body: Body) -> None:
+        self._lines = body.lines
+        self._cells = {name: body.columns[place] for name, place in found.places.items() if name in LEDGER_FIELDS}
         self._headings = found.layout.columns
-        self._cells: dict[int, list[Cell]] = {}
         self._days = [*map(DateFormat, found.layout.preamble_dates)]
         self._accounts = {heading_key(word): account for word, account in found.layout.accounts.items()}
         self._words = tuple(found.layout.accounts)
         self.problems: list[tuple[int, str]] = []
         """The number of a row, and what is wrong with it."""
 
-    def noted(self, lines: Iterator[Line]) -> Iterator[Line]:
-        """The lines, of which the cells of these columns are kept."""
-        for number, cells in lines:
-            self._cells[number] = [cells[place] if place < len(cells) else "" for place in self._places.values()]
-            yield number, cells
-
-    def columns(self, rows: pd.DataFrame) -> dict[str, list[Any]]:
-        """Field → the values of the rows, None where a cell is empty or wrong."""
-        readers: dict[str, Callable[[Cell], Any]] = {"account": self._account, "number": _integer, "day": self._day}
-        numbers = rows["line"].tolist()
-        made: dict[str, list[Any]] = {}
-        for place, name in enumerate(self._places):
-            read = Memo(readers.get(name, key_of))
-            made[name] = [read[self._cells[number][place]] for number in numbers]
-            for at, value in enumerate(made[name] if read.refused else ()):
-                if type(value) is Wrong:
-                    self.problems.append((numbers[at], f"{self._headings.get(name, name)} {value}"))
+    def columns(self, rows: Mask) -> dict[str, pa.Array]:
+        """Field → the values of these rows, null where a cell is empty or wrong."""
+        readers: dict[str, tuple[Callable[[Cell], Any], pa.DataType, Quick | None]] = {
+            "account": (self._account, pa.string(), None),
+            "number": (_integer, pa.int64(), _quick_integers),
+            "day": (self._day, pa.int32(), None),
+        }
+        made, lines = {}, self._lines[rows]
+        for name, column in self._cells.items():
+            made[name], bad = column.only(rows).read(*readers.get(name, (key_of, pa.string(), quick_keys)))
+            self.problems += [(int(lines[row]), f"{self._headings.get(name, name)} {why}") for row, why in bad]
         return made
 
-    def accounts(self, rows: pd.DataFrame, otherwise: str | None) -> list[str | Wrong | None]:
+    def accounts(self, rows: Whole, otherwise: str | None) -> list[str | Wrong | None]:
         """Of which account each of these rows is, if only `otherwise`."""
-        if "account" not in self._places:
+        if "account" not in self._cells:
             return [otherwise] * len(rows)
-        place = [*self._places].index("account")
-        return [self._account(self._cells[line][place]) for line in rows["line"]]
+        return [self._account(self._cells["account"].row(place)) for place in rows.tolist()]
 
     def _account(self, cell: Cell) -> str | Wrong:
         text = key_of(cell) or Wrong("is missing")
@@ -390,6 +387,11 @@ def _integer(cell: Cell) -> int | Wrong:
     return Wrong(f"{shown(cell)} is not a whole number" if text else "is missing")
 
 
+def _quick_integers(texts: pa.Array) -> tuple[pa.Array, Mask]:
+    is_plain = matched(texts, f"^(?:{_INTEGER.pattern})$")
+    return pc.if_else(pa.array(is_plain), texts, "0").cast(pa.int64()), is_plain
+
+
 _MOST_SAID: Final = 20
 _HINTS: Final = {
     " is none of ": "Words of your own are declared in a layout: statuses = {Paid = 'completed'}, or in the query.",
@@ -399,10 +401,10 @@ _HINTS: Final = {
 """Words of a reason → what to do."""
 
 
-def _refuse_unreadable(taken: _Taken, rows: pd.DataFrame, more: _More) -> None:
+def _refuse_unreadable(taken: _Taken, rows: pa.Table, more: _More) -> None:
     """Raises StatementRefused with every reason, how many rows it is of and the first of them."""
-    bad = rows.loc[rows["problem"].notna(), ["line", "problem"]]
-    said = [(line, why) for line, whys in bad.itertuples(index=False) for why in whys.split("; ")] + more.problems
+    bad = rows.select(["line", "problem"]).filter(rows["problem"].is_valid()).to_pydict()
+    said = [(line, why) for line, whys in zip(*bad.values(), strict=True) for why in whys.split("; ")] + more.problems
     if not said:
         return
     counts, first = Counter(why for _, why in said), {why: line for line, why in sorted(said, reverse=True)}
@@ -426,47 +428,41 @@ _IN_A_MILLISECOND: Final = 1_000_000
 """The rows of one moment are numbered up to here."""
 
 
-def _moments(lines: Iterator[Line], place: int, offset: timedelta) -> Iterator[Line]:
-    """The lines, with moments of ISO 8601 as databases write them, with a zone or not, as local ones."""
-    for number, cells in lines:
-        cell = cells[place] if place < len(cells) else ""
-        if isinstance(cell, str) and _ISO.fullmatch(text := cell.strip()):
-            with suppress(ValueError, OverflowError):
-                at = datetime.fromisoformat(text)
-                cells[place] = (at.astimezone(UTC) + offset).replace(tzinfo=None) if at.tzinfo else at
-        yield number, cells
-
-
 def _ledger(
-    rows: pd.DataFrame, made: Mapping[str, list[Any]], local: Whole, places: Whole, openings: Mapping[Any, int]
+    rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: Mapping[Any, int]
 ) -> pd.DataFrame:
     """The rows in the shape LEDGER; what is not told follows from what is. `places` are theirs, the oldest first."""
-    given = untyped(rows, STATEMENT_ROW)
-    columns: dict[str, Any] = {name: given[name] for name in LEDGER if name in given.column_names}
-    columns |= {name: pa.array(made[name], pa.string()) for name in _TEXTS if name in made}
+    columns: dict[str, Any] = {name: rows[name].combine_chunks() for name in LEDGER if name in rows.column_names}
+    columns |= {name: made[name] for name in _TEXTS if name in made}
     columns |= {name: pa.nulls(len(rows), pa.string()) for name in _TEXTS if name not in columns}
     if "day" in made:
-        columns["business_date"] = pa.array(made["day"], pa.int32()).cast(pa.date32())
+        columns["business_date"] = made["day"].cast(pa.date32())
     if "kind" not in made:
-        columns["kind"] = pc.if_else(pc.equal(given["type"], "payout"), "payout_paid", None)
-    number = np.array(made["number"], np.int64) if "number" in made else _numbers(local, places)
-    booked = pd.DataFrame(
-        {
-            "account": columns["account"].to_pandas(),
-            "key": columns["key"].to_pandas(),
-            "currency": columns["currency"].to_pandas(),
-            "signed": pd.array(effects_of(rows)[0], "Int64"),
-            "balance": rows["balance_minor"],
-        }
-    ).iloc[np.lexsort((places, number))]
+        columns["kind"] = pc.if_else(pc.equal(rows["type"], "payout"), "payout_paid", None)
+    number = made["number"].to_numpy() if "number" in made else _numbers(local, places)
+    booked = np.lexsort((places, number))
+    account, key, currency = (Column.of(columns[name]) for name in ("account", "key", "currency"))
     if "entry" not in made:
-        further = booked.groupby(["account", "key"]).cumcount().sort_index() + 1
-        columns["entry"] = pa.array(
-            [key if nth == 1 else f"{key}#{nth}" for key, nth in zip(columns["key"].to_pylist(), further, strict=True)]
-        )
+        by, first = _groups((account, key), booked)
+        nth = np.empty_like(by)
+        nth[by] = np.arange(len(by)) - first + 1
+        further = pc.binary_join_element_wise(columns["key"], pa.array(nth).cast(pa.string()), "#")
+        columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
     columns["number"] = pa.array(number)
-    columns["balance_minor"] = pa.array(_balances(booked, openings).sort_index(), from_pandas=True)
+    columns["balance_minor"] = _balances(rows, _groups((account, currency), booked), account, openings)
     return typed([pa.table({name: columns[name] for name in LEDGER}, schema=schema_of(LEDGER))], LEDGER)
+
+
+_Groups = tuple[Whole, Whole]
+"""The rows, one group after the other, and for each of these where its group begins among them."""
+
+
+def _groups(alike: Sequence[Column], order: Whole) -> _Groups:
+    """Rows that are alike in these columns, in this order within each group."""
+    codes = codes_of(alike)[order]
+    by = np.argsort(codes, kind="stable")
+    is_new = np.diff(codes[by], prepend=-1) != 0
+    return order[by], np.maximum.accumulate(np.where(is_new, np.arange(len(by)), 0))
 
 
 def _numbers(local: Whole, places: Whole) -> Whole:
@@ -479,13 +475,23 @@ def _numbers(local: Whole, places: Whole) -> Whole:
     return numbers
 
 
-def _balances(booked: pd.DataFrame, openings: Mapping[Any, int]) -> "pd.Series[Any]":
-    """The balance after each row, in the order of booking, by account and currency: from the nearest that is told.
+def _balances(rows: pa.Table, groups: _Groups, account: Column, openings: Mapping[Any, int]) -> pa.Array:
+    """The balance after each row, in the order of booking within its group: from the nearest that is told.
 
     Where none is, and no opening balance, it is null.
     """
-    by = [booked["account"], booked["currency"]]
-    moved = booked.groupby(by)["signed"].cumsum()
-    apart = (booked["balance"] - moved).groupby(by).ffill().groupby(by).bfill()
-    begins = apart.fillna(booked["account"].map(openings).astype("Int64"))
-    return booked["balance"].fillna(moved + begins)
+    by, first = groups
+    signed, balance = effects_of(rows)[0][by], whole_of(rows, "balance_minor")[by]
+    is_told = mask_of(rows["balance_minor"].is_valid())[by]
+    total, at = np.cumsum(signed), np.arange(len(by))
+    moved = total - (total - signed)[first]
+    before = np.maximum.accumulate(np.where(is_told, at, -1))
+    after = np.minimum.accumulate(np.where(is_told, at, len(at))[::-1])[::-1]
+    # A told balance of another group is none.
+    is_after = first[np.minimum(after, len(at) - 1)] == first
+    near = np.where(before >= first, before, np.where(is_after & (after < len(at)), after, -1))
+    begins = np.array([openings.get(each, ABSENT) for each in account.cells()], np.int64)[account.codes][by]
+    begins = np.where(near >= 0, (balance - moved)[near], begins)
+    made, is_known = np.empty_like(balance), np.empty(len(by), bool)
+    made[by], is_known[by] = np.where(is_told, balance, moved + begins), is_told | (begins != ABSENT)
+    return pa.array(made, mask=~is_known)

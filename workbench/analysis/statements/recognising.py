@@ -6,8 +6,17 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from workbench.analysis.statements.cells import Cell, error_in, refused, text_of
-from workbench.analysis.statements.dialect import EXPORT_AGAIN, CellRows, Line, cell_rows_of, continued
+from workbench.analysis.statements.cells import Cell, refused, text_of
+from workbench.analysis.statements.dialect import (
+    EXPORT_AGAIN,
+    Body,
+    CellRows,
+    Line,
+    cell_rows_of,
+    continued,
+    of_sections,
+    without_strays,
+)
 from workbench.analysis.statements.layouts import AMOUNTS, LAYOUTS, Layout, heading_key
 from workbench.errors import StatementRefused
 from workbench.visible import pasted
@@ -40,8 +49,6 @@ class Found(NamedTuple):
     """Its cells as they stand, blank ones at the end left out."""
     line: int
     above: tuple[Line, ...]
-    joined: list[int]
-    """The lines that `rows` has joined to rows above them."""
 
     @property
     def places(self) -> dict[str, int]:
@@ -50,15 +57,16 @@ class Found(NamedTuple):
         places = {name: headings.index(key) for name, key in self.layout.keys.items() if key in headings}
         return {**places, "account": 0} if self.layout.sections else places
 
-    def rows(self) -> Iterator[Line]:
-        """The lines below the header; one that has a narrative alone is joined to the row above, and noted."""
-        places = self.places
-        told = tuple(places.values())
-        below = (line for line in self.cell_rows.lines() if line[0] > self.line and not _is_stray(line[1], told))
-        moves = [places[name] for name in AMOUNTS[:3] if name in places]
-        lines = _of_sections(below, moves) if self.layout.sections else below
-        ends = [*map(heading_key, (*self.layout.footers, *self.layout.openings))]
-        return continued(lines, places.get("description"), ends, self.joined)
+    def body(self) -> tuple[Body, list[int]]:
+        """The rows below the header, and the lines that were joined to rows above them: those of a narrative alone."""
+        places, layout = self.places, self.layout
+        body = without_strays(self.cell_rows.body(self.line, len(self.header)), places.values())
+        if layout.sections:
+            body = of_sections(body, [places[name] for name in AMOUNTS[:3] if name in places])
+        if "description" not in places:
+            return body, []
+        ends = [*map(heading_key, (*layout.footers, *layout.openings))]
+        return continued(body, places["description"], ends)
 
 
 def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
@@ -70,7 +78,7 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     """
     name, layouts = path.name, tuple(layouts)
     sources = cell_rows_of(path, [(each.encoding, each.delimiter) for each in layouts])
-    heads = [_head(cell_rows) for cell_rows in sources]
+    heads = [*map(head_of, sources)]
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
     if all(blank) or (any(blank) and sources[0].kind == "csv"):
@@ -93,7 +101,8 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     return fits[0]
 
 
-def _head(cell_rows: CellRows) -> Head:
+def head_of(cell_rows: CellRows) -> Head:
+    """The first HEADER_WITHIN lines, as far as they can be cut."""
     lines: list[Line] = []
     try:
         lines.extend(itertools.islice(cell_rows.lines(), HEADER_WITHIN))
@@ -113,24 +122,8 @@ def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = N
         headings = _headings(cells, known)
         present = set(headings) - {""}
         if not layout.lacking(present) and (named or present.issubset(known)):
-            return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]), [])
+            return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
-
-
-def _of_sections(lines: Iterable[Line], moves: Sequence[int]) -> Iterator[Line]:
-    """The rows of sections, each with the account that stands above it in its first cell."""
-    account = ""
-    for number, cells in lines:
-        if text := text_of(cells[0]).strip():
-            account = text
-        elif any(place < len(cells) and cells[place] != "" for place in moves):
-            yield number, [account, *cells[1:]]
-
-
-def _is_stray(cells: list[Cell], places: Sequence[int]) -> bool:
-    """Whether a line has nothing but errors, in columns that are ignored: a formula that was filled down too far."""
-    is_blank = all(place >= len(cells) or cells[place] == "" for place in places)
-    return is_blank and all(cell == "" or error_in(cell) for cell in cells)
 
 
 def _headings(cells: list[Cell], known: Container[str]) -> tuple[str, ...]:
@@ -221,7 +214,7 @@ def _otherwise_cut(path: Path, heads: Sequence[Head]) -> Iterator[Head]:
     """The same lines by delimiters that no layout has: to the others such a file has one column."""
     if heads[0].cell_rows.kind == "csv":
         encoding = heads[0].cell_rows.encoding or "utf-8"
-        yield from map(_head, cell_rows_of(path, [(encoding, mark) for mark in ",;\t|"]))
+        yield from map(head_of, cell_rows_of(path, [(encoding, mark) for mark in ",;\t|"]))
 
 
 def _why_not(layout: Layout, headings: Sequence[str], delimiter: str | None) -> str:

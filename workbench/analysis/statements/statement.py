@@ -2,25 +2,26 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
+import pyarrow.compute as pc
 
 from workbench.analysis.frames import schema_of, typed
+from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
-from workbench.analysis.statements.cells import Cell, Memo, refused, text_of
-from workbench.analysis.statements.dates import ABSENT, DateColumn, DateFormat
-from workbench.analysis.statements.dialect import Line, declared_in, digest_of
-from workbench.analysis.statements.fields import IS_OPENING, OTHERWISE, PIECE, pieces_of
+from workbench.analysis.statements.cells import Mask, Memo, Whole, mask_of, refused, text_of
+from workbench.analysis.statements.dates import ABSENT, DateFormat
+from workbench.analysis.statements.dialect import Body, declared_in, digest_of
+from workbench.analysis.statements.fields import IS_OPENING, OTHERWISE, fields_of
 from workbench.analysis.statements.layouts import LAYOUTS, SUFFIX, Layout, Preamble, heading_key, layout_in
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.domain.moments import DAY_MS
@@ -56,6 +57,8 @@ class Statement(Tabular):
     joined: tuple[int, ...] = ()
     """The lines that have a narrative alone: it goes on from the row above, and is part of it."""
     layout_sha256: str | None = None
+    match: MatchRules = ()
+    """The rules by which its rows are matched, if its layout declares any."""
 
     def _table(self) -> Table:
         invalid = int(self.rows["problem"].notna().sum())
@@ -102,11 +105,10 @@ FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "in
 _HOUR_MS: Final = 3_600_000
 _LUSAKA_MS: Final = 2 * _HOUR_MS
 
-Whole = NDArray[np.int64]
-Checked = tuple[int | None, int | None, pd.DataFrame, int]
+Checked = tuple[int | None, int | None, dict[str, Whole], int]
 
 
-def checked(rows: pd.DataFrame, said: Preamble, closing_line: int, *, newest_first: bool) -> Checked:
+def checked(rows: pa.Table, said: Preamble, closing_line: int, *, newest_first: bool) -> Checked:
     """Go through rows of STATEMENT_ROW in their order, or from the last where the newest stands first.
 
     The opening and the closing balance, None where nothing says them, the findings, and in how many rows a balance
@@ -114,11 +116,11 @@ def checked(rows: pd.DataFrame, said: Preamble, closing_line: int, *, newest_fir
     stands what the rows between them do; where one of these cannot be read, nothing is said.
     """
     opening, closing = said.opening_minor, said.closing_minor
-    rows = rows.iloc[::-1] if newest_first else rows
-    effects, known = effects_of(rows)
-    has_balance = rows["balance_minor"].notna().to_numpy(dtype=bool)
+    step = -1 if newest_first else 1
+    effects, known = (each[::step] for each in effects_of(rows))
+    has_balance = mask_of(rows["balance_minor"].is_valid())[::step]
     moved, unknown = np.cumsum(effects), np.cumsum(~known)
-    lines, balances = (rows[name][has_balance].to_numpy(dtype=np.int64) for name in ("line", "balance_minor"))
+    lines, balances = (whole_of(rows, name)[::step][has_balance] for name in ("line", "balance_minor"))
     points = np.array([lines, balances, moved[has_balance], unknown[has_balance]])
     ends = (moved[-1], unknown[-1]) if len(rows) else (0, 0)
     nothing = np.empty((4, 0), np.int64)
@@ -135,31 +137,28 @@ def checked(rows: pd.DataFrame, said: Preamble, closing_line: int, *, newest_fir
     return (
         _balance_at(points, 0, 0, 0) if opening is None else opening,
         _balance_at(points, -1, *ends) if closing is None else closing,
-        pd.DataFrame(found).astype(FINDING),
+        found,
         followed,
     )
 
 
-def as_proven(
-    rows: pd.DataFrame, otherwise: pd.Series, said: Preamble, negative: str, *, newest_first: bool
-) -> pd.DataFrame:
+def as_proven(rows: pa.Table, otherwise: pa.Array, said: Preamble, negative: str, *, newest_first: bool) -> pa.Table:
     """The rows, of which those read as reversals are none where the balance proves it, or `negative` says so.
 
     `otherwise` is their type then. Between two balances all of them are reversals, or none; what nothing proves or
     says is as all that is proven.
     """
-    is_back = otherwise.notna().to_numpy(dtype=bool)
+    is_back = mask_of(otherwise.is_valid())
     if not is_back.any():
         return rows
     step = -1 if newest_first else 1
     effects, known = effects_of(rows)
-    fees = rows["fee_minor"].fillna(0).to_numpy(dtype=np.int64)
-    turns = np.where(is_back & (effects != 0), -2 * (effects + fees), 0)
-    balances = rows["balance_minor"][::step]
-    told = np.flatnonzero(balances.notna().to_numpy(dtype=bool))
+    turns = np.where(is_back & (effects != 0), -2 * (effects + whole_of(rows, "fee_minor")), 0)
+    balances = whole_of(rows, "balance_minor")[::step]
+    told = np.flatnonzero(mask_of(rows["balance_minor"].is_valid())[::step])
     ends = [(0, said.opening_minor), (len(rows), said.closing_minor)]
     before, after = ([each for each in (end,) if each[1] is not None] for end in ends)
-    points = [*before, *zip((told + 1).tolist(), balances.iloc[told].tolist(), strict=True), *after]
+    points = [*before, *zip((told + 1).tolist(), balances[told].tolist(), strict=True), *after]
     at = np.array([place for place, _ in points], np.int64)
     moved, turned, unread = (
         np.diff(np.concatenate([[0], np.cumsum(each[::step])])[at]) for each in (effects, turns, ~known)
@@ -173,11 +172,25 @@ def as_proven(
     stays, goes = (places[is_read & (each[between] == 0)] for each in (lacks, lacks - turned))
     goes = np.setdiff1d(goes, stays)
     by_default = negative == "debit" or (not negative and len(goes) > 0 and not len(stays))
-    is_debit = (is_back & (rows["direction"] == "in").to_numpy(dtype=bool))[::step] & by_default
+    comes, goes_out = (pc.equal(rows["direction"], each) for each in ("in", "out"))
+    is_debit = (is_back & mask_of(comes))[::step] & by_default
     is_debit[stays], is_debit[goes] = False, True
-    other = {"direction": rows["direction"].map({"in": "out", "out": "in"}), "type": otherwise}
-    kinds = {name: rows[name].astype("object").mask(is_debit[::step], each) for name, each in other.items()}
-    return rows.assign(**{name: column.astype("category") for name, column in kinds.items()})
+    where = pa.array(is_debit[::step])
+    turned = pc.if_else(comes, "out", pc.if_else(goes_out, "in", None))
+    for name, other in (("direction", turned), ("type", otherwise)):
+        rows = with_column(rows, name, pc.if_else(where, other, rows[name].combine_chunks()))
+    return rows
+
+
+def with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """The rows with other values in a column."""
+    return rows.set_column(rows.column_names.index(name), rows.schema.field(name), values)
+
+
+def whole_of(rows: pa.Table, name: str) -> Whole:
+    """A column of whole numbers; what is null is zero."""
+    made: Whole = rows[name].fill_null(0).to_numpy()
+    return made
 
 
 def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | None:
@@ -187,16 +200,14 @@ def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | No
     return int(points[1, place] + moved - points[2, place])
 
 
-def effects_of(rows: pd.DataFrame) -> tuple[Whole, NDArray[np.bool_]]:
+def effects_of(rows: pa.Table) -> tuple[Whole, Mask]:
     """What each row does to the account, signed, and whether that is known."""
-    complete = rows[["direction", "amount_minor", "fee_minor", "status"]].notna().all(axis=1).to_numpy(dtype=bool)
-    moves, comes, stays = (
-        rows[name].isin(values).to_numpy(dtype=bool)
-        for name, values in (("status", ["completed"]), ("direction", ["in"]), ("status", ["failed", "pending"]))
-    )
-    amounts, fees = (rows[name].fillna(0).to_numpy(dtype=np.int64) for name in ("amount_minor", "fee_minor"))
-    signed = np.where(comes, amounts, -amounts) - fees
-    return np.where(complete & moves, signed, np.int64(0)), complete | stays
+    status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
+    complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
+    stays = mask_of(pc.is_in(status, pa.array(["failed", "pending"])))
+    amounts = whole_of(rows, "amount_minor")
+    signed = np.where(mask_of(pc.equal(rows["direction"], "in")), amounts, -amounts) - whole_of(rows, "fee_minor")
+    return np.where(complete & mask_of(pc.equal(status, "completed")), signed, np.int64(0)), complete | stays
 
 
 def read_statement(  # noqa: PLR0913  what is read, and what it does not say itself
@@ -231,8 +242,8 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     whole_currency = agreed(source.name, "currency", passed, said.currency, found.layout.currency)
     same = {"statement": source.name, "account": account}
     formats = [date_format] if date_format else found.layout.dates
-    rows, local, is_opening, otherwise = read_rows(found, formats, whole_currency, key, same)
-    currencies = sorted(rows["currency"].dropna().unique())
+    rows, _, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, same)
+    currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
     if (currency or said.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
         raise refused(source.name, text, passed=whole_currency, found=tuple(currencies))
@@ -243,24 +254,24 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 
     is_turned = newest_first(local[local != ABSENT], check)
     opening, closing, findings, followed = check(newest_first=is_turned)
-    rows = proven(newest_first=is_turned)
-    rows = rows[~is_opening].reset_index(drop=True)
+    rows = proven(newest_first=is_turned).filter(pa.array(~is_opening))
     if found.layout.makes_keys:
-        rows["key"] = made_keys(rows, newest_first=is_turned)
+        rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
     return Statement(
         name=source.name,
         sha256=digest,
         layout=found.layout.name,
         account=account,
         currency=whole_currency,
-        rows=rows,
+        rows=typed([rows], STATEMENT_ROW),
         opening_minor=opening,
         closing_minor=closing,
         period=_period(said, rows),
-        findings=findings,
+        findings=pd.DataFrame(findings).astype(FINDING),
         followed=followed - int(is_opening.sum()),
-        joined=tuple(found.joined),
+        joined=joined,
         layout_sha256=found.layout.sha256,
+        match=found.layout.match,
     )
 
 
@@ -312,86 +323,91 @@ def agreed(name: str, what: str, passed: str | None, declared: str | None, other
     return value
 
 
+class Rows(NamedTuple):
+    """The rows of a file as its layout reads them."""
+
+    table: pa.Table
+    """In the shape STATEMENT_ROW."""
+    body: Body
+    """Their cells."""
+    local: Whole
+    """Their local times, ABSENT where a date is bad."""
+    is_opening: Mask
+    """Which of them tell a balance alone."""
+    otherwise: pa.Array
+    """Of those that are read as reversals, their types if they are none."""
+    joined: tuple[int, ...]
+    """The lines that were joined to rows above them."""
+
+
 def read_rows(
     found: Found,
     formats: Sequence[str],
     currency: str,
     key: PhoneKey,
     same: Mapping[str, str],
-    through: Callable[[Iterator[Line]], Iterator[Line]] = iter,
-) -> tuple[pd.DataFrame, Whole, NDArray[np.bool_], pd.Series]:
-    """The rows of a file in the shape STATEMENT_ROW, their local times, and which of them tell a balance alone.
-
-    Last come, of those that are read as reversals, their types if they are none. `same` is what holds for every row,
-    and `through` what the lines go through before they are read.
-    """
+    iso: timedelta | None = None,
+) -> Rows:
+    """The rows of a file; `same` is what holds for each, and `iso` the offset of moments, if they are of ISO 8601."""
     times: dict[str, Memo[str, int | None]] = {}
     by = [DateFormat(each, times) for each in formats]
-    dates = DateColumn(same["statement"], by)
-    pieces = list(pieces_of(through(_without_footers(found, by)), found, dates, currency, key))
-    is_opening = np.concatenate([np.empty(0, bool), *(piece[IS_OPENING].to_numpy() for piece in pieces)])
-    otherwise = pd.Series([kind for piece in pieces for kind in piece[OTHERWISE].to_pylist()], dtype="object")
-    return _frame(pieces, dates, found.layout, same), dates.decided()[0], is_opening, otherwise
-
-
-def _without_footers(found: Found, formats: Sequence[DateFormat]) -> Iterator[Line]:
-    """The rows; lines of totals are left out at the end. Elsewhere, or with a date, they are rows like others."""
-    footers = tuple(heading_key(footer) for footer in found.layout.footers)
-    places = [found.places[name] for name in ("moment", "time") if name in found.places]
-    held: list[Line] = []
-
-    def has_date(cells: Sequence[Cell]) -> bool:
-        told = [cells[place] for place in places if place < len(cells)]
-        text = " ".join(text_of(cell).strip() for cell in told)
-        return any(isinstance(cell, datetime) for cell in told) or any(each.read(text) is not None for each in formats)
-
-    for line in found.rows():
-        begins = heading_key(next(text_of(cell) for cell in line[1] if cell != "")) if footers else ""
-        # A key may begin as a total does.
-        if begins.startswith(footers) and not has_date(line[1]):
-            held.append(line)
-            continue
-        yield from held
-        held.clear()
-        yield line
-
-
-def _frame(pieces: Sequence[pa.Table], dates: DateColumn, layout: Layout, same: Mapping[str, str]) -> pd.DataFrame:
-    """The pieces as one frame, with exactly the columns of STATEMENT_ROW; `same` is what holds for every row."""
-    table, (local, chosen) = pa.concat_tables([PIECE.empty_table(), *pieces]), dates.decided()
-    absent = local == ABSENT
-    utc = local - (0 if chosen.has_zone else layout.utc_offset_hours * _HOUR_MS)
+    body, joined = found.body()
+    body = _without_footers(found, body, by)
+    made, dates = fields_of(found, body, by, currency, key, iso)
+    absent, has_zone = dates.local == ABSENT, dates.by.has_zone
+    utc = dates.local - (0 if has_zone else found.layout.utc_offset_hours * _HOUR_MS)
     days = pa.array((utc + _LUSAKA_MS) // DAY_MS, pa.int64(), mask=absent)
-    made: dict[str, Any] = {name: table[name] for name in PIECE.names}
-    made |= {name: [value] * len(table) for name, value in same.items()}
+    is_opening, otherwise = made.pop(IS_OPENING), made.pop(OTHERWISE)
+    made |= {name: pa.repeat(value, len(utc)) for name, value in same.items()}
     made["business_date"] = days.cast(pa.int32()).cast(pa.date32())
     # A day without a time is no moment.
-    is_day = np.isin(table["line"].to_numpy(), [*dates.without_time]) if chosen.has_time else True
+    is_day = dates.without_time if dates.by.has_time else True
     made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
-    schema = schema_of(STATEMENT_ROW)
-    return typed([pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema)], STATEMENT_ROW)
+    table = pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema_of(STATEMENT_ROW))
+    return Rows(table, body, dates.local, is_opening, otherwise, tuple(joined))
+
+
+def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:
+    """Lines of totals are left out at the end. Elsewhere, or with a date, they are rows like others."""
+    footers = tuple(heading_key(footer) for footer in found.layout.footers)
+    places = [found.places[name] for name in ("moment", "time") if name in found.places]
+    count = len(body.lines)
+    while footers and count:
+        cells = body.row(count - 1)
+        told = [cells[place] for place in places if place < len(cells)]
+        text = " ".join(text_of(cell).strip() for cell in told)
+        # A key may begin as a total does.
+        begins = heading_key(next((text_of(cell) for cell in cells if cell != ""), ""))
+        has_date = any(isinstance(cell, datetime) for cell in told) or any(
+            each.read(text) is not None for each in formats
+        )
+        if has_date or not begins.startswith(footers):
+            break
+        count -= 1
+    return body.only(np.arange(len(body.lines)) < count)
 
 
 def newest_first(read: Whole, check: Callable[..., Checked]) -> bool:
     """Whether the newest row stands first: as most dates say, unless the balances say that it does not."""
     steps = np.sign(np.diff(read))
     told = bool(steps.sum() < 0)
-    wrong = len(check(newest_first=told)[2])
+    wrong = len(check(newest_first=told)[2]["line"])
     if not wrong:
         return told
     # One row of 1900 turns dates round that are equal else; where they all go one way, balances that follow do not.
-    otherwise, moved = len(check(newest_first=not told)[2]), np.abs(steps).sum()
+    otherwise, moved = len(check(newest_first=not told)[2]["line"]), np.abs(steps).sum()
     return told != (otherwise == 0 if abs(steps.sum()) == moved > 0 else otherwise < wrong)
 
 
-def made_keys(rows: pd.DataFrame, *, newest_first: bool) -> pd.Series:
+def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
     """The keys, and for good rows without one a hash of what the row says: the same in every export of the day.
 
     Rows that say the same are numbered from the oldest. The description's numbers are masked: hashes can be tried out.
     """
-    keys, count = rows["key"].tolist(), Counter[tuple[str, ...]]()
-    without = np.flatnonzero(rows["key"].isna() & rows["problem"].isna()).tolist()
-    texts = [rows[name].iloc[without].astype("string").fillna("").tolist() for name in _SAID]
+    keys, count = rows["key"].to_pylist(), Counter[tuple[str, ...]]()
+    is_without = pc.and_(rows["key"].is_null(), rows["problem"].is_null())
+    without = np.flatnonzero(mask_of(is_without)).tolist()
+    texts = [rows[name].filter(is_without).cast(pa.string()).fill_null("").to_pylist() for name in _SAID]
     said = [tuple(" ".join(text.split()) for text in row) for row in zip(*texts, strict=True)]
     for place, says in (
         reversed([*zip(without, said, strict=True)]) if newest_first else zip(without, said, strict=True)
@@ -399,13 +415,13 @@ def made_keys(rows: pd.DataFrame, *, newest_first: bool) -> pd.Series:
         count[says] += 1
         content = "\0".join((*says, str(count[says]))).encode(errors="replace")
         keys[place] = MADE + hashlib.blake2b(content, digest_size=8).hexdigest()
-    return pd.Series(keys, index=rows.index, dtype=rows["key"].dtype)
+    return pa.array(keys, pa.string())
 
 
 _SAID: Final = ("business_date", "direction", "amount_minor", "description")
 
 
-def _period(said: Preamble, rows: pd.DataFrame) -> tuple[date, date] | None:
-    days = rows.loc[rows["problem"].isna(), "business_date"].dropna()
-    first, last = (said.first or days.min(), said.last or days.max()) if len(days) else (said.first, said.last)
+def _period(said: Preamble, rows: pa.Table) -> tuple[date, date] | None:
+    days = pc.min_max(rows["business_date"].filter(rows["problem"].is_null())).as_py()
+    first, last = said.first or days["min"], said.last or days["max"]
     return (first, last) if first and last else None
