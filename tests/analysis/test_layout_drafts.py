@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from workbench import draft_layout, read_ledger, read_statement
 from workbench.analysis.statements import LAYOUTS, Draft
+from workbench.analysis.statements.checking import Check
 from workbench.analysis.statements.draft import masked, toml_value
 from workbench.errors import StatementRefused
 
@@ -67,7 +68,7 @@ def test_the_draft_alone_reads_what_is_exported_as_the_shipped_layout_does(name:
     draft.write(tmp_path / "mine.toml")
     statement = read_statement(path, layouts=[tmp_path / "mine.toml"])
     assert statement.layout == "mine"
-    assert draft.check().is_sound
+    assert Check(draft.statement()).is_sound
     assert statement.rows["balance_minor"].notna().any()
     delimiter = draft.declared.get("delimiter", ",")
     same = read_statement(path, layout=replace(shipped, delimiter=delimiter))
@@ -123,14 +124,14 @@ class TestProofs:
         ]  # fmt: skip
         assert draft.statement().rows["problem"].notna().sum() == 1
         draft.declare(statuses={**draft.declared["statuses"], "Zebra": "pending"})
-        assert draft.check().is_sound
+        assert Check(draft.statement()).is_sound
         assert lines_of(draft, "Zebra")[0].startswith('Zebra = "pending"')
 
     def test_fees_that_the_amounts_hold_already_are_left_out(self, tmp_path: Path):
         rows = "2026-10-13,A1,x,2.00,,100.00,100.00\n2026-10-14,A2,y,2.00,52.00,,48.00\n"
         draft = drafted(tmp_path, "Date,Reference,Description,Fee,Debit,Credit,Balance\n" + rows)
         assert lines_of(draft, "fee =") == ['# ? fee = "Fee"  # the balance follows without it alone']
-        assert draft.check().is_sound
+        assert Check(draft.statement()).is_sound
 
     def test_what_is_missing_or_told_twice_is_said_with_what_the_narrative_would_give(self, tmp_path: Path):
         rows = [
@@ -153,7 +154,7 @@ class TestProofs:
         draft = drafted(tmp_path, PLAIN + "2026-10-13,,BALANCE B/F,,,5.00\n2026-10-14,A1,x,,5.00,10.00\n")
         assert lines_of(draft, "openings") == ['openings = ["BALANCE B/F"]  # line 2']
         assert "makes_keys" not in draft.declared
-        assert draft.check().is_sound
+        assert Check(draft.statement()).is_sound
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -183,7 +184,7 @@ class TestProofs:
         rows = "2026-10-13,,Vindo de tras 9,,,5.00\n2026-10-14,A1,x,,5.00,10.00\n2026-10-15,A2,y,1.00,,9.00\n"
         draft = drafted(tmp_path, f"Conta n. 1,Ab\nAccount No: 4400012345678\nIBAN,0971234567\n{PLAIN}{rows}")
         assert lines_of(draft, "openings") == ['openings = ["Vindo de tras"]  # line 5 has a balance and no amount']
-        assert draft.check().is_sound
+        assert Check(draft.statement()).is_sound
         assert lines_of(draft, "account =")[0].endswith("; the file calls it ••••••••••678 (line 2, 'Account No')")
         assert "71234567" not in draft.toml
         draft = drafted(tmp_path, f"{PLAIN}{rows}2026-10-16,,Total,1.00,5.00,\n")
@@ -207,9 +208,9 @@ class TestProofs:
         draft = drafted(tmp_path, "Tag;Betrag;Kunde;Beleg\n" + rows)
         assert draft.columns == {"key": "Beleg", "moment": "Tag", "amount": "Betrag", "phone": "Kunde"}
         assert len(lines_of(draft, "# ? by its cells alone")) == 4
-        assert draft.check().is_sound
+        assert Check(draft.statement()).is_sound
         draft.declare(columns={**draft.columns, "key": "Kunde", "phone": "Beleg"}, account="a")
-        assert "1234567" not in str(draft.check()), "whatever a column is taken for"
+        assert "1234567" not in str(Check(draft.statement())), "whatever a column is taken for"
 
 
 class TestSafety:
@@ -234,8 +235,15 @@ class TestSafety:
         text = 'Date,Reference,Status,Amount,"a""] = \\ #\n"\n2026-10-13,A1,"x"" = \n[columns]\x7f",5.00,1\n'
         draft = drafted(tmp_path, text)
         draft.declare(statuses=dict.fromkeys(draft.declared["statuses"], "completed"))
-        assert draft.check().is_sound
+        assert Check(draft.statement()).is_sound
         assert draft.layout.ignored == ('a"] = \\ #',)
+
+
+def test_a_check_gives_the_commonest_reason_first_each_with_its_first_line(tmp_path: Path):
+    days = ["2026-10-20", "32.10.2026", "2026-10-22", "2026-10-23"]
+    rows = [f"{day},A{place},{'5,0x' if place > 1 else '5.00'}\n" for place, day in enumerate(days)]
+    check = Check(drafted(tmp_path, "".join(["Date,Reference,Amount\n", *rows])).statement())
+    assert [*check.reasons().values()] == [(4, 2), (3, 1)]
 
 
 @pytest.mark.parametrize(
@@ -250,22 +258,21 @@ def test_of_two_ways_to_write_debits_the_plain_one_wins_a_tie(debits: list[str],
 class TestDeclared:
     def test_what_is_declared_changes_the_draft_and_the_file_that_is_written(self, tmp_path: Path):
         draft = draft_layout(saved(tmp_path, "airtel_merchant", "utf-8"))
-        assert set(draft._repr_mimebundle_()) == {"text/plain", "text/html"}
-        shown = draft.check().html()
+        shown = str(Check(draft.statement()))
         assert "MP261030.0711.C70001" in shown
         assert "agrees in every row" in shown
         assert "260971234567" not in shown
         columns, ignored = draft.columns, draft.declared["ignored"]
         without = {name: heading for name, heading in columns.items() if name != "fee"}
         draft.declare(columns=without, ignored=[*ignored, columns["fee"]])
-        assert "does not agree" in draft.check().html()
+        assert "does not agree" in str(Check(draft.statement()))
         draft.declare(columns=columns, ignored=ignored)
         draft.declare(statuses={"TS": "completed", "TF": "done"})
         with pytest.raises(StatementRefused, match="status done does not exist"):
-            draft.check()
+            draft.statement()
         draft.declare(statuses={"TS": "completed", "TF": "failed"}, account="operator:airtel:float", dates=["%q"])
         with pytest.raises(StatementRefused, match="is not a date format"):
-            draft.check()
+            draft.statement()
         draft.declare(dates=["%d/%m/%Y %H:%M:%S"])
         draft.write(tmp_path / "mine.toml")
         assert read_statement(draft.file.path, layout=tmp_path / "mine.toml").account == "operator:airtel:float"

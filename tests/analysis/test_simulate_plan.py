@@ -51,8 +51,8 @@ def test_amounts_are_lognormal_whole_ngwee_within_bounds(month: list[Payment]):
 
 def test_fates_come_as_often_as_their_rates(month: list[Payment]):
     fates = Counter(each.scenario for each in month)
-    for code, failure in FAILURES.items():
-        expected = MANY * failure.per_100k / 100_000
+    for code, per_100k in FAILURES.items():
+        expected = MANY * per_100k / 100_000
         assert abs(fates[code] - expected) < 5 * math.sqrt(expected), code
     assert fates[APPROVE] / MANY == pytest.approx(0.91, abs=0.02)
 

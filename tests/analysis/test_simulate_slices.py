@@ -14,7 +14,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.analysis.simulate import Simulation, Traffic
-from workbench.analysis.simulate.plan import Chances, Plan
+from workbench.analysis.simulate.plan import UNREPORTED, Chances, Plan
 from workbench.analysis.simulate.simulation import Month
 from workbench.control import SandboxControl
 from workbench.domain.moments import START, day_start_ms, milliseconds
@@ -264,3 +264,15 @@ def test_who_scripted_a_fault_of_the_service_is_told(bench: Workbench):
 def test_every_command_is_in_a_month():
     assert {each.what for each in commands()} == {*SIMULATED}
     assert [each.at_ms for each in commands()] == sorted(each.at_ms for each in commands())
+
+
+def test_statements_show_no_attempt_that_never_reached_the_operator():
+    plan = Plan(Chances("1"), Traffic(), payments=2_000, days=2, start_ms=day_start_ms(milliseconds(START), days_on=1))
+    month = Month(plan, prompt_ms=300_000)
+    assert list(month)
+    shown = {each.scenario for each in month.info}
+    assert shown == {
+        "insufficient_funds", "prompt_timeout", "declined_by_customer", "wrong_pin", "limit_reached",
+        "operator_unknown",
+    }  # fmt: skip
+    assert month.outcomes.keys() - shown == {"succeeded", "late_success", *UNREPORTED} - shown

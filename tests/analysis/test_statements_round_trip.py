@@ -145,6 +145,23 @@ def test_a_line_is_where_a_row_begins_in_the_file_and_numbers_are_written_as_ope
     assert "FRI:26096****567/MSISDN" in path.read_text("utf-8")
 
 
+def test_a_heading_that_stands_again_is_written_without_its_number(tmp_path: Path):
+    layout = replace(LAYOUTS["mtn"], columns={**LAYOUTS["mtn"].columns, "currency": "Type#2"})
+    write_statement([row()], tmp_path / "mtn.csv", layout)
+    assert (tmp_path / "mtn.csv").read_text("utf-8").partition("\n")[0].split(",").count("Type") == 2
+    (read,) = read_statement(tmp_path / "mtn.csv", layout=layout).rows.to_dict("records")
+    assert (read["type"], read["currency"]) == ("payment", "ZMW")
+
+
+def test_a_day_alone_has_no_time_in_a_column_of_its_own(tmp_path: Path):
+    layout = replace(LAYOUTS["mtn"], columns={**LAYOUTS["mtn"].columns, "time": "Time"}, dates=("%Y-%m-%d %H:%M:%S",))
+    rows = [row(), row(key="0002", occurred_at=None, business_date=date(2026, 1, 6))]
+    write_statement(rows, tmp_path / "mtn.csv", layout)
+    read = read_statement(tmp_path / "mtn.csv", layout=layout).rows
+    assert read["occurred_at"].notna().tolist() == [True, False]
+    assert read["business_date"].tolist() == [date(2026, 1, 5), date(2026, 1, 6)]
+
+
 def test_money_in_a_workbook_is_exact_to_the_last_digit_and_a_formula_stays_text(tmp_path: Path):
     path = tmp_path / "airtel.xlsx"
     write_statement([row(amount_minor=999_999_999_999_999, description="=1+1")], path, LAYOUTS["airtel"])

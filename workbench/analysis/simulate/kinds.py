@@ -16,7 +16,7 @@ from workbench.domain.moments import DAY_MS, LUSAKA, day_start_ms, milliseconds
 from workbench.errors import SimulationRefused
 
 _SECOND_MS: Final = 1_000
-MINUTE_MS: Final = 60_000
+_MINUTE_MS: Final = 60_000
 _DAY: Final = timedelta(days=1)
 _TOLERATED_DAYS: Final = 1
 """By `reconcile` unless it is told otherwise, as is the cut-off: T+1."""
@@ -26,16 +26,16 @@ _NATIONAL: Final = len("+260")
 ALL: Final = "all"
 _BAD_CELLS: Final[tuple[Mapping[str, str], ...]] = ({"key": ""}, {"moment": "00-00-0000"}, {"amount": "1O5.0O"})
 """What makes a row invalid: no key, no such day, letters in an amount."""
-_REVERSED: Final = "a reversal that both sides know"
+_SPARE: Final = 16
 
 Fits = Callable[[Known, date], bool]
 """Which rows can carry a kind, asked with the closing date of the statement."""
 
 
 class Making(NamedTuple):
-    """What a break may need: its code, draws by the entry that it is planted on, and keys that nobody has."""
+    """What a break may need: its mark on a row, draws by the row that it is planted on, and keys that nobody has."""
 
-    code: str
+    mark: Mapping[str, Any]
     chances: Chances
     new_key: Callable[[Row], str]
     end_ms: int
@@ -44,34 +44,36 @@ class Making(NamedTuple):
         """A draw from `low` to `high`."""
         return self.chances.between((low, high), "plant", why, row.natural_key)
 
+    def later(self, row: Row, low_ms: int, high_ms: int, why: str) -> Row:
+        """The row, so much later, and not after the end."""
+        return row._replace(at_ms=min(self.end_ms, row.at_ms + self.between(low_ms, high_ms, why, row)))
 
-class Planted(NamedTuple):
-    """What becomes of the rows: those of the statement, and the answers without a line.
+    def reversal_of(self, row: Row, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
+        """Money that the operator gives back, without a fee, under a key of its own."""
+        back = row._replace(direction=OUT, fee_minor=0, type="reversal", description="Reversal", related=row.key)
+        return back._replace(key=self.new_key(row), **self.mark, **changes)
 
-    `alone` tells that a row has no partner, so that no other such row may look like it; `repeated` and
-    `reversed` that the ledger's entry is.
-    """
 
-    rows: tuple[Row, ...]
-    ledger_only: tuple[tuple[str | None, str], ...] = ()
-    alone: bool = False
-    repeated: bool = False
-    reversed: bool = False
+Changes = Mapping[str, Any]
+"""Field of a row → what it is instead."""
+Plant = Callable[[Known, Making], tuple[Row, ...]]
+"""The statement's rows in place of those that both sides know."""
 
 
 class Kind(NamedTuple):
-    """A kind of break: the rows that can carry it, and what it makes of one."""
+    """A kind of break or decoy: the rows that can carry it, and what it makes of one.
+
+    `is_alone` tells that a row has no partner, so that no other such row may look like it; `lacks_line` that the
+    statement has no line for the ledger's row; `posts` what the ledger then posts. `says` is what a decoy is.
+    """
 
     fits: Fits
-    plant: Callable[[Known, Making], Planted]
+    plant: Plant
     by_default: int = 2
     says: str = ""
-
-
-def _later(row: Row, making: Making, low_ms: int, high_ms: int, why: str) -> Row:
-    """The row, so much later, and not after the end."""
-    after_ms = making.between(low_ms, high_ms, why, row)
-    return row._replace(at_ms=min(making.end_ms, row.at_ms + after_ms))
+    is_alone: bool = False
+    lacks_line: bool = False
+    posts: str = ""
 
 
 def _payment(fits: Callable[[Row, date, date], bool] = lambda *_: True) -> Fits:
@@ -83,174 +85,147 @@ _IS_PAYMENT: Final = _payment()
 _IS_NEW_PAYMENT: Final = _payment(lambda _, day, closing: day == closing)
 # Also where it comes a quarter of an hour later.
 _IS_OLD_PAYMENT: Final = _payment(
-    lambda row, day, closing: day < closing and day_of(row.at_ms + 15 * MINUTE_MS) < closing
+    lambda row, day, closing: day < closing and day_of(row.at_ms + 15 * _MINUTE_MS) < closing
 )
-
-
-def _changed(change: Callable[[Row, Making], Row]) -> Callable[[Known, Making], Planted]:
-    """One field of the statement's row differs."""
-    return lambda known, making: Planted((change(known.rows[0], making)._replace(code=making.code),))
-
-
-def _other_amount(row: Row, making: Making) -> Row:
-    """Up to a tenth more or less, and a ngwee at least."""
-    span = max(2, row.amount_minor // 10)
-    off = making.between(1, span, "off", row)
-    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row)
-    return row._replace(amount_minor=row.amount_minor + (off if more else -off))
-
-
-def _other_fee(row: Row, making: Making) -> Row:
-    return row._replace(fee_minor=row.fee_minor + making.between(1, 50, "fee", row))
-
-
-def _other_status(row: Row, making: Making) -> Row:
-    return row._replace(status=("failed", "pending")[making.between(0, 1, "status", row)])
-
-
-def _other_date(row: Row, making: Making) -> Row:
-    """Two to four days later, as far as the period goes."""
-    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row)
-    last_ms = making.end_ms - (making.end_ms - row.at_ms) % DAY_MS
-    return row._replace(at_ms=min(row.at_ms + days * DAY_MS, last_ms))
-
-
-def _told_twice(known: Known, making: Making) -> Planted:
-    row = known.rows[0]
-    again = _later(row, making, _SECOND_MS, 30 * _SECOND_MS, "again")
-    return Planted((row, again._replace(code=making.code)))
-
-
-def _posted_twice(known: Known, making: Making) -> Planted:
-    return Planted(known.rows, ((known.rows[0].key, making.code),), repeated=True)
-
-
-def _wrong_reference(known: Known, making: Making) -> Planted:
-    row = known.rows[0]
-    return Planted((row._replace(key=making.new_key(row), code=making.code),), alone=True)
-
-
-def _ambiguous(known: Known, making: Making) -> Planted:
-    """Two rows under keys that nobody knows, and one movement that either may be."""
-    row = known.rows[0]._replace(code=making.code)
-    second = _later(row, making, 30 * _SECOND_MS, 5 * MINUTE_MS, "second")
-    rows = (row._replace(key=making.new_key(row)), second._replace(key=making.new_key(second)))
-    return Planted(rows, ((known.rows[0].key, making.code),), alone=True)
-
-
-def _left_out(known: Known, making: Making) -> Planted:
-    return Planted((), ((known.rows[0].batch or known.rows[0].key, making.code),), alone=True)
-
-
-def _unheard(known: Known, making: Making) -> Planted:
-    """The same customer pays once more, another amount, and the ledger does not hear of it."""
-    row = known.rows[0]
-    other = _later(row, making, MINUTE_MS, 10 * MINUTE_MS, "unheard")
-    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row)
-    return Planted(
-        (row, other._replace(key=making.new_key(other), amount_minor=amount_minor, code=making.code)), alone=True
-    )
-
-
-def reversal_of(row: Row, making: Making, **changes: Any) -> Row:  # noqa: ANN401  fields of a row
-    """Money that the operator gives back, without a fee, under a key of its own."""
-    back = row._replace(direction=OUT, fee_minor=0, type="reversal", description="Reversal", related=row.key)
-    return back._replace(key=making.new_key(row), **changes)
-
-
-def _taken_back(known: Known, making: Making) -> Planted:
-    """The operator reverses a payment, and the ledger does not know."""
-    row = known.rows[0]
-    later = _later(row, making, 5 * MINUTE_MS, 600 * MINUTE_MS, "back")
-    return Planted((row, reversal_of(later, making, code=making.code)), alone=True)
-
-
-def _part_differs(known: Known, making: Making) -> Planted:
-    """One part of a whole is another amount; the break stands at the first."""
-    first, *rest = *known.rows[:-1], _other_amount(known.rows[-1], making)
-    return Planted((first._replace(code=making.code), *rest))
-
-
-def _invalid(known: Known, making: Making) -> Planted:
-    row = known.rows[0]
-    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row)]
-    bad = _later(row, making, MINUTE_MS, 10 * MINUTE_MS, "invalid")
-    key = None if "key" in cells else making.new_key(bad)
-    bad = bad._replace(key=key, cells=cells, unreadable="amount" in cells, code=making.code)
-    return Planted((row, bad))
-
-
-BREAKS: Final[Mapping[str, Kind]] = {
-    codes.TIMING: Kind(_IS_NEW_PAYMENT, _left_out),
-    codes.PAYOUT_UNPAID: Kind(lambda known, closing: known.kind == PAID_OUT and known.day < closing, _left_out, 1),
-    codes.BATCH_MISMATCH: Kind(lambda known, _: known.in_parts, _part_differs, 1),
-    "date_mismatch": Kind(
-        _payment(lambda _, day, closing: day + (_TOLERATED_DAYS + 1) * _DAY <= closing), _changed(_other_date)
-    ),
-    codes.MISSING["ledger"]: Kind(_IS_OLD_PAYMENT, _left_out),
-    codes.MISSING["statement"]: Kind(_IS_OLD_PAYMENT, _unheard),
-    codes.INVALID: Kind(_IS_PAYMENT, _invalid),
-    codes.DUPLICATE["statement"]: Kind(_IS_PAYMENT, _told_twice),
-    codes.DUPLICATE["ledger"]: Kind(_IS_PAYMENT, _posted_twice),
-    codes.AMBIGUOUS: Kind(_IS_PAYMENT, _ambiguous, 1),
-    "currency_mismatch": Kind(_IS_PAYMENT, _changed(lambda row, _: row._replace(currency="USD"))),
-    "status_mismatch": Kind(_IS_PAYMENT, _changed(_other_status)),
-    "direction_mismatch": Kind(_IS_PAYMENT, _changed(lambda row, _: row._replace(direction=OUT)), 1),
-    "amount_mismatch": Kind(_IS_PAYMENT, _changed(_other_amount)),
-    "fee_mismatch": Kind(_IS_PAYMENT, _changed(_other_fee)),
-    codes.WRONG_REFERENCE: Kind(_IS_PAYMENT, _wrong_reference),
-    codes.REVERSED_UNMATCHED: Kind(_IS_PAYMENT, _taken_back),
-}
-"""How each code of `analysis.breaks` is planted, those that fewest rows can carry first."""
-PLANTABLE: Final = (*BREAKS, codes.LATE_SUCCESS)
-"""The last is planted while the month is driven, not in a statement."""
-
-
 _IS_LATE_EVENING: Final = _payment(
     lambda row, day, closing: day < closing and day_start_ms(row.at_ms, days_on=1) - row.at_ms <= _LATE_HOURS_MS
 )
 _IS_OF_THOUSANDS: Final = _payment(lambda row, *_: row.amount_minor >= _THOUSAND_MINOR and bool(_layout(row).thousands))
 
 
-def _next_morning(row: Row, making: Making) -> Row:
-    after_ms = making.between(MINUTE_MS, 120 * MINUTE_MS, "next morning", row)
-    return row._replace(at_ms=min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms))
-
-
-def _with_thousands(row: Row, making: Making) -> Row:  # noqa: ARG001  one signature
-    layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
-    text = f"{whole:,}".replace(",", layout.thousands)
-    return row._replace(cells={"amount": f"{text}{layout.decimal}{part:02}"})
-
-
 def _layout(row: Row) -> Layout:
     return LAYOUTS[ACCOUNTS[row.account]]
 
 
-def _kind(says: str, change: Callable[[Row, Making], Row], fits: Fits = _IS_PAYMENT) -> Kind:
-    """A row that is written in another way."""
-    return Kind(fits, lambda known, making: Planted((change(known.rows[0], making)._replace(decoy=says),)), says=says)
+def _changed(change: Callable[[Row, Making], Changes]) -> Plant:
+    """Some fields of the statement's row differ."""
+    return lambda known, making: (known.rows[0]._replace(**making.mark, **change(known.rows[0], making)),)
 
 
-def _both_reverse(known: Known, making: Making) -> Planted:
+def _other_amount(row: Row, making: Making) -> Changes:
+    """Up to a tenth more or less, and a ngwee at least."""
+    off = making.between(1, max(2, row.amount_minor // 10), "off", row)
+    more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row)
+    return {"amount_minor": row.amount_minor + (off if more else -off)}
+
+
+def _other_date(row: Row, making: Making) -> Changes:
+    """Two to four days later, as far as the period goes."""
+    days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row)
+    last_ms = making.end_ms - (making.end_ms - row.at_ms) % DAY_MS
+    return {"at_ms": min(row.at_ms + days * DAY_MS, last_ms)}
+
+
+def _next_morning(row: Row, making: Making) -> Changes:
+    after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row)
+    return {"at_ms": min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms)}
+
+
+def _with_thousands(row: Row, _: Making) -> Changes:
+    layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
+    text = f"{whole:,}".replace(",", layout.thousands)
+    return {"cells": {"amount": f"{text}{layout.decimal}{part:02}"}}
+
+
+def _told_twice(known: Known, making: Making) -> tuple[Row, ...]:
+    row = known.rows[0]
+    return row, making.later(row, _SECOND_MS, 30 * _SECOND_MS, "again")._replace(**making.mark)
+
+
+def _ambiguous(known: Known, making: Making) -> tuple[Row, ...]:
+    """Two rows under keys that nobody knows, and one movement that either may be."""
+    row = known.rows[0]._replace(**making.mark)
+    second = making.later(row, 30 * _SECOND_MS, 5 * _MINUTE_MS, "second")
+    return row._replace(key=making.new_key(row)), second._replace(key=making.new_key(second))
+
+
+def _unheard(known: Known, making: Making) -> tuple[Row, ...]:
+    """The same customer pays once more, another amount, and the ledger does not hear of it."""
+    row = known.rows[0]
+    other = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
+    amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row)
+    return row, other._replace(key=making.new_key(other), amount_minor=amount_minor, **making.mark)
+
+
+def _taken_back(known: Known, making: Making) -> tuple[Row, ...]:
+    """The operator reverses a payment, and the ledger does not know."""
+    row = known.rows[0]
+    return row, making.reversal_of(making.later(row, 5 * _MINUTE_MS, 600 * _MINUTE_MS, "back"))
+
+
+def _part_differs(known: Known, making: Making) -> tuple[Row, ...]:
+    """One part of a whole is another amount; the break stands at the first."""
+    last = known.rows[-1]
+    first, *rest = *known.rows[:-1], last._replace(**_other_amount(last, making))
+    return first._replace(**making.mark), *rest
+
+
+def _invalid(known: Known, making: Making) -> tuple[Row, ...]:
+    row = known.rows[0]
+    cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row)]
+    bad = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
+    key = None if "key" in cells else making.new_key(bad)
+    return row, bad._replace(key=key, cells=cells, unreadable="amount" in cells, **making.mark)
+
+
+def _both_reverse(known: Known, making: Making) -> tuple[Row, ...]:
     """Net of the fee, which an operator gives back, too; the file names the payment as the whole of both rows."""
     row = known.rows[0]
     at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row))
     net_minor = row.amount_minor - row.fee_minor
-    back = reversal_of(row, making, at_ms=at_ms, amount_minor=net_minor, batch=row.key, decoy=_REVERSED)
-    return Planted((row, back), reversed=True)
+    return row, making.reversal_of(row, at_ms=at_ms, amount_minor=net_minor, batch=row.key)
+
+
+def _left_out(fits: Fits, by_default: int = 2) -> Kind:
+    return Kind(fits, lambda *_: (), by_default, is_alone=True, lacks_line=True)
+
+
+BREAKS: Final[Mapping[str, Kind]] = {
+    codes.TIMING: _left_out(_IS_NEW_PAYMENT),
+    codes.PAYOUT_UNPAID: _left_out(lambda known, closing: known.kind == PAID_OUT and known.day < closing, 1),
+    codes.BATCH_MISMATCH: Kind(lambda known, _: known.in_parts, _part_differs, 1),
+    "date_mismatch": Kind(
+        _payment(lambda _, day, closing: day + (_TOLERATED_DAYS + 1) * _DAY <= closing), _changed(_other_date)
+    ),
+    codes.MISSING["ledger"]: _left_out(_IS_OLD_PAYMENT),
+    codes.MISSING["statement"]: Kind(_IS_OLD_PAYMENT, _unheard, is_alone=True),
+    codes.INVALID: Kind(_IS_PAYMENT, _invalid),
+    codes.DUPLICATE["statement"]: Kind(_IS_PAYMENT, _told_twice),
+    codes.DUPLICATE["ledger"]: Kind(_IS_PAYMENT, lambda known, _: known.rows, lacks_line=True, posts="repeated"),
+    codes.AMBIGUOUS: Kind(_IS_PAYMENT, _ambiguous, 1, is_alone=True, lacks_line=True),
+    "currency_mismatch": Kind(_IS_PAYMENT, _changed(lambda *_: {"currency": "USD"})),
+    "status_mismatch": Kind(
+        _IS_PAYMENT,
+        _changed(lambda row, making: {"status": ("failed", "pending")[making.between(0, 1, "status", row)]}),
+    ),
+    "direction_mismatch": Kind(_IS_PAYMENT, _changed(lambda *_: {"direction": OUT}), 1),
+    "amount_mismatch": Kind(_IS_PAYMENT, _changed(_other_amount)),
+    "fee_mismatch": Kind(
+        _IS_PAYMENT,
+        _changed(lambda row, making: {"fee_minor": row.fee_minor + making.between(1, 50, "fee", row)}),
+    ),
+    codes.WRONG_REFERENCE: Kind(_IS_PAYMENT, _changed(lambda row, making: {"key": making.new_key(row)}), is_alone=True),
+    codes.REVERSED_UNMATCHED: Kind(_IS_PAYMENT, _taken_back, is_alone=True),
+}
+"""How each code of `analysis.breaks` is planted, those that fewest rows can carry first."""
+PLANTABLE: Final = (*BREAKS, LATE_SUCCESS)
+"""The last is planted while the month is driven, not in a statement."""
+
+
+def _decoy(says: str, change: Callable[[Row, Making], Changes], fits: Fits = _IS_PAYMENT) -> Kind:
+    return Kind(fits, _changed(change), says=says)
 
 
 DECOYS: Final[Mapping[str, Kind]] = {
     # What was paid earlier has been swept to the bank, and the operator has nothing left to give back.
-    "reversed_on_both": Kind(_IS_NEW_PAYMENT, _both_reverse, says=_REVERSED),
-    "next_morning": _kind("dated the next morning, within the tolerance", _next_morning, _IS_LATE_EVENING),
-    "thousands": _kind("separators of thousands in the amount", _with_thousands, _IS_OF_THOUSANDS),
-    "spaces": _kind("spaces around the key", lambda row, _: row._replace(cells={"key": f"  {row.key} "})),
-    "national": _kind(
-        "the number in national form", lambda row, _: row._replace(cells={"phone": f"0{(row.phone or '')[_NATIONAL:]}"})
+    "reversed_on_both": Kind(_IS_NEW_PAYMENT, _both_reverse, says="a reversal that both sides know", posts="reversed"),
+    "next_morning": _decoy("dated the next morning, within the tolerance", _next_morning, _IS_LATE_EVENING),
+    "thousands": _decoy("separators of thousands in the amount", _with_thousands, _IS_OF_THOUSANDS),
+    "spaces": _decoy("spaces around the key", lambda row, _: {"cells": {"key": f"  {row.key} "}}),
+    "national": _decoy(
+        "the number in national form", lambda row, _: {"cells": {"phone": f"0{(row.phone or '')[_NATIONAL:]}"}}
     ),
-    "other_word": _kind("another word for completed", lambda row, _: row._replace(cells={"status": "Completed"})),
+    "other_word": _decoy("another word for completed", lambda *_: {"cells": {"status": "Completed"}}),
 }
 """Name → what is done, two of each where there are rows for it.
 
@@ -258,6 +233,7 @@ Others come with the traffic: the same customer and amount within the minute und
 that failed and were paid after, a payment repeated whose first try the ledger never heard of, fees of zero,
 a night's sweeps that the bank credits as one, and a payout that it sends in tranches.
 """
+KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 
 
 def checked(breaks: Mapping[str, int] | None, payments: int) -> dict[str, int]:
@@ -298,10 +274,6 @@ def breaks_from(texts: Iterable[str]) -> dict[str, int]:
     return breaks
 
 
-KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
-_SPARE: Final = 16
-
-
 class Planting:
     """Takes what is known row by row; `choose` then decides. It holds no more than the breaks asked for need.
 
@@ -313,32 +285,28 @@ class Planting:
         self._wanted = {name: wanted[name] for name in KINDS if wanted.get(name)}
         self._chances = chances
         self._exactly = exactly
-        self._first_key = first_key
+        self._keys = first_key
         self._room = 2 * sum(self._wanted.values()) + _SPARE
         self._best: dict[str, list[tuple[int, str, Known]]] = {name: [] for name in self._wanted}
         """For each kind, a heap of those of lowest rank; the highest of these is its first."""
         self._looks: set[tuple[str, str, int, str | None]] = set()
-        self._keys = 0
         self.withheld: set[str] = set()
         """Entries whose rows are not written as they are."""
         self.rows: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
         """What is written instead, in time order."""
         self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
         """Key and code of the breaks that have no line: what a statement should tell and does not."""
-        self.repeated: list[str] = []
-        """Entries that are posted once more."""
-        self.reversed: list[str] = []
-        """Entries that are reversed."""
+        self.posts: list[tuple[str, str]] = []
+        """Entries that are `repeated` or `reversed`, each after that word."""
 
     def consider(self, known: Known, closing: date) -> None:
         """See whether a row is among the best for any kind."""
         for name, best in self._best.items():
             if KINDS[name].fits(known, closing):
-                item = (-self._chances.rank("plant", name, known.rows[0].natural_key), known.entry, known)
-                if len(best) < self._room:
-                    heapq.heappush(best, item)
-                else:
-                    heapq.heappushpop(best, item)
+                rank = -self._chances.rank("plant", name, known.rows[0].natural_key)
+                heapq.heappush(best, (rank, known.entry, known))
+                if len(best) > self._room:
+                    heapq.heappop(best)
 
     def choose(self, alone: Iterable[Row], closings: Mapping[str, date]) -> None:
         """Plant. `alone` are rows that have no partner by themselves: none that looks the same is made another such.
@@ -370,22 +338,22 @@ class Planting:
             )
 
     def _plant(self, name: str, known: Known, closings: Mapping[str, date]) -> bool:
-        first = known.rows[0]
+        kind, first = KINDS[name], known.rows[0]
         if known.entry in self.withheld or first.looks in self._looks:
             return False
         end_ms = milliseconds(datetime.combine(closings[first.account], time.max, LUSAKA))
-        planted = KINDS[name].plant(known, Making(name, self._chances, self._new_key, end_ms))
-        looks = {row.looks for row in (first, *planted.rows) if planted.alone}
+        mark = {"decoy": kind.says} if kind.says else {"code": name}
+        rows = kind.plant(known, Making(mark, self._chances, self._new_key, end_ms))
+        looks = {row.looks for row in (first, *rows) if kind.is_alone}
         if looks & self._looks:
             return False
         self._looks |= looks
         self.withheld.add(known.entry)
-        self.rows[first.account] += planted.rows
-        self.ledger_only[first.account] += planted.ledger_only
-        self.repeated += [known.entry] if planted.repeated else []
-        self.reversed += [known.entry] if planted.reversed else []
+        self.rows[first.account] += rows
+        self.ledger_only[first.account] += [(first.batch or first.key, name)] * kind.lacks_line
+        self.posts += [(kind.posts, known.entry)] if kind.posts else []
         return True
 
     def _new_key(self, row: Row) -> str:
         self._keys += 1
-        return own_key(ACCOUNTS[row.account], row.at_ms, self._first_key + self._keys)
+        return own_key(ACCOUNTS[row.account], row.at_ms, self._keys)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from datetime import date
 from itertools import accumulate, count
 from statistics import NormalDist
@@ -63,31 +63,26 @@ MAX_CUSTOMERS: Final = 3_000
 """Of one operator: a masked number tells three prefixes and three digits, and each customer has another one."""
 
 
-class Failure(NamedTuple):
-    """How many payments in a hundred thousand fail so; `reported` where the operator's statement shows the attempt."""
-
-    per_100k: int
-    reported: bool
-
-
-FAILURES: Final[Mapping[str, Failure]] = {
-    "insufficient_funds": Failure(3_500, reported=True),
-    "prompt_timeout": Failure(2_000, reported=True),
-    "declined_by_customer": Failure(1_200, reported=True),
-    "wrong_pin": Failure(800, reported=True),
-    "limit_reached": Failure(400, reported=True),
-    "operator_unavailable": Failure(300, reported=False),
-    "payer_not_found": Failure(250, reported=False),
-    "payer_busy": Failure(150, reported=False),
-}
-"""By our code. Nobody publishes rates; these come to a success rate of nine in ten."""
+FAILURES: Final[Mapping[str, int]] = {
+    "insufficient_funds": 3_500, "prompt_timeout": 2_000, "declined_by_customer": 1_200, "wrong_pin": 800,
+    "limit_reached": 400, "operator_unavailable": 300, "payer_not_found": 250, "payer_busy": 150,
+}  # fmt: skip
+"""Our code → payments in a hundred thousand. Nobody publishes rates; these come to a success rate of nine in ten."""
+UNREPORTED: Final = {"operator_unavailable", "payer_not_found", "payer_busy"}
+"""Failures that no operator's statement shows."""
+_OPERATOR_WEIGHTS: Final = {"mtn": 46, "airtel": 42, "zamtel": 12}
+_FULL_REFUNDS_PER_100K: Final = 60_000
+"""Of the refunds, those of the whole amount."""
+PAYOUTS_MS: Final = (2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS)
+"""The first payout is asked for at ten o'clock of the third day, for what is available then; others every week."""
+_PIN_AFTER_MS: Final = (4_000, 45_000)
+"""How long people look for their PIN."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
     """What may be set of a month. Shares are of a hundred thousand payments, unless they say otherwise."""
 
-    hourly_shares: tuple[float, ...] = HOURLY_SHARES
     mean_minor: int = 20_200
     """K202, the national average of a mobile-money transaction in 2023; merchants' are taken to have the same."""
     sigma: float = 0.81
@@ -95,13 +90,10 @@ class Traffic:
     smallest_minor: int = 100
     largest_minor: int = 2_000_000
     """K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
-    operators: Mapping[str, int] = field(default_factory=lambda: {"mtn": 46, "airtel": 42, "zamtel": 12})
-    """Operator → its weight among payments."""
     customers: int = 1_500
     """How many customers an operator has; some pay often, most now and then."""
     intents_per_100k: int = 30_000
     """How many are paid by an intent and a PIN on the handset; the others are charged in one call."""
-    failures: Mapping[str, Failure] = field(default_factory=lambda: dict(FAILURES))
     late_per_100k: int = 150
     """Money that arrives after its prompt has expired."""
     unknown_per_100k: int = 100
@@ -109,17 +101,8 @@ class Traffic:
     again_per_100k: int = 2_000
     """How often the same customer pays the same amount again within the minute."""
     refunds_per_100k: int = 2_500
-    full_refunds_per_100k: int = 60_000
-    """Of the refunds, those of the whole amount."""
     refund_after_ms: tuple[int, int] = (600_000, 172_800_000)
     """Money is given back so long after it was paid: ten minutes to two days."""
-    payout_every_days: int = 7
-    payout_on_day: int = 2
-    """The first is asked for on the third day, for what is available then."""
-    payout_at_ms: int = 36_000_000
-    """At ten o'clock."""
-    pin_after_ms: tuple[int, int] = (4_000, 45_000)
-    """How long people look for their PIN."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.customers <= MAX_CUSTOMERS:
@@ -159,10 +142,9 @@ class Plan:
     late: int = 0
 
     def __post_init__(self) -> None:
-        total = sum(self.traffic.hourly_shares)
-        self._reached = [0.0, *accumulate(share / total for share in self.traffic.hourly_shares)]
-        others = {code: each.per_100k for code, each in self.traffic.failures.items()}
-        others |= {LATE: self.traffic.late_per_100k, UNKNOWN: self.traffic.unknown_per_100k}
+        total = sum(HOURLY_SHARES)
+        self._reached = [0.0, *accumulate(share / total for share in HOURLY_SHARES)]
+        others = {**FAILURES, LATE: self.traffic.late_per_100k, UNKNOWN: self.traffic.unknown_per_100k}
         # The last of the month may end too late for theirs to come.
         early = max(1, self.payments - self.payments // 10) if self.payments else 0
         places = (self.chances.below(early, "late", number) for number in count())
@@ -173,7 +155,7 @@ class Plan:
 
     def pin_after_ms(self, payment: Payment) -> int:
         """How long after the prompt a customer types the PIN."""
-        return self.chances.between(self.traffic.pin_after_ms, "pin after", payment.number)
+        return self.chances.between(_PIN_AFTER_MS, "pin after", payment.number)
 
     @property
     def end_ms(self) -> int:
@@ -189,7 +171,7 @@ class Plan:
                 # A second prompt would queue behind the first, so this one is charged in a call.
                 before = payment._replace(way=CHARGE)
             else:
-                operator = self.chances.one_of(self.traffic.operators, "operator", index)
+                operator = self.chances.one_of(_OPERATOR_WEIGHTS, "operator", index)
                 phone, amount_minor = self._phone(operator, index), self._amount_minor(index)
                 before = self._payment(index, at_ms, operator, phone, amount_minor)
             yield before
@@ -249,7 +231,7 @@ class Plan:
         )
 
     def _refund_minor(self, index: int, amount_minor: int) -> int:
-        if self.chances.happens(self.traffic.full_refunds_per_100k, "full refund", index):
+        if self.chances.happens(_FULL_REFUNDS_PER_100K, "full refund", index):
             return amount_minor
         return max(1, amount_minor * self.chances.between((10, 90), "part", index) // 100)
 

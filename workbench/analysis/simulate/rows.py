@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from workbench.analysis.breaks import LATE_SUCCESS, MISSING
 from workbench.analysis.shapes import COMPLETED
-from workbench.analysis.simulate.plan import Chances, day_of, phone_of
+from workbench.analysis.simulate.plan import Chances, Payment, day_of, phone_of
 from workbench.domain.catalogue import OPERATOR_NAMES
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, CREDITED, FLOAT, IN, IN_SUSPENSE
@@ -18,19 +18,6 @@ from workbench.domain.phones import OPERATORS
 from workbench.domain.references import reference
 from workbench.domain.scenarios import UNKNOWN
 
-
-class StatementInfo(NamedTuple):
-    """A payment that failed, or whose money moved without a word: `scenario` is our code for it."""
-
-    at_ms: int
-    number: int
-    operator: str
-    amount_minor: int
-    phone: str
-    scenario: str
-
-
-FAILED: Final = "failed"
 SECURED: Final = "funds_secured"
 PAID_OUT: Final = "payout_paid"
 ACCOUNTS: Final[Mapping[str, str]] = {
@@ -87,11 +74,6 @@ class Row(NamedTuple):
     """As what it only looks like a break."""
 
     @property
-    def day(self) -> date:
-        """The business date."""
-        return day_of(self.at_ms)
-
-    @property
     def effect_minor(self) -> int:
         """What it does to the balance."""
         if self.status != COMPLETED or self.unreadable:
@@ -111,7 +93,12 @@ class Row(NamedTuple):
     def record(self, balance_minor: int) -> dict[str, Any]:
         """The row in the columns of a statement."""
         own = self._asdict()
-        return {**own, "occurred_at": moment(self.at_ms), "business_date": self.day, "balance_minor": balance_minor}
+        return {
+            **own,
+            "occurred_at": moment(self.at_ms),
+            "business_date": day_of(self.at_ms),
+            "balance_minor": balance_minor,
+        }
 
 
 class Known(NamedTuple):
@@ -131,35 +118,33 @@ def known_from(movements: Iterable[Mapping[str, Any]], chances: Chances) -> Iter
 
     A night's credits are one for the bank, and a large payout leaves it in several.
     """
-    for _, of_one in groupby(movements, key=lambda each: each["batch"] or each["entry"]):
-        together = list(of_one)
-        first = together[0]
-        row = _row(first, chances)
-        if first["kind"] == CREDITED:
-            whole = sum(each["amount_minor"] for each in together)
-            row = row._replace(key=first["batch"], batch=None, amount_minor=whole)
-        rows = _tranches(row) if first["kind"] == PAID_OUT else (row,)
-        in_parts = first["kind"] == CREDITED or len(rows) > 1
-        yield Known(rows, first["entry"], first["kind"], first["business_date"], in_parts)
+    for _, (first, *others) in groupby(movements, key=lambda each: each["batch"] or each["entry"]):
+        row, kind = _row(first, chances), first["kind"]
+        if kind == CREDITED:
+            whole_minor = row.amount_minor + sum(each["amount_minor"] for each in others)
+            row = row._replace(key=first["batch"], batch=None, amount_minor=whole_minor)
+        rows = _tranches(row) if kind == PAID_OUT else (row,)
+        yield Known(rows, first["entry"], kind, first["business_date"], kind == CREDITED or len(rows) > 1)
 
 
-def statement_row(info: StatementInfo, gaps: Gaps) -> Row:
-    """What an operator tells of a payment that the ledger did not hear of."""
-    unheard = info.scenario == UNKNOWN
-    names = OPERATOR_NAMES[info.scenario]._asdict()
-    return Row(
-        account=FLOAT.name.format(operator=info.operator),
-        key=own_key(info.operator, info.at_ms, info.number),
-        at_ms=info.at_ms,
+def statement_row(payment: Payment, gaps: Gaps) -> Row:
+    """The operator's row of a payment that failed, or whose money moved without a word."""
+    unheard, operator = payment.scenario == UNKNOWN, payment.operator
+    row = Row(
+        account=FLOAT.name.format(operator=operator),
+        key=own_key(operator, payment.at_ms, payment.number),
+        at_ms=payment.at_ms,
         direction=IN,
-        amount_minor=info.amount_minor,
-        fee_minor=fees_of(info.amount_minor, gaps).operator_minor if unheard else 0,
-        phone=info.phone,
+        amount_minor=payment.amount_minor,
+        fee_minor=fees_of(payment.amount_minor, gaps).operator_minor if unheard else 0,
+        phone=payment.phone,
         type="payment",
-        description=_TYPES[SECURED][1] if unheard else f"Not paid: {names.get(info.operator) or info.scenario.upper()}",
-        status=COMPLETED if unheard else FAILED,
-        code=MISSING["statement"] if unheard else None,
+        description=_TYPES[SECURED][1],
     )
+    if unheard:
+        return row._replace(code=MISSING["statement"])
+    name = OPERATOR_NAMES[payment.scenario]._asdict().get(operator) or payment.scenario.upper()
+    return row._replace(status="failed", description=f"Not paid: {name}")
 
 
 def own_key(operator: str, at_ms: int, number: int) -> str:
@@ -194,8 +179,12 @@ def _tranches(row: Row) -> tuple[Row, ...]:
     if parts == 1:
         return (row,)
     each_minor, over_minor = divmod(row.amount_minor, parts)
-    rows = []
-    for part in range(parts):
-        amount_minor, at_ms = each_minor + (over_minor if part == 0 else 0), row.at_ms + part * _TRANCHE_MS
-        rows.append(row._replace(key=f"{row.key}-{part + 1}", batch=row.key, at_ms=at_ms, amount_minor=amount_minor))
-    return tuple(rows)
+    return tuple(
+        row._replace(
+            key=f"{row.key}-{part + 1}",
+            batch=row.key,
+            at_ms=row.at_ms + part * _TRANCHE_MS,
+            amount_minor=each_minor + (0 if part else over_minor),
+        )
+        for part in range(parts)
+    )

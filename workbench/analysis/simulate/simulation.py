@@ -7,7 +7,8 @@ import shutil
 import sys
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -25,15 +26,25 @@ from workbench.analysis.ledger import Ledger, verified
 from workbench.analysis.shapes import ANSWER, COMPLETED, LEDGER_MOVEMENT
 from workbench.analysis.simulate import kinds
 from workbench.analysis.simulate.kinds import DECOYS, Planting
-from workbench.analysis.simulate.plan import CHARGE, INTENT, Chances, Payment, Plan, Traffic, day_of
-from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Row, StatementInfo, known_from, statement_row
+from workbench.analysis.simulate.plan import (
+    CHARGE,
+    INTENT,
+    PAYOUTS_MS,
+    UNREPORTED,
+    Chances,
+    Payment,
+    Plan,
+    Traffic,
+    day_of,
+)
+from workbench.analysis.simulate.rows import ACCOUNTS, FILES, Known, Row, known_from, statement_row
 from workbench.analysis.statements import LAYOUTS, Layout, Preamble, statement_writer
 from workbench.control import SandboxControl
 from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, OUT
-from workbench.domain.moments import DAY_MS, business_date, day_start_ms
+from workbench.domain.moments import business_date, day_start_ms
 from workbench.domain.money import ZMW
-from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT, UNKNOWN
+from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT
 from workbench.domain.webhooks import types_of
 from workbench.domain.wire.control import MAX_COMMANDS, SimulatedCommand
 from workbench.errors import SimulationRefused
@@ -68,34 +79,12 @@ Happens = Callable[[], Iterable[SimulatedCommand] | None]
 """What happens at a moment of a month, and what is to be done then."""
 
 
-@contextmanager
-def shown(total: int) -> Iterator[Callable[[], None]]:
-    """A function to call after each payment: it moves a bar on a terminal, and writes ten lines elsewhere."""
-    payments = itertools.count(1)
-
-    def after(parts: int, tell: Callable[[int], object]) -> None:
-        done = next(payments)
-        if done * parts // total > (done - 1) * parts // total:
-            tell(done)
-
-    if not sys.stderr.isatty():
-        yield lambda: after(10, lambda done: sys.stderr.write(f"{done:,} of {total:,} payments\n"))
-        return
-    # rich takes a tenth of a second to load, which a simulation without a bar does without.
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("Simulating payments", total=total)
-        yield lambda: after(500, lambda done: progress.update(task, completed=done))
-
-
 class Month:
     """What is done in a plan's month, in order of time, to be iterated once.
 
-    `outcomes` counts payments by what became of them; together they are the plan's. `info` is what operators tell of
-    them besides, in order of time. `prompt_ms` is how long a prompt waits for its answer.
+    `outcomes` counts payments by what became of them; together they are the plan's. `info` are those that operators
+    tell of and the ledger does not, each at the moment of its end, in order of time. `prompt_ms` is how long a prompt
+    waits for its answer.
     """
 
     def __init__(self, plan: Plan, *, prompt_ms: int) -> None:
@@ -107,12 +96,12 @@ class Month:
         self._rings_until_ms: defaultdict[str, int] = defaultdict(int)
         self.outcomes: Counter[str] = Counter()
         self.refunds = 0
-        self.info: list[StatementInfo] = []
+        self.info: list[Payment] = []
 
     def __iter__(self) -> Iterator[SimulatedCommand]:
-        traffic = self._plan.traffic
-        for day in range(traffic.payout_on_day, self._plan.days, traffic.payout_every_days):
-            self._later(self._plan.start_ms + day * DAY_MS + traffic.payout_at_ms, self._pay_out)
+        first_ms, every_ms = PAYOUTS_MS
+        for at_ms in range(self._plan.start_ms + first_ms, self._plan.end_ms, every_ms):
+            self._later(at_ms, lambda: [SimulatedCommand(self._now_ms, "payout")])
         for payment in self._plan:
             yield from self._until(payment.at_ms)
             yield from self._pay(payment)
@@ -156,17 +145,14 @@ class Month:
             self.outcomes[SUCCEEDED] += 1
         elif payment.scenario == APPROVE:
             self._ring(payment, self._plan.pin_after_ms(payment), lambda: self._enter_pin(payment))
-        elif payment.scenario == LATE:
+        elif payment.scenario in (LATE, TIMEOUT):
             self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT))
-            came_late_ms = payment.at_ms + self._prompt_ms + LATE_S * 1000
-            self._later(came_late_ms, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
-        elif payment.scenario == TIMEOUT:
-            self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT, reported=True))
+            if payment.scenario == LATE:
+                came_late_ms = payment.at_ms + self._prompt_ms + LATE_S * 1000
+                self._later(came_late_ms, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
         else:
-            reported = payment.scenario == UNKNOWN or self._plan.traffic.failures[payment.scenario].reported
             # A customer who acts by himself has the prompt before him until then.
-            after_ms = 0 if at_once else ACTS_AFTER_S * 1000
-            self._ring(payment, after_ms, lambda: self._note(payment, payment.scenario, reported=reported))
+            self._ring(payment, 0 if at_once else ACTS_AFTER_S * 1000, lambda: self._note(payment, payment.scenario))
 
     def _ring(self, payment: Payment, for_ms: int, happens: Happens) -> None:
         """A prompt is on the handset for so long, beside others that are there already, and then something happens."""
@@ -178,72 +164,73 @@ class Month:
         self.outcomes[SUCCEEDED] += 1
         return [self._command(payment, "pin")]
 
-    def _note(self, payment: Payment, scenario: str, *, reported: bool = False) -> None:
-        self.outcomes[scenario] += 1
-        if reported:
-            known = payment.number, payment.operator, payment.amount_minor, payment.phone, scenario
-            self.info.append(StatementInfo(self._now_ms, *known))
+    def _note(self, payment: Payment, outcome: str) -> None:
+        self.outcomes[outcome] += 1
+        if payment.scenario == outcome and outcome not in UNREPORTED:
+            self.info.append(payment._replace(at_ms=self._now_ms))
 
     def _refund(self, payment: Payment) -> list[SimulatedCommand]:
         self.refunds += 1
         full = payment.refund_minor == payment.amount_minor
         return [self._command(payment, "refund", 0 if full else payment.refund_minor)]
 
-    def _pay_out(self) -> list[SimulatedCommand]:
-        return [SimulatedCommand(self._now_ms, "payout")]
 
+def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], payments: int) -> None:
+    """Have the sandbox do a month's commands, as many as it does in a second at a time.
 
-def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], step: Callable[[], object]) -> None:
-    """Have the sandbox do a month's commands, as many as it does in a second at a time; `step` follows each payment."""
-    commands, cursor, size = iter(month), 0, _FEWEST
+    Each tenth of `payments` that is done is told on standard error; 0 tells nothing.
+    """
+    commands, cursor, size, paid = iter(month), 0, _FEWEST, 0
     ahead: list[SimulatedCommand] = []
     while ahead := [*ahead, *itertools.islice(commands, max(0, size - len(ahead)))]:
         done = session.control.simulate(name, cursor, ahead[:size]).done
         cursor += done
         # What is sent and not done is read for nothing.
         size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
-        for each in ahead[:done]:
-            if each.what in (CHARGE, INTENT):
-                step()
+        for _ in (each for each in ahead[:done] if payments and each.what in (CHARGE, INTENT)):
+            paid += 1
+            if paid * 10 // payments > (paid - 1) * 10 // payments:
+                sys.stderr.write(f"{paid:,} of {payments:,} payments\n")
         ahead = ahead[done:]
 
 
+@dataclass
 class Books:
     """The movements of a month, kept in `path` and read from there as often as they are needed.
 
-    `after` is the number of the last entry before the month. Memory holds a batch of rows at a time.
+    `after` is the number of the last entry before the month, `last` that of its own last. Memory holds a batch of rows
+    at a time.
     """
 
-    def __init__(self, path: Path, info: Sequence[StatementInfo], chances: Chances, gaps: Gaps, *, after: int) -> None:
-        self._path = path
-        self._info = info
-        self._chances = chances
-        self._gaps = gaps
-        self._after = after
-        self._last = after
-        self.opening_minor = dict.fromkeys(ACCOUNTS, 0)
-        self.closings: dict[str, date] = {}
-        """Account → the last day that its statement tells of."""
-        self.deciding: set[str] = set()
-        """The entries that decide it: without the last row a statement might close earlier."""
+    path: Path
+    info: Sequence[Payment]
+    chances: Chances
+    gaps: Gaps
+    after: int
+    last: int = 0
+    opening_minor: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ACCOUNTS, 0))
+    closings: dict[str, date] = field(default_factory=dict)
+    """Account → the last day that its statement tells of."""
+    deciding: set[str] = field(default_factory=set)
+    """The entries that decide it: without the last row a statement might close earlier."""
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
         """Write the movements of the month that has ended on `last_day`, and see on which day each statement closes."""
-        self._last = self.write(pages)
+        self.last = self.write(pages)
         for account in ACCOUNTS:
-            days = {row.day for row in deque(self.reported(account), maxlen=1)}
+            days = {day_of(row.at_ms) for row in deque(self.reported(account), maxlen=1)}
             for known in deque(self.known(account), maxlen=1):
-                days.add(known.rows[-1].day)
+                days.add(day_of(known.rows[-1].at_ms))
                 self.deciding.add(known.entry)
             # The bank's statement declares its period.
             self.closings[account] = last_day if account == BANK.name else max(days, default=last_day)
 
     def write(self, pages: Iterable[pa.Table]) -> int:
         """Write the movements, again with those that were posted since; the number of the last entry."""
-        last = self._after
-        with pq.ParquetWriter(self._path, schema_of(LEDGER_MOVEMENT)) as file:
+        last = self.after
+        with pq.ParquetWriter(self.path, schema_of(LEDGER_MOVEMENT)) as file:
             for page in pages:
-                is_new = pc.greater(page["number"], self._after)
+                is_new = pc.greater(page["number"], self.after)
                 for row in page.filter(pc.invert(is_new)).select(["account", "balance_minor"]).to_pylist():
                     self.opening_minor[row["account"]] = row["balance_minor"]
                 new = page.filter(is_new)
@@ -254,11 +241,11 @@ class Books:
 
     def known(self, account: str) -> Iterator[Known]:
         """What an account's statement tells of the ledger as it was when the month ended."""
-        return known_from(self._movements(account), self._chances)
+        return known_from(self._movements(account), self.chances)
 
     def reported(self, account: str) -> Iterator[Row]:
         """What an operator tells and the ledger does not know."""
-        return (statement_row(each, self._gaps) for each in self._info if each.operator == ACCOUNTS[account])
+        return (statement_row(each, self.gaps) for each in self.info if each.operator == ACCOUNTS[account])
 
     def rows(self, account: str, planting: Planting) -> Iterator[Row]:
         """A statement's rows in time order, with what is planted in place of some."""
@@ -266,9 +253,9 @@ class Books:
         return heapq.merge(known, self.reported(account), planting.rows[account], key=lambda row: row.at_ms)
 
     def _movements(self, account: str) -> Iterator[Mapping[str, Any]]:
-        with pq.ParquetFile(self._path) as file:
+        with pq.ParquetFile(self.path) as file:
             for batch in file.iter_batches(_BATCH):
-                here = pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self._last))
+                here = pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self.last))
                 yield from batch.filter(here).to_pylist()
 
 
@@ -279,6 +266,30 @@ class Decoy(NamedTuple):
     line: int
     key: str | None
     why: str
+
+
+class Simulation(Tabular):
+    """What came of a simulation: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
+
+    def __init__(self, plan: Plan, month: Month, *, payouts: int, seed: str | None) -> None:
+        self.seed = seed
+        self.payments = plan.payments
+        self.days = plan.days
+        self.first_day, self.last_day = day_of(plan.start_ms), day_of(plan.end_ms)
+        self.outcomes = dict(sorted(month.outcomes.items(), key=lambda item: (-item[1], item[0])))
+        self.refunds = month.refunds
+        self.payouts = payouts
+        self.folder: Path | None = None
+        self.breaks: dict[str, int] = {}
+        self.decoys: list[Decoy] = []
+
+    def _tables(self) -> Iterator[Table]:
+        period = f"{self.payments:,} payments from {self.first_day} to {self.last_day}"
+        rows = [*self.outcomes.items(), ("refunds", self.refunds), ("payouts", self.payouts)]
+        yield table(period, ("what became of them", _NUMBER), [(name, f"{number:,}") for name, number in rows])
+        if self.folder is not None:
+            words = f"Breaks in {self.folder.name}/{STATEMENTS}, all in {ANSWERS}"
+            yield table(words, ("code", _NUMBER), [(code, f"{number:,}") for code, number in self.breaks.items()])
 
 
 @contextmanager
@@ -304,42 +315,34 @@ def _prepared(out: Path) -> Iterator[Path]:
         raise
 
 
-def _write(
-    books: Books, planting: Planting, out: Path, period: tuple[date, date]
-) -> tuple[dict[str, int], list[Decoy]]:
-    """Write the statements and the answers; how many answers there are of each code, and the decoys."""
+def _write(made: Simulation, books: Books, planting: Planting, out: Path) -> None:
+    """Write the statements and the answers, and note how many answers there are of each code, and the decoys."""
     counts: Counter[str] = Counter()
-    decoys: list[Decoy] = []
     with (out / ANSWERS).open("w", encoding="utf-8", newline="") as handle:
         answers = csv.writer(handle, lineterminator="\n")
         answers.writerow(ANSWER)
-
-        def answer(statement: str, line: int | None, key: str | None, code: str) -> None:
-            answers.writerow([statement, line, key, code])
-            counts[code] += 1
-
         for account, name in ACCOUNTS.items():
-            for line, row in _written(books, planting, account, out / STATEMENTS / FILES[name], period):
+            for line, row in _written(made, books, planting, account, out / STATEMENTS / FILES[name]):
                 if row.code:
                     # What has no partner on the last day may still come: then it is a matter of time.
-                    is_new = row.code == MISSING["statement"] and row.day >= books.closings[account]
-                    answer(FILES[name], line, row.key, TIMING if is_new else row.code)
+                    is_new = row.code == MISSING["statement"] and day_of(row.at_ms) >= books.closings[account]
+                    code = TIMING if is_new else row.code
+                    answers.writerow([FILES[name], line, row.key, code])
+                    counts[code] += 1
                 if row.decoy:
-                    decoys.append(Decoy(FILES[name], line, row.key, row.decoy))
-            for key, code in planting.ledger_only[account]:
-                answer(FILES[name], None, key, code)
-    return dict(sorted(counts.items())), decoys
+                    made.decoys.append(Decoy(FILES[name], line, row.key, row.decoy))
+            answers.writerows([FILES[name], None, key, code] for key, code in planting.ledger_only[account])
+            counts.update(code for _, code in planting.ledger_only[account])
+    made.breaks = dict(sorted(counts.items()))
 
 
-def _written(
-    books: Books, planting: Planting, account: str, path: Path, period: tuple[date, date]
-) -> Iterator[tuple[int, Row]]:
+def _written(made: Simulation, books: Books, planting: Planting, account: str, path: Path) -> Iterator[tuple[int, Row]]:
     """Write one account as its operator or bank tells it, row by row; each row with the line where it stands."""
     layout, balance_minor, preamble = LAYOUTS[ACCOUNTS[account]], books.opening_minor[account], None
     if layout.preamble:
         # The closing balance is known when all rows are.
         closing_minor = balance_minor + sum(row.effect_minor for row in books.rows(account, planting))
-        preamble = Preamble(account, ZMW.code, *period, balance_minor, closing_minor)
+        preamble = Preamble(account, ZMW.code, made.first_day, made.last_day, balance_minor, closing_minor)
     with statement_writer(path, layout, preamble=preamble) as writer:
         for row in books.rows(account, planting):
             balance_minor += row.effect_minor
@@ -354,30 +357,6 @@ def _cells(row: Row, layout: Layout) -> dict[str, str]:
     if layout.direction_by == "parties" and "phone" in made:
         made["to" if row.direction == OUT else "from"] = layout.party.format(phone=made.pop("phone"))
     return made
-
-
-class Simulation(Tabular):
-    """What came of a simulation: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
-
-    def __init__(self, plan: Plan, month: Month, *, payouts: int, seed: str | None) -> None:
-        self.seed = seed
-        self.payments = plan.payments
-        self.days = plan.days
-        self.first_day, self.last_day = day_of(plan.start_ms), day_of(plan.end_ms)
-        self.outcomes = dict(sorted(month.outcomes.items(), key=lambda item: (-item[1], item[0])))
-        self.refunds = month.refunds
-        self.payouts = payouts
-        self.folder: Path | None = None
-        self.breaks: dict[str, int] = {}
-        self.decoys: list[Decoy] = []
-
-    def _tables(self) -> Iterator[Table]:
-        period = f"{self.payments:,} payments from {self.first_day} to {self.last_day}"
-        rows = [*self.outcomes.items(), ("refunds", self.refunds), ("payouts", self.payouts)]
-        yield table(period, ("what became of them", _NUMBER), [(name, f"{number:,}") for name, number in rows])
-        if self.folder is not None:
-            words = f"Breaks in {self.folder.name}/{STATEMENTS}, all in {ANSWERS}"
-            yield table(words, ("code", _NUMBER), [(code, f"{number:,}") for code, number in self.breaks.items()])
 
 
 def simulate(  # noqa: PLR0913  each says another thing about the month
@@ -407,14 +386,13 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
         entries = 0 if target is None else verified(session.control).entries
         closing.enter_context(_quiet(session))
         month = Month(plan, prompt_ms=gaps.prompt_timeout_s * 1000)
-        with shown(payments) if show_progress else nullcontext(lambda: None) as step:
-            _drive(session, chances.token("simulation", start_ms), month, step)
+        _drive(session, chances.token("simulation", start_ms), month, payments if show_progress else 0)
         session.clock.advance(Decimal(plan.end_ms - session.clock.now_ms) / 1000)
         payouts = sum(each.created * 1000 >= start_ms for each in session.looking().payouts.each())
         made = Simulation(plan, month, payouts=payouts, seed=None if seed is None else str(seed))
         if target is not None:
             after = 0 if isinstance(entries, UnsetType) else entries
-            books = Books(target / LEDGER, month.info, chances, gaps, after=after)
+            books = Books(target / LEDGER, month.info, chances, gaps, after)
             numbers = {**asked, **{name: kind.by_default for name, kind in DECOYS.items()}}
             planting = Planting(numbers, chances, exactly=breaks is not None, first_key=payments)
             _tell(session, made, books, planting, target)
@@ -483,11 +461,12 @@ def _tell(session: Session, made: Simulation, books: Books, planting: Planting, 
                 planting.consider(known, books.closings[account])
     unheard = (row for account in ACCOUNTS for row in books.reported(account) if row.status == COMPLETED)
     planting.choose(unheard, books.closings)
-    for entry in planting.repeated:
-        session.control.repeat(entry)
-    for entry in planting.reversed:
-        session.control.settle({"recipe": "reversed", "entry": entry})
-    if planting.repeated or planting.reversed:
+    for how, entry in planting.posts:
+        if how == "repeated":
+            session.control.repeat(entry)
+        else:
+            session.control.settle({"recipe": how, "entry": entry})
+    if planting.posts:
         books.write(Ledger(session.control).movements())
     made.folder = target
-    made.breaks, made.decoys = _write(books, planting, target, (made.first_day, made.last_day))
+    _write(made, books, planting, target)

@@ -1,10 +1,8 @@
 """How a layout would read a file: its first rows, why others cannot be used, whether the balance follows."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from html import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +12,7 @@ from workbench.analysis.statements.writing import absent
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import LUSAKA
 from workbench.domain.money import major_text
-from workbench.render import Column, Table, Tabular, bundle, table, wrapped
+from workbench.render import Column, Table, Tabular, table, wrapped
 from workbench.visible import visible
 
 
@@ -30,7 +28,7 @@ _REASONS: Final = 5
 
 
 class Check(Tabular):
-    """Ten rows as a layout reads them, and what it says of the others; shows itself as text and as HTML.
+    """Ten rows as a layout reads them, and what it says of the others.
 
     `doubts` are those of the draft that read it, in words; None where a layout did.
     """
@@ -62,8 +60,8 @@ class Check(Tabular):
         """As text, in lines of at most `width` columns, or of 80."""
         width = width or _WIDTH
         reasons = [
-            f"{why} ({f'line {line}' if count == '1' else f'{count} rows, the first in line {line}'})"
-            for line, count, why in self.reasons().rows
+            f"{why} ({f'line {line}' if count == 1 else f'{count:,} rows, the first in line {line}'})"
+            for why, (line, count) in self.reasons().items()
         ]
         listed = [
             ("Rows that cannot be read, by the most frequent reason:", reasons),
@@ -73,27 +71,15 @@ class Check(Tabular):
         parts.append("\n".join(summary(self.statement)))
         return "\n\n".join([self._table().text(width), *(wrapped(each, width) for each in parts)])
 
-    def reasons(self) -> Table:
-        """Why rows cannot be used: the commonest reasons, each with its first line."""
+    def reasons(self) -> dict[str, tuple[int, int]]:
+        """The commonest reasons why rows cannot be used, each with its first line and how many rows have it."""
         bad = self.statement.rows.dropna(subset=["problem"])
-        counts: Counter[str] = Counter()
-        first: dict[str, str] = {}
-        for line, problem in zip(bad["line"], bad["problem"], strict=True):
+        found: dict[str, tuple[int, int]] = {}
+        for line, problem in zip(bad["line"].tolist(), bad["problem"], strict=True):
             for why in map(mask, str(problem).split("; ")):
-                counts[why] += 1
-                first.setdefault(why, str(line))
-        rows = [(first[why], f"{count:,}", why) for why, count in counts.most_common(_REASONS)]
-        columns = [Column("first line", numeric=True), Column("rows", numeric=True), Column("reason")]
-        return table("Rows that cannot be read, by the most frequent reason", columns, rows)
-
-    def html(self) -> str:
-        """The same as HTML."""
-        said = "".join(f"<p>{escape(visible(each))}</p>" for each in (*self.doubts, *summary(self.statement)))
-        reasons = self.reasons()
-        return self._table().html() + (reasons.html() if reasons.rows else "") + said
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(str(self), self.html())
+                first, count = found.get(why, (line, 0))
+                found[why] = first, count + 1
+        return dict(sorted(found.items(), key=lambda each: -each[1][1])[:_REASONS])
 
 
 _SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from workbench.analysis.statements.cells import Amounts, Cell, refused, text_of
-from workbench.analysis.statements.checking import NOT_TOLD, Check, read_as
+from workbench.analysis.statements.checking import NOT_TOLD, read_as
 from workbench.analysis.statements.dialect import CellRows, Line, pairs_of
 from workbench.analysis.statements.layouts import FIELDS, LEDGER_FIELDS, SUFFIX, Layout, layout_from
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
@@ -18,7 +18,6 @@ from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, SWAPPED, 
 from workbench.domain.masking import mask_accounts
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.errors import StatementRefused
-from workbench.render import bundle, preformatted
 from workbench.visible import visible
 
 MOST_ROWS: Final = 20_000
@@ -200,7 +199,8 @@ class Draft:
             yield f"# ? {_comment(doubt)[2:]}"
         if value or where.startswith(WORDS):
             proof = self.proofs.get(where)
-            line = f"{_key(key)} = {toml_value(value)}" + (f"  {_comment(proof)}" if proof else "")
+            named = key if re.fullmatch("[A-Za-z0-9_-]+", key) else toml_value(key)
+            line = f"{named} = {toml_value(value)}" + (f"  {_comment(proof)}" if proof else "")
             # A word that nobody has filled in is no word yet.
             yield line if value else f"# ? {line}"
 
@@ -212,10 +212,6 @@ class Draft:
         """The file, read so. Raises StatementRefused: see `read_ledger`."""
         return read_ledger(self.file.path, layout=self.layout, account=None if self.names_accounts else NOT_TOLD)
 
-    def check(self) -> Check:
-        """The first rows as they would be read, and what is wrong with others."""
-        return Check(self.statement())
-
     def to_decide(self) -> list[str]:
         """What is doubted, each where it stands in the layout; masked."""
         return [
@@ -225,9 +221,6 @@ class Draft:
 
     def __repr__(self) -> str:
         return self.toml
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(self.toml, preformatted(self.toml, "The draft of a layout"))
 
     def write(self, path: str | Path, *, replace: bool = False) -> None:
         """Write the layout to a `.toml` file, over one that is there only with `replace`.
@@ -255,21 +248,14 @@ def _comment(text: str) -> str:
     return f"# {masked(text)}"
 
 
-def _key(key: str) -> str:
-    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else toml_value(key)
-
-
 def toml_value(value: object) -> str:
     """A text, a list of texts or a truth as TOML writes it; what cannot be seen is written as a number."""
     if isinstance(value, str) and "\\" in value and value.isprintable() and "'" not in value:
         return f"'{value}'"
     if isinstance(value, str):
         # TOML's own escapes, which JSON's are but beyond 16 bits.
-        return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in _quoted(value))
+        quoted = json.dumps(value, ensure_ascii=False)
+        return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in quoted)
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml_value, value))}]"
     return json.dumps(value)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

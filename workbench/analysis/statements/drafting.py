@@ -26,10 +26,10 @@ from workbench.analysis.statements.columns import (
     time_of,
 )
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import CellRows, Line, cell_rows_of, digest_of, pairs_of
+from workbench.analysis.statements.dialect import cell_rows_of, digest_of, pairs_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
 from workbench.analysis.statements.layouts import DEBITS, LAYOUTS, TYPES, heading_key
-from workbench.analysis.statements.recognising import HEADER_WITHIN, recognised
+from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, recognised
 from workbench.analysis.statements.statement import tried_layouts
 from workbench.analysis.statements.vocabulary import (
     DIRECTION_WORDS,
@@ -69,30 +69,26 @@ def cut(path: Path, *, ledger: bool = False) -> Cut:
     Raises StatementRefused: it cannot be read at all, or no line has the headings of a statement.
     """
     digest_of(path)
-    ways = cell_rows_of(path, [("cp1252", mark) for mark in ",;\t|"])
-    likest: tuple[tuple[int, int], CellRows, Line, tuple[Line, ...]] | None = None
-    failures: list[StatementRefused] = []
-    for way in ways:
-        head: list[Line] = []
-        try:
-            head.extend(islice(way.lines(), HEADER_WITHIN))
-        except StatementRefused as wrong:
-            failures.append(wrong)
-        for place, (line, cells) in enumerate(head):
+    heads = [*map(head_of, cell_rows_of(path, [("cp1252", mark) for mark in ",;\t|"]))]
+    likest, cut_by = (0, 0), None
+    for head in heads:
+        for place, (_, cells) in enumerate(head.lines):
             known = len(assigned(headings_of(cells), known=LEDGER_HEADINGS if ledger else HEADINGS))
             # Of headings that are not known, those above most rows; a line above them may have a day, too.
-            below = [cells for _, cells in head[place + 1 : place + 1 + _LEAST_FIELDS]]
+            below = [cells for _, cells in head.lines[place + 1 : place + 1 + _LEAST_FIELDS]]
             count = 0 if _is_row(cells) else sum(1 for _ in takewhile(_is_row, below))
             found = known if known >= _LEAST_FIELDS else min(count, _LEAST_FIELDS - 1), len(headings_of(cells))
-            if found[0] and found > (likest[0] if likest else (0, 0)):
-                likest = found, way, (line, cells), tuple(head[:place])
-    if likest is None:
+            if found[0] and found > likest:
+                likest, cut_by = found, (head, place)
+    if cut_by is None:
         hint = "Put a line of headings above the rows: A,B,C… will do, since the cells tell what stands below."
         why = f"none of its first {HEADER_WITHIN} lines has headings that are known, or a row with a date below it"
-        raise failures[0] if len(failures) == len(ways) else refused(path.name, f"has no header: {why}.", hint=hint)
-    _, way, (line, cells), above = likest
+        unread = all(head.failure for head in heads) and heads[0].failure
+        raise unread or refused(path.name, f"has no header: {why}.", hint=hint)
+    (way, lines, _), place = cut_by
+    line, cells = lines[place]
     rows = tuple(islice((each for each in way.lines() if each[0] > line), MOST_ROWS))
-    made = Cut(path, way, headings_of(cells), line, above, rows, is_ledger=ledger)
+    made = Cut(path, way, headings_of(cells), line, tuple(lines[:place]), rows, is_ledger=ledger)
     return made._replace(currency=named_currency(made))
 
 
@@ -308,13 +304,16 @@ def _parties(draft: Draft) -> None:
     parties = [party for party, _ in Counter(each for pair in pairs for each in pair if each).most_common(_LIKELY_OWN)]
     customers = [text for name in ("from", "to", "phone") for _, text in draft.texts(name)]
     if "from" in draft.columns and draft.columns.keys().isdisjoint(("debit", "direction")):
-        clear = {own: _clear(own, pairs) for own in dict.fromkeys(_OWN.sub("*", each) for each in parties)}
+        clear = {
+            own: sum(_is_like(own, sender) != _is_like(own, taker) for sender, taker in pairs)
+            for own in dict.fromkeys(_OWN.sub("*", each) for each in parties)
+        }
         fits = sorted(
             (own for own, rows in clear.items() if rows >= NEARLY_ALL * len(pairs)), key=lambda own: "*" not in own
         )
         for own in fits[:1]:
             draft.found("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
-            customers = [each for each in customers if not fnmatchcase(each, _glob(own))]
+            customers = [each for each in customers if not _is_like(own, each)]
         for own in fits[1:] if fits and "*" not in fits[0] else ():
             draft.doubt("own", f"own = {toml_value(own)}  # it could be this party as well: which is the account's?")
         if not fits:
@@ -325,14 +324,8 @@ def _parties(draft: Draft) -> None:
     draft.found("party", f"{before}{{phone}}{after}" if before + after else None)
 
 
-def _glob(own: str) -> str:
-    return own.replace("[", "[[]")
-
-
-def _clear(own: str, pairs: Sequence[tuple[str, str]]) -> int:
-    """How many rows have this party on one side alone."""
-    pattern = _glob(own)
-    return sum(fnmatchcase(sender, pattern) != fnmatchcase(taker, pattern) for sender, taker in pairs)
+def _is_like(own: str, party: str) -> bool:
+    return fnmatchcase(party, own.replace("[", "[[]"))
 
 
 def _alike(texts: Sequence[str], *, from_end: bool) -> str:
@@ -373,21 +366,16 @@ def _words(draft: Draft) -> None:
             draft.doubt("columns", f"{name} = {toml_value(heading)}  # none of its words is known")
 
 
-def _in(words: dict[str, str]) -> Callable[[str], str | None]:
-    known = listed(words)
-    return lambda word: known.get(heading_key(word))
-
-
-def _type_of(word: str) -> str | None:
-    return next((kind for kind, part in TYPE_PARTS if re.search(part, plain(word))), None)
-
-
 _SIDES: Final = {"cr", "credit", "c", "dr", "debit", "d"}
 _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]]]] = {
     "account": ("accounts", ("the name of the account in reconcile, such as operator:mtn:float",), lambda _: None),
-    "direction": ("directions", DIRECTIONS, _in(DIRECTION_WORDS)),
-    "status": ("statuses", STATUSES, _in(STATUS_WORDS)),
-    "type": ("types", TYPES, _type_of),
+    "direction": ("directions", DIRECTIONS, lambda word: listed(DIRECTION_WORDS).get(heading_key(word))),
+    "status": ("statuses", STATUSES, lambda word: listed(STATUS_WORDS).get(heading_key(word))),
+    "type": (
+        "types",
+        TYPES,
+        lambda word: next((kind for kind, part in TYPE_PARTS if re.search(part, plain(word))), None),
+    ),
 }
 """Field → its table of words, what a word can mean, and what it likely does."""
 
@@ -538,7 +526,7 @@ def _shipped(draft: Draft) -> None:
         known = recognised(draft.file.path, LAYOUTS.values(), named=False).layout
         try:
             check = Check(read_as(draft.file.path, known))
-            reasons = [] if check.is_sound else [why for *_, why in check.reasons().rows] + summary(check.statement)[1:]
+            reasons = [] if check.is_sound else [*check.reasons(), *summary(check.statement)[1:]]
         except StatementRefused as wrong:
             reasons = [wrong.message]
         why = "; ".join(reasons)

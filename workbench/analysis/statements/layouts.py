@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.analysis.match_rules import MatchRules, match_rules
 from workbench.analysis.patterns import refusal
 from workbench.analysis.shapes import DIRECTIONS, STATUSES
 from workbench.analysis.statements.dates import DateFormat
@@ -108,6 +109,9 @@ class Layout:
     preamble_date: the format of the period's days, or a list of those in which they may stand; the first is written.
     footers: how lines of totals below the rows begin; they are no rows.
     utc_offset_hours: of the times in the file; Lusaka's by default.
+    match: the rules by which the account's rows are matched, in their order, such as
+    `[{ on = ["key"] }, { on = ["key in narrative"] }, { on = ["amount"], days = 3 }]`: see `match_rules`. Where nothing
+    is said, rows match by key; those of an account whose statement has no keys, by amount within two days.
 
     Raises StatementRefused: a field, word or format that does not exist, or too little to read a row by.
     """
@@ -141,13 +145,21 @@ class Layout:
     preamble_date: str | tuple[str, ...] = "%Y-%m-%d"
     footers: tuple[str, ...] = ()
     utc_offset_hours: int = 2
+    match: MatchRules = ()
 
     @property
     def sha256(self) -> str:
         """SHA-256 of everything that the layout declares, whether a file, the package or a caller gave it."""
-        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+        declared = msgspec.to_builtins(self, order="deterministic")
+        # A layout without rules has the hash that it had before there were any.
+        known = {name: value for name, value in declared.items() if name != "match" or value}
+        return hashlib.sha256(msgspec.json.encode(known)).hexdigest()
 
     def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "match", match_rules(self.match))
+        except ValueError as error:
+            self._demand(holds=False, otherwise=f"match {error}")
         for what, found, known in (
             ("field", self.columns, FIELDS + LEDGER_FIELDS),
             ("optional field", self.optional, tuple(self.columns)),
@@ -308,7 +320,7 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
         raise StatementRefused(f"The layout in {file} {text}.", hint=hint, file=file)
     for key, value in declared.items():
         try:
-            declared[key] = msgspec.convert(value, kinds[key])
+            declared[key] = value if key == "match" else msgspec.convert(value, kinds[key])
         except msgspec.ValidationError as error:
             raise StatementRefused(f"In the layout {file}, {key} {wrong_kind(error)}.", file=file) from None
     return Layout(**declared)

@@ -1,14 +1,13 @@
 """Statements written as an operator or a bank would export them: a row at a time, so memory does not grow."""
 
 import csv
-import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import astuple
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -27,11 +26,12 @@ Written = str | Decimal
 _OWN_NAME: Final = "merchant"
 _ANY_NAME: Final = "CUSTOMER"
 _TEXTS: Final = ("key", "description", "currency", "batch", "related")
-_AMOUNTS: Final = ("amount_minor", "fee_minor", "balance_minor")
 _LONGEST_CELL: Final = 32_767
 _CREATED: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """What a workbook says of its making: the same rows are the same bytes."""
 _BREAK: Final = re.compile("\r\n?|\n")
+_AGAIN: Final = re.compile("#[0-9]+$")
+"""The second `Currency#2` stands in the file as `Currency`."""
 _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
 
 
@@ -42,73 +42,96 @@ def absent(value: object) -> bool:
     return value is None or not isinstance(value == value, bool) or value != value  # noqa: PLR0124  NaT differs from itself, NA says neither
 
 
-def _cells_of(layout: Layout, date_format: str | None) -> Callable[[Row], dict[str, Written]]:
-    """From a row of STATEMENT_ROW to field → what is written; a value that the row lacks leaves its cell empty."""
-    own = layout.own.replace("*", _OWN_NAME)
-    dates, amounts = DateFormat(date_format or layout.dates[0]), Amounts(layout.decimal, layout.thousands)
-    zone = timezone(timedelta(hours=layout.utc_offset_hours))
-    words = {"status": layout.statuses, "type": layout.types, "direction": layout.directions}
-    # Of several words for a value the first is written.
-    first = {name: {value: word for word, value in reversed(list(known.items()))} for name, known in words.items()}
+class StatementWriter:
+    """Writes rows of STATEMENT_ROW one by one; made by `statement_writer`."""
 
-    def word(name: str, value: str) -> str:
-        if value and name in layout.columns and value not in first[name]:
-            text = f"The layout {layout.name!r} has no word for the {name} {value!r}."
-            raise StatementRefused(text, layout=layout.name, field=name, value=value)
-        return first[name].get(value, "")
+    def __init__(self, layout: Layout, sink: "Sink", *, date_format: str | None, preamble: Preamble) -> None:
+        self._layout = layout
+        self._sink = sink
+        self._dates = DateFormat(date_format or layout.dates[0])
+        self._zone = timezone(timedelta(hours=layout.utc_offset_hours))
+        words = {"status": layout.statuses, "type": layout.types, "direction": layout.directions}
+        # Of several words for a value the first is written.
+        self._words = {name: {value: word for word, value in reversed([*of.items()])} for name, of in words.items()}
+        day = DateFormat(layout.preamble_dates[0])
+        declared: dict[str, Any] = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
+        for name in ("opening", "closing"):
+            if (minor := declared[name]) is not None:
+                declared[name] = major(minor, preamble.currency or layout.currency)
+        for label in dict.fromkeys(layout.preamble.values()):
+            values = [declared[name] for name, other in layout.preamble.items() if other == label]
+            told = [day.write(value) if isinstance(value, date) else value for value in values if value is not None]
+            if told:
+                # Of a period under one label both days stand in the cell.
+                sink([label, told[0] if len(told) == 1 else " - ".join(map(str, told))])
+        if layout.preamble:
+            sink([])
+        sink([_AGAIN.sub("", heading) for heading in layout.columns.values()])
 
-    def moments(has: Row) -> dict[str, str]:
-        day, at = has.get("business_date"), has.get("occurred_at")
-        if "time" in layout.columns:
-            whole = datetime.combine(day, time()) if at is None and day else at and at.astimezone(zone)
-            first, second = dates.day_and_time(whole) if whole else ("", "")
-            return {"moment": first, "time": "" if at is None else second}
-        if at is not None:
-            return {"moment": dates.write(at.astimezone(zone))}
-        return {"moment": dates.write(day) if day and not dates.has_time else ""}
+    def write(self, row: Row, *, cells: Mapping[str, str] | None = None) -> int:
+        """Write a row; the line at which it stands in the file.
 
-    def cells(row: Row) -> dict[str, Written]:
+        `cells` (field → text) are written as they are instead of what the row says: for bad rows.
+        Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
+        """
         has = {name: value for name, value in row.items() if not absent(value)}
-        code = has.get("currency", layout.currency)
-        amount, fee, balance = (major(int(has[name]), code) if name in has else "" for name in _AMOUNTS)
+        made = {
+            **{name: str(has.get(name, "")) for name in _TEXTS},
+            **{name: self._word(name, has.get(name, "")) for name in self._words},
+            **self._moment(has.get("business_date"), has.get("occurred_at")),
+            **self._amounts(has),
+            **self._parties(has),
+            **(cells or {}),
+        }
+        return self._sink([made[name] for name in self._layout.columns])
+
+    def _word(self, name: str, value: str) -> str:
+        if value and name in self._layout.columns and value not in self._words[name]:
+            text = f"The layout {self._layout.name!r} has no word for the {name} {value!r}."
+            raise StatementRefused(text, layout=self._layout.name, field=name, value=value)
+        return self._words[name].get(value, "")
+
+    def _moment(self, day: date | None, at: datetime | None) -> dict[str, str]:
+        local = at and at.astimezone(self._zone)
+        if "time" in self._layout.columns:
+            whole = local or (datetime.combine(day, time()) if day else None)
+            first, second = self._dates.day_and_time(whole) if whole else ("", "")
+            return {"moment": first, "time": second if at else ""}
+        told = local or (None if self._dates.has_time else day)
+        return {"moment": self._dates.write(told) if told else ""}
+
+    def _amounts(self, has: Row) -> dict[str, Written]:
+        """The amounts; without a column of types, a reversal stands below zero in the other one of debit and credit."""
+        layout, code, goes = self._layout, has.get("currency", self._layout.currency), has.get("direction")
+        amount, fee, balance = (
+            major(int(has[name]), code) if name in has else ""
+            for name in ("amount_minor", "fee_minor", "balance_minor")
+        )
+        below = amount.copy_negate() if isinstance(amount, Decimal) and amount else amount
+        made: dict[str, Written] = {"debit": "", "credit": "", "fee": fee, "balance": balance}
+        made["amount"] = below if layout.direction_by == "sign" and goes == "out" else amount
+        made["side"] = "" if isinstance(balance, str) else "DR" if balance < 0 else "CR"
+        if isinstance(amount, Decimal) and goes:
+            bracketed = f"({Amounts(layout.decimal, layout.thousands).write(amount)})"
+            is_reversal = has.get("type") == "reversal" and "type" not in layout.columns
+            if is_reversal and goes == "in":
+                made["debit"] = bracketed if layout.debits == "minus" else below
+            elif goes == "out" and not is_reversal:
+                made["debit"] = {"plain": amount, "minus": below, "parentheses": bracketed}[layout.debits]
+            else:
+                made["credit"] = below if is_reversal else amount
+        return made
+
+    def _parties(self, has: Row) -> dict[str, str]:
         # As operators write them: no plus, and stars where a number is masked.
         number = has["phone"].lstrip("+").replace("•", "*") if "phone" in has else ""
-        party = number and layout.party.replace("*", _ANY_NAME).format(phone=number)
-        goes = has.get("direction", "")
-        is_less = layout.direction_by == "sign" and goes == "out"
+        party = number and self._layout.party.replace("*", _ANY_NAME).format(phone=number)
+        own, goes = self._layout.own.replace("*", _OWN_NAME), has.get("direction", "")
         return {
-            **{name: str(has.get(name, "")) for name in _TEXTS},
-            **{name: word(name, str(has.get(name, ""))) for name in words},
-            **moments(has),
             "phone": party,
             "from": {"in": party, "out": own}.get(goes, ""),
             "to": {"in": own, "out": party}.get(goes, ""),
-            "amount": _negated(amount) if is_less else amount,
-            **_halves(layout, has, amount, amounts),
-            "side": "" if isinstance(balance, str) else "DR" if balance < 0 else "CR",
-            "fee": fee,
-            "balance": balance,
         }
-
-    return cells
-
-
-def _negated(amount: Written) -> Written:
-    """The other side of zero, digit by digit; nothing stays nothing."""
-    return amount.copy_negate() if isinstance(amount, Decimal) and amount else amount
-
-
-def _halves(layout: Layout, has: Row, amount: Written, amounts: Amounts) -> dict[str, Written]:
-    """Debit and credit. Without a column of types, a reversal stands below zero in the other one."""
-    goes = has.get("direction", "")
-    if isinstance(amount, str) or not goes:
-        return {"debit": "", "credit": ""}
-    below = _negated(amount)
-    styles: dict[str, Written] = {"plain": amount, "minus": below, "parentheses": f"({amounts.write(amount)})"}
-    if has.get("type") != "reversal" or "type" in layout.columns:
-        return {"debit": styles[layout.debits], "credit": ""} if goes == "out" else {"debit": "", "credit": amount}
-    other = styles["parentheses" if layout.debits == "minus" else "minus"]
-    return {"debit": other, "credit": ""} if goes == "in" else {"debit": "", "credit": below}
 
 
 Sink = Callable[[Sequence[Written]], int]
@@ -135,7 +158,8 @@ def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
 
 def _xlsx_sink(book: Any) -> Sink:  # noqa: ANN401  xlsxwriter's workbook
     """Texts as texts, whatever they begin with, and amounts as numbers with all their decimals."""
-    sheet, numbers = book.add_worksheet("Statement"), itertools.count()
+    book.set_properties({"created": _CREATED})
+    sheet, numbers = book.add_worksheet("Statement"), count()
     looks = [book.add_format({"num_format": each}) for each in NUMBER_FORMATS]
 
     def line(cells: Sequence[Written]) -> int:
@@ -154,51 +178,6 @@ def _xlsx_sink(book: Any) -> Sink:  # noqa: ANN401  xlsxwriter's workbook
     return line
 
 
-def _headings(layout: Layout) -> list[str]:
-    """As a file has them: the second `Currency#2` is `Currency`. Raises StatementRefused: the first is not written."""
-    made: list[str] = []
-    for heading in layout.columns.values():
-        name, mark, number = heading.rpartition("#")
-        numbered = mark and number.isdecimal()
-        if numbered and made.count(name) + 1 != int(number):
-            text = f"The layout {layout.name!r} cannot be written: {heading} stands after others that are not read."
-            raise StatementRefused(text, layout=layout.name, heading=heading)
-        made.append(name if numbered else heading)
-    return made
-
-
-class StatementWriter:
-    """Writes rows of STATEMENT_ROW one by one; made by `statement_writer`."""
-
-    def __init__(self, layout: Layout, sink: Sink, *, date_format: str | None, preamble: Preamble) -> None:
-        self._sink = sink
-        self._fields = list(layout.columns)
-        self._cells_of = _cells_of(layout, date_format)
-        day = DateFormat(layout.preamble_dates[0])
-        declared: dict[str, Any] = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
-        for name in ("opening", "closing"):
-            if declared[name] is not None:
-                declared[name] = major(declared[name], preamble.currency or layout.currency)
-        for label in dict.fromkeys(layout.preamble.values()):
-            values = [declared[name] for name, other in layout.preamble.items() if other == label]
-            told = [day.write(value) if isinstance(value, date) else value for value in values if value is not None]
-            if told:
-                # Of a period under one label both days stand in the cell.
-                sink([label, told[0] if len(told) == 1 else " - ".join(map(str, told))])
-        if layout.preamble:
-            sink([])
-        sink(_headings(layout))
-
-    def write(self, row: Mapping[str, Any], *, cells: Mapping[str, str] | None = None) -> int:
-        """Write a row; the line at which it stands in the file.
-
-        `cells` (field → text) are written as they are instead of what the row says: for bad rows.
-        Raises StatementRefused: a word that the layout has no word for, or a text too long for a workbook.
-        """
-        made = {**self._cells_of(row), **(cells or {})}
-        return self._sink([made[name] for name in self._fields])
-
-
 @contextmanager
 def statement_writer(
     path: str | Path, layout: Layout, *, date_format: str | None = None, preamble: Preamble | None = None
@@ -212,24 +191,18 @@ def statement_writer(
     if kind not in layout.kinds:
         text = f"The layout {layout.name!r} is written as {' or '.join(layout.kinds)}, not {path.name!r}."
         raise StatementRefused(text, file=path.name, kinds=layout.kinds)
-    made = partial(StatementWriter, layout, date_format=date_format, preamble=preamble or Preamble())
-    if kind == "csv":
-        with path.open("w", encoding="utf-8", newline="") as handle:
-            yield made(_csv_sink(handle, layout))
-        return
-    with xlsxwriter.Workbook(path, _OPTIONS) as book:
-        book.set_properties({"created": _CREATED})
-        yield made(_xlsx_sink(book))
+    with ExitStack() as closing:
+        if kind == "csv":
+            sink = _csv_sink(closing.enter_context(path.open("w", encoding="utf-8", newline="")), layout)
+        else:
+            sink = _xlsx_sink(closing.enter_context(xlsxwriter.Workbook(path, _OPTIONS)))
+        yield StatementWriter(layout, sink, date_format=date_format, preamble=preamble or Preamble())
 
 
 def write_statement(
-    rows: Iterable[Mapping[str, Any]],
-    path: str | Path,
-    layout: Layout,
-    *,
-    date_format: str | None = None,
+    rows: Iterable[Row], path: str | Path, layout: Layout, *, date_format: str | None = None,
     preamble: Preamble | None = None,
-) -> int:
+) -> int:  # fmt: skip
     """Write rows of STATEMENT_ROW to a file as this layout writes them; the number of rows.
 
     Rows are taken one at a time, and times are written to the second. `preamble` is what a layout
