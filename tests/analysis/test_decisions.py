@@ -138,10 +138,9 @@ class TestIds:
 
 class TestApplied:
     def test_they_stand_beside_the_breaks_of_both_sides(self):
-        found, result = ids(plain()), settled()
+        result = settled()
         shown = result.breaks.set_index("key")
-        assert shown.loc["A", OF_DECISIONS].to_list() == ["match", found["B"], "Acct", "2026-02-01", "seen"]
-        assert shown.loc["B", "partner"] == found["A"]
+        assert shown.loc["K", OF_DECISIONS].fillna("").to_list() == ["accept", "", "Acct", "2026-02-01", "seen"]
         assert [result.is_decided, plain().is_decided, result.is_clean] == [True, False, False]
         assert set(result.decisions["state"]) == {"applied"}
 
@@ -149,9 +148,10 @@ class TestApplied:
     @given(st.lists(st.sampled_from([*VERDICTS, None]), min_size=5, max_size=5))
     def test_they_change_nothing_but_their_own_columns(self, verdicts: list[str | None]):
         before, used = plain(), dict[str, tuple[str, ...]]()
-        names = before.breaks["id"].to_list()
+        names, moved = before.breaks["id"].to_list(), before.breaks.set_index("id")["variance_minor"]
         for (name, partner), verdict in zip(pairwise([*names, names[0]]), verdicts, strict=True):
-            if verdict == "match" and not used.keys() & {name, partner}:
+            # What is matched with its opposite is closed: see test_closing.
+            if verdict == "match" and moved[name] + moved[partner] and not used.keys() & {name, partner}:
                 used |= {name: (name, "match", partner), partner: ()}
             elif verdict not in {"match", None}:
                 used.setdefault(name, (name, verdict))
@@ -178,8 +178,9 @@ class TestApplied:
         assert len(following(decisions=later.decisions).decisions) == len(later.decisions), "they may be given back"
         both = following(decisions=decided((ids(first)["K"], "match", ids(first)["L"]))).decisions
         assert len(both) == len(later.decisions) - 1, "what was said of either is replaced"
-        back = following(decisions=decided((ids(first)["B"], "open"))).breaks
-        assert set(back.loc[back["verdict"].isna(), "key"]) == {"A", "B", "NEW"}
+        back = following(decisions=decided((ids(first)["K"], "open"))).breaks
+        assert set(back.loc[back["verdict"].isna(), "key"]) == {"K", "NEW"}
+        assert {"A", "B"}.isdisjoint(later.breaks["key"]), "what was matched is closed"
 
     def test_what_became_of_a_decision_is_said(self):
         found = ids(plain())
@@ -192,7 +193,8 @@ class TestApplied:
                           ONE: "elsewhere", TWO: "stale"}  # fmt: skip
         assert not result.is_decided
         assert "; 2 stale" in result.sign_off
-        assert set(result.carry_forward.decisions["break"]) == {found["A"], ONE}
+        assert set(result.carry_forward.decisions["break"]) == {ONE}
+        assert set(result.closed["key"]) == {"A", "B"}
 
     def test_rows_of_two_amounts_may_be_matched_and_the_sign_off_says_so(self):
         found = ids(plain())
@@ -448,7 +450,8 @@ class TestCommand:
         )
         assert all(f"{name} " in sign_off for name in ("mtn.csv", "decisions.csv", "rules.toml"))
         assert "not a file" not in sign_off
-        assert "Nothing to settle, and 5 breaks are decided." in done.output
+        assert "Nothing to settle, and 3 breaks are decided." in done.output
+        assert done.output.count("matched by Acct: seen") == 2, "closed in this period"
         changed = self.run(tmp_path, *options, theirs=[row("B", 501), *THEIRS[1:]])
         assert changed.exit_code == 1
         assert (
@@ -490,7 +493,7 @@ class TestCommand:
         assert "Zoë (2 matched, 2 written off)" in sign_off
         assert "last on 2026-01-30" in sign_off, "the day on which it was saved"
         again = self.run(tmp_path, "--decisions", "again.csv").output
-        assert "Zoë (2 matched, 2 written off); last on 2026-01-30" in again, "what it writes can be given back"
+        assert "Zoë (2 written off); last on 2026-01-30" in again, "what is open can be given back"
         fill(tmp_path / name, {found["K"]: ("acept", "", "", "")}, mark or ",", encoding)
         refused = self.run(tmp_path, *given)
         assert refused.exit_code == 2
@@ -535,10 +538,12 @@ class TestTable:
         assert again.is_decided
         assert "Acct (2 matched) and Audit (3 accepted)" in again.sign_off
         assert "'=agreed" in path.read_text("utf-8-sig")
-        assert set(again.breaks["why"]) == {"one payment", "=agreed"}
-        for table in (mine, again.decide(tmp_path / "other.csv", who="Audit")):
-            with pytest.raises(ReconcileRefused, match="Acct has decided"):
-                table.decide(found["A"], "ignore", why="no")
+        assert set(again.breaks["why"]) == {"=agreed"}
+        assert set(again.closed["why"]) == {"one payment"}
+        with pytest.raises(ReconcileRefused, match="Acct has decided"):
+            mine.decide(found["A"], "ignore", why="no")
+        with pytest.raises(ReconcileRefused, match="There is no break"):
+            again.decide(tmp_path / "other.csv", who="Audit").decide(found["A"], "ignore", why="no")
         mine.decide(found["A"], "ignore", why="no", replace=True)
         assert set(files.read(path, DECIDED)["who"]) == {"Audit"}
 

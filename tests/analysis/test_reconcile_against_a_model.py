@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, date, datetime
 from itertools import product
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pandas as pd
@@ -14,12 +14,24 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.test_reconcile import KINDS
+from workbench.analysis.match_rules import MatchRule
 from workbench.analysis.reconcile import Reconciliation, Tolerance, reconcile
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.analysis.statements import Statement
 
 Row = dict[str, Any]
 Case = tuple[list[Row], list[Row]]
+
+
+class Asked(NamedTuple):
+    """How far rows of one key may differ, and the rules by which others are matched."""
+
+    amount_minor: int = 0
+    fee_minor: int = 0
+    days: int = 1
+    match: tuple[Row, ...] = ()
+
+
 EPOCH = date(1970, 1, 1)
 
 
@@ -55,7 +67,7 @@ def moves(row: Row) -> bool:
 
 
 def classify(
-    ledger: list[Row], statement: list[Row], *, closing: dict[str, date], tolerance: Tolerance
+    ledger: list[Row], statement: list[Row], *, closing: dict[str, date], by: Asked
 ) -> tuple[list[tuple], list[tuple]]:
     """The breaks and the matches, each a code or rule, the ledger's rows, the statement's rows, and the variance."""
     breaks, matches = [], []
@@ -65,7 +77,7 @@ def classify(
             breaks.append(("invalid_row", *((([row], []), ([], [row]))[side]), None))
         else:
             groups[row["account"], row["batch"] or row["key"]][side].append(row)
-    judged = {name: one_name(*sides, tolerance) for name, sides in groups.items()}
+    judged = {name: one_name(*sides, by) for name, sides in groups.items()}
     spelt: dict[tuple, list] = defaultdict(list)
     for (account, name), (broken, _, waiting) in judged.items():
         if broken or any(waiting):
@@ -74,14 +86,14 @@ def classify(
         if len(names) > 1:
             merged = [[row for name in names for row in groups[name][side]] for side in (0, 1)]
             judged = {name: found for name, found in judged.items() if name not in names}
-            judged[names[0]] = one_name(*merged, tolerance)
+            judged[names[0]] = one_name(*merged, by)
     alone: tuple[list, list] = ([], [])
     for broken, agreed, waiting in judged.values():
         breaks += broken
         matches += agreed
         for side in (0, 1):
             alone[side].extend(waiting[side])
-    one_sided(alone, ledger, breaks, closing, tolerance)
+    one_sided(alone, ledger, breaks, matches, closing, by)
     return breaks, matches
 
 
@@ -89,7 +101,7 @@ def bare(name: str) -> str:
     return name.replace(" ", "").lower().lstrip("0")
 
 
-def one_name(ours: list, theirs: list, tolerance: Tolerance) -> tuple[list, list, tuple]:
+def one_name(ours: list, theirs: list, by: Asked) -> tuple[list, list, tuple]:
     breaks: list[tuple] = []
     matches: list[tuple] = []
     alone: tuple[list, list] = ([], [])
@@ -101,14 +113,14 @@ def one_name(ours: list, theirs: list, tolerance: Tolerance) -> tuple[list, list
         if ours or theirs:
             one_group(ours, theirs, breaks, matches, alone)
     else:
-        one_key(ours, theirs, breaks, matches, alone, tolerance)
+        one_key(ours, theirs, breaks, matches, alone, by)
     return breaks, matches, alone
 
 
-def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, tolerance: Tolerance) -> None:
+def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, by: Asked) -> None:
     """The same movement on both sides, then the same sum, then the nearest; then duplicates, and rows on their own."""
     if len(ours) == len(theirs) == 1 and ours[0]["key"] == theirs[0]["key"]:
-        one_pair(ours, theirs, breaks, matches, alone, tolerance)
+        one_pair(ours, theirs, breaks, matches, alone, by)
         return
     whole = ("direction", "amount_minor", "fee_minor", "currency")
     moved, still = ([[row for row in rows if moves(row) is each] for rows in (ours, theirs)] for each in (True, False))
@@ -133,7 +145,7 @@ def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple,
     paired = [row for pair in pairs for row in pair]
     moved, still = ([[r for r in rows if not any(r is p for p in paired)] for rows in s] for s in (moved, still))
     for left, right in pairs:
-        one_pair([left], [right], breaks, matches, alone, tolerance)
+        one_pair([left], [right], breaks, matches, alone, by)
     for side, (rows, code) in enumerate(((moved[0], "duplicate_in_ledger"), (moved[1], "duplicate_in_statement"))):
         stands = [way(pair[side]) for pair in pairs if moves(pair[side])]
         for row in sorted(rows, key=place):
@@ -141,7 +153,7 @@ def one_key(ours: list, theirs: list, breaks: list, matches: list, alone: tuple,
             if way(row) in stands:
                 breaks.append((code, *one, None))
             else:
-                one_pair(*one, breaks, matches, alone, tolerance)
+                one_pair(*one, breaks, matches, alone, by)
             stands.append(way(row))
     matches += [("nothing_moved", [row], []) for row in still[0] + still[1]]
 
@@ -196,7 +208,7 @@ def rule_of(ours: list, theirs: list) -> str:
     return (("key", "one_to_many"), ("many_to_one", "many_to_many"))[len(ours) > 1][len(theirs) > 1]
 
 
-def one_pair(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, tolerance: Tolerance) -> None:
+def one_pair(ours: list, theirs: list, breaks: list, matches: list, alone: tuple, by: Asked) -> None:
     if not (ours and theirs):
         for row in ours + theirs:
             if moves(row):
@@ -209,9 +221,9 @@ def one_pair(ours: list, theirs: list, breaks: list, matches: list, alone: tuple
         ("currency_mismatch", left["currency"] != right["currency"]),
         ("status_mismatch", moves(left) != moves(right)),
         ("direction_mismatch", left["direction"] != right["direction"]),
-        ("amount_mismatch", abs(left["amount_minor"] - right["amount_minor"]) > tolerance.amount_minor),
-        ("fee_mismatch", abs(left["fee_minor"] - right["fee_minor"]) > tolerance.fee_minor),
-        ("date_mismatch", abs((left["business_date"] - right["business_date"]).days) > tolerance.days),
+        ("amount_mismatch", abs(left["amount_minor"] - right["amount_minor"]) > by.amount_minor),
+        ("fee_mismatch", abs(left["fee_minor"] - right["fee_minor"]) > by.fee_minor),
+        ("date_mismatch", abs((left["business_date"] - right["business_date"]).days) > by.days),
         ("late_success", left["state"] == "in_suspense"),
     ]
     code = next((name for name, differs in checks if differs), None)
@@ -228,31 +240,74 @@ NUMBERS = {
 """Spellings, with what is seen of a number and which it is."""
 
 
-def partners(left: Row, right: Row, tolerance: Tolerance) -> bool:
-    by, days = tolerance.pair_by, abs((left["business_date"] - right["business_date"]).days)
-    names = ["account", "currency", "direction", "amount_minor", *(["fee_minor"] if "fee" in by else [])]
-    phones = [NUMBERS.get(row["phone"], (row["phone"], None)) for row in (left, right)]
-    (seen, one), (other_seen, other) = phones
-    unknown = None in {seen, other_seen}
-    if unknown or seen != other_seen or (None not in {one, other} and one != other):
-        is_one = unknown and "phone" not in by
-    else:
-        is_one = True
-    at_once = days == 0
+def is_one(left: Row, right: Row, *, asked: bool) -> bool:
+    """Whether two numbers may be one; where it is `asked` for, both rows have one."""
+    (seen, one), (other_seen, other) = (NUMBERS.get(row["phone"], (row["phone"], None)) for row in (left, right))
+    if None in {seen, other_seen}:
+        return not asked
+    return seen == other_seen and (None in {one, other} or one == other)
+
+
+def partners(left: Row, right: Row) -> bool:
+    """Proposed by phone, amount and time."""
+    at_once = left["business_date"] == right["business_date"]
     if left["occurred_at"] is not None and right["occurred_at"] is not None:
-        at_once = abs((left["occurred_at"] - right["occurred_at"]).total_seconds()) <= tolerance.minutes * 60
-    fits = {"time": at_once, "day": days <= tolerance.days}
-    return is_one and all(left[n] == right[n] for n in names) and all(fit for name, fit in fits.items() if name in by)
+        at_once = apart(left, right, "minutes") <= 15
+    names = ["account", "currency", "direction", "amount_minor"]
+    return at_once and is_one(left, right, asked=True) and all(left[name] == right[name] for name in names)
 
 
-def one_sided(alone: tuple, ledger: list[Row], breaks: list, closing: dict[str, date], tolerance: Tolerance) -> None:
+def apart(left: Row, right: Row, unit: str) -> float:
+    if unit == "days":
+        return abs((left["business_date"] - right["business_date"]).days)
+    if left["occurred_at"] is None or right["occurred_at"] is None:
+        return float("inf")
+    return abs((left["occurred_at"] - right["occurred_at"]).total_seconds()) / 60
+
+
+def by_window(plain: list[list[Row]], rule: Row) -> tuple[list[tuple[Row, Row]], list[Row]]:
+    """The pairs of a rule, and the rows that it leaves ambiguous."""
+    unit = "days" if "days" in rule else "minutes"
+
+    def like(one: Row, other: Row, times: int) -> bool:
+        names = ["account", "currency", "direction", *(["fee_minor"] if "fee" in rule["on"] else [])]
+        ends = [NUMBERS.get(row["phone"], (row["phone"], None))[0] for row in (one, other)]
+        same = all(one[name] == other[name] for name in names) and signed(one) == signed(other)
+        same = same and ("phone" not in rule["on"] or (ends[0] == ends[1] and ends[0] is not None))
+        return same and apart(one, other, unit) <= times * rule[unit]
+
+    def around(row: Row) -> list[list[Row]]:
+        return [[each for each in side if like(row, each, 2)] for side in plain]
+
+    pairs, unclear = [], []
+    for left, right in product(*plain):
+        if like(left, right, 1) and all(len(side) == 1 for row in (left, right) for side in around(row)):
+            pairs += [(left, right)] if is_one(left, right, asked=False) else []
+    done = {id(row) for pair in pairs for row in pair}
+    for side, rows in enumerate(plain):
+        for row in rows:
+            fits = any(like(row, other, 1) for other in plain[1 - side])
+            if fits and id(row) not in done and sum(map(len, around(row))) > 2:
+                unclear.append(row)
+    return pairs, unclear
+
+
+def one_sided(
+    alone: tuple, ledger: list[Row], breaks: list, matches: list, closing: dict[str, date], by: Asked
+) -> None:
     plain = [[rows[0] for rows, batched in side if not batched] for side in alone]
-    pairs = [(left, right) for left, right in product(*plain) if partners(left, right, tolerance)]
+    settled, unclear = set(), set()
+    for rule in by.match[1:]:
+        met, doubted = by_window(plain, rule)
+        matches += [(MatchRule(**rule).name, [left], [right]) for left, right in met]
+        settled |= {id(row) for pair in met for row in pair}
+        unclear |= {id(row) for row in doubted}
+        plain = [[row for row in rows if id(row) not in settled] for rows in plain]
+    pairs = [(left, right) for left, right in product(*plain) if partners(left, right)]
     count: dict[int, int] = defaultdict(int)
     for pair in pairs:
         for row in pair:
             count[id(row)] += 1
-    settled = set()
     for left, right in pairs:
         if count[id(left)] == count[id(right)] == 1:
             breaks.append(("wrong_reference", [left], [right], None))
@@ -263,7 +318,8 @@ def one_sided(alone: tuple, ledger: list[Row], breaks: list, closing: dict[str, 
             first = rows[0]
             if id(first) in settled:
                 continue
-            code = "ambiguous" if count[id(first)] else lonely(first, side, keys, closing)
+            is_unclear = count[id(first)] or id(first) in unclear
+            code = "ambiguous" if is_unclear else lonely(first, side, keys, closing)
             breaks.append((code, *((rows, []) if side == 0 else ([], rows)), None))
 
 
@@ -418,25 +474,29 @@ SOME = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 
-BY_DAY, BY_BOTH = ("amount", "day"), ("phone", "amount", "fee", "time", "day")
-TOLERANCES = st.sampled_from([
-    Tolerance(), Tolerance(1, 1, 0), Tolerance(100, 0, 3), Tolerance(minutes=5), Tolerance(pair_by=BY_DAY),
-    Tolerance(minutes=3 * 1440, pair_by=BY_BOTH),
+KEYS = {"on": ["key"]}
+ASKED = st.sampled_from([
+    Asked(), Asked(1, 1, 0), Asked(100, 0, 3), Asked(match=(KEYS, {"on": ["amount"], "days": 1})),
+    Asked(match=(KEYS, {"on": ["amount", "fee"], "minutes": 12}, {"on": ["amount"], "days": 0})),
+    Asked(match=(KEYS, {"on": ["phone", "amount"], "days": 2}, {"on": ["amount"], "minutes": 1440})),
 ])  # fmt: skip
 KIND = st.sampled_from(sorted(KINDS))
 
 
 class TestAgainstTheModel:
     @settings(SOME, max_examples=30 if LONG else 4)
-    @given(kind=KIND, case=cases(), tolerance=TOLERANCES)
-    def test_each_row_is_where_the_model_has_it(self, kind: str, case: Case, tolerance: Tolerance):
+    @given(kind=KIND, case=cases(), by=ASKED)
+    def test_each_row_is_where_the_model_has_it(self, kind: str, case: Case, by: Asked):
         closing = dict.fromkeys(ACCOUNTS, LAST)
-        breaks, matches = classify(*case, closing=closing, tolerance=tolerance)
-        result = reconcile(*map(KINDS[kind], frames(*case)), tolerance=tolerance)
+        breaks, matches = classify(*case, closing=closing, by=by)
+        result = reconcile(
+            *map(KINDS[kind], frames(*case)), tolerance=Tolerance(by.amount_minor, by.fee_minor),
+            match=[{**KEYS, "days": by.days}, *by.match[1:]],
+        )  # fmt: skip
         assert found_breaks(result) == expected_breaks(breaks)
         assert found_matches(result) == expected_matches(matches)
         assert_every_row_counts_once(result, *map(len, case))
-        if tolerance == Tolerance():
+        if not by.amount_minor + by.fee_minor:
             assert not result.proof["tolerated_minor"].any()
 
     @settings(SOME, max_examples=8 if LONG else 1)

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from workbench.analysis.reconcile import Reconciliation, Tolerance, reconcile
+from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.reconcile.carry_forward import KEPT
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
 
@@ -153,7 +153,8 @@ def in_two_months(ledger: Any, first: Any, both: Any, rules: Path) -> tuple[Reco
     )
     after = reconcile(
         ledger, both, as_of=date(2026, 1, 7), phone_key=KEY, rules=rules, decisions=decided,
-        carry_forward=before.carry_forward, skip_settled=True, tolerance=Tolerance(pair_by=("amount", "time")),
+        carry_forward=before.carry_forward, skip_settled=True,
+        match={"bank:*": [{"on": ["key in narrative"]}, {"on": ["amount"], "days": 1, "nearest": True}]},
     )  # fmt: skip
     return before, after
 
@@ -189,6 +190,7 @@ def test_spark_goes_on_from_one_month_to_the_next_as_duckdb_does(session: Any, t
         "days ahead": one.carry_forward.ahead.empty,
         "decisions": set(two.decisions["state"]) != {"applied", "stale"},
         "rules": two.breaks["rule"].isna().all(),
+        "matches without a key": not two.matched_by,
         "suggestions": two.suggestions.empty,
     }
     assert not [topic for topic, is_missing in tame.items() if is_missing]

@@ -328,7 +328,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     ),
     AMBIGUOUS: BreakCode(
         "Several rows fit equally well, so a person must choose.",
-        "{key} moves {moved} and fits several rows of the other side by {fits}.",
+        "{key} moves {moved}, and several rows fit by {fits}.",
         "Choose the matching row by hand: the files do not tell which it is.",
     ),
     "currency_mismatch": BreakCode(

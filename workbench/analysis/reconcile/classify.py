@@ -22,9 +22,9 @@ from workbench.analysis.reconcile.rules import (
     SIDES,
     STATEMENT,
     TOLERATED,
+    Allowed,
     Frame,
     Shape,
-    Tolerance,
 )
 from workbench.analysis.reconcile.within import SPECIAL, nearest, respelt, settled, special_of
 from workbench.analysis.shapes import COMPLETED
@@ -68,7 +68,7 @@ def classify(
     engine: Engine,
     rows: Mapping[str, Frame],
     bad: Mapping[str, int],
-    tolerance: Tolerance,
+    allowed: Allowed,
     *,
     carried: bool,
     overlaps: bool,
@@ -82,7 +82,7 @@ def classify(
     marked = engine.keep(_marked(engine, good.values(), carried=carried))
     everything = nw.concat(list(good.values()))
     plain = {side: each.join(marked, on=GROUP, how="anti") for side, each in good.items()}
-    great = _compared(plain, tolerance, GROUP, pair=nw.lit(""))
+    great = _compared(plain, allowed, GROUP, pair=nw.lit(""))
     # Most pairs agree: all columns are read of the others alone, and of special groups.
     none = {"rows": nw.lit(0), "batches": nw.lit(0)}
     differing = engine.keep(engine.conform(great.filter(~nw.col("code").is_null()), _MARK, **none))
@@ -93,9 +93,9 @@ def classify(
     if engine.has_rows(several):
         special = special_of(engine, several, overlaps=overlaps)
     paired = single.with_columns(pair=nw.lit("")).select(*_PAIRED)
-    near = _compared_within(nw.concat([paired, _alike(special)]), tolerance)
+    near = _compared_within(nw.concat([paired, _alike(special)]), allowed)
     compared = great.filter(nw.col("code").is_null())
-    left, further = _members(engine, special, tolerance)
+    left, further = _members(engine, special, allowed)
     opened, compared = _opened(engine, near), nw.concat([compared, near])
     broken = [each.select(GROUP) for each in (_differing(opened), _differing(left), further)]
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
@@ -104,8 +104,8 @@ def classify(
         named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
         named = named.with_columns(batches=nw.col("batch").count().over(*GROUP))
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
-        pairs = _compared_within(_alike(again), tolerance)
-        more = _opened(engine, pairs), *_members(engine, again, tolerance)
+        pairs = _compared_within(_alike(again), allowed)
+        more = _opened(engine, pairs), *_members(engine, again, allowed)
         compared, special = (
             nw.concat([each.join(here, on=GROUP, how="anti"), other])
             for each, other in ((compared, pairs), (special, again))
@@ -149,7 +149,7 @@ def _alike(special: Frame) -> Frame:
     return special.filter(nw.col("pair") != "").select(*_PAIRED)
 
 
-def _members(engine: Engine, special: Frame, tolerance: Tolerance) -> tuple[pa.Table, pa.Table]:
+def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
     """What of special groups has no like on the other side and adds up to nothing: what is compared, and the rest.
 
     The rest are duplicates, and the rows of groups with a batch.
@@ -158,7 +158,7 @@ def _members(engine: Engine, special: Frame, tolerance: Tolerance) -> tuple[pa.T
     rows = engine.table(special.filter(~is_done), SPECIAL)
     batched = pc.greater(rows["batches"], 0)
     both, further = nearest(rows.filter(pc.invert(batched)))
-    left = _coded(nw.from_native(both), tolerance).to_native().select(list(COMPARED)).cast(arrow_schema(COMPARED))
+    left = coded(nw.from_native(both), allowed).to_native().select(list(COMPARED)).cast(arrow_schema(COMPARED))
     return left, pa.concat_tables([rows.filter(batched), further])
 
 
@@ -184,7 +184,7 @@ def settled_lines(engine: Engine, classified: Classified) -> Frame:
     return nw.concat([each.select(*LINE) for each in (pairs, named)]).group_by(*LINE).agg(lines=nw.len())
 
 
-def _compared(rows: Mapping[str, Frame], tolerance: Tolerance, on: Sequence[str], **more: nw.Expr) -> Frame:
+def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: nw.Expr) -> Frame:
     """Rules 4 and 5: one row and one row, of both sides."""
     sides = [
         rows[side].select(*(nw.col(name).alias(f"{prefix}{name}") for name in (*on, *NARROW[side])))
@@ -193,27 +193,28 @@ def _compared(rows: Mapping[str, Frame], tolerance: Tolerance, on: Sequence[str]
     ours, theirs = ([f"{prefix}{name}" for name in on] for prefix in PREFIX.values())
     joined = sides[0].join(sides[1], left_on=ours, right_on=theirs, how="full")
     named = {name: nw.coalesce(*both) for name, *both in zip(on, ours, theirs, strict=True)}
-    return _coded(joined, tolerance, **named, **more).select(*COMPARED)
+    return coded(joined, allowed, **named, **more).select(*COMPARED)
 
 
-def _compared_within(rows: Frame, tolerance: Tolerance) -> Frame:
+def _compared_within(rows: Frame, allowed: Allowed) -> Frame:
     """The same for rows of special groups, by the pair that they are of."""
-    return _compared({side: rows.filter(nw.col("side") == side) for side in SIDES}, tolerance, (*GROUP, "pair"))
+    return _compared({side: rows.filter(nw.col("side") == side) for side in SIDES}, allowed, (*GROUP, "pair"))
 
 
-def _coded(joined: Both, tolerance: Tolerance, **more: nw.Expr) -> Both:
+def coded(joined: Both, allowed: Allowed, **more: nw.Expr) -> Both:
     """The pairs with a `code`: null where they agree to the ngwee, or nothing moved."""
+    account = more.get("account", nw.col("account"))
     moves = {side: (nw.col(f"{prefix}status") == COMPLETED) for side, prefix in PREFIX.items()}
     fields = {
         "currency_mismatch": nw.col("l_currency") != nw.col("s_currency"),
         "status_mismatch": moves[LEDGER] != moves[STATEMENT],
         "direction_mismatch": nw.col("l_direction") != nw.col("s_direction"),
-        "amount_mismatch": (nw.col("l_amount") - nw.col("s_amount")).abs() > tolerance.amount_minor,
-        "fee_mismatch": (nw.col("l_fee") - nw.col("s_fee")).abs() > tolerance.fee_minor,
-        "date_mismatch": (nw.col("l_day") - nw.col("s_day")).abs() > tolerance.days,
+        "amount_mismatch": (nw.col("l_amount") - nw.col("s_amount")).abs() > allowed.amount_minor,
+        "fee_mismatch": (nw.col("l_fee") - nw.col("s_fee")).abs() > allowed.fee_minor,
+        "date_mismatch": allowed.is_far((nw.col("l_day") - nw.col("s_day")).abs(), account),
         codes.LATE_SUCCESS: nw.col("l_state") == "in_suspense",
     }
-    if tolerance.amount_minor or tolerance.fee_minor:
+    if allowed.amount_minor or allowed.fee_minor:
         fields[TOLERATED] = nw.col("l_signed") != nw.col("s_signed")
     both = both_sides()
     code = nw.when(~both & nw.coalesce(*moves.values())).then(nw.lit(ONE_SIDED))

@@ -21,6 +21,7 @@ import pandas as pd
 from workbench.analysis import files
 from workbench.analysis.breaks import CODES, TIMING, VERDICTS, as_kind
 from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.match_rules import MatchRules, by_account
 from workbench.analysis.patterns import found_in, refusal
 from workbench.analysis.report.captions import heading
 from workbench.analysis.report.totals import listed
@@ -139,12 +140,13 @@ class Rule:
         return held
 
 
-_A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule]]."
+_A_RULE: Final = "Rules are a .toml file in which each begins with a line [[rule]], or stands under [match]."
 
 
-def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input]:
+def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, MatchRules]]:
     """The rules in a TOML file, each a table `[[rule]]` with the names of `Rule` as keys, in their order.
 
+    Besides what its table `[match]` declares: the rules by which the rows of each account are matched.
     Raises ReconcileRefused: the file cannot be read, or has a key that a rule has not, or a rule that cannot be used.
     """
     path, content = _content(given, "rules")
@@ -153,13 +155,17 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input]:
     except ValueError as error:
         raise ReconcileRefused(f"{path.name} {error}.", hint=_A_RULE) from None
     tables = declared.pop("rule", [])
+    try:
+        match = by_account(declared.pop("match", {}))
+    except ValueError as error:
+        raise ReconcileRefused(f"In {path.name}, match {error}.") from None
     if declared or not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
         other = f"has {', '.join(declared)}, which is no rule" if declared else "has a `rule` that is not a [[rule]]"
         raise ReconcileRefused(f"{path.name} {other}.", hint=_A_RULE)
     rules = tuple(_rule(number, each, path.name) for number, each in enumerate(tables, start=1))
     if twice := [name for name, times in Counter(each.name for each in rules).items() if times > 1]:
         raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
-    return rules, Input("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules))
+    return rules, Input("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
 
 
 def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
@@ -411,10 +417,10 @@ def _rows(decisions: pd.DataFrame) -> list[Row]:
 def _open_keys(breaks: pd.DataFrame, rows: Sequence[Row]) -> set[tuple[str | None, str]]:
     """The accounts and keys of the breaks, of those accounts that decisions name."""
     named = breaks[breaks["account"].isin({row["account"] for row in rows} - {None})]
-    return {(account, _known_as(key)) for account, key in python_rows(named, "account", "key")}
+    return {(account, known_as(key)) for account, key in python_rows(named, "account", "key")}
 
 
-def _known_as(key: str | None) -> str:
+def known_as(key: str | None) -> str:
     """A key as it is found again after a spreadsheet has saved it."""
     return re.sub(r"\s", "", key or "").casefold().lstrip("0")
 
@@ -427,7 +433,7 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
         return ELSEWHERE
     # Of which row it was, only the account and the key tell.
     is_told = row["account"] and not _CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
-    is_gone = not any(open_) and (row["account"], _known_as(row["key"])) not in open_keys
+    is_gone = not any(open_) and (row["account"], known_as(row["key"])) not in open_keys
     return SETTLED if is_told and is_gone else STALE
 
 

@@ -3,7 +3,7 @@
 No narrative goes through the great join: for ten million rows it would weigh more than all that is compared.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import narwhals.stable.v2 as nw
@@ -17,7 +17,7 @@ from workbench.analysis.reconcile.decisions import Rule
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.inputs import OWN, SHARED, Inputs, Source, nothing, where
 from workbench.analysis.reconcile.pairs import Open, mapped
-from workbench.analysis.reconcile.rules import LEDGER, STATEMENT, Frame, Shape
+from workbench.analysis.reconcile.rules import LEDGER, OF_SIDE, STATEMENT, TOLERATED, Frame, Shape
 from workbench.analysis.shapes import CARRIED
 from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
 from workbench.domain.masking import mask
@@ -39,18 +39,63 @@ def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForwa
     Customers' numbers are masked in the texts. What was carried has the texts that were carried with it.
     """
     known = rows.rename_columns([_REPORTED.get(name, name) for name in rows.column_names])
-    told = _told(engine, inputs, known.filter(pc.equal(rows["side"], STATEMENT)))
+    made, since = _said(engine, inputs, known, carried)
+    for name, text in made.items():
+        rows = rows.append_column(name, text)
+    return rows.append_column("since", since)
+
+
+def descriptions(
+    engine: Engine, inputs: Inputs, carried: CarryForward, accounts: Sequence[str], lines: pa.Table
+) -> list[str | None]:
+    """The descriptions of pairs that only the statement has, masked as they are when they are carried forward."""
+    names = pa.array(accounts, pa.string()).take(lines["account"])
+    named = lines.set_column(lines.column_names.index("account"), "account", names)
+    made, _ = _said(engine, inputs, _lines_of(named), carried)
+    found: list[str | None] = made["description"].to_pylist()
+    return found
+
+
+def _lines_of(pairs: pa.Table) -> pa.Table:
+    """The statement's rows of pairs, under the names that their columns have when they are carried forward."""
+    own = {_REPORTED.get(name, name): pairs[f"s_{name}"] for name in OF_SIDE}
+    return pa.table({**own, "side": pa.array([STATEMENT] * len(pairs), pa.string()), "account": pairs["account"]})
+
+
+def without_late_bookings(found: Open, carried: CarryForward) -> Open:
+    """The pairs without those of a line that was open before and is booked now, on a later day: they are settled."""
+    is_late = pc.and_(
+        pc.equal(found.pairs["code"], "date_mismatch"), pc.greater(found.pairs["l_day"], found.pairs["s_day"])
+    ).fill_null(False)  # noqa: FBT003  pyarrow takes no name
+    if carried.rows.empty or not pc.any(is_late).as_py():
+        return found
+    kept = _identity(untyped(carried.rows, CARRIED))
+    entries = pc.binary_join_element_wise(found.pairs["account"], found.pairs["l_entry"].fill_null(""), "\x1f")
+    was_told, was_booked = (pc.is_in(each, kept) for each in (_identity(_lines_of(found.pairs)), entries))
+    is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
+    late, place = found.pairs.filter(is_late), found.pairs.column_names.index("code")
+    # Within a tolerance they may still differ.
+    is_equal = pc.equal(late["l_signed"], late["s_signed"])
+    late = late.set_column(place, "code", pc.if_else(is_equal, None, pa.scalar(TOLERATED)))
+    left = [found.pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))]
+    settled = late.append_column("rule", pa.array(["key"] * len(late), pa.string()))
+    return found._replace(pairs=pa.concat_tables(left), settled=pa.concat_tables([found.settled, settled]))
+
+
+def _said(
+    engine: Engine, inputs: Inputs, known: pa.Table, carried: CarryForward
+) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
+    """The texts of rows, masked, and the day since which they are carried."""
+    told = _told(engine, inputs, known.filter(pc.equal(known["side"], STATEMENT)))
     here = pc.index_in(_joined(known, _LINE), _joined(told, _LINE))
     made = {name: told[name].take(here) for name in _TEXTS}
-    since: Any = pa.nulls(len(rows), pa.int64())
+    since: Any = pa.nulls(len(known), pa.int64())
     if not carried.rows.empty:
         kept = untyped(carried.rows, CARRIED)
         before = pc.index_in(_identity(known), _identity(kept))
         made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
         since = _number(kept["since_date"]).take(before)
-    for name in _TEXTS:
-        rows = rows.append_column(name, mapped(made[name], lambda text: mask(text) if text else None))
-    return rows.append_column("since", since)
+    return {name: mapped(text, lambda each: mask(each) if each else None) for name, text in made.items()}, since
 
 
 def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple[Open, pa.Table]:

@@ -1,10 +1,13 @@
 """What there is to say of a run besides its breaks: days, numbers and phones by which it went only so far."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import pandas as pd
+import pyarrow as pa
 
 from workbench.analysis.frames import day_number
+from workbench.analysis.match_rules import AMOUNT, WITHOUT_KEYS, MatchRules
 from workbench.analysis.phone_key import OF, PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, CarryForward, rows_named
 from workbench.analysis.reconcile.inputs import Inputs
@@ -26,6 +29,24 @@ def notes_of(
         *_booked_after(inputs, carried, late),
         *_phones(carried, key, unsure),
     )
+
+
+def matched_notes(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[str, str]) -> Iterator[str]:
+    """How many pairs each account's rules matched without a key, and by which; `names` is what the books call it."""
+    counted = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
+    for account, of in rules.items():
+        told = [
+            f"{many:,} by {rule.name}{' alone' if rule.on == (AMOUNT,) else ''}"
+            for rule in of[1:] if (many := counted[account, rule.name])
+        ]  # fmt: skip
+        called = names.get(account, account)
+        if of == WITHOUT_KEYS:
+            yield (
+                f"The statement of {called} has no keys, so its rows are matched by {of[-1].name} alone: "
+                f"{counted[account, of[-1].name]:,} pairs. Another rule is declared with match, in its layout."
+            )
+        elif told:
+            yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
 
 
 def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:

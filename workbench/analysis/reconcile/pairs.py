@@ -5,14 +5,10 @@ They are columns of Arrow, since nearly every row may be open: only while its te
 
 import base64
 import hashlib
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import islice
-from math import inf
-from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -21,9 +17,11 @@ import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
 from workbench.analysis.frames import arranged, typed
-from workbench.analysis.phone_key import OF, PhoneKey
-from workbench.analysis.reconcile.classify import Classified
+from workbench.analysis.match_rules import MatchRules
+from workbench.analysis.phone_key import PhoneKey
+from workbench.analysis.reconcile.classify import Classified, coded
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
+from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
 from workbench.analysis.reconcile.rules import (
     GROUP,
     LEDGER,
@@ -32,32 +30,32 @@ from workbench.analysis.reconcile.rules import (
     PREFIX,
     ROW,
     STATEMENT,
+    TOLERATED,
+    Allowed,
     Bounds,
     Frame,
     Shape,
-    Tolerance,
 )
 from workbench.analysis.reconcile.within import alike, firsts
 from workbench.analysis.shapes import BREAK
 from workbench.domain.masking import mask
-from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international, mask_column
+from workbench.domain.phones import mask_column
 
 _PAIR: Shape = {
     "account": nw.Int64, "g": nw.String, "code": nw.String, "rows": nw.Int64, "grouped": nw.Boolean,
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
-    "reversed_entry": nw.String, "reversed_signed": nw.Int64,
+    "reversed_entry": nw.String, "reversed_signed": nw.Int64, "fits": nw.String,
 }  # fmt: skip
 """What is said of one thing by both sides, or by one: then the other side's `no` is null.
 
 Of each side there are the columns OF_SIDE as `l_…` and `s_…`: of what is `grouped` those of its first row on that
 side, where `signed` is the sum. Of a reversal on the statement `reversed_entry` and `reversed_signed` are what the
-ledger has of what it reverses.
+ledger has of what it reverses; `fits` says by what a row has partners, and which rows may be.
 """
 _BROKEN: Shape = {
     **dict.fromkeys(("side", "account", "code"), nw.String), "place": nw.Int64, "first": nw.Boolean,
     **{name: ROW[name] for name in OF_SIDE},
 }  # fmt: skip
-_MINUTE_MS: Final = 60_000
 _TEXTS_AT_ONCE = 20_000
 """So many pairs at a time are Python objects."""
 
@@ -65,13 +63,13 @@ _TEXTS_AT_ONCE = 20_000
 class Open(NamedTuple):
     """The `pairs` (the shape _PAIR, but with the names of accounts) and the `members` of groups (the shape ROW).
 
-    `fits` is what makes partners, in words; `unsure` is how many rows have none only since their numbers cannot be
-    compared.
+    `settled` are the pairs that a rule without a key matched, with its name as `rule`; `unsure` is how many rows have
+    no partner only since their numbers cannot be compared.
     """
 
     pairs: pa.Table
     members: pa.Table
-    fits: str
+    settled: pa.Table
     unsure: int
 
 
@@ -82,13 +80,16 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
     accounts: Sequence[str],
     cut_after: Mapping[str, int],
     bounds: Bounds,
-    by: Tolerance,
+    rules: Mapping[int, MatchRules],
+    allowed: Allowed,
     key: PhoneKey,
+    describe: Describe,
 ) -> Open:
     """Every pair that is a break, or agrees only within the tolerance.
 
     `ledger` has every row of these accounts, `cut_after` is the last settled day of each, and what stands alone
-    outside of `bounds` waits for nothing. Whole numbers of customers are hashed under `key`, where no hash was given.
+    outside of `bounds` waits for nothing. `rules` are those of accounts that match by more than the key, and `describe`
+    gives the narratives of lines. Whole numbers of customers are hashed under `key`, where no hash was given.
     """
     batched = pc.greater(classified.members["batches"], 0)
     members = _hashed(classified.members.filter(batched), key, "")
@@ -107,14 +108,20 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
     waiting, found = found.filter(is_waiting), found.filter(pc.invert(is_waiting))
     waiting, misdated = _misdated(waiting, bounds)
     cut = pa.array([cut_after[account] for account in accounts], pa.int64())
-    resolved, unsure = _resolved(_with_reversed(engine, waiting, ledger), cut, by)
+    waiting = _with_reversed(engine, waiting, ledger).sort_by([(name, "ascending") for name in _ORDER])
+    partners = found_among(waiting, rules, describe)
+    compared, settled = _settled(waiting, partners, allowed)
+    resolved = _resolved(waiting, partners, cut)
     names = pa.array(accounts, pa.string())
-    pairs, members = (
+    pairs, members, settled = (
         table.set_column(table.column_names.index("account"), "account", names.take(table["account"]))
-        for table in (pa.concat_tables([found, misdated, *resolved]), members)
+        for table in (pa.concat_tables([found, misdated, compared, *resolved]), members, settled)
     )
-    *first, last = by.pair_by
-    return Open(pairs, members, f"{', '.join(first)} and {last}" if first else last, unsure)
+    return Open(pairs, members, settled, partners.unsure)
+
+
+_ORDER = ("account", "l_day", "s_day", "s_source", "s_no", "l_no", "l_entry", "l_key", "s_key")
+"""Rows that are alone stand in an order that depends on nothing but what they say and where they stand."""
 
 
 def _table(shape: Shape, length: int, /, **given: Any) -> pa.Table:  # noqa: ANN401  a column, or one value for all rows
@@ -211,152 +218,39 @@ def _hashed(rows: pa.Table, key: PhoneKey, prefix: str) -> pa.Table:
     return rows.set_column(rows.column_names.index(name), name, made)
 
 
-def _resolved(waiting: pa.Table, cut: pa.Array, by: Tolerance) -> tuple[list[pa.Table], int]:
-    """Rule 6: partners as one pair, and what is left with a code; `cut` has the last settled day of each account.
+def _settled(waiting: pa.Table, found: Found, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
+    """The pairs of rules: those that are breaks or tolerated, and those that agree, with the `rule`."""
+    compared, agreed = [_pairs(0)], [_pairs(0).append_column("rule", pa.array([], pa.string()))]
+    for rule, pairs in found.matched:
+        met = _met(waiting, pairs, None)
+        if not rule.has_window:
+            usual = allowed.days if rule.days is None else [rule.days] * len(allowed.days)
+            met = coded(nw.from_native(met), allowed._replace(days=usual)).to_native().cast(arrow_schema(_PAIR))
+        is_break = pc.not_equal(met["code"], TOLERATED).fill_null(False)  # noqa: FBT003  pyarrow takes no name
+        compared.append(met.filter(pc.is_valid(met["code"])))
+        mine = met.filter(pc.invert(is_break))
+        agreed.append(mine.append_column("rule", pa.array([rule.name] * len(mine), pa.string())))
+    return pa.concat_tables(compared), pa.concat_tables(agreed)
 
-    Besides how many rows are unsure: see Open.
-    """
-    ours, theirs, unsure = _partners(waiting, by)
-    met = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
-    left, right = (waiting.take(pa.array([both[side] for both in met], pa.int64())) for side in (0, 1))
+
+def _met(waiting: pa.Table, pairs: Pairs, code: str | None, fits: str | None = None) -> pa.Table:
+    """Two rows that were alone as one pair each."""
+    left, right = (waiting.take(pa.array([both[side] for both in pairs], pa.int64())) for side in (0, 1))
     reported = {name: column for name, column in _columns(right).items() if name.startswith(PREFIX[STATEMENT])}
-    both = _pairs(len(met), **{**_columns(left), **reported, "code": codes.WRONG_REFERENCE, "rows": 2})
+    return _pairs(len(pairs), **{**_columns(left), **reported, "code": code, "rows": 2, "fits": fits})
+
+
+def _resolved(waiting: pa.Table, found: Found, cut: pa.Array) -> list[pa.Table]:
+    """Rule 6: partners as one pair, and what is left with a code; `cut` has the last settled day of each account."""
     places = pa.array(range(len(waiting)), pa.int64())
-    is_met, is_ambiguous = (
-        pc.is_in(places, pa.array(chosen, pa.int64()))
-        for chosen in ([place for both in met for place in both], [*ours, *theirs])
-    )
-    lonely = _columns(waiting) | {"code": _lonely(waiting, is_ambiguous, cut)}
-    return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_met))], unsure
-
-
-_ALIKE: Final = ("account", "currency", "direction", "amount")
-"""What two rows of one movement have in common, whatever else they pair by."""
-_EQUAL: Final = {"phone": "ends", "fee": "fee", "type": "kind"}
-"""What is the same besides where a field of PAIR_FIELDS is asked for; the rest is looked at row by row."""
-_ENOUGH: Final = 2
-"""So many partners are too many."""
-_BY_TIME, _BY_DAY, _WITHOUT_TIME, _ANY = "by time", "by day", "without time", "any"
-
-
-class _Waiting(NamedTuple):
-    """A row that waits for a partner; `place` is where it is, `ends` what of a number is the same in every spelling."""
-
-    alike: tuple[Any, ...]
-    ends: str | None
-    number: str | None
-    hashed: str | None
-    at: int | None
-    day: int
-    place: int
-
-
-_Fits = Mapping[int, Sequence[int]]
-"""The places of a side's rows that have partners, with those of one partner, or of two: more are not looked for."""
-
-
-def _partners(waiting: pa.Table, by: Tolerance) -> tuple[_Fits, _Fits, int]:
-    """For each side the rows that may be one movement with a row of the other, and how many are unsure: see Open."""
-    alike = [*_ALIKE, *(_EQUAL[name] for name in by.pair_by if name in _EQUAL)]
-    ours, theirs = (_candidates(waiting, prefix) for prefix in PREFIX.values())
-    # Most rows are like none of the other side: they are left out before any is an object.
-    sides = [
-        [
-            _Waiting(row[: len(alike)], *row[len(alike) :])
-            for row in zip(*(mine[name].to_pylist() for name in (*alike, *_Waiting._fields[1:])), strict=True)
-        ]
-        for mine in (
-            ours.join(theirs.select(alike), alike, join_type="left semi"),
-            theirs.join(ours.select(alike), alike, join_type="left semi"),
-        )
+    done = [
+        place for pairs in (*(each for _, each in found.matched), found.proposed) for both in pairs for place in both
     ]
-    (left, unsure), (right, more) = (_fitting(mine, other, by) for mine, other in zip(sides, sides[::-1], strict=True))
-    return left, right, unsure + more
-
-
-def _candidates(waiting: pa.Table, prefix: str) -> pa.Table:
-    """The single rows of a side, and their places."""
-    places = pc.indices_nonzero(pc.and_not(pc.is_valid(waiting[f"{prefix}no"]), waiting["grouped"]))
-    names = ("currency", "direction", "amount", "fee", "kind", "phone", "phone_hash", "at", "day")
-    columns = {"account": waiting["account"], **{name: waiting[f"{prefix}{name}"] for name in names}}
-    mine = {name: column.take(places) for name, column in columns.items()}
-    number = pa.chunked_array([mapped(mine["phone"], lambda phone: international(phone) or phone or None)])
-    return pa.table({
-        **mine, "number": number, "ends": mapped(number, _ends), "hashed": mine["phone_hash"], "place": places,
-    })  # fmt: skip
-
-
-def _ends(number: str) -> str:
-    """What of a customer's number is seen when it is masked too; what is no number is compared as it is."""
-    if not number.startswith("+"):
-        return number
-    return f"{number[:6] if number.startswith(COUNTRY_CODE) else len(number)}…{number[-3:]}"
-
-
-_Index = Mapping[tuple[Any, ...], Sequence[tuple[int, int, _Waiting]]]
-"""What rows have in common → them, in their order, each behind its measure and its place."""
-
-
-def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting], by: Tolerance) -> tuple[_Fits, int]:
-    """Which rows of a side have partners among the others, and how many are unsure."""
-    there, fits, unsure = _indexed(others, by), {}, 0
-    for row in mine:
-        judged = ((other.place, _is_one_customer(row, other)) for other in _near(row, there, by))
-        found, maybe = [], False
-        for place, is_one in judged:
-            found += [place] if is_one else []
-            maybe = maybe or is_one is None
-            if len(found) == _ENOUGH:
-                break
-        if found:
-            fits[row.place] = found
-        unsure += maybe and not found
-    return fits, unsure
-
-
-def _indexed(rows: Sequence[_Waiting], by: Tolerance) -> _Index:
-    there = defaultdict(list)
-    for row in rows:
-        for family, measure, _ in _measures(row, by, found=True):
-            for ends in {row.ends, _ANY}:
-                there[row.alike, family, ends].append((measure, row.place, row))
-    for found in there.values():
-        found.sort(key=itemgetter(0, 1))
-    return there
-
-
-def _measures(row: _Waiting, by: Tolerance, *, found: bool) -> list[tuple[str, int, float]]:
-    """Where a row is `found`, or where it looks for others: in which family, around what, and how far to each side."""
-    if "time" in by.pair_by:
-        reach = by.minutes * _MINUTE_MS
-        if row.at is None:
-            return [(_BY_DAY, row.day, 0), *([(_WITHOUT_TIME, row.day, 0)] if found else [])]
-        return [(_BY_TIME, row.at, reach), (_BY_DAY if found else _WITHOUT_TIME, row.day, 0)]
-    return [(_BY_DAY, row.day, by.days if "day" in by.pair_by else inf)]
-
-
-def _near(row: _Waiting, there: _Index, by: Tolerance) -> Iterator[_Waiting]:
-    """The rows that fit in all but the customer's number, of which the ends are the same where both have one."""
-    for family, middle, reach in _measures(row, by, found=False):
-        for ends in [_ANY] if row.ends is None else [row.ends, None]:
-            rows = there.get((row.alike, family, ends), ())
-            for measure, _, other in islice(rows, bisect_left(rows, middle - reach, key=itemgetter(0)), None):
-                if measure > middle + reach:
-                    break
-                if "day" not in by.pair_by or abs(row.day - other.day) <= by.days:
-                    yield other
-
-
-def _is_one_customer(mine: _Waiting, other: _Waiting) -> bool | None:
-    """Whether two numbers are one as far as both are seen, and whole; None where their hashes are of two keys."""
-    if mine.number is None or other.number is None:
-        return True
-    seen = zip(mine.number, other.number, strict=False)
-    if len(mine.number) != len(other.number) or not all(a == b or HIDDEN in {a, b} for a, b in seen):
-        return False
-    if mine.hashed is None or other.hashed is None or mine.hashed == other.hashed:
-        return True
-    return False if mine.hashed.rpartition(OF)[0] == other.hashed.rpartition(OF)[0] else None
+    fits = pa.array([found.candidates.get(place) for place in range(len(waiting))], pa.string())
+    lonely = _columns(waiting) | {"code": _lonely(waiting, pc.is_valid(fits), cut), "fits": fits}
+    is_done = pc.is_in(places, pa.array([*done], pa.int64()))
+    both = _met(waiting, found.proposed, codes.WRONG_REFERENCE, PARTNERS_BY)
+    return [both, _pairs(len(waiting), **lonely).filter(pc.invert(is_done))]
 
 
 def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.ChunkedArray:
@@ -379,8 +273,10 @@ def _lonely(waiting: pa.Table, is_ambiguous: pa.Array, cut: pa.Array) -> pa.Chun
 _SORTED = ["account", "business_date", "code", "statement", "line", "key", "entry", "side", "reason"]
 
 
-def breaks_of(found: Open, rows: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> pd.DataFrame:
-    """The frame BREAK, in an order that depends on nothing but its rows.
+def breaks_of(
+    found: Open, rows: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str, str]
+) -> tuple[pd.DataFrame, pa.Array]:
+    """The frame BREAK, in an order that depends on nothing but its rows, and the place of each break's pair.
 
     `rows` are those of `broken_rows` with their narratives, `closing` is the last day of each account, `expected_in`
     the names of its statements.
@@ -389,13 +285,13 @@ def breaks_of(found: Open, rows: pa.Table, closing: Mapping[str, int], expected_
     order = pc.sort_indices(made, [(name, "ascending") for name in _SORTED[:-1]])
     columns = {name: pa.nulls(len(made)) for name in BREAK} | _columns(made.take(order))
     columns["id"], columns["reason"], columns["proposal"] = _texts(found, order)
-    result = typed([arranged(columns, BREAK)], BREAK)
+    result = typed([arranged(columns, BREAK)], BREAK).assign(place=order.to_numpy())
     if result.duplicated(_SORTED[:-1]).any():
         result = result.sort_values([*_SORTED, "id"], kind="stable", ignore_index=True)
     result["id"] = pd.Series(_distinct(result["id"]), dtype="string")
     result["code"] = result["code"].cat.set_categories(codes.CODES)
     result["bucket"] = result["bucket"].cat.set_categories(list(codes.BUCKETS), ordered=True)
-    return result
+    return result, pa.array(result.pop("place").to_numpy(), pa.int64())
 
 
 def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
@@ -517,7 +413,7 @@ def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
         pairs = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE))
         columns = [each.to_pylist() for each in pairs.columns]
         rows = zip(*columns, strict=True)
-        made = [{**dict(zip(names, row, strict=True)), "fits": found.fits} for row in rows]
+        made = [dict(zip(names, row, strict=True)) for row in rows]
         reasons = [codes.reason_of(pair) for pair in made]
         proposed = [codes.proposal_of(pair, bodies.get((pair["account"], pair["g"]), ())) for pair in made]
         for kept, new in zip(texts, (_hashes(pairs, groups), reasons, proposed), strict=True):

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 
 from workbench.analysis.breaks import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, schema_of, typed
+from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import Classified, both_sides
-from workbench.analysis.reconcile.engines import Engine
+from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.inputs import nothing
-from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, PREFIX, STATEMENT, Frame, Shape
-from workbench.analysis.shapes import AGEING, EXACT, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
+from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, PREFIX, STATEMENT, Allowed, Frame, Shape
+from workbench.analysis.shapes import AGEING, EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
@@ -28,7 +29,7 @@ _KEYS = {"account": nw.String, "source": nw.String, "currency": nw.String, "day"
 Totals = Sequence[Mapping[str, Any]]
 """Rows, gross and net effect, and the first and last number, by account, statement, currency and day.
 
-`good` are the rows that can be used: a closing date is never that of one that cannot.
+`good` are the rows that can be used: a closing date is never that of one that cannot. `keyed` have a key of their own.
 """
 
 
@@ -42,11 +43,13 @@ def totals(engine: Engine, rows: Frame) -> Totals:
         "last_no": nw.col("no").max(),
         "good": nw.col("good_date").count(),
         "balances": nw.col("balance_minor").count(),
+        "keyed": nw.col("has_key").sum(),
     }
     # Of one name as column and as sum some engines take the sum.
     given = rows.select(
         *_KEYS, "signed", "no", "balance_minor",
         gross=nw.col("signed").abs(), good_date=nw.when(~nw.col("bad")).then(nw.col("day")),
+        has_key=nw.when(nw.col("key").is_null() | nw.col("key").str.starts_with(MADE)).then(0).otherwise(1),
     )  # fmt: skip
     return engine.rows(given.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, nw.Int64)})
 
@@ -117,6 +120,9 @@ class Read:
     everything: Frame
     """The ledger's rows of these accounts, what was gone through included."""
     ledger: LedgerRead
+    rules: Mapping[str, MatchRules]
+    """How the rows of each account are matched."""
+    allowed: Allowed
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
@@ -280,19 +286,27 @@ _AGREED: Shape = {
     **dict.fromkeys(("rule", "group", "side", "statement", "entry", "key", "currency"), nw.String),
     **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), nw.Int64),
 }
-_RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", TOLD_AGAIN]
+_RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", "decided", TOLD_AGAIN]
 _SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
 
 
-def matches_of(engine: Engine, classified: Classified, accounts: Sequence[str]) -> pd.DataFrame:
-    """The frame MATCH, in an order that depends on nothing but its rows."""
+def matches_of(
+    engine: Engine, classified: Classified, accounts: Sequence[str], settled: pa.Table, decided: pa.Table
+) -> pd.DataFrame:
+    """The frame MATCH, in an order that depends on nothing but its rows.
+
+    `settled` are the pairs that a rule without a key matched, and `decided` the rows that a person did.
+    """
     agreed = [*_agreed_pairs(engine, classified.agreed(engine)), _agreed_groups(engine, classified.special)]
-    found = engine.collect(nw.concat(agreed))
+    found = engine.table(nw.concat(agreed), _AGREED)
+    found = pa.concat_tables([
+        found, *(_settled(settled, accounts, side) for side in PREFIX), _decided(decided, accounts)
+    ])  # fmt: skip
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
     columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
     columns["differences"] = pa.array(_differences(found), pa.string())
     made = typed([pa.table(columns).cast(schema_of(MATCH))], MATCH)
-    made["rule"] = made["rule"].cat.set_categories(_RULES)
+    made["rule"] = made["rule"].cat.set_categories([*_RULES, *sorted({*settled["rule"].to_pylist()} - {*_RULES})])
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
@@ -314,6 +328,37 @@ def _agreed_pairs(engine: Engine, agreed: Frame) -> list[Frame]:
         )
         for side, prefix in PREFIX.items()
     ]  # fmt: skip
+
+
+def _settled(pairs: pa.Table, accounts: Sequence[str], side: str) -> pa.Table:
+    """The rows of a side that a rule matched without a key, in the shape _AGREED."""
+    own = {LEDGER: {"entry": "l_entry"}, STATEMENT: {"statement": "s_source", "line": "s_no"}}[side]
+    own |= {name: f"{PREFIX[side]}{name}" for name in ("key", "currency", "signed")} | {"rule": "rule"}
+    made = {name: pairs[column] for name, column in own.items()} | {
+        "account": pc.index_in(pairs["account"], pa.array(accounts, pa.string())),
+        "side": pa.array([side] * len(pairs), pa.string()),
+        "group": pc.binary_join_element_wise(
+            *(pairs[name].fill_null("") for name in ("l_key", "l_entry", "s_key")), " "
+        ),
+        **{f"{name}_off": pc.subtract(pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in _OFF},
+    }
+    return _in_shape(made, len(pairs))
+
+
+def _decided(rows: pa.Table, accounts: Sequence[str]) -> pa.Table:
+    """The rows of breaks that a person matched, in the shape _AGREED."""
+    made = {name: rows[name] for name in ("side", "group", "key", "entry", "currency", "signed")} | {
+        "account": pc.index_in(rows["account"], pa.array(accounts, pa.string())),
+        "rule": pa.array(["decided"] * len(rows), pa.string()), "statement": rows["source"],
+        "line": pc.if_else(pc.equal(rows["side"], STATEMENT), rows["no"], None),
+    }  # fmt: skip
+    return _in_shape(made, len(rows))
+
+
+def _in_shape(made: Mapping[str, pa.ChunkedArray], length: int) -> pa.Table:
+    shape = arrow_schema(_AGREED)
+    columns = [made[of.name].cast(of.type) if of.name in made else pa.nulls(length, of.type) for of in shape]
+    return pa.Table.from_arrays(columns, schema=shape)
 
 
 def _agreed_groups(engine: Engine, special: Frame) -> Frame:

@@ -1,5 +1,6 @@
 """What a reconciliation found: frames with declared columns, and how it shows itself."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from workbench.analysis.breaks import TIMING, TOLD_AGAIN
+from workbench.analysis.breaks import TIMING
 from workbench.analysis.frames import frame
 from workbench.analysis.reconcile.carry_forward import CarryForward
-from workbench.analysis.reconcile.decisions import Signatures, is_open, sign_off
+from workbench.analysis.reconcile.decisions import APPLIED, Signatures, is_open, sign_off
 from workbench.analysis.reconcile.proof import ageing_of
 from workbench.analysis.reconcile.suggestions import suggestions_of
+from workbench.analysis.report.totals import by_account
 from workbench.analysis.shapes import CLOSED_BREAK
 from workbench.closing import Closing
 from workbench.domain.moments import LUSAKA
@@ -55,6 +57,12 @@ class Reconciliation(Closing):
     _matches: Callable[[], pd.DataFrame] = field(repr=False)
     _inputs: Callable[[], pd.DataFrame] = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
+    closed: pd.DataFrame = field(default_factory=lambda: frame([], CLOSED_BREAK))
+    """CLOSED_BREAK: what was decided to zero, and what earlier runs left open and this period closed."""
+    aside: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+    """The rows of each account that no rate counts: of earlier periods, or decided to zero."""
+    matched_by: Mapping[str, int] = field(default_factory=dict)
+    """Rule → how many pairs it matched without a common key; by key every other match is."""
     signatures: Signatures = field(default_factory=Signatures)
     """Who prepared it and who reviewed it."""
 
@@ -84,11 +92,6 @@ class Reconciliation(Closing):
         return self._inputs()
 
     @property
-    def closed(self) -> pd.DataFrame:
-        """CLOSED_BREAK: what earlier runs left open and this period closed."""
-        return frame([], CLOSED_BREAK)
-
-    @property
     def is_clean(self) -> bool:
         """Nothing is open but what the next days will bring."""
         return bool((self.breaks["code"] == TIMING).all())
@@ -101,7 +104,15 @@ class Reconciliation(Closing):
     @property
     def sign_off(self) -> str:
         """Who decided what, the SHA-256 of inputs, layouts, decisions and rules, and who prepared and reviewed it."""
-        return sign_off(self.breaks, self.decisions, self.inputs, self.signatures)
+        return sign_off(self.decided, self.decisions, self.inputs, self.signatures)
+
+    @property
+    def decided(self) -> pd.DataFrame:
+        """The breaks that a person or a rule has decided, those that are closed by it too."""
+        names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == APPLIED
+        closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
+        open_ = self.breaks[self.breaks["verdict"].notna()]
+        return pd.concat([each[names].astype({"rule": "string"}) for each in (open_, closed)], ignore_index=True)
 
     def sign(self, *, prepared_by: str = "", reviewed_by: str = "", on: date | None = None) -> "Reconciliation":
         """The same result, signed by whoever prepared it, reviewed it or both, `on` a day: by default today's.
@@ -125,14 +136,20 @@ class Reconciliation(Closing):
 
     @property
     def rates(self) -> pd.DataFrame:
-        """For each account the share of its rows that matched, and of their net value: from 0 to 1."""
-        total, matched = self._counted()
-        share = matched / total.where(total > 0)
-        return share.fillna(1.0).rename(columns={"rows": "by_count", "value": "by_value"}).reset_index()
+        """For each account the share of this period's rows that matched, and of their net value: from 0 to 1."""
+        sums: dict[str, Counter[str]] = defaultdict(Counter)
+        for each in by_account(self):
+            sums[each.account].update(rows=each.of_period[1], matched=each.of_period[0])
+            sums[each.account].update(value=each.value_of_period[1], agreed=each.value_of_period[0])
+        made = [
+            (account, each["matched"] / each["rows"] if each["rows"] else 1.0,
+             each["agreed"] / each["value"] if each["value"] else 1.0) for account, each in sums.items()
+        ]  # fmt: skip
+        return pd.DataFrame(made, columns=["account", "by_count", "by_value"])
 
     @property
     def figures(self) -> "Figures":
-        """Pictures for a notebook: `ageing()`, `daily_variance()` and `match_rate()`."""
+        """Pictures for a notebook: `ageing()`."""
         from workbench.analysis.report.figures import Figures
 
         return Figures(self)
@@ -175,17 +192,6 @@ class Reconciliation(Closing):
     def close(self) -> None:
         """Let go of what the engine holds; ask for `matches` before."""
         self._close()
-
-    def _counted(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """`rows` and `value` of both sides by account: all of them, and those that matched."""
-        summary = self.summary[self.summary["code"] != TOLD_AGAIN]
-        counted = summary.assign(
-            rows=summary["ledger_rows"] + summary["statement_rows"],
-            value=summary["moved_minor"],
-        )
-        total = counted.groupby("account")[["rows", "value"]].sum()
-        matched = counted[counted["code"] == "matched"].groupby("account")[["rows", "value"]].sum()
-        return total, matched.reindex(total.index, fill_value=0)
 
     def __repr__(self) -> str:
         from workbench.analysis.report import overview

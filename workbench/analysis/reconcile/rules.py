@@ -1,12 +1,13 @@
 """What reconciling goes by: tolerances, limits, and the columns of a row and of a pair."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import InitVar, dataclass
+from typing import Any, Final, NamedTuple
 
 import narwhals.stable.v2 as nw
 
 from workbench.analysis.frames import day_of
+from workbench.analysis.match_rules import instead_of
 from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_ROW
 from workbench.errors import ReconcileRefused
 
@@ -59,45 +60,50 @@ OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "
 """What a pair has of a row, as `l_…` and `s_…`."""
 
 
-PAIR_FIELDS: Final = ("phone", "amount", "time", "day", "fee", "type")
-"""By what rows of two keys may pair, in the order in which a reason names it."""
-
-
 @dataclass(frozen=True)
 class Tolerance:
-    """How far two sides may differ and still agree, and what makes one movement of two rows whose keys differ.
+    """How far the amounts and fees of two rows of one key may differ and still agree, in minor units.
 
-    `amount_minor` and `fee_minor` are minor units; `days` is the difference of business dates that
-    still counts as the same date. Rows of one side alone are proposed as one movement where account, currency and
-    direction are the same, what `pair_by` names fits, and no other row does: `amount`, which must be named,
-    `phone` (both rows have one), `time` (at most `minutes` apart; the same date where a row has no time), `day` (at
-    most `days` apart), `fee`, `type`. Whatever it names, rows with two different numbers are two movements.
+    By how many days their dates may differ, and what matches rows without a common key, is said for each account: see
+    `match_rules`. Raises ReconcileRefused: not whole numbers from zero up, or what is a rule now.
 
-    A bank's rows have no phone: `Tolerance(pair_by=("amount", "day"))`. It counts for every account of the run.
-
-    Raises ReconcileRefused: not whole numbers from zero up, or no such fields.
-
-    >>> Tolerance(amount_minor=1, minutes=60)
-    Tolerance(amount_minor=1, fee_minor=0, days=1, minutes=60, pair_by=('phone', 'amount', 'time'))
+    >>> Tolerance(amount_minor=1)
+    Tolerance(amount_minor=1, fee_minor=0)
     """
 
     amount_minor: int = 0
     fee_minor: int = 0
-    days: int = 1
-    minutes: int = 15
-    pair_by: Sequence[str] = ("phone", "amount", "time")
+    days: InitVar[int | None] = None
+    minutes: InitVar[int | None] = None
+    pair_by: InitVar[Sequence[str] | None] = None
 
-    def __post_init__(self) -> None:
-        for name in ("amount_minor", "fee_minor", "days", "minutes"):
+    def __post_init__(self, days: int | None, minutes: int | None, pair_by: Sequence[str] | None) -> None:
+        for name in ("amount_minor", "fee_minor"):
             check_whole(name, getattr(self, name), "Tolerance")
-        given = self.pair_by
-        named = [] if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
-        if "amount" not in named or any(each not in PAIR_FIELDS for each in named):
+        given = {"days": days, "minutes": minutes, "pair_by": pair_by}
+        if old := [name for name, value in given.items() if value is not None]:
             raise ReconcileRefused(
-                f"Tolerance takes names of {', '.join(PAIR_FIELDS)} as `pair_by`, amount among them, not {given!r}.",
-                hint='For rows of a bank, use pair_by=("amount", "day").',
+                f"A tolerance has no {' and no '.join(old)} any more: a rule of the account says it. "
+                f"Write {instead_of(days, minutes, pair_by)}.",
+                hint="It stands in the statement's layout, in the rules file under [match] as "
+                '"ACCOUNT" = […], or in reconcile(match=…).',
             )
-        object.__setattr__(self, "pair_by", tuple(each for each in PAIR_FIELDS if each in named))
+
+
+class Allowed(NamedTuple):
+    """How far two rows of one key may differ and still agree: in amount, fee and days, of each account by its place."""
+
+    amount_minor: int
+    fee_minor: int
+    days: Sequence[int]
+
+    def is_far(self, apart: nw.Expr, account: nw.Expr) -> nw.Expr:
+        """Whether so many days are too many for the account."""
+        usual, *_ = self.days
+        bound = nw.when(account < 0).then(0)
+        for place, days in enumerate(self.days):
+            bound = bound.when(account == place).then(days)
+        return apart > (usual if len({*self.days}) == 1 else bound)
 
 
 ANY_DAY: Final = 10**9

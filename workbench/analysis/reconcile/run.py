@@ -1,5 +1,6 @@
 """One reconciliation from its inputs to its result."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.breaks import MATCHED
+from workbench.analysis.breaks import MATCHED, has_key
 from workbench.analysis.frames import day_number, frame, untyped
+from workbench.analysis.match_rules import BY_KEY, KEY, USUAL_DAYS, WITHOUT_KEYS, MatchRules, by_account, rules_of
 from workbench.analysis.phone_key import PhoneKey, key_from, refuse_another
 from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
@@ -27,11 +29,17 @@ from workbench.analysis.reconcile.carry_forward import (
     with_carried,
 )
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
+from workbench.analysis.reconcile.closed import aside_of, closed_breaks, groups_closed, met_since
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
 from workbench.analysis.reconcile.engines import Engine
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, sha256_of, where
-from workbench.analysis.reconcile.narratives import narrated, without_charges
-from workbench.analysis.reconcile.notes import notes_of
+from workbench.analysis.reconcile.narratives import (
+    descriptions,
+    narrated,
+    without_charges,
+    without_late_bookings,
+)
+from workbench.analysis.reconcile.notes import matched_notes, notes_of
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
     Read,
@@ -58,6 +66,7 @@ from workbench.analysis.reconcile.rules import (
     STATEMENT,
     STATEMENT_READ,
     TOLERATED,
+    Allowed,
     Bounds,
     Frame,
     Tolerance,
@@ -79,6 +88,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     engine: str | None = None,
     decisions: Path | str | pd.DataFrame | None = None,
     rules: Path | str | None = None,
+    match: Any = None,  # noqa: ANN401  rules as TOML has them, or as objects
     phone_key: str | Path | bytes | None = None,
 ) -> Reconciliation:
     """Hold a ledger against statements: every row of both ends in a match or in a break.
@@ -90,7 +100,10 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     returns, and `statement` what `read_statement` returns, or a list of any of these. Of the ledger only the accounts
     of the statements are looked at. Either may have a column `phone_hash` besides, for numbers that are masked.
 
-    `tolerance` says how far both sides may differ, `cut_off` how many of the last days are not yet settled,
+    `tolerance` says how far both sides may differ in amount and fee, `match` by which rules rows are matched: a list
+    such as `[{"on": ["key"]}, {"on": ["amount"], "days": 3}]` for every account, or one for each by its name, in which
+    `*` stands for anything. It goes before the same in `rules` under `[match]`, and that before a layout's. `cut_off`
+    says how many of the last days are not yet settled,
     `carry_forward` is what an earlier run left open, or the folder into which `save` wrote it; lines of statements
     that it had matched are refused, or left out if `skip_settled`. `engine` is `duckdb` (which is used when nothing
     is said, but for Spark's tables) or `spark`.
@@ -125,8 +138,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
         raise ReconcileRefused(f"{as_of!r} is not a day.", hint="as_of=date(2026, 1, 31), for example.")
     check_whole("cut_off", cut_off, "reconcile()")
     told, *told_in = ([],) if decisions is None else decisions_in(decisions)
-    own, *own_in = ((),) if rules is None else rules_in(rules)
-    decided = _Decided(told, own, [*told_in, *own_in])
+    decided = _decided(told, told_in, rules, match)
     carried = carry_forward or CarryForward()
     if isinstance(phone_key, str | Path):
         refuse_another(Path(phone_key), carried.rows["phone_hash"])
@@ -162,6 +174,25 @@ class _Decided(NamedTuple):
     decisions: Sequence[Row]
     rules: Sequence[Rule]
     inputs: Sequence[Input]
+    match: Mapping[str, MatchRules]
+    """Account → how its rows are matched, where nothing in its layout counts."""
+
+
+def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None, match: Any) -> _Decided:  # noqa: ANN401  as TOML has it
+    """What people have `told`, and the rules of a file and of a call, of which the call's go first."""
+    own: Sequence[Rule] = ()
+    declared: Mapping[str, MatchRules] = {}
+    if rules is not None:
+        own, file, declared = rules_in(rules)
+        told_in = [*told_in, file]
+    try:
+        given = {} if match is None else by_account(match)
+    except ValueError as error:
+        raise ReconcileRefused(f"match {error}.") from None
+    text = "\n".join(f"{name}: {', '.join(map(str, each))}" for name, each in given.items())
+    mine = [Input("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(given))] if given else []
+    both = {**given, **{name: each for name, each in declared.items() if name not in given}}
+    return _Decided(told, own, [*told_in, *mine], both)
 
 
 @dataclass
@@ -183,11 +214,13 @@ class _Run:
         bad = {side: sum(line["rows"] - line["good"] for line in counted) for side, counted in read.totals.items()}
         carried = not self.carried.is_first
         overlaps = carried or len(read.books) > len(read.accounts)
-        classified = classify(self.engine, read.rows, bad, self.tolerance, carried=carried, overlaps=overlaps)
+        classified = classify(self.engine, read.rows, bad, read.allowed, carried=carried, overlaps=overlaps)
         cut_after = {account: day - self.cut_off for account, day in closing.items()}
         found = open_pairs(
-            self.engine, classified, read.everything, read.accounts, cut_after, self._bounds(), self.tolerance, self.key
-        )
+            self.engine, classified, read.everything, read.accounts, cut_after, self._bounds(read.allowed),
+            {read.accounts.index(name): rules for name, rules in read.rules.items() if len(rules) > 1}, read.allowed,
+            self.key, partial(descriptions, self.engine, self.inputs, self.carried, read.accounts),
+        )  # fmt: skip
         again = told_again(self.engine, classified, read.accounts) if overlaps else []
         return self._result(read, closing, classified, found, again)
 
@@ -218,16 +251,41 @@ class _Run:
         everything = numbered(self.engine, ours, accounts)
         rows = {LEDGER: everything, STATEMENT: numbered(self.engine, theirs, accounts)}
         mine = self.carried.of(accounts)
+        rules = self._rules(accounts, new)
+        said = [rules[name][0].days for name in accounts]
+        days = [USUAL_DAYS if each is None else each for each in said]
+        allowed = Allowed(self.tolerance.amount_minor, self.tolerance.fee_minor, days)
         read = ledger_read(self.engine, ours, mine, self.key)
         if not mine.is_first:
             both = with_carried(self.engine, read, statement, mine)
             sums = {side: totals(self.engine, both[side]) for side in SIDES}
             rows = {side: numbered(self.engine, both[side], accounts) for side in SIDES}
             closed = numbered(self.engine, read.closed, accounts)
-            rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, mine.closing_of(accounts))
-        return Read(accounts, rows, sums, found, closings, last, everything, read)
+            rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, mine.closing_of(accounts), allowed)
+        return Read(accounts, rows, sums, found, closings, last, everything, read, rules, allowed)
 
-    def _without_settled(self, theirs: Frame, closed: Frame, ends: Mapping[int, int]) -> Frame:
+    def _rules(self, accounts: Sequence[str], counted: Totals) -> dict[str, MatchRules]:
+        """The rules of each account: what was given, else its layout's, else the default.
+
+        Raises ReconcileRefused: two layouts of an account declare different ones.
+        """
+        rules = {}
+        for account in accounts:
+            in_layouts = {
+                each.match for each in self.inputs.reported.values() if each.account == account and each.match
+            }
+            given = rules_of(account, self.decided.match)
+            if len(in_layouts) > 1 and not given:
+                text = f"The layouts of {account} declare different rules to match by."
+                raise ReconcileRefused(text, hint="Give one list for the account, under [match] in the rules file.")
+            lines, waiting = of_account(counted, account), self.carried.rows
+            keys = waiting.loc[(waiting["account"] == account) & (waiting["side"] == STATEMENT), "key"]
+            is_keyless = any(line["good"] for line in lines) and not any(line["keyed"] for line in lines)
+            is_keyless = is_keyless and not any(map(has_key, keys.dropna()))
+            rules[account] = given or next(iter(in_layouts), WITHOUT_KEYS if is_keyless else (BY_KEY,))
+        return rules
+
+    def _without_settled(self, theirs: Frame, closed: Frame, ends: Mapping[int, int], allowed: Allowed) -> Frame:
         """The statement's rows with those marked that agree again with what was `closed` by these days.
 
         Raises ReconcileRefused: there are any, and nobody asked to skip them.
@@ -239,7 +297,7 @@ class _Run:
         if not self.engine.rows(again.select(n=nw.len()), {"n": nw.Int64})[0]["n"]:
             return theirs
         both = {LEDGER: closed.filter(~nw.col("bad")), STATEMENT: again}
-        found = classify(self.engine, both, dict.fromkeys(SIDES, 0), self.tolerance, carried=False, overlaps=True)
+        found = classify(self.engine, both, dict.fromkeys(SIDES, 0), allowed, carried=False, overlaps=True)
         lines = self.engine.keep(settled_lines(self.engine, found))
         if not self.skips_settled:
             refuse_settled(self.engine, lines)
@@ -258,11 +316,11 @@ class _Run:
             made[account] = max(last or [day for day in days if day <= self.as_of], default=otherwise)
         return made
 
-    def _bounds(self) -> Bounds:
+    def _bounds(self, allowed: Allowed) -> Bounds:
         """The periods that files tell, and the days by which two dates of one movement may be apart; see Bounds."""
         # Of a name that an earlier run knew, old lines may be open still.
         known = set(self.carried.rows["statement"])
-        periods, slack = {}, self.tolerance.days
+        periods, slack = {}, max(allowed.days)
         for name, file in self.inputs.reported.items():
             first, last = period_of(file)
             if first is not None and last is not None:
@@ -273,6 +331,7 @@ class _Run:
     def _result(
         self, read: Read, closing: Mapping[str, int], classified: Classified, found: Open, again: Totals
     ) -> Reconciliation:
+        found = without_late_bookings(found, self.carried)
         expected_in = {name: ", ".join(sorted({each.source for each in read.books_of(name)})) for name in closing}
         is_tolerated = pc.equal(found.pairs["code"], TOLERATED)
         let_pass = found.pairs.filter(is_tolerated)
@@ -280,7 +339,7 @@ class _Run:
             found = found._replace(pairs=found.pairs.filter(pc.invert(is_tolerated)))
         rows = narrated(self.engine, self.inputs, broken_rows(found), self.carried)
         found, rows = without_charges(found, rows, self.decided.rules)
-        breaks = breaks_of(found, rows, closing, expected_in)
+        breaks, places = breaks_of(found, rows, closing, expected_in)
         explained = _summed(pa.array(breaks["account"]), pa.array(breaks["variance_minor"]))
         tolerated = _summed(let_pass["account"], pc.subtract(let_pass["l_signed"], let_pass["s_signed"]))
         lines = [
@@ -295,18 +354,30 @@ class _Run:
             {**row, "account": accounts.get(row["account"] or "", row["account"])} for row in self.decided.decisions
         ]
         shown, decisions = applied(ruled(breaks, self.decided.rules), told, self.carried.decisions, closing)
+        met = met_since(self.carried.of(read.accounts).rows, rows)
+        groups = groups_closed(shown)
+        done = groups.notna()
+        rows = rows.append_column("group", pa.array(groups, pa.string()).take(pc.index_in(rows["place"], places)))
+        gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
+        kept = decisions[~decisions["break"].isin(shown.loc[done, "id"])]
         return Reconciliation(
-            breaks=shown,
+            breaks=shown[~done].reset_index(drop=True),
             decisions=decisions,
             proof=frame(lines, PROOF),
-            carry_forward=self._carry(read, closing, rows, lines, decisions),
+            carry_forward=self._carry(read, closing, rows, lines, kept),
+            closed=closed_breaks(shown[done], met, decisions, found.settled),
+            aside=aside_of(met, rows, gone),
             told_again=sum(line["rows"] for line in again),
-            notes=notes_of(self.inputs, self.carried, closing, self.key, found.unsure, read.ledger.late),
+            notes=(
+                *matched_notes(read.rules, found.settled, names),
+                *notes_of(self.inputs, self.carried, closing, self.key, found.unsure, read.ledger.late),
+            ),
+            matched_by=dict(Counter(sorted(each for each in found.settled["rule"].to_pylist() if each != KEY))),
             account_names=names,
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
             _summary=partial(summary_of, read.totals, again, rows),
-            _matches=partial(matches_of, self.engine, classified, read.accounts),
+            _matches=partial(matches_of, self.engine, classified, read.accounts, found.settled, gone),
             _inputs=partial(_inputs, self.inputs, read, self.carried, self.decided),
             _close=self.engine.close,
         )

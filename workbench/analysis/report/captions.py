@@ -12,7 +12,7 @@ from workbench.analysis.breaks import BREAK_CODES, CODES, INVALID, TIMING, TOLD_
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report import totals
 from workbench.analysis.report.totals import Reconciled
-from workbench.analysis.shapes import EXACT, NOTHING_PROVEN, WORKED_OUT
+from workbench.analysis.shapes import NOTHING_PROVEN, WORKED_OUT
 from workbench.domain.masking import shortened
 from workbench.domain.money import ZMW, major_text, money_text
 from workbench.render import Column, Table, percent, table
@@ -123,12 +123,6 @@ def _proof_in_short(result: Reconciled) -> str:
     return f"The proof does not hold for {', '.join(failing)}."
 
 
-def proofs(result: Reconciled) -> list[str]:
-    """The proof of each account as sentences."""
-    names = [str(each) for each in result.proof.columns]
-    return [_proof(dict(zip(names, row, strict=True))) for row in python_rows(result.proof, *names)]
-
-
 _PARTS: Final = (
     ("breaks_minor", "the breaks"),
     ("tolerated_minor", "differences within the tolerance"),
@@ -150,9 +144,7 @@ def _proof(row: Mapping[str, Any]) -> str:
         text += f" The difference of {difference} is made up of {explained}"
     else:
         text += " They agree"
-    if not row["holds"] and row["note"]:
-        return f"{text}. It does not hold because {row['note']}."
-    return f"{text}{', ' if row['note'] == EXACT else '; '}{row['note']}." if row["note"] else f"{text}."
+    return f"{text}. It does not hold because {row['note']}." if row["note"] else f"{text}."
 
 
 def numbers(*headings: str) -> list[str | Column]:
@@ -170,7 +162,7 @@ def accounts(result: Reconciled) -> Table:
         (
             each.account, f"{each.ledger_rows:,}", f"{each.statement_rows:,}", f"{each.matched_rows:,}",
             f"{each.timing_rows:,}", f"{each.all_rows - each.matched_rows - each.timing_rows:,}",
-            percent(each.matched_rows, each.all_rows), percent(each.matched_minor, each.value_minor),
+            percent(*each.of_period), percent(*each.value_of_period),
             major_text(each.variance_minor, each.currency, signed=True), each.currency,
         ) for each in totals.by_account(result)
     ]  # fmt: skip
@@ -231,31 +223,21 @@ def key_text(key: str | None) -> str:
     return str(key) if has_key(key) else "no key in the file"
 
 
-def codes(result: Reconciled, *, advises: bool = True) -> Table:
-    """What to do: how many breaks there are of each code, how far they move the balances apart, and what settles them.
-
-    Of those about which somebody has decided it says who; where nothing `advises`, it says no more than that.
-    """
+def codes(result: Reconciled) -> Table:
+    """How many breaks there are of each code, how far they move the balances apart, and who has decided about them."""
     columns = [
         "code", *numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
-        *numbers("oldest"), "what to do" if advises else "decided",
+        *numbers("oldest"), "decided",
     ]  # fmt: skip
     made = [
         (
             each.code, f"{each.breaks:,}", f"{each.rows:,}", major_text(each.up_minor, each.currency, signed=True),
             major_text(each.down_minor, each.currency, signed=True),
             major_text(each.net_minor, each.currency, signed=True), each.currency, _days(each.oldest_days),
-            to_do(each) if advises else decided(each),
+            decided(each),
         ) for each in totals.by_code(result)
     ]  # fmt: skip
     return table("Breaks by what to do, net of fees", columns, made)
-
-
-def to_do(found: totals.Code) -> str:
-    """What settles the breaks of a code, and how many of them are decided already."""
-    rest = found.breaks - found.decided
-    others = f". For the other{'s' if rest > 1 else ''}: {found.settlement}" if rest and found.decided else ""
-    return f"{decided(found)}{others}" if found.decided else found.settlement
 
 
 def decided(found: totals.Code) -> str:

@@ -37,7 +37,7 @@ def first(result: Reconciled, width: int | None = None, file: Path | None = None
 
 def _blocks(given: Reconciled) -> list[str | Table]:
     result = totals.named(given)
-    details = (captions.accounts(result), captions.codes(result, advises=False))
+    details = (captions.accounts(result), captions.codes(result))
     many = len(result.suggestions)
     found = [f"{counted(many, 'suggestion')} to look at: result.suggestions"][: min(many, 1)]
     return [

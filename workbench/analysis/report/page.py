@@ -22,7 +22,7 @@ from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import DECIDED
 from workbench.domain.masking import shortened
 from workbench.domain.money import major_text
-from workbench.look import data_url, templates
+from workbench.look import templates
 from workbench.render import sentence
 from workbench.visible import FORMULA, visible
 
@@ -49,10 +49,6 @@ def write_page(result: Reconciled, path: Path | str) -> None:
 def page(result: Reconciled) -> str:
     """The HTML of the page; the same results give the same text."""
     whole, result = result, totals.named(result)
-    # What they are drawn with takes its time to load.
-    from workbench.analysis.report.figures import Figures
-
-    figures = Figures(result)
     currencies = sorted({each for (each,) in python_rows(result.proof, "currency")})
     sections = list(_sections(whole))
     return _template().render(
@@ -61,7 +57,6 @@ def page(result: Reconciled) -> str:
         shortfalls=captions.shortfalls(result),
         reconciliations=bank_reconciliation.tables(result),
         closed=captions.closed(result),
-        proofs=captions.proofs(result),
         notes=[*result.notes, *filter(None, [result.carry_forward.note])],
         accounts=captions.accounts(result),
         proof=captions.proof(result),
@@ -71,16 +66,9 @@ def page(result: Reconciled) -> str:
         sections=sections,
         others=_decided_elsewhere(whole, {each["id"] for section in sections for each in section["listed"]}),
         money=[
-            {
-                "currency": each,
-                "ages": captions.ageing(result, each),
-                "days": captions.days(result, each),
-                "ageing": figures.ageing(each),
-                "daily": figures.daily_variance(each),
-            }
+            {"currency": each, "ages": captions.ageing(result, each), "days": captions.days(result, each)}
             for each in currencies
         ],
-        rates=figures.match_rate(),
         inputs=captions.inputs(result),
         amount_headings=_AMOUNT_HEADINGS,
         statements=[name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"],
@@ -212,5 +200,5 @@ def _hashed(script: str) -> str:
 @cache
 def _template() -> "Template":
     environment = templates(__package__, finalize=_shown)
-    environment.filters |= {"data_url": data_url, "sentence": _sentence}
+    environment.filters["sentence"] = _sentence
     return environment.get_template("page.html")

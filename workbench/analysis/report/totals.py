@@ -39,6 +39,8 @@ class Reconciled(Protocol):
     @property
     def closed(self) -> pd.DataFrame: ...  # noqa: D102  the columns of CLOSED_BREAK
     @property
+    def aside(self) -> pd.DataFrame: ...  # noqa: D102  the rows of each account that no rate counts
+    @property
     def decisions(self) -> pd.DataFrame: ...  # noqa: D102  the columns of DECISION
     @property
     def notes(self) -> Sequence[str]: ...  # noqa: D102  how far it could not go, in sentences
@@ -64,11 +66,26 @@ class Account(NamedTuple):
     value_minor: int
     matched_minor: int
     variance_minor: int
+    aside_rows: int = 0
+    aside_matched_rows: int = 0
+    aside_minor: int = 0
+    aside_matched_minor: int = 0
+    """Rows, and their values, of earlier periods or decided to zero: no rate counts them."""
 
     @property
     def all_rows(self) -> int:
         """The rows of both sides."""
         return self.ledger_rows + self.statement_rows
+
+    @property
+    def of_period(self) -> tuple[int, int]:
+        """How many rows of this period matched, and how many there are."""
+        return self.matched_rows - self.aside_matched_rows, self.all_rows - self.aside_rows
+
+    @property
+    def value_of_period(self) -> tuple[int, int]:
+        """The value of this period's rows that matched, and of all of them."""
+        return self.matched_minor - self.aside_matched_minor, self.value_minor - self.aside_minor
 
 
 class Code(NamedTuple):
@@ -158,6 +175,11 @@ def by_account(result: Reconciled) -> list[Account]:
             found.update(matched_rows=both, matched_minor=value)
         else:
             found.update(variance_minor=variance, timing_rows=both if code == TIMING else 0)
+    for row in result.aside.to_dict("records"):
+        sums[row["account"] or "", row["currency"] or ""].update(
+            aside_rows=row["rows"], aside_matched_rows=row["matched_rows"],
+            aside_minor=row["value"], aside_matched_minor=row["matched_value"],
+        )  # fmt: skip
     return [Account(*key, *(found[name] for name in Account._fields[2:])) for key, found in sorted(sums.items())]
 
 

@@ -1,0 +1,83 @@
+"""What closes: matched, written off and booked, accepted and booked later; and what stays, with its age."""
+
+from contextlib import chdir
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from click.testing import CliRunner, Result
+
+from tests.analysis.test_matching import FIRST, on
+from tests.analysis.test_partners import tables
+from workbench.analysis import files
+from workbench.analysis.shapes import BREAK, CARRIED, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
+from workbench.cli import app
+
+Row = dict[str, Any]
+MONTHS = (date(2026, 1, 31), date(2026, 2, 28), date(2026, 3, 31))
+BOOKED = [
+    [on(1, "K1", 100), on(2, "K2", 200), on(3, "A", 500), on(4, "W", 70), on(30, "E1", 1)],
+    # In February somebody books what was found, on the day on which it was found, and reverses what was written off.
+    [on(40, "R", 30), on(41, "W", 70, direction="out"), on(42, "N", 9), on(58, "E2", 1)],
+    [on(70, "U", 45), on(89, "E3", 1)],
+]
+TOLD = [
+    [on(1, "K1", 100), on(2, "K2", 250), on(3, "B", 500), on(5, "R", 30), on(6, "U", 45), on(30, "E1", 1)],
+    [on(42, "N", 9), on(58, "E2", 1)],
+    [on(89, "E3", 1)],
+]
+
+
+def written(month: int) -> None:
+    """The ledger so far, and the statement of a month."""
+    ours = [row for rows in BOOKED[: month + 1] for row in rows]
+    told = [{**row, "statement": f"{month}.csv", "line": line} for line, row in enumerate(TOLD[month], 2)]
+    ledger, statement = tables(ours, told)
+    moved = ledger["amount_minor"].where(ledger["direction"] == "in", -ledger["amount_minor"])
+    files.write(ledger.assign(balance_minor=moved.cumsum()), Path("l.parquet"), LEDGER_MOVEMENT)
+    files.write(statement, Path(f"{month}.parquet"), STATEMENT_ROW)
+
+
+def run(month: int, *options: str) -> tuple[Result, pd.DataFrame, pd.DataFrame]:
+    """What the command says, the breaks that it writes and the rows that it carries forward."""
+    written(month)
+    brought = ["--carry-forward", f"kept{month - 1}"] if month else []
+    asked = ["--as-of", str(MONTHS[month]), "--carry-to", f"kept{month}", "--out", "b.parquet", *brought, *options]
+    done = CliRunner(catch_exceptions=False).invoke(app, ["reconcile", "l.parquet", f"{month}.parquet", *asked])
+    return done, files.read(Path("b.parquet"), BREAK), files.read(Path(f"kept{month}/rows.parquet"), CARRIED)
+
+
+def test_over_three_months_what_is_decided_to_zero_closes_and_what_is_not_stays(tmp_path: Path):
+    with chdir(tmp_path):
+        _, first, _ = run(0)
+        found = dict(zip(first["key"], first["id"], strict=True))
+        verdicts = [("A", "match", found["B"]), ("W", "write_off", ""), ("R", "accept", ""), ("K2", "accept", "")]
+        rows = [(found[key], *more, "Ann", "2026-02-01", f"{key} seen") for key, *more in verdicts]
+        pd.DataFrame(rows, columns=list(DECIDED)[:6]).to_csv("decisions.csv", index=False)
+        decided, breaks, kept = run(0, "--decisions", "decisions.csv")
+        second, later, left = run(1)
+        third, last, rest = run(2)
+    assert set(first["key"]) == {"A", "B", "W", "R", "U", "K2"}
+    assert set(breaks["key"]) == set(kept["key"]) == {"W", "R", "U", "K2"}
+    assert decided.output.count("matched by Ann: A seen") == 2
+    # Of eleven rows nine are looked at: K1 and E1 agree, and what was matched is counted nowhere.
+    assert rates(decided) == "44.44 %"
+    assert set(later["key"]) == set(left["key"]) == {"U", "K2"}
+    assert "date_mismatch" not in second.output
+    assert "written off by Ann: W seen" in second.output
+    assert "accepted by Ann: R seen" in second.output
+    assert rates(second) == "100.00 %", "of this month's rows"
+    assert dict(zip(last["key"], last["age_days"], strict=True)) == {"K2": (MONTHS[2] - FIRST).days - 2}
+    assert set(rest["key"]) == {"K2"}
+    assert last["since_date"].tolist() == [FIRST + timedelta(days=30)]
+    assert "matched by key" in third.output
+    assert "Closed in this period" in third.output
+    for done in (decided, second, third):
+        assert "The proof holds to the last ngwee" in done.output
+    assert [each.exit_code for each in (decided, second, third)] == [1, 1, 0]
+
+
+def rates(done: Result) -> str:
+    """The share of the rows that matched, as the table of accounts shows it."""
+    return next(line for line in done.output.splitlines() if " %  " in line).partition(" %")[0].split()[-1] + " %"

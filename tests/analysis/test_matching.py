@@ -1,0 +1,293 @@
+"""Rows that no key joins: matched by amount where nothing else is like them, and by the key in a narrative."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.analysis.test_partners import tables
+from tests.analysis.test_reconcile import ACCOUNT, movement
+from workbench.analysis.reconcile import Reconciliation, reconcile
+from workbench.cli import app
+from workbench.errors import ReconcileRefused
+
+FIRST = date(2026, 1, 1)
+Row = dict[str, Any]
+
+
+def on(day: int, key: str, amount: int, **more: object) -> Row:
+    """A row without a time, so many days after the first."""
+    return movement(key, amount, occurred_at=None, business_date=FIRST + timedelta(days=day), **more)
+
+
+def matched(ledger: Sequence[Row], statement: Sequence[Row], *rules: Row, **more: object) -> Reconciliation:
+    asked: dict[str, Any] = {"match": rules} if rules else {}
+    return reconcile(*tables([*ledger], [*statement]), **asked, **more)
+
+
+def within(days: int, **more: object) -> Row:
+    return {"on": ["amount"], "days": days, **more}
+
+
+def pairs_of(result: Reconciliation) -> set[tuple[str, str]]:
+    """The keys of each pair that a rule by amount matched."""
+    rows = result.matches[result.matches["rule"].str.startswith("amount")]
+    sides = (rows[rows["side"] == side].set_index("group")["key"] for side in ("ledger", "statement"))
+    both = pd.concat(sides, axis=1, keys=("ours", "theirs"))
+    return set(both.itertuples(index=False, name=None))
+
+
+class World(NamedTuple):
+    """What both sides tell, and which rows are one movement."""
+
+    ledger: list[Row]
+    statement: list[Row]
+    pairs: set[tuple[str, str]]
+
+
+def world(seed: int, *, rows: int, amounts: int, days: int, missing: tuple[float, float], lag: int = 4) -> World:
+    """Movements of so many amounts over so many days; a bank has each up to `lag` days later."""
+    drawn = Random(seed)  # noqa: S311  a model
+    made = World([], [], set())
+    for n in range(rows):
+        day, amount, direction = drawn.randrange(days), 100 + drawn.randrange(amounts), drawn.choice(["in", "out"])
+        ours, theirs = (drawn.random() >= share for share in missing)
+        key, other, more = f"P{n}", f"made-{n}", {"direction": direction}
+        made.ledger.extend([on(day, key, amount, **more)] if ours else [])
+        made.statement.extend([on(day + drawn.randint(0, lag), other, amount, **more)] if theirs else [])
+        made.pairs.update([(key, other)] if ours and theirs else [])
+    drawn.shuffle(made.ledger)
+    drawn.shuffle(made.statement)
+    return made
+
+
+class TestByAmount:
+    def test_settlements_of_a_bank_without_keys_a_day_after_the_books_leave_nothing_open(self):
+        ours = [on(n, f"P{n}", 100_000 + 37 * n) for n in range(25)]
+        theirs = [on(n + 1, f"made-{n}", 100_000 + 37 * n) for n in range(25)]
+        result = matched(ours, theirs)
+        assert (result.is_clean, len(result.breaks), result.rates["by_count"].tolist()) == (True, 0, [1.0])
+        assert result.matched_by == {"amount within 2 days": 25}
+        assert pairs_of(result) == {(f"P{n}", f"made-{n}") for n in range(25)}
+        assert set(result.matches["differences"]) == {"1 day"}
+        assert result.carry_forward.rows.empty
+        assert any("has no keys" in note and "25 pairs" in note for note in result.notes)
+        assert "amount within 2 days alone: 25 pairs" in repr(result)
+        # One key of the statement's own, and it has keys.
+        assert len(matched(ours, [*theirs[1:], on(1, "K1", 5)]).breaks) == 50
+
+    @pytest.mark.parametrize(
+        ("ledger", "statement", "open_"),
+        [
+            ([0], [3], 0), ([3], [0], 0), ([0], [4], 2), ([0, 10], [3, 13], 0), ([0, 6], [3, 9], 4),
+            ([0], [2, 9], 1), ([0], [2, 8], 3), ([0, 10], [3], 1), ([0, 9], [3], 3),
+        ],
+    )  # fmt: skip
+    def test_a_pair_is_alone_within_twice_the_window_of_either_row(
+        self, ledger: list[int], statement: list[int], open_: int
+    ):
+        sides = [[on(day, f"{side}{day}", 500) for day in days] for side, days in (("P", ledger), ("S", statement))]
+        result = matched(*sides, within(3))
+        assert len(result.breaks) == open_
+        for row in result.breaks[result.breaks["code"] == "ambiguous"].itertuples():
+            assert "several rows fit by amount within 3 days: P" in row.reason
+            assert " of the ledger; S" in row.reason
+            assert row.reason.endswith(" of the statement.")
+
+    def test_the_nearest_day_counts_where_it_is_asked_for(self):
+        ours, theirs = ([on(day, f"{side}{day}", 500) for day in (0, 2, 3)] for side in "PS")
+        asked = matched(ours, theirs, within(3, nearest=True))
+        assert pairs_of(asked) == {("P0", "S0"), ("P2", "S2"), ("P3", "S3")}
+        assert asked.matched_by == {"amount within 3 days, the nearest": 3}
+        assert len(matched(ours, theirs, within(3)).breaks) == 6
+
+    def test_what_differs_in_net_amount_direction_or_currency_is_no_match(self):
+        ours = [on(0, "a", 100, fee_minor=1), on(0, "b", 200), on(0, "c", 300, phone="0961234567"), on(0, "d", 7)]
+        theirs = [on(0, "w", 100), on(0, "x", 200, direction="out"), on(0, "y", 300, phone="0961234568"), on(0, "z", 7)]
+        assert pairs_of(matched(ours, theirs, within(3))) == {("d", "z")}
+
+    def test_rules_are_tried_in_their_order(self):
+        ours = [on(0, "P0", 500), on(4, "P4", 500)]
+        theirs = [on(0, "S0", 500), on(6, "S6", 500)]
+        assert len(matched(ours, theirs, within(3)).breaks) == 4
+        result = matched(ours, theirs, within(0), within(3))
+        assert result.matched_by == {"amount within 0 days": 1, "amount within 3 days": 1}
+        assert pairs_of(result) == {("P0", "S0"), ("P4", "S6")}
+
+    @settings(max_examples=4)
+    @given(seed=st.integers(0, 10**6), amounts=st.sampled_from([3, 30, 300]), days=st.integers(2, 4))
+    def test_no_match_is_wrong_where_each_partner_is_there(self, seed: int, amounts: int, days: int):
+        made = world(seed, rows=400, amounts=amounts, days=90, missing=(0, 0))
+        assert pairs_of(matched(made.ledger, made.statement, within(days))) <= made.pairs
+
+    @pytest.mark.thorough
+    @pytest.mark.parametrize("missing", [(0, 0), (0.1, 0), (0, 0.1)])
+    @pytest.mark.parametrize("days", [2, 3, 4])
+    def test_no_match_is_wrong_where_rows_are_missing_on_one_side(self, missing: tuple[float, float], days: int):
+        for seed, amounts in enumerate((20, 200, 2_000)):
+            made = world(seed, rows=4_000, amounts=amounts, days=120, missing=missing)
+            found = pairs_of(matched(made.ledger, made.statement, within(days)))
+            assert found <= made.pairs
+            assert len(found) > 10
+
+    @pytest.mark.thorough
+    @pytest.mark.parametrize("days", [3, 4])
+    def test_at_most_one_match_in_ten_thousand_is_wrong_where_rows_are_missing_on_both_sides(self, days: int):
+        found = wrong = 0
+        for seed, amounts in enumerate((500, 2_000, 5_000) * 2):
+            made = world(seed, rows=6_000, amounts=amounts, days=180, missing=(0.02, 0.02))
+            pairs = pairs_of(matched(made.ledger, made.statement, within(days)))
+            found, wrong = found + len(pairs), wrong + len(pairs - made.pairs)
+        assert found > 10_000
+        assert wrong * 10_000 <= found
+
+
+class TestInNarratives:
+    RULES = ({"on": ["key in narrative"]}, within(2))
+
+    def test_the_ledgers_key_is_found_whole_in_one_narrative(self):
+        ours = [on(0, key, 100 * n) for n, key in enumerate(["INV-2026/7", "7100012", "7100013", "12", "7100014"], 1)]
+        said = ["PAID inv 2026 7 THANKS", "REF 71000129", "REF:7100013 AND MORE", "12 EGGS", "7100014", "X 7100014 Y"]
+        theirs = [on(1, f"made-{n}", 100 * (n + 1), description=text) for n, text in enumerate(said)]
+        result = matched(ours, theirs, self.RULES[0])
+        assert result.matched_by == {"key in narrative": 2}
+        found = dict(zip(result.breaks["key"], result.breaks["code"], strict=True))
+        ambiguous = {"7100014", "made-4", "made-5"}
+        assert {key for key, code in found.items() if code == "ambiguous"} == ambiguous
+        assert "several rows fit by key in narrative: 7100014 of 2026-01-01 of the ledger; s.csv line 6 of" in (
+            result.breaks.loc[result.breaks["key"] == "7100014", "reason"].item()
+        )
+
+    def test_what_it_finds_is_compared_as_rows_of_one_key_are(self):
+        ours = [on(0, "7100012", 100), on(0, "7100013", 200)]
+        theirs = [on(0, "made-1", 101, description="7100012"), on(5, "made-2", 200, description="7100013")]
+        result = matched(ours, theirs, *self.RULES)
+        assert sorted(result.breaks["code"]) == ["amount_mismatch", "date_mismatch"]
+        assert result.proof["holds"].all()
+        assert matched(ours, theirs, {"on": ["key in narrative"], "days": 5}).matched_by == {"key in narrative": 1}
+
+
+@settings(max_examples=4)
+@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(8, 80), min_size=1, max_size=2, unique=True))
+def test_periods_end_as_one_run_does(seed: int, cuts: list[int]):
+    """Around a cut no two movements have one amount: what is like a row, and not told yet, nobody can see."""
+    days, lag = 2, 3
+    made = world(seed, rows=120, amounts=40, days=90, missing=(0.05, 0.05), lag=lag)
+    drawn = Random(seed)  # noqa: S311  a model
+    amount_of = {}
+    for row in [*made.ledger, *made.statement]:
+        day, name = (row["business_date"] - FIRST).days, int(row["key"].strip("P").removeprefix("made-"))
+        if any(abs(day - cut) <= 4 * days + 2 * lag for cut in cuts):
+            amount_of[name] = 10_000 + name
+    ours, theirs = (
+        [
+            {**row, "direction": "in", "amount_minor": amount_of.get(int(row["key"].strip("P").removeprefix("made-")),
+                                                                     row["amount_minor"])}
+            for row in sorted(side, key=lambda row: row["business_date"])
+        ]
+        for side in (made.ledger, made.statement)
+    )  # fmt: skip
+    last = FIRST + timedelta(days=90 + lag)
+    rules = {"match": [within(days)], "as_of": last}
+    whole = reconcile(*tables(ours, [{**row, "line": n} for n, row in enumerate(theirs, 2)]), **rules)
+    carried, begins, by_rule = None, FIRST, Counter[str]()
+    for month, end in enumerate([*(FIRST + timedelta(days=cut) for cut in sorted(cuts)), last]):
+        ledger = [row for row in ours if row["business_date"] <= (end if drawn.random() < 0.5 else last)]
+        told = [row for row in theirs if begins <= row["business_date"] <= end]
+        told = [{**row, "statement": f"{month}.csv", "line": n} for n, row in enumerate(told, 2)]
+        part = reconcile(*tables(ledger, told), carry_forward=carried, **{**rules, "as_of": end})
+        carried, begins = part.carry_forward, end + timedelta(days=1)
+        by_rule.update(part.matched_by)
+    assert by_rule == whole.matched_by
+    said = ["key", "code", "variance_minor", "business_date", "age_days", "side"]
+    pd.testing.assert_frame_equal(
+        *(each.breaks[said].sort_values(said, ignore_index=True) for each in (whole, part)), check_dtype=False
+    )
+    assert part.proof["holds"].all()
+    assert part.proof["ledger_minor"].tolist() == whole.proof["ledger_minor"].tolist()
+
+
+BANK = """Date;Narrative;Paid in;Paid out;Balance
+02.01.2026;DEPOSIT;10,00;;10,00
+05.01.2026;DEPOSIT 7100012;20,00;;30,00
+06.01.2026;DEPOSIT;30,00;;60,00
+"""
+LAYOUT = """account = "bank:settlement"
+dates = ["%d.%m.%Y"]
+delimiter = ";"
+decimal = ","
+makes_keys = true
+{match}
+[columns]
+moment = "Date"
+description = "Narrative"
+credit = "Paid in"
+debit = "Paid out"
+balance = "Balance"
+"""
+BOOKS = """account,key,occurred_at,amount
+bank:settlement,P1,2026-01-01,10.00
+bank:settlement,7100012,2026-01-04,20.00
+bank:settlement,P3,2026-01-06,30.00
+bank:settlement,P4,2026-01-06,30.00
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, text in (("bank.csv", BANK), ("books.csv", BOOKS)):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+class TestWhereTheyAreDeclared:
+    MATCH = '[{ on = ["key"] }, { on = ["key in narrative"] }, { on = ["amount"], days = 3 }]'
+
+    def run(self, files: Path, match: str, *more: str) -> str:
+        (files / "bank.toml").write_text(LAYOUT.format(match=match))
+        arguments = [str(files / name) for name in ("books.csv", "bank.csv")]
+        command = ["reconcile", *arguments, "--layout", str(files / "bank.toml"), *more]
+        return CliRunner(catch_exceptions=False).invoke(app, command).output
+
+    def test_in_the_layout(self, files: Path):
+        told = self.run(files, f"match = {self.MATCH}")
+        said = "without a common key: 1 by key in narrative, 1 by amount within 3 days alone."
+        assert said in " ".join(told.split())
+        assert "ambiguous" in told
+
+    def test_beside_it_in_the_rules_for_each_account_by_name(self, files: Path):
+        (files / "rules.toml").write_text(f'[match]\n"bank:*" = {self.MATCH}\n')
+        told = self.run(files, 'match = [{ on = ["amount"], days = 0 }]', "--rules", str(files / "rules.toml"))
+        assert "1 by key in narrative, 1 by amount within 3 days alone." in " ".join(told.split())
+
+    def test_by_default_a_statement_without_keys_goes_by_amount_within_two_days_and_says_so(self, files: Path):
+        told = " ".join(self.run(files, "").split())
+        assert "has no keys, so its rows are matched by amount within 2 days alone: 2 pairs" in told
+
+    @pytest.mark.parametrize(
+        ("wrong", "why"),
+        [
+            ('[{ on = ["amount"] }]', "an amount goes with `days` or `minutes`"),
+            ('[{ on = ["colour"], days = 2 }]', "phone, fee, type"),
+            ('[{ on = ["amount"], days = -1 }]', "from 0 up"),
+            ('[{ on = ["amount"], days = 1 }, { on = ["key"] }]', "a rule by key after another"),
+            ('[{ on = ["amount"], hours = 1 }]', "`hours`"),
+            ('"amount"', "takes a list, not a text"),
+        ],
+    )
+    def test_what_is_no_rule_is_refused_with_an_example(self, files: Path, wrong: str, why: str):
+        told = " ".join(self.run(files, f"match = {wrong}").split())
+        assert why in told
+        assert 'match = [{ on = ["key"] }, { on = ["amount"], days = 3 }]' in told
+        (files / "rules.toml").write_text(f'[match]\n"{ACCOUNT}" = {wrong}\n')
+        with pytest.raises(ReconcileRefused) as refused:
+            matched([on(0, "a", 1)], [on(0, "b", 1)], rules=files / "rules.toml")
+        assert why in str(refused.value)

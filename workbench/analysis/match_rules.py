@@ -1,0 +1,126 @@
+"""The rules by which an account's rows are matched, as a layout, a file of rules or a call declares them."""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from workbench.toml_text import wrong_kind
+
+KEY, NARRATIVE, AMOUNT = "key", "key in narrative", "amount"
+FIELDS: Final = (AMOUNT, "phone", "fee", "type")
+"""What a rule with a window may ask to be equal; `amount` always is."""
+USUAL_DAYS: Final = 1
+"""So far the dates of one key may be apart, where nobody says it."""
+_MOST: Final = 366
+_EXAMPLE: Final = 'match = [{ on = ["key"] }, { on = ["amount"], days = 3 }]'
+
+
+class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One rule of an account's `match`; the rules are tried in their order.
+
+    on: `["key"]`; `["key in narrative"]`, which finds the ledger's key in the statement's description; or `["amount"]`,
+    with `phone`, `fee` or `type` if these must be equal too.
+    days, minutes: how far apart two rows of one amount may be. For a rule by key, `days` is how far the dates of a pair
+    may be apart before it is a `date_mismatch`: 1 where nothing is said.
+    nearest: whether rows of one amount that fit several others are matched with the nearest day.
+
+    Raises ValueError: it is no rule, in words that follow its name.
+
+    >>> MatchRule(on=("amount",), days=3).name
+    'amount within 3 days'
+    """
+
+    on: tuple[str, ...]
+    days: int | None = None
+    minutes: int | None = None
+    nearest: bool = False
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "on", tuple(self.on))  # a list, in Python as in TOML
+        by_window = self.has_window
+        for holds, otherwise in (
+            (
+                self.on in {(KEY,), (NARRATIVE,)} or (AMOUNT in self.on and {*self.on} <= {*FIELDS}),
+                f'`on` is ["{KEY}"], ["{NARRATIVE}"], or ["{AMOUNT}"] with any of {", ".join(FIELDS[1:])}',
+            ),
+            (all(0 <= each <= _MOST for each in (self.days or 0, (self.minutes or 0) // 1440)),
+             f"`days` and `minutes` are from 0 up, and no window is longer than {_MOST} days"),
+            (self.minutes is None or by_window, "only a rule by amount has `minutes`"),
+            (not by_window or (self.days is None) != (self.minutes is None), "an amount goes with `days` or `minutes`"),
+            (not self.nearest or (by_window and self.days is not None), "`nearest` goes with an amount and `days`"),
+        ):  # fmt: skip
+            if not holds:
+                raise ValueError(f"is no rule: {otherwise}")
+
+    @property
+    def has_window(self) -> bool:
+        """Whether it matches rows of one amount that have no key in common."""
+        return AMOUNT in self.on
+
+    @property
+    def name(self) -> str:
+        """What matches by this rule, and their counts, are called."""
+        if not self.has_window:
+            return self.on[0]
+        fields = " and ".join(each for each in FIELDS if each in self.on)
+        many, unit = (self.days, "day") if self.minutes is None else (self.minutes, "minute")
+        return f"{fields} within {many} {unit}{'' if many == 1 else 's'}{', the nearest' if self.nearest else ''}"
+
+    def __str__(self) -> str:
+        """The rule as TOML."""
+        given = {name: value for name, value in msgspec.to_builtins(self).items() if name != "on"}
+        on = ", ".join(f'"{each}"' for each in self.on)
+        more = (f", {name} = {msgspec.json.encode(value).decode()}" for name, value in given.items())
+        return f"{{ on = [{on}]{''.join(more)} }}"
+
+
+MatchRules = tuple[MatchRule, ...]
+BY_KEY: Final = MatchRule(on=(KEY,))
+WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
+"""The rules of an account whose statement has no keys, where nobody says others."""
+
+
+def match_rules(given: Any) -> MatchRules:  # noqa: ANN401  as TOML or a caller has it
+    """The rules of one account, the one by key first, which is always there.
+
+    Raises ValueError: it is no list of rules, or the rules have no such order; the words follow a name.
+    """
+    try:
+        rules = msgspec.convert(given, MatchRules)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        why = text.partition(" - at")[0] if text.startswith("is no rule") else f"{wrong_kind(error)}"
+        raise ValueError(f"{why}. For example: {_EXAMPLE}") from None
+    if BY_KEY.on in (rule.on for rule in rules[1:]):
+        raise ValueError(f"has a rule by key after another. For example: {_EXAMPLE}")
+    return rules if rules and rules[0].on == BY_KEY.on else (BY_KEY, *rules) if rules else ()
+
+
+def by_account(given: Any) -> Mapping[str, MatchRules]:  # noqa: ANN401  as TOML or a caller has it
+    """Account → its rules; `*` in an account stands for anything, and a list is for every account.
+
+    Raises ValueError: see match_rules.
+    """
+    tables = given if isinstance(given, Mapping) else {"*": given}
+    return {str(account): match_rules(rules) for account, rules in tables.items()}
+
+
+def rules_of(account: str, declared: Mapping[str, MatchRules]) -> MatchRules:
+    """The rules of the first name that fits the account; none where no name fits."""
+    return next((rules for name, rules in declared.items() if fnmatchcase(account, name)), ())
+
+
+def instead_of(days: int | None, minutes: int | None, pair_by: Any) -> str:  # noqa: ANN401  whatever was given
+    """The rules to write for what was once a tolerance of `days` or `minutes`, or the fields of `pair_by`."""
+    fields = [*pair_by] if isinstance(pair_by, Sequence) and not isinstance(pair_by, str) else []
+    rules = [BY_KEY if days is None else f'{{ on = ["key"], days = {days} }}']
+    if fields or minutes is not None:
+        on = [each for each in FIELDS if each in (fields or ("phone", AMOUNT))]
+        quoted = ", ".join(f'"{each}"' for each in on or [AMOUNT])
+        by_day = minutes is None and "time" not in fields
+        window = f"days = {days or USUAL_DAYS}" if by_day else f"minutes = {minutes or 15}"
+        rules.append(f"{{ on = [{quoted}], {window} }}")
+    return f"match = [{', '.join(map(str, rules))}]"

@@ -1,0 +1,122 @@
+"""What a period closes: breaks that are decided to zero, and open rows of before that met their other part."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis.frames import frame, python_rows, untyped
+from workbench.analysis.reconcile.decisions import SETTLED, ids_of, known_as
+from workbench.analysis.reconcile.rules import LEDGER
+from workbench.analysis.shapes import CARRIED, CLOSED_BREAK, COMPLETED
+
+_SAYS: Mapping[str, str] = {
+    **{name: name for name in ("side", "account", "key", "direction", "currency", "status")},
+    "day": "business_date", "amount": "amount_minor", "fee": "fee_minor",
+}  # fmt: skip
+"""What tells whether a row that was carried forward is among the open rows: where it stands may have changed.
+
+The row's name of a column → that of CARRIED.
+"""
+
+
+def groups_closed(breaks: pd.DataFrame) -> pd.Series:
+    """For each break that is decided to zero the ids of all that were decided with it; null for every other break.
+
+    Breaks that were matched are, if they add up to zero in each account and currency, and so is a date that was
+    accepted: nothing is left to book.
+    """
+    is_dated = (breaks["code"] == "date_mismatch") & (breaks["verdict"] == "accept")
+    is_match = breaks["verdict"] == "match"
+    told = python_rows(breaks, "id", "partner")
+    ids = ["; ".join(sorted(ids_of({"break": name, "partner": other}))) for name, other in told]
+    groups: pd.Series = pd.Series(ids, index=breaks.index, dtype="string").where(is_dated | is_match)
+    sums = breaks[is_match].assign(group=groups).groupby(["group", "account", "currency"], observed=True, dropna=False)
+    moved = sums["variance_minor"].sum()
+    return groups.mask(groups.isin(moved[moved != 0].index.get_level_values("group")))
+
+
+def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
+    """The rows that were carried forward (CARRIED) and are part of no break any more, with what each moves as `moved`.
+
+    `rows` are those that are part of breaks.
+    """
+    kept = untyped(carried, CARRIED)
+    amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))
+    gross = pc.if_else(pc.equal(kept["direction"], "in"), amount, pc.negate(amount))
+    moves = pc.and_(pc.equal(kept["status"], COMPLETED), pc.is_valid(kept["direction"]))
+    kept = kept.append_column("moved", pc.if_else(moves.fill_null(False), pc.subtract(gross, fee), 0))  # noqa: FBT003  pyarrow
+    # Of equal rows as many are open as before, at most.
+    opened, gone = Counter(_said(rows, _SAYS)), []
+    for text in _said(kept, _SAYS.values()):
+        gone.append(not opened[text])
+        opened[text] -= opened[text] > 0
+    return kept.filter(pa.array(gone, pa.bool_()))
+
+
+def _said(rows: pa.Table, names: Iterable[str]) -> list[str]:
+    """What each row says, as one text."""
+    days = {name: rows[name].cast(pa.int32()) for name in names if pa.types.is_date(rows[name].type)}
+    texts = [days.get(name, rows[name]).cast(pa.string()).fill_null("") for name in names]
+    found: list[str] = pc.binary_join_element_wise(*texts, "\x1f").to_pylist()
+    return found
+
+
+def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
+    """The frame CLOSED_BREAK: breaks that were `decided` to zero, and those of which the rows `met` their other part.
+
+    `settled` are the pairs that a rule matched, and `decisions` (DECISION) tell who had decided about what was booked.
+    """
+    same = ("id", "account", "key", "code", "currency", "variance_minor", "since_date", "verdict", "who", "when", "why")
+    made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
+    named = ("account", "key", "break", "verdict", "who", "when", "why")
+    about = {
+        (account, known_as(key)): dict(zip(("id", *named[3:]), row, strict=True))
+        for account, key, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
+    }
+    rules = settled["rule"].to_pylist()
+    by_place = {
+        place: rule
+        for names in (("account", "l_entry"), ("account", "s_source", "s_no"))
+        for place, rule in zip(zip(*(settled[name].to_pylist() for name in names), strict=True), rules, strict=True)
+    }
+    broken: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in met.to_pylist():
+        place = (row["account"], *((row["entry"],) if row["side"] == LEDGER else (row["statement"], row["line"])))
+        same_break = tuple(row[name] for name in ("account", "key", "code", "currency", "since_date"))
+        begun = dict(zip(("account", "key", "code", "currency", "since_date"), same_break, strict=True))
+        made_of = broken.setdefault(same_break, begun | {"variance_minor": 0, "rule": by_place.get(place, "key")})
+        made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
+    made += [each | about.get((each["account"], known_as(each["key"])), {}) for each in broken.values()]
+    rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
+    return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)
+
+
+def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
+    """The rows of each account that no rate counts, since they are of earlier periods, or decided to zero (`gone`).
+
+    The columns are account, currency, and the counts and values of all of them and of those that matched. `rows` are
+    part of breaks; `met` were carried forward, and are not.
+    """
+    waiting = rows.filter(pc.is_valid(rows["since"]))
+    columns = ["account", "currency", "moved", "matched"]
+    parts = [
+        each.select(columns[:2])
+        .append_column("moved", pc.abs(each[moved]))
+        .append_column("matched", pa.array([matched] * len(each), pa.int64()))
+        for each, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1))
+    ]
+    whole = pa.concat_tables(parts)
+    of_matched = pc.multiply(whole["moved"], whole["matched"])
+    summed = whole.append_column("matched_value", of_matched).group_by(["account", "currency"], use_threads=False)
+    found = summed.aggregate([("moved", "count"), ("moved", "sum"), ("matched", "sum"), ("matched_value", "sum")])
+    made: pd.DataFrame = found.rename_columns([_AS.get(name, name) for name in found.column_names]).to_pandas()
+    return made
+
+
+_AS: Final = {
+    "moved_count": "rows", "moved_sum": "value", "matched_sum": "matched_rows", "matched_value_sum": "matched_value",
+}  # fmt: skip

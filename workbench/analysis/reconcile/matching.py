@@ -1,0 +1,385 @@
+"""Rows that no key joins: matched by the rules of their account, or proposed as one movement by the customer's number.
+
+Everything here goes over the rows that are alone once keys were compared, as columns of Arrow: the same on each engine.
+"""
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from workbench.analysis.breaks import has_key
+from workbench.analysis.frames import day_of
+from workbench.analysis.match_rules import NARRATIVE, MatchRule, MatchRules
+from workbench.analysis.phone_key import OF
+from workbench.analysis.reconcile.rules import PREFIX, SIDES
+from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international
+
+Places = NDArray[np.int64]
+Pairs = Sequence[tuple[int, int]]
+"""The places of a ledger row and a statement row."""
+Describe = Callable[[pa.Table], Sequence[str | None]]
+"""The statement's descriptions of these rows."""
+PARTNERS_BY: Final = "phone, amount and time"
+_MINUTES: Final = 15
+"""So far apart in time two rows of one customer may be one movement."""
+_NAMED: Final = 5
+"""So many candidates of a side are looked for and named."""
+_SECOND_MS: Final = 1_000
+_LONG_ENOUGH: Final = 4
+"""A shorter key may stand in a narrative by chance."""
+
+
+class Like(NamedTuple):
+    """The rows that are in question for one: `by` which rule, some places of each side, and how many there are."""
+
+    by: str
+    places: Sequence[Sequence[int]]
+    counts: Sequence[int]
+
+
+class Found(NamedTuple):
+    """What rules and numbers make of the rows that are alone.
+
+    `matched` has the pairs of each rule, `proposed` those that only a person takes, and `candidates` names, for every
+    other row that fits some row of the other side, all rows that are in question. `unsure` counts the rows that have no
+    partner only because their numbers cannot be compared.
+    """
+
+    matched: Sequence[tuple[MatchRule, Pairs]]
+    proposed: Pairs
+    candidates: Mapping[int, str]
+    unsure: int
+
+
+def found_among(waiting: pa.Table, rules: Mapping[int, MatchRules], describe: Describe) -> Found:
+    """Match, and propose, rows of `waiting`; `rules` has those of each account that has more than the one by key."""
+    single = pc.invert(waiting["grouped"]).to_numpy()
+    accounts = waiting["account"].to_numpy()
+    matched: list[tuple[MatchRule, Pairs]] = []
+    candidates: dict[int, Like] = {}
+    for account, of in rules.items():
+        free = np.flatnonzero(single & (accounts == account))
+        for rule in of:
+            if rule.has_window:
+                pairs, unclear = _within(waiting, free, rule)
+            elif rule.on == (NARRATIVE,):
+                pairs, unclear = _in_narratives(waiting, free, describe)
+            else:
+                continue
+            matched.append((rule, pairs))
+            candidates |= unclear
+            free = np.setdiff1d(free, np.array(pairs, np.int64).ravel())
+    taken = np.array([place for _, pairs in matched for both in pairs for place in both], np.int64)
+    single[taken] = False
+    ours, theirs, unsure = _partners(waiting, np.flatnonzero(single))
+    for mine, others in ((ours, theirs), (theirs, ours)):
+        for place, found in mine.items():
+            own = sorted({place, *(each for other in found for each in others[other])})
+            like = [own, found] if mine is ours else [found, own]
+            candidates[place] = Like(PARTNERS_BY, like, [*map(len, like)])
+    proposed = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
+    settled = {*taken.tolist(), *(place for both in proposed for place in both)}
+    left = {place: like for place, like in candidates.items() if place not in settled}
+    return Found(matched, proposed, _named(waiting, left), unsure)
+
+
+def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
+    """The candidates in words: each with its day, those of the ledger first."""
+    names: dict[int, str] = {}
+    for side, (prefix, *stands) in enumerate((("l_", "l_entry"), ("s_", "s_source", "s_no"))):
+        places = sorted({place for like in candidates.values() for place in like.places[side][:_NAMED]})
+        rows = waiting.select([f"{prefix}key", f"{prefix}day", *stands]).take(pa.array(places, pa.int64()))
+        for place, key, day, *where in zip(places, *(column.to_pylist() for column in rows.columns), strict=True):
+            called = key if has_key(key) else " line ".join(map(str, where))
+            names[place] = f"{called} of {day_of(day)}"
+    told = {}
+    for place, like in candidates.items():
+        parts = []
+        for of, some, count in zip(SIDES, like.places, like.counts, strict=True):
+            more = f" and {count - _NAMED} more" if count > _NAMED else ""
+            parts += [f"{', '.join(names[each] for each in some[:_NAMED])}{more} of the {of}"] if count else []
+        told[place] = f"{like.by}: {'; '.join(parts)}"
+    return told
+
+
+def _either(waiting: pa.Table, places: Places, *names: str) -> list[pa.ChunkedArray]:
+    """These columns of the side that each row stands on."""
+    chosen = pa.array(places)
+    return [pc.coalesce(*(waiting[f"{p}{name}"].take(chosen) for p in PREFIX.values())) for name in names]
+
+
+def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, dict[int, Like]]:
+    """The pairs of one amount that a window leaves no doubt about, and the candidates of each row that fits others.
+
+    A pair is each other's only candidate, and no other row of the amount, on either side, is within twice the window
+    of either. Amounts are net, so that a pair never moves the balances apart.
+    """
+    fields = {"phone": "phone", "fee": "fee", "type": "kind"}
+    asked = [fields[each] for each in rule.on if each in fields]
+    measure, reach = ("day", rule.days) if rule.minutes is None else ("at", rule.minutes * 60)
+    (known,) = _either(waiting, free, measure)
+    free = free[pc.is_valid(known).to_numpy()]
+    if not len(free) or reach is None:
+        return [], {}
+    at, *said = _either(waiting, free, measure, "currency", "direction", "signed", *asked)
+    if "phone" in rule.on:
+        place = 3 + asked.index("phone")
+        said[place] = _texts(said[place], lambda phone: _ends(_number(phone)) if phone else None)
+    texts = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in said), "\x1f")
+    has_all = pc.is_valid(texts).to_numpy()
+    free, texts, at = free[has_all], texts.filter(pa.array(has_all)), at.filter(pa.array(has_all))
+    if not len(free):
+        return [], {}
+    like = texts.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    moments = at.to_numpy() // (1 if rule.minutes is None else _SECOND_MS)
+    # Rows of two amounts stand so far apart on one line that no window holds both.
+    line = like * (int(np.ptp(moments)) + 4 * reach + 1) + moments - moments.min()
+    ours = pc.is_null(waiting["s_no"].take(pa.array(free))).to_numpy()
+    sides = [_Line(free[mine], line[mine]) for mine in (ours, ~ours)]
+    left, right = sides
+    fits = right.count(left.line, reach) > 0
+    partner = right.at(left.line[fits], reach)
+    is_sure = _are_alone(sides, left.line[fits], reach) & _are_alone(sides, right.line[partner], reach)
+    pairs = list(zip(left.places[fits][is_sure].tolist(), right.places[partner][is_sure].tolist(), strict=True))
+    pairs = [both for both, is_one in zip(pairs, _are_one_customer(waiting, pairs), strict=True) if is_one is True]
+    if rule.nearest:
+        pairs += _nearest(sides, {place for both in pairs for place in both}, reach)
+    done: set[int] = {place for both in pairs for place in both}
+    unclear: dict[int, Like] = {}
+    for mine, other in (sides, sides[::-1]):
+        doubted = mine.count(mine.line, 2 * reach) + other.count(mine.line, 2 * reach) > len(sides)
+        open_ = np.flatnonzero((other.count(mine.line, reach) > 0) & doubted)
+        for place, spot in zip(mine.places[open_].tolist(), mine.line[open_].tolist(), strict=True):
+            if place not in done:
+                spots = np.array([spot])
+                counts = [int(side.count(spots, 2 * reach)[0]) for side in sides]
+                firsts = [int(side.at(spots, 2 * reach)[0]) for side in sides]
+                places = [
+                    side.places[first : first + min(count, _NAMED)].tolist()
+                    for side, first, count in zip(sides, firsts, counts, strict=True)
+                ]
+                unclear[place] = Like(rule.name, places, counts)
+    return pairs, unclear
+
+
+class _Line:
+    """The rows of a side in the order of their amounts and moments."""
+
+    def __init__(self, places: Places, line: Places) -> None:
+        order = np.argsort(line, kind="stable")
+        self.places, self.line = places[order], line[order]
+
+    def count(self, spots: Places, reach: int) -> Places:
+        """How many rows are within `reach` of each spot."""
+        return np.searchsorted(self.line, spots + reach, "right") - self.at(spots, reach)
+
+    def at(self, spots: Places, reach: int) -> Places:
+        """The first row within `reach` of each spot."""
+        return np.searchsorted(self.line, spots - reach, "left")
+
+
+def _are_alone(sides: Sequence[_Line], spots: Places, reach: int) -> NDArray[np.bool_]:
+    """Whether one row of each side is within twice the window of each spot, and no other."""
+    left, right = (side.count(spots, 2 * reach) == 1 for side in sides)
+    alone: NDArray[np.bool_] = left & right
+    return alone
+
+
+def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tuple[int, int]]:
+    """Pairs of the nearest days among what is left; of one day in the order of the rows."""
+    left, right = (
+        [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
+         if place not in done] for side in sides
+    )  # fmt: skip
+    for shift in sorted(range(-reach, reach + 1), key=lambda each: (abs(each), -each)):
+        there = defaultdict(list)
+        for place, spot in reversed(right):
+            there[spot].append(place)
+        pairs = [(place, there[spot + shift].pop()) for place, spot in left if there.get(spot + shift)]
+        yield from pairs
+        taken = {place for both in pairs for place in both}
+        left, right = ([each for each in side if each[0] not in taken] for side in (left, right))
+
+
+_RUN: Final = re.compile(r"[^\W_]+")
+
+
+def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Like]]:
+    """The pairs of which the ledger's key stands in the statement's description, and in no other; the candidates."""
+    rows = waiting.take(pa.array(free))
+    is_ours = pc.is_null(rows["s_no"]).to_numpy()
+    ours, theirs = free[is_ours].tolist(), free[~is_ours].tolist()
+    begins = defaultdict(list)
+    for place, key in zip(ours, waiting["l_key"].take(pa.array(ours, pa.int64())).to_pylist(), strict=True):
+        runs = _RUN.findall(key.casefold())
+        if has_key(key) and sum(map(len, runs)) >= _LONG_ENOUGH:
+            begins[runs[0]].append((runs, place))
+    found: dict[int, list[int]] = defaultdict(list)
+    for place, text in zip(theirs, describe(waiting.take(pa.array(theirs, pa.int64()))), strict=True):
+        runs = _RUN.findall((text or "").casefold())
+        fits = {
+            each for at, run in enumerate(runs) for key, each in begins.get(run, ()) if runs[at : at + len(key)] == key
+        }
+        for each in fits:
+            found[place].append(each)
+            found[each].append(place)
+    alone = {place: others[0] for place, others in found.items() if len(others) == 1}
+    pairs = [(alone[place], place) for place in theirs if place in alone and alone[place] in alone]
+    done = {place for both in pairs for place in both}
+    booked, unclear = {*ours}, {}
+    for place, others in found.items():
+        if place not in done:
+            own = sorted({place, *(each for other in others for each in found[other])})
+            like = [own, sorted(others)] if place in booked else [sorted(others), own]
+            unclear[place] = Like(NARRATIVE, like, [*map(len, like)])
+    return pairs, unclear
+
+
+def _texts(column: pa.ChunkedArray, made: Callable[[Any], str | None]) -> pa.Array:
+    """What is made of each text, once for each."""
+    texts = column.combine_chunks().dictionary_encode()
+    return pa.array([made(each) for each in texts.dictionary.to_pylist()], pa.string()).take(texts.indices)
+
+
+def _number(phone: str | None) -> str | None:
+    return (international(phone) or phone or None) if phone else None
+
+
+def _ends(number: str | None) -> str | None:
+    """What of a customer's number is seen when it is masked too; what is no number is compared as it is."""
+    if number is None or not number.startswith("+"):
+        return number
+    return f"{number[:6] if number.startswith(COUNTRY_CODE) else len(number)}…{number[-3:]}"
+
+
+def _are_one_customer(waiting: pa.Table, pairs: Pairs) -> Iterable[bool | None]:
+    told = []
+    for side, prefix in enumerate(PREFIX.values()):
+        places = pa.array([both[side] for both in pairs], pa.int64())
+        told += [waiting[f"{prefix}{name}"].take(places).to_pylist() for name in ("phone", "phone_hash")]
+    return [
+        is_one_customer(_number(mine), hashed, _number(other), other_hashed)
+        for mine, hashed, other, other_hashed in zip(*told, strict=True)
+    ]
+
+
+def is_one_customer(mine: str | None, hashed: str | None, other: str | None, other_hashed: str | None) -> bool | None:
+    """Whether two numbers are one as far as both are seen, and whole; None where their hashes are of two keys."""
+    if mine is None or other is None:
+        return True
+    seen = zip(mine, other, strict=False)
+    if len(mine) != len(other) or not all(a == b or HIDDEN in {a, b} for a, b in seen):
+        return False
+    if hashed is None or other_hashed is None or hashed == other_hashed:
+        return True
+    return False if hashed.rpartition(OF)[0] == other_hashed.rpartition(OF)[0] else None
+
+
+_ALIKE: Final = ("account", "currency", "direction", "amount", "ends")
+"""What two rows of one customer have in common."""
+_BY_TIME, _BY_DAY, _WITHOUT_TIME = "by time", "by day", "without time"
+
+
+class _Waiting(NamedTuple):
+    """A row that waits for a partner; `place` is where it is."""
+
+    alike: tuple[Any, ...]
+    number: str
+    hashed: str | None
+    at: int | None
+    day: int
+    place: int
+
+
+_Fits = Mapping[int, Sequence[int]]
+"""The places of a side's rows that have partners, with those of some partners: more are not looked for."""
+
+
+def _partners(waiting: pa.Table, free: Places) -> tuple[_Fits, _Fits, int]:
+    """For each side the rows that may be one movement with a row of the other, and how many are unsure."""
+    ours, theirs = (_candidates(waiting, free, prefix) for prefix in PREFIX.values())
+    # Most rows are like none of the other side: they are left out before any is an object.
+    sides = [
+        [
+            _Waiting(row[: len(_ALIKE)], *row[len(_ALIKE) :])
+            for row in zip(*(mine[name].to_pylist() for name in (*_ALIKE, *_Waiting._fields[1:])), strict=True)
+        ]
+        for mine in (
+            ours.join(theirs.select(_ALIKE), _ALIKE, join_type="left semi"),
+            theirs.join(ours.select(_ALIKE), _ALIKE, join_type="left semi"),
+        )
+    ]
+    (left, unsure), (right, more) = (_fitting(mine, other) for mine, other in zip(sides, sides[::-1], strict=True))
+    return left, right, unsure + more
+
+
+def _candidates(waiting: pa.Table, free: Places, prefix: str) -> pa.Table:
+    """The free rows of a side that have a customer's number, and their places."""
+    there = pc.and_(*(pc.is_valid(waiting[f"{prefix}{name}"]) for name in ("no", "phone"))).to_numpy()
+    places = pa.array(free[there[free]])
+    names = ("currency", "direction", "amount", "phone", "phone_hash", "at", "day")
+    columns = {"account": waiting["account"], **{name: waiting[f"{prefix}{name}"] for name in names}}
+    mine = {name: column.take(places) for name, column in columns.items()}
+    number = _texts(mine["phone"], _number)
+    return pa.table({
+        **mine, "number": number, "ends": _texts(pa.chunked_array([number]), _ends), "hashed": mine["phone_hash"],
+        "place": places,
+    })  # fmt: skip
+
+
+_Index = Mapping[tuple[Any, ...], Sequence[tuple[int, int, _Waiting]]]
+"""What rows have in common → them, in their order, each behind its measure and its place."""
+
+
+def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fits, int]:
+    """Which rows of a side have partners among the others, and how many are unsure."""
+    there, fits, unsure = _indexed(others), {}, 0
+    for row in mine:
+        found, maybe = [], False
+        for other in _near(row, there):
+            is_one = is_one_customer(row.number, row.hashed, other.number, other.hashed)
+            found += [other.place] if is_one else []
+            maybe = maybe or is_one is None
+            if len(found) == _NAMED:
+                break
+        if found:
+            fits[row.place] = found
+        unsure += maybe and not found
+    return fits, unsure
+
+
+def _indexed(rows: Sequence[_Waiting]) -> _Index:
+    there = defaultdict(list)
+    for row in rows:
+        for family, measure, _ in _measures(row, found=True):
+            there[row.alike, family].append((measure, row.place, row))
+    for found in there.values():
+        found.sort(key=itemgetter(0, 1))
+    return there
+
+
+def _measures(row: _Waiting, *, found: bool) -> list[tuple[str, int, int]]:
+    """Where a row is `found`, or where it looks for others: in which family, around what, and how far to each side."""
+    if row.at is None:
+        return [(_BY_DAY, row.day, 0), *([(_WITHOUT_TIME, row.day, 0)] if found else [])]
+    reach = _MINUTES * 60 * _SECOND_MS
+    return [(_BY_TIME, row.at, reach), (_BY_DAY if found else _WITHOUT_TIME, row.day, 0)]
+
+
+def _near(row: _Waiting, there: _Index) -> Iterator[_Waiting]:
+    """The rows that fit in all but what is hidden of the customer's number."""
+    for family, middle, reach in _measures(row, found=False):
+        rows = there.get((row.alike, family), ())
+        for measure, _, other in islice(rows, bisect_left(rows, middle - reach, key=itemgetter(0)), None):
+            if measure > middle + reach:
+                break
+            yield other
