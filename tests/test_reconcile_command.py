@@ -493,6 +493,15 @@ UNUSABLE = {
     "a tolerance": (["{ledger}", "{statement}", "--tolerance", "time", "1"], "amount, fee, days"),
     "half a ngwee": (["{ledger}", "{statement}", "--tolerance", "fee", "0.005"], "0.005"),
     "half a day": (["{ledger}", "{statement}", "--tolerance", "days", "0.5"], "0.5"),
+    "days": (["{ledger}", "{statement}", "--tolerance", "days", "3"], 'Write match = [{ on = ["key"], days = 3 }].'),
+    "minutes": (
+        ["{ledger}", "{statement}", "--tolerance", "minutes", "9"],
+        '{ on = ["amount", "phone"], minutes = 9 }',
+    ),
+    "fields": (
+        ["{ledger}", "{statement}", "--pair-by", "amount,day"],
+        '{ on = ["key"] }, { on = ["amount"], days = 1 }',
+    ),
     "a cut-off": (["{ledger}", "{statement}", "--cut-off", "-1"], "--cut-off"),
     "nothing carried": (["{ledger}", "{statement}", "--carry-forward", "nowhere"], "--carry-to"),
     "an engine": (["{ledger}", "{statement}", "--engine", "abacus"], "duckdb"),

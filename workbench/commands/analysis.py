@@ -78,7 +78,7 @@ _TABLE: Final = ".parquet"
 _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Files that have every break: the page lists the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor", "days": "days", "minutes": "minutes"}
-"""Each with its field; amount and fee are given in major units."""
+"""Each with its field; amount and fee are given in major units. Tolerance refuses the others with the rule to write."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -169,15 +169,9 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
     nargs=2,
     multiple=True,
     metavar="WHAT VALUE",
-    help="How much two rows with one key may differ: amount or fee, such as 0.50, or days; with two keys, minutes. May "
-    "be repeated.",
+    help="How much two rows with one key may differ: amount or fee, such as 0.50. May be repeated.",
 )
-@click.option(
-    "--pair-by",
-    metavar="FIELD,…",
-    help="The fields that must agree before two rows without a common key are proposed as one movement: by default "
-    "phone,amount,time; also day, fee and type. For a bank, which has no phone numbers: amount,day.",
-)
+@click.option("--pair-by", hidden=True)
 @click.option(
     "--phone-key",
     metavar="FILE",
@@ -211,7 +205,12 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
     help="What people decided about breaks: decisions.csv, or the .csv or .xlsx of --out with verdict, owner and "
     "comment filled in.",
 )
-@click.option("--rules", metavar="FILE", type=FILE, help="Your rules, a .toml file: which charges are expected.")
+@click.option(
+    "--rules",
+    metavar="FILE",
+    type=FILE,
+    help="Your rules, a .toml file: which charges are expected and, under [match], how an account's rows are matched.",
+)
 @click.option(
     "--journal",
     metavar="FILE",
@@ -359,7 +358,7 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     from workbench.analysis.report.totals import named
 
     called, file = named(result), next((each for each in written if each.suffix.lower() in _HAVE_ALL), None)
-    details = (captions.accounts(called), captions.codes(called, advises=False))
+    details = (captions.accounts(called), captions.codes(called))
     tables = [*overview.first(called, terminal_width(), file), *details]
     said = [captions.headline(called), *captions.shortfalls(called), *notes]
     unusable = captions.unusable(result)
@@ -379,7 +378,7 @@ def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
     """Which decisions do not count any more, the sign-off, and last of all who decided what is left."""
     from workbench.analysis.reconcile.decisions import closing_words, stale_words
 
-    last = closing_words(result.breaks) if is_done else ""
+    last = closing_words(result.decided) if is_done else ""
     for text in filter(None, (stale_words(result.decisions), result.sign_off, last)):
         show("\n" + visible(text))
 
