@@ -132,11 +132,13 @@ class TestByAmount:
     @pytest.mark.parametrize("missing", [(0, 0), (0.1, 0), (0, 0.1)])
     @pytest.mark.parametrize("days", [2, 3, 4])
     def test_no_match_is_wrong_where_rows_are_missing_on_one_side(self, missing: tuple[float, float], days: int):
+        matches = 0
         for seed, amounts in enumerate((20, 200, 2_000)):
             made = world(seed, rows=4_000, amounts=amounts, days=120, missing=missing)
             found = pairs_of(matched(made.ledger, made.statement, within(days)))
             assert found <= made.pairs
-            assert len(found) > 10
+            matches += len(found)
+        assert matches > 1_000, "where amounts repeat within days there are hardly any"
 
     @pytest.mark.thorough
     @pytest.mark.parametrize("days", [3, 4])

@@ -139,6 +139,8 @@ _LEAST_BETWEEN: Final = 3
 """Characters for each delimiter, quote or line break, in a large file."""
 _MANY_ODD: Final = 1_000
 """So many rows of another width are put between the others; of more, all are gone through."""
+_MOST_COLUMNS: Final = 1_000
+"""A file of more columns is gone through line by line: each would take memory of its own."""
 
 
 def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: int) -> Body | None:
@@ -155,7 +157,7 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
         return None
     count = int(np.bincount(rows.widths).argmax())
     is_odd = rows.widths != count
-    if count < width or is_odd.sum() > _MANY_ODD:
+    if not width <= count <= _MOST_COLUMNS or is_odd.sum() > _MANY_ODD:
         return None
     names = [str(nth) for nth in range(count)]
     try:
