@@ -11,7 +11,7 @@ from workbench.toml_text import wrong_kind
 
 KEY, NARRATIVE, AMOUNT = "key", "key in narrative", "amount"
 FIELDS: Final = (AMOUNT, "phone", "fee", "type")
-"""What a rule with a window may ask to be equal; `amount` always is."""
+"""A rule with a window may ask these to be equal; `amount` always is."""
 USUAL_DAYS: Final = 1
 """So far the dates of one key may be apart, where nobody says it."""
 _MOST: Final = 366
@@ -57,12 +57,12 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     @property
     def has_window(self) -> bool:
-        """Whether it matches rows of one amount that have no key in common."""
+        """It matches rows of one amount that have no key in common."""
         return AMOUNT in self.on
 
     @property
     def name(self) -> str:
-        """What matches by this rule, and their counts, are called."""
+        """The words for this rule beside its matches and their count."""
         if not self.has_window:
             return self.on[0]
         fields = " and ".join(each for each in FIELDS if each in self.on)

@@ -1,4 +1,4 @@
-"""What a period closes: breaks that are decided to zero, and open rows of before that met their other part."""
+"""Breaks that a period closes: those decided to zero, and open rows of before that met their other part."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _SAYS: Mapping[str, str] = {
     **{name: name for name in ("side", "account", "key", "direction", "currency", "status")},
     "day": "business_date", "amount": "amount_minor", "fee": "fee_minor",
 }  # fmt: skip
-"""What tells whether a row that was carried forward is among the open rows: where it stands may have changed.
+"""Columns that tell a row that was carried forward from other open rows: where it stands may have changed.
 
 The row's name of a column → that of CARRIED.
 """
@@ -58,7 +58,7 @@ def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
 
 
 def _said(rows: pa.Table, names: Iterable[str]) -> list[str]:
-    """What each row says, as one text."""
+    """Each row as one text."""
     days = {name: rows[name].cast(pa.int32()) for name in names if pa.types.is_date(rows[name].type)}
     texts = [days.get(name, rows[name]).cast(pa.string()).fill_null("") for name in names]
     found: list[str] = pc.binary_join_element_wise(*texts, "\x1f").to_pylist()

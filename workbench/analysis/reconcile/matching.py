@@ -32,7 +32,7 @@ PARTNERS_BY: Final = "phone, amount and time"
 _MINUTES: Final = 15
 """So far apart in time two rows of one customer may be one movement."""
 _NAMED: Final = 5
-"""So many candidates of a side are looked for and named."""
+"""The most candidates of a side that are looked for and named."""
 _SECOND_MS: Final = 1_000
 _LONG_ENOUGH: Final = 4
 """A shorter key may stand in a narrative by chance."""
@@ -47,7 +47,7 @@ class Like(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What rules and numbers make of the rows that are alone.
+    """The matches and proposals that rules and numbers make of the rows that are alone.
 
     `matched` has the pairs of each rule, `proposed` those that only a person takes, and `candidates` names, for every
     other row that fits some row of the other side, all rows that are in question. `unsure` counts the rows that have no
@@ -179,7 +179,7 @@ class _Line:
         self.places, self.line = places[order], line[order]
 
     def count(self, spots: Places, reach: int) -> Places:
-        """How many rows are within `reach` of each spot."""
+        """The number of rows within `reach` of each spot."""
         return np.searchsorted(self.line, spots + reach, "right") - self.at(spots, reach)
 
     def at(self, spots: Places, reach: int) -> Places:
@@ -188,7 +188,7 @@ class _Line:
 
 
 def _are_alone(sides: Sequence[_Line], spots: Places, reach: int) -> NDArray[np.bool_]:
-    """Whether one row of each side is within twice the window of each spot, and no other."""
+    """True for each spot that has one row of each side within twice the window, and no other."""
     left, right = (side.count(spots, 2 * reach) == 1 for side in sides)
     alone: NDArray[np.bool_] = left & right
     return alone
@@ -245,7 +245,7 @@ def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple
 
 
 def _texts(column: pa.ChunkedArray, made: Callable[[Any], str | None]) -> pa.Array:
-    """What is made of each text, once for each."""
+    """The column with each different text replaced, once, by what `made` gives."""
     texts = column.combine_chunks().dictionary_encode()
     return pa.array([made(each) for each in texts.dictionary.to_pylist()], pa.string()).take(texts.indices)
 
@@ -255,7 +255,7 @@ def _number(phone: str | None) -> str | None:
 
 
 def _ends(number: str | None) -> str | None:
-    """What of a customer's number is seen when it is masked too; what is no number is compared as it is."""
+    """The part of a customer's number that a mask leaves; text that is no number stays as it is."""
     if number is None or not number.startswith("+"):
         return number
     return f"{number[:6] if number.startswith(COUNTRY_CODE) else len(number)}…{number[-3:]}"
@@ -273,7 +273,7 @@ def _are_one_customer(waiting: pa.Table, pairs: Pairs) -> Iterable[bool | None]:
 
 
 def is_one_customer(mine: str | None, hashed: str | None, other: str | None, other_hashed: str | None) -> bool | None:
-    """Whether two numbers are one as far as both are seen, and whole; None where their hashes are of two keys."""
+    """True where two numbers are one as far as both are seen, and whole; None where their hashes are of two keys."""
     if mine is None or other is None:
         return True
     seen = zip(mine, other, strict=False)
@@ -285,7 +285,7 @@ def is_one_customer(mine: str | None, hashed: str | None, other: str | None, oth
 
 
 _ALIKE: Final = ("account", "currency", "direction", "amount", "ends")
-"""What two rows of one customer have in common."""
+"""Columns in which two rows of one customer agree."""
 _BY_TIME, _BY_DAY, _WITHOUT_TIME = "by time", "by day", "without time"
 
 
@@ -337,11 +337,11 @@ def _candidates(waiting: pa.Table, free: Places, prefix: str) -> pa.Table:
 
 
 _Index = Mapping[tuple[Any, ...], Sequence[tuple[int, int, _Waiting]]]
-"""What rows have in common → them, in their order, each behind its measure and its place."""
+"""Values that rows have in common → these rows in their order, each behind its measure and its place."""
 
 
 def _fitting(mine: Sequence[_Waiting], others: Sequence[_Waiting]) -> tuple[_Fits, int]:
-    """Which rows of a side have partners among the others, and how many are unsure."""
+    """The rows of a side that have partners among the others, and the number of those that are unsure."""
     there, fits, unsure = _indexed(others), {}, 0
     for row in mine:
         found, maybe = [], False

@@ -121,7 +121,7 @@ class Read:
     """The ledger's rows of these accounts, what was gone through included."""
     ledger: LedgerRead
     rules: Mapping[str, MatchRules]
-    """How the rows of each account are matched."""
+    """The rules by which the rows of each account are matched."""
     allowed: Allowed
 
     def books_of(self, account: str) -> list[Book]:

@@ -19,7 +19,7 @@ STATEMENT, BOOKS = "statement", "books"
 
 
 class Item(NamedTuple):
-    """How the breaks of a code are called where they add to a balance and where they lower it, and what they adjust.
+    """The words for a code's breaks where they add to a balance and where they lower it, and the side they adjust.
 
     Without `adjusts` a break adjusts the side that lacks its row.
     """

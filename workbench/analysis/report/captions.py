@@ -224,7 +224,7 @@ def key_text(key: str | None) -> str:
 
 
 def codes(result: Reconciled) -> Table:
-    """How many breaks there are of each code, how far they move the balances apart, and who has decided about them."""
+    """The breaks of each code: their number, how far they move the balances apart, and who has decided about them."""
     columns = [
         "code", *numbers("breaks", "rows", "ledger has more", "statement has more", "variance"), "currency",
         *numbers("oldest"), "decided",
@@ -254,7 +254,7 @@ def _days(days: int | None) -> str:
 
 
 def closed(result: Reconciled) -> Table:
-    """What was open before this period and is closed now, each with the match or the decision that closed it."""
+    """The breaks of earlier periods that are closed now, each with the match or the decision that closed it."""
     made = []
     for account, key, code, variance, currency, *how in python_rows(result.closed, *_CLOSED):
         rule, verdict, who, why = how

@@ -82,7 +82,7 @@ class Entry(NamedTuple):
 
 
 class Form(NamedTuple):
-    """How a program imports lines: its headings, and the cells under them."""
+    """The headings under which a program imports lines, and their cells."""
 
     headings: Sequence[str]
     cells: Callable[[Entry], Sequence[str]]

@@ -27,7 +27,7 @@ def html(result: Reconciled) -> str:
 
 
 def first(result: Reconciled, width: int | None = None, file: Path | None = None) -> list[Table]:
-    """What every output begins with: the reconciliation of each account, what is to do, and what is closed.
+    """The beginning of every output: the reconciliation of each account, what is to do, and what is closed.
 
     Narratives are as wide as a terminal of `width` lets them be; `file` has the breaks that are not listed.
     """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_LISTED: Final = 50
 """So many breaks of a code are listed, the largest; the workbook has all."""
 _MAX_AT_ONCE: Final = 5_000
-"""So many more breaks of a code are decided at once."""
+"""The most further breaks of a code that are decided at once."""
 _MAX_LENGTH: Final = 600
 """A cell of the page shows so many characters; the workbook has the rest."""
 

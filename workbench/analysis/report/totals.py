@@ -79,7 +79,7 @@ class Account(NamedTuple):
 
     @property
     def of_period(self) -> tuple[int, int]:
-        """How many rows of this period matched, and how many there are."""
+        """The number of this period's rows that matched, and of all."""
         return self.matched_rows - self.aside_matched_rows, self.all_rows - self.aside_rows
 
     @property

@@ -76,7 +76,7 @@ _FULL_REFUNDS_PER_100K: Final = 60_000
 PAYOUTS_MS: Final = (2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS)
 """The first payout is asked for at ten o'clock of the third day, for what is available then; others every week."""
 _PIN_AFTER_MS: Final = (4_000, 45_000)
-"""How long people look for their PIN."""
+"""The time that people take to find their PIN."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -240,11 +240,11 @@ class Books:
         return last
 
     def known(self, account: str) -> Iterator[Known]:
-        """What an account's statement tells of the ledger as it was when the month ended."""
+        """The rows that an account's statement tells of the ledger as it was when the month ended."""
         return known_from(self._movements(account), self.chances)
 
     def reported(self, account: str) -> Iterator[Row]:
-        """What an operator tells and the ledger does not know."""
+        """The rows that an operator tells and the ledger does not know."""
         return (statement_row(each, self.gaps) for each in self.info if each.operator == ACCOUNTS[account])
 
     def rows(self, account: str, planting: Planting) -> Iterator[Row]:

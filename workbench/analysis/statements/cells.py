@@ -214,7 +214,7 @@ class Column:
 
 
 def all_hold(masks: Iterable[Mask]) -> Mask:
-    """Where all hold; none is looked at after the last that holds anywhere."""
+    """True for the rows where all hold; none is looked at after the last that holds anywhere."""
     holds = np.zeros(0, bool)
     for nth, each in enumerate(masks):
         holds = holds & each if nth else each
@@ -229,12 +229,12 @@ def matched(texts: pa.Array, pattern: str) -> Mask:
 
 
 def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
-    """Where it holds; what is null does not."""
+    """True for the rows where it holds, never where it is null."""
     return np.asarray(holds.fill_null(False), bool)  # noqa: FBT003  it takes no name
 
 
 def codes_of(columns: Sequence[Column]) -> Whole:
-    """The same whole number for rows that are alike in these columns."""
+    """A whole number for each row, equal for rows that are alike in these columns."""
     codes = columns[0].codes.astype(np.int64)
     for each in columns[1:]:
         codes = np.unique(codes, return_inverse=True)[1] * max(len(each.different), 1) + each.codes

@@ -68,7 +68,7 @@ class DateFormat:
         pieces = _PIECES.findall(pattern)
         is_fixed = {"%Y", "%m", "%d"} <= {*pieces} and all(len(each) == 1 or each in _FIXED for each in pieces)
         self.fixed = sum(_FIXED.get(each, 1) for each in pieces) if is_fixed and pattern.isascii() else 0
-        """How many characters a text with all its digits has; 0 where that differs."""
+        """The number of characters of a text with all its digits; 0 where that differs."""
         self._gap = split["gap"] if split else ""
         self.is_parted = self._gap == " "
         self._days = Memo(_reader(split["day"] if split else pattern))

@@ -96,7 +96,7 @@ class Body(NamedTuple):
     """The rows of a file as columns."""
 
     lines: Whole
-    """Where each row stands."""
+    """The line of each row."""
     columns: list[Column]
     odd: dict[int, list[Cell]]
     """The place of a row → all its cells, where it has more or fewer than the header."""
@@ -138,7 +138,7 @@ _BLOCK_BYTES: Final = 4 * _LONGEST_CELL
 _LEAST_BETWEEN: Final = 3
 """Characters for each delimiter, quote or line break, in a large file."""
 _MANY_ODD: Final = 1_000
-"""So many rows of another width are put between the others; of more, all are gone through."""
+"""The most rows of another width that are put between the others; of more, all are gone through."""
 _MOST_COLUMNS: Final = 1_000
 """A file of more columns is gone through line by line: each would take memory of its own."""
 
@@ -199,14 +199,14 @@ def _in_utf_8(path: Path, encoding: str) -> pa.Buffer:
 
 
 class _Rows(NamedTuple):
-    """Where the rows of a text stand."""
+    """The places of a text's rows."""
 
     starts: Whole
     stops: Whole
     lines: Whole
     widths: Whole
     has_breaks: bool
-    """Whether a cell has a line break in it."""
+    """A cell has a line break in it."""
 
 
 def _rows_in(octets: NDArray[np.uint8], delimiter: str, after: int) -> _Rows | None:

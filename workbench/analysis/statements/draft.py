@@ -54,7 +54,7 @@ class Cut(NamedTuple):
     currency: tuple[str, str] | None = None
     """The one that `named_currency` finds."""
     is_ledger: bool = False
-    """Whether these are one's own books, and no statement."""
+    """These are one's own books, and no statement."""
 
     def column(self, heading: str) -> list[tuple[int, Cell]]:
         """The line and the cell of each row, an empty text where a row is too short; nothing without such a column."""
@@ -122,7 +122,7 @@ class Draft:
 
     @property
     def names_accounts(self) -> bool:
-        """Whether the file names the account of each row."""
+        """The file names the account of each row."""
         return "account" in self.declared["columns"] or "sections" in self.declared
 
     def cells(self, field: str) -> list[tuple[int, Cell]]:

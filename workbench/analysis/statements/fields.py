@@ -43,7 +43,7 @@ from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
 _CODE: Final = re.compile("[A-Z]{3}")
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
-"""What stands for anything in a party, with what is between."""
+"""The marks that stand for anything in a party, with what is between."""
 
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
