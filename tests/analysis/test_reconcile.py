@@ -20,7 +20,7 @@ import pytest
 from workbench import Workbench
 from workbench.analysis import files, shapes
 from workbench.analysis.breaks import BREAK_CODES
-from workbench.analysis.frames import python_rows
+from workbench.analysis.frames import python_rows, untyped
 from workbench.analysis.reconcile import BUCKETS, CarryForward, Reconciliation, Tolerance, reconcile
 from workbench.analysis.report.captions import headline
 from workbench.analysis.shapes import CARRIED, CLOSED, INPUTS, LEDGER_MOVEMENT, STATEMENT_ROW
@@ -80,7 +80,8 @@ def statement_of(*rows: Row, name: str = "mtn.csv", opening: int | None = 0, jum
 def file_of(rows: pd.DataFrame, *, name: str = "mtn.csv", **more: Any) -> Statement:  # noqa: ANN401  its fields
     """What reading a file gives."""
     usual = {
-        "name": name, "sha256": "0" * 64, "layout": "mtn", "account": ACCOUNT, "currency": "ZMW", "rows": rows,
+        "name": name, "sha256": "0" * 64, "layout": "mtn", "account": ACCOUNT, "currency": "ZMW",
+        "table": untyped(rows, STATEMENT_ROW),
         "opening_minor": None, "closing_minor": None, "period": None,
         "findings": pd.DataFrame(columns=["line", "expected_minor", "found_minor"]), "followed": len(rows),
     }  # fmt: skip
@@ -104,7 +105,7 @@ def together(cases: Mapping[str, Case], kind: str = "pandas", **settings: object
 
 def renamed(reported: Statement, name: str) -> Statement:
     rows = reported.rows.assign(account=name, statement=f"{name}.csv")
-    return replace(reported, name=f"{name}.csv", sha256=name, account=name, rows=rows)
+    return replace(reported, name=f"{name}.csv", sha256=name, account=name, table=untyped(rows, STATEMENT_ROW))
 
 
 def codes(breaks: pd.DataFrame) -> list[tuple[str | None, str]]:

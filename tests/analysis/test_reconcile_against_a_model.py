@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.test_reconcile import KINDS
+from workbench.analysis.frames import untyped
 from workbench.analysis.match_rules import MatchRule
 from workbench.analysis.reconcile import Reconciliation, Tolerance, reconcile
 from workbench.analysis.shapes import LEDGER_MOVEMENT, STATEMENT_ROW
@@ -551,7 +552,8 @@ def nothing_new(before: Reconciliation) -> list[Statement]:
     return [
         Statement(
             name=f"{line.account}.csv", sha256=line.account, layout="", account=line.account, currency="ZMW",
-            rows=frames([], [])[1], opening_minor=line.statement_minor, closing_minor=line.statement_minor,
+            table=untyped(frames([], [])[1], STATEMENT_ROW), opening_minor=line.statement_minor,
+            closing_minor=line.statement_minor,
             period=None, findings=pd.DataFrame(columns=["line", "expected_minor", "found_minor"]), followed=0,
         )
         for line in before.proof.itertuples()

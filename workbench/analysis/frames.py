@@ -25,6 +25,7 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
 
 _EXACT, _FULL = ("int64", "Int64", "bool"), ("int64", "bool")
 """What is taken as it is, without pandas' conversions, and what is never empty."""
+_FEW_TEXTS = ("statement", "account", "words")
 _BATCH_ROWS = 20_000
 """So many rows at a time are Python objects; a table of ten million is none at once."""
 
@@ -59,10 +60,28 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
 
 def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     """Arrow tables, one after the other, as a DataFrame with exactly these columns and types."""
-    schema = schema_of(columns)
-    # In one piece: a column in pieces keeps those that are empty, and behind such a one PySpark reads no row.
-    whole = pa.concat_tables([schema.empty_table(), *pages]).combine_chunks()
-    return pd.DataFrame({name: _column(whole[name], kind) for name, kind in columns.items()})
+    schema, kept = schema_of(columns), list(pages)
+
+    def whole(each: pa.Field) -> pa.ChunkedArray:
+        # In one piece: a column in pieces keeps those that are empty, and behind such a one PySpark reads no row.
+        chunks = [chunk for page in kept for chunk in page[each.name].cast(each.type).chunks if len(chunk)]
+        return pa.chunked_array([in_one_piece(pa.chunked_array(chunks, each.type))])
+
+    return pd.DataFrame({each.name: _column(whole(each), columns[each.name]) for each in schema})
+
+
+def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array, which is a copy only where the column is in several."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def compact(rows: pa.Table, columns: Columns) -> pa.Table:
+    """The same table with dictionaries for columns that hold few different texts; what was used before is let go of."""
+    few = [name for name, kind in columns.items() if kind == "category" or name in _FEW_TEXTS]
+    for name in few:
+        rows = rows.set_column(rows.column_names.index(name), name, rows[name].dictionary_encode())
+    pa.default_memory_pool().release_unused()
+    return rows
 
 
 def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an array of pandas or NumPy

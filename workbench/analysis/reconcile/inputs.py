@@ -246,7 +246,7 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
     if isinstance(given, pa.Table):
         return Source(ARROW, given, side)
     if isinstance(given, OwnLedger) and side is THE_LEDGER:
-        return Source(PANDAS, given.rows, side, given)
+        return Source(ARROW, given.table, side, given)
     root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
     if (root, name) == ("workbench", "Ledger") and side is THE_LEDGER:
         pages = [schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]
@@ -416,7 +416,7 @@ def read_inputs(ledger: Any, statement: Any, phone_key: Any = None) -> Inputs:  
         raise ReconcileRefused("There is no statement to reconcile with.")
     reported = [each for each in given if isinstance(each, Statement)]
     sources = [
-        Source(PANDAS, each.rows, THE_STATEMENT, file=each)
+        Source(ARROW, each.table, THE_STATEMENT, file=each)
         if isinstance(each, Statement)
         else source(each, THE_STATEMENT)
         for each in given

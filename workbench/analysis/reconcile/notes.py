@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 import pyarrow as pa
 
-from workbench.analysis.frames import day_number
+from workbench.analysis.frames import day_of
 from workbench.analysis.match_rules import AMOUNT, WITHOUT_KEYS, MatchRules
 from workbench.analysis.phone_key import OF, PhoneKey
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, CarryForward, rows_named
@@ -51,15 +51,15 @@ def matched_notes(rules: Mapping[str, MatchRules], settled: pa.Table, names: Map
 
 def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
     """Whether the books close on a day of which the file has little, long after all others: a year mistyped."""
-    days = file.rows.loc[file.rows["problem"].isna(), "business_date"].dropna()
-    told = sorted(days.unique())
-    if len(told) > 1 and closing.get(file.account) == day_number(told[-1]):
-        first, before, last = told[0], *told[-2:]
-        if (last - before).days > max(_FAR, (before - first).days):
-            rows = int((days == last).sum())
+    told = file.days
+    days = sorted(told)
+    if len(days) > 1 and closing.get(file.account) == days[-1]:
+        first, before, last = days[0], *days[-2:]
+        if last - before > max(_FAR, before - first):
             yield (
-                f"{file.account} closes on {last} because of {rows:,} of {len(days):,} rows of {file.name}; the "
-                f"day before that is {before}. Check the year; with --as-of {before} (as_of) these rows close nothing."
+                f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
+                f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
+                "(as_of) these rows close nothing."
             )
 
 
@@ -68,7 +68,7 @@ def _unopened(inputs: Inputs, carried: CarryForward, closing: Mapping[str, int])
     books = inputs.ledger.read_from
     if books is None or not carried.is_first:
         return
-    told = books.rows.loc[books.rows["balance_minor"].notna(), "account"].unique()
+    told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
     if silent := sorted(books.account_names.get(each, each) for each in {*closing}.difference(told)):
         yield (
             f"{books.name} has no balance for {' and '.join(silent)}: the statement's opening balance is used, so the "

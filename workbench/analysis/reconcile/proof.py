@@ -174,13 +174,12 @@ def limit_of(file: Statement | None, as_of: int) -> int:
     """
     if file is None or as_of < ANY_DAY:
         return as_of
-    told = file.rows.loc[file.rows["problem"].isna(), "business_date"].dropna()
-    days = sorted(map(day_number, told.unique()))
-    if len(told) < _ENOUGH or len(days) == 1 or period_of(file)[1] not in {None, days[-1]}:
+    told = file.days
+    days = sorted(told)
+    if sum(told.values()) < _ENOUGH or len(days) == 1 or period_of(file)[1] not in {None, days[-1]}:
         return as_of
     first, before, last = days[0], *days[-2:]
-    is_lone = int((told == told.max()).sum()) == 1
-    return before if is_lone and last - before > max(_YEAR, before - first) else as_of
+    return before if told[last] == 1 and last - before > max(_YEAR, before - first) else as_of
 
 
 def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from workbench.analysis.frames import in_one_piece
 from workbench.domain.masking import shortened
 from workbench.domain.money import ZMW, decimals_of
 from workbench.errors import StatementRefused
@@ -30,7 +31,8 @@ _USUAL_DECIMALS: Final = 2
 _SHOWN: Final = 40
 LONGEST_KEY: Final = 32_767
 """As many as a cell of a workbook holds; a key goes through every step, and many of more fill the memory."""
-_REMEMBERED: Final = 50_000
+_REMEMBERED: Final = 100_000
+"""More than a day has seconds."""
 _LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
 _TURNED_INTO_A_NUMBER: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
 _ERRORS: Final = frozenset((
@@ -66,21 +68,40 @@ Quick = Callable[[pa.Array], tuple[pa.Array, Mask]]
 """Reads the plain ones among texts, all at once: their values, and which were plain."""
 
 
+_SAMPLE_ROWS: Final = 1 << 16
+_MANY_DIFFERENT: Final = 0.9
+
+
 class Column:
-    """A column of a file: its different cells, each once, and for each row the place of its cell among them."""
+    """A column of a file: its different cells, and for each row the place of its cell among them.
+
+    Each of them stands there once, unless hardly any repeats: then all stand there as they come.
+    """
 
     def __init__(
-        self, different: Sequence[Cell] | pa.Array, codes: NDArray[Any], to: Callable[[Any], Cell] | None = None
+        self,
+        different: Sequence[Cell] | pa.Array,
+        codes: NDArray[Any],
+        to: Callable[[Any], Cell] | None = None,
+        *,
+        has_repeats: bool = False,
     ) -> None:
         self.different = different
         self.codes = codes
         self._to = to
         """Makes cells of Arrow's values; None where these are texts already."""
+        self._has_repeats = has_repeats
+        """Whether one of the different cells may stand there twice."""
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray, to: Callable[[Any], Cell] | None = None) -> "Column":
         """An Arrow array as a column; a null is an empty cell."""
-        whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        whole = in_one_piece(values) if isinstance(values, pa.ChunkedArray) else values
+        if (
+            len(whole) > _SAMPLE_ROWS
+            and pc.count_distinct(whole[:_SAMPLE_ROWS]).as_py() > _MANY_DIFFERENT * _SAMPLE_ROWS
+        ):
+            return cls(whole, np.arange(len(whole), dtype=np.int32), to, has_repeats=True)
         coded = whole.dictionary_encode(null_encoding="encode")
         return cls(coded.dictionary, coded.indices.to_numpy(), to)
 
@@ -175,17 +196,33 @@ class Column:
         codes = np.empty(len(where), self.codes.dtype)
         codes[~where], codes[where] = self.codes, len(self.different) + np.arange(len(cells))
         more = pa.array(cells, pa.string())
-        return Column(pa.concat_arrays([self.different, more]), codes)
+        return Column(pa.concat_arrays([self.different, more]), codes, has_repeats=True)
+
+    def where_not(self, where: Mask, other: "Column") -> "Column":
+        """The column with the cells of another in these rows."""
+        codes = np.where(where, len(self.different) + other.codes, self.codes)
+        mine, others = self.texts, other.texts
+        if mine is None or others is None:
+            return Column([*self.cells(), *other.cells()], codes, has_repeats=True).thinned()
+        return Column(pa.concat_arrays([mine, others]), codes, has_repeats=True).thinned()
 
     def only(self, rows: NDArray[Any]) -> "Column":
         """The column of these rows alone."""
-        return Column(self.different, self.codes[rows], self._to)
+        return Column(self.different, self.codes[rows], self._to, has_repeats=self._has_repeats)
+
+    def coded(self) -> Whole:
+        """A whole number from 0 for each row, equal for cells that are alike."""
+        if not self._has_repeats:
+            return self.codes.astype(np.int64)
+        places = pa.array(self.different).dictionary_encode(null_encoding="encode").indices
+        made: Whole = places.to_numpy().astype(np.int64)[self.codes]
+        return made
 
     def thinned(self) -> "Column":
         """The column without cells that no row has."""
         used, codes = np.unique(self.codes, return_inverse=True)
         if isinstance(self.different, pa.Array):
-            return Column(self.different.take(pa.array(used)), codes, self._to)
+            return Column(self.different.take(pa.array(used)), codes, self._to, has_repeats=self._has_repeats)
         return Column(self.cells(used), codes)
 
     def read(
@@ -210,7 +247,8 @@ class Column:
         if wrong:
             rows = np.flatnonzero(np.isin(self.codes, [*wrong]))
             bad = [(row, wrong[code]) for row, code in zip(rows.tolist(), self.codes[rows].tolist(), strict=True)]
-        return values.take(pa.array(self.codes)), bad
+        is_in_place = len(values) == len(self) and (self.codes == np.arange(len(self))).all()
+        return values if is_in_place else values.take(pa.array(self.codes)), bad
 
 
 def all_hold(masks: Iterable[Mask]) -> Mask:
@@ -235,9 +273,9 @@ def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
 
 def codes_of(columns: Sequence[Column]) -> Whole:
     """A whole number for each row, equal for rows that are alike in these columns."""
-    codes = columns[0].codes.astype(np.int64)
-    for each in columns[1:]:
-        codes = np.unique(codes, return_inverse=True)[1] * max(len(each.different), 1) + each.codes
+    codes, *others = [each.coded() for each in columns]
+    for each in others:
+        codes = np.unique(codes, return_inverse=True)[1] * (each.max(initial=0) + 1) + each
     return codes
 
 

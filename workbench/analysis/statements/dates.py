@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Cell, Column, Memo, Wrong, refused, shown, text_of, together
+from workbench.analysis.statements.cells import Cell, Column, Memo, Wrong, matched, refused, shown, text_of, together
 from workbench.domain.moments import milliseconds, moment
 from workbench.errors import StatementRefused
 
@@ -69,6 +69,8 @@ class DateFormat:
         is_fixed = {"%Y", "%m", "%d"} <= {*pieces} and all(len(each) == 1 or each in _FIXED for each in pieces)
         self.fixed = sum(_FIXED.get(each, 1) for each in pieces) if is_fixed and pattern.isascii() else 0
         """The number of characters of a text with all its digits; 0 where that differs."""
+        self.day = _regex(split["day"] if split else pattern).pattern
+        """A pattern that each text of this format has in it."""
         self._gap = split["gap"] if split else ""
         self.is_parted = self._gap == " "
         self._days = Memo(_reader(split["day"] if split else pattern))
@@ -316,10 +318,12 @@ def _quickly(by: DateFormat, column: Column) -> tuple[NDArray[np.int64], NDArray
     if (moments := column.moments) is not None and not by.has_zone:
         nearest = pc.add(moments.cast(pa.int64()), _HALF // timedelta(microseconds=1)).fill_null(0).to_numpy() // 1000
         return np.where(moments.is_valid().to_numpy(zero_copy_only=False), nearest, ABSENT), np.empty(0, np.int64)
-    values = np.full(len(column.different), ABSENT)
-    if by.fixed and (texts := column.texts) is not None:
-        return values, _read_fixed(by.pattern, by.fixed, texts, values)
-    return values, np.arange(len(values))
+    values, places = np.full(len(column.different), ABSENT), np.arange(len(column.different))
+    if (texts := column.texts) is None:
+        return values, places
+    if by.fixed:
+        places = _read_fixed(by.pattern, by.fixed, texts, values)
+    return values, places[matched(texts.take(pa.array(places)), by.day)]
 
 
 _FIXED: Final = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%M": 2, "%S": 2}
@@ -327,23 +331,25 @@ _DAYS_IN: Final = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
 def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Set the values of texts that have every digit of the pattern; the places of the others."""
+    """Set the values of texts that have every digit of the pattern, where there is such a day; the other places."""
     places = np.flatnonzero(pc.equal(pc.binary_length(texts), width).fill_null(False).to_numpy(zero_copy_only=False))  # noqa: FBT003  it takes no name
     if not places.size:
         return np.arange(len(values))
     like = texts.take(pa.array(places)).cast(pa.binary(width))
     octets = np.frombuffer(like.buffers()[1], np.uint8)[: width * len(places)].reshape(-1, width)
-    parts = {name: np.zeros(len(places), np.int64) for name in _FIXED}
+    parts = {name: np.zeros(len(places), np.int32) for name in _FIXED}
     at, holds = 0, np.ones(len(places), bool)
     for piece in _PIECES.findall(pattern):
         for _ in range(_FIXED.get(piece, 1)):
             if piece in _FIXED:
-                digit = octets[:, at].astype(np.int64) - ord("0")
-                holds &= (digit >= 0) & (digit <= _NINE)
+                # What stands before 0 becomes a large number.
+                digit = octets[:, at] - np.uint8(ord("0"))
+                holds &= digit <= _NINE
                 parts[piece] = parts[piece] * 10 + digit
             else:
                 holds &= octets[:, at] == ord(piece)
             at += 1
+    has_digits = holds.copy()
     year, month, day = (np.where(holds, parts[name], 1) for name in ("%Y", "%m", "%d"))
     is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     last = _DAYS_IN[np.clip(month, 0, 12)] + (is_leap & (month == 2))  # noqa: PLR2004  parts of a date
@@ -353,7 +359,7 @@ def _read_fixed(pattern: str, width: int, texts: pa.Array, values: NDArray[np.in
     days = months.astype("datetime64[D]").astype(np.int64) + day - 1
     clock = (parts["%H"] * 60 + parts["%M"]) * 60 + parts["%S"]
     values[places] = np.where(holds, (days * 86_400 + clock) * 1000, ABSENT)
-    return np.setdiff1d(np.arange(len(values)), places[holds], assume_unique=True)
+    return np.setdiff1d(np.arange(len(values)), places[has_digits], assume_unique=True)
 
 
 def _unzoned(at: datetime, by: DateFormat) -> int | None:

@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile
 
@@ -146,56 +146,60 @@ _MOST_COLUMNS: Final = 1_000
 def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: int) -> Body | None:
     """The rows of a CSV file as Arrow cuts them; None where the csv module might cut them otherwise, or refuse them.
 
-    Arrow takes a quote that stays open, or is followed by text, as it comes: all quotes are looked at before.
+    Arrow takes a quote that stays open, or is followed by text, as it comes: all quotes are looked at before. Of the
+    file a block at a time is in memory.
     """
     try:
-        content = _in_utf_8(path, encoding)
-        rows = _rows_in(np.frombuffer(content, np.uint8), delimiter, after)
-    except UnicodeError:
-        return None
-    if rows is None or not len(rows.starts) or rows.widths.max(initial=0) < width:
-        return None
-    count = int(np.bincount(rows.widths).argmax())
-    is_odd = rows.widths != count
-    if not width <= count <= _MOST_COLUMNS or is_odd.sum() > _MANY_ODD:
-        return None
-    names = [str(nth) for nth in range(count)]
-    try:
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(content.slice(int(rows.starts[0]))),
-            pyarrow.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES, use_threads=False),
-            pyarrow.csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=rows.has_breaks, invalid_row_handler=lambda _: "skip"
-            ),
-            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
-        )
-        odd = [_cells_in(content, rows, place, delimiter) for place in np.flatnonzero(is_odd).tolist()]
+        with _in_utf_8(path, encoding) as file:
+            rows = _rows_in(file, delimiter, after)
+            if rows is None or not len(rows.starts) or rows.widths.max(initial=0) < width:
+                return None
+            count = int(np.bincount(rows.widths).argmax())
+            is_odd = rows.widths != count
+            if not width <= count <= _MOST_COLUMNS or is_odd.sum() > _MANY_ODD:
+                return None
+            odd = {place: _cells_in(file, rows, place, delimiter) for place in np.flatnonzero(is_odd).tolist()}
+            file.seek(int(rows.starts[0]))
+            columns = _arrow_columns(file, count, delimiter, has_breaks=rows.has_breaks)
     except (pa.ArrowException, csv.Error, UnicodeError):
         return None
-    if len(table) != np.count_nonzero(~is_odd):
+    if len(columns[0]) != np.count_nonzero(~is_odd):
         return None
-    columns = [Column.of(each) for each in table.columns]
     if odd:
-        padded = [[*cells, *[""] * (count - len(cells))] for cells in odd]
+        padded = [[*cells, *[""] * (count - len(cells))] for cells in odd.values()]
         columns = [
             each.with_rows(is_odd, more) for each, more in zip(columns, zip(*padded, strict=False), strict=False)
         ]
-    by_place = dict(zip(np.flatnonzero(is_odd).tolist(), odd, strict=True))
-    whole = Body(rows.lines, columns, {place: cells for place, cells in by_place.items() if len(cells) != count})
+    whole = Body(rows.lines, columns, {place: cells for place, cells in odd.items() if len(cells) != count})
     beyond = {int(place) for each in columns[width:] for place in np.flatnonzero(~each.has(""))}
     is_blank = all_hold(each.where_blank() for each in columns)
-    made = {place: whole.row(place) for place in sorted({*by_place, *beyond})}
+    made = {place: whole.row(place) for place in sorted({*odd, *beyond})}
     kept = {
         place: cells for place, cells in made.items() if len(cells) < width or any(cell != "" for cell in cells[width:])
     }
     return Body(rows.lines, columns[:width], kept).only(~is_blank)
 
 
-def _in_utf_8(path: Path, encoding: str) -> pa.Buffer:
-    """The text of a file without the mark before it. Raises UnicodeError: it is of another encoding."""
-    content = path.read_bytes()
-    whole = pa.py_buffer(content if encoding.startswith("utf-8") else content.decode(encoding).encode())
-    return whole.slice(len(codecs.BOM_UTF8) * content.startswith(codecs.BOM_UTF8))
+def _arrow_columns(file: IO[bytes], count: int, delimiter: str, *, has_breaks: bool) -> list[Column]:
+    """The columns of what follows in a file; rows of another width than `count` are left out."""
+    names = [str(nth) for nth in range(count)]
+    cut = pyarrow.csv.read_csv(
+        file,
+        pyarrow.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES, use_threads=False),
+        pyarrow.csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=has_breaks, invalid_row_handler=lambda _: "skip"
+        ),
+        pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+    ).columns
+    # Each is let go of when it has become a column of ours.
+    return [Column.of(cut.pop(0)) for _ in names]
+
+
+def _in_utf_8(path: Path, encoding: str) -> IO[bytes]:
+    """The text of a file. Raises UnicodeError: it is of another encoding."""
+    if encoding.startswith("utf-8"):
+        return path.open("rb")
+    return io.BytesIO(path.read_bytes().decode(encoding).encode())
 
 
 class _Rows(NamedTuple):
@@ -209,43 +213,78 @@ class _Rows(NamedTuple):
     """A cell has a line break in it."""
 
 
-def _rows_in(octets: NDArray[np.uint8], delimiter: str, after: int) -> _Rows | None:
+def _rows_in(file: IO[bytes], delimiter: str, after: int) -> _Rows | None:
     """The rows below a line that are not empty; None where quotes or line ends leave a doubt."""
-    mark = ord(delimiter)
-    places = [octets == each for each in (_QUOTE, _LINE_FEED, mark)]
-    # Each takes eight bytes; a file of little else is gone through.
-    if sum(map(np.count_nonzero, places)) > max(len(octets) // _LEAST_BETWEEN, _BLOCK):
-        return None
-    quotes, breaks, marks = map(np.flatnonzero, places)
-    returns = np.count_nonzero(octets == _RETURN)
-    is_even = not returns or returns == np.count_nonzero(octets[breaks - 1] == _RETURN)
-    if not is_even or mark >= _ASCII or not octets.all():
-        return None
-    ends = breaks
-    if quotes.size:
-        opens, closes = quotes[::2], quotes[1::2]
-        # A line feed stands for the end.
-        behind = np.append(octets, np.uint8(_LINE_FEED))[closes + 1]
-        before = octets[opens[opens > 0] - 1]
-        is_right = len(opens) == len(closes) and np.isin(behind, (mark, _LINE_FEED, _RETURN, _QUOTE)).all()
-        if not is_right or not np.isin(before, (mark, _LINE_FEED, _QUOTE)).all():
+    begins = len(codecs.BOM_UTF8) * (file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8)
+    file.seek(begins)
+    cuts = _Cuts(ord(delimiter), begins)
+    block, before = file.read(_BLOCK_BYTES), b"\n"
+    while block:
+        following = file.read(_BLOCK_BYTES)
+        # The characters before and behind; a line feed stands for an end.
+        if not cuts.add(np.frombuffer(before + block + (following[:1] or b"\n"), np.uint8)):
             return None
-        ends, marks = (each[np.searchsorted(quotes, each) % 2 == 0] for each in (breaks, marks))
-    starts, stops = np.concatenate([[0], ends + 1]), np.append(ends, len(octets))
-    has_breaks = len(ends) < len(breaks)
-    lines = 1 + np.searchsorted(breaks, starts) if has_breaks else np.arange(1, len(starts) + 1)
-    sizes = stops - starts
-    if sizes.max() > _LONGEST_CELL:
-        return None
-    is_empty = (sizes == 0) | ((sizes == 1) & (octets[np.minimum(starts, len(octets) - 1)] == _RETURN))
-    is_row = (lines > after) & ~is_empty
-    starts, stops = starts[is_row], stops[is_row]
-    widths = 1 + np.searchsorted(marks, stops) - np.searchsorted(marks, starts)
-    return _Rows(starts, stops, lines[is_row], widths, has_breaks)
+        block, before = following, block[-1:]
+    return cuts.rows(after)
 
 
-def _cells_in(content: pa.Buffer, rows: _Rows, place: int, delimiter: str) -> list[Cell]:
-    text = content[rows.starts[place] : rows.stops[place]].to_pybytes().decode()
+class _Cuts:
+    """Where rows end, found block by block: what is kept is of rows, not of each character."""
+
+    def __init__(self, mark: int, begins: int) -> None:
+        self._mark = mark
+        self._at = self._begins = begins
+        self._seen = dict.fromkeys(("quotes", "breaks", "marks", "ends", "returns"), 0)
+        self._found: list[tuple[NDArray[Any], ...]] = []
+        """Of each block the ends of rows, the line breaks and delimiters up to each, and which have a return before."""
+
+    def add(self, octets: NDArray[np.uint8]) -> bool:
+        """Go through a block, with one character before and one behind it. False: the csv module is to decide."""
+        inner, seen = octets[1:-1], self._seen
+        quotes, breaks, marks = (1 + np.flatnonzero(inner == each) for each in (_QUOTE, _LINE_FEED, self._mark))
+        if self._mark >= _ASCII or not inner.all():
+            return False
+        seen["returns"] += int(np.count_nonzero(inner == _RETURN) - np.count_nonzero(octets[breaks - 1] == _RETURN))
+        ends, is_open = breaks, seen["quotes"] % 2
+        if quotes.size or is_open:
+            opens, closes = quotes[is_open::2], quotes[1 - is_open :: 2]
+            is_right = np.isin(octets[closes + 1], (self._mark, _LINE_FEED, _RETURN, _QUOTE)).all()
+            if not is_right or not np.isin(octets[opens - 1], (self._mark, _LINE_FEED, _QUOTE)).all():
+                return False
+            ends, marks = (each[(np.searchsorted(quotes, each) + is_open) % 2 == 0] for each in (breaks, marks))
+        self._found.append(
+            (
+                self._at + ends - 1,
+                seen["breaks"] + np.searchsorted(breaks, ends, "right"),
+                seen["marks"] + np.searchsorted(marks, ends),
+                octets[ends - 1] == _RETURN,
+            )
+        )
+        for name, places in (("quotes", quotes), ("breaks", breaks), ("marks", marks), ("ends", ends)):
+            seen[name] += len(places)
+        self._at += len(inner)
+        # Each row, and each cell, takes memory; a file of little else is gone through.
+        return seen["quotes"] + seen["breaks"] + seen["marks"] <= max(self._at // _LEAST_BETWEEN, _BLOCK)
+
+    def rows(self, after: int) -> _Rows | None:
+        """The rows below a line that are not empty; None where a quote is left open, or line ends differ."""
+        seen = self._seen
+        if seen["quotes"] % 2 or seen["returns"] or not self._found:
+            return None
+        ends, breaks, marks, returns = (np.concatenate(each) for each in zip(*self._found, strict=True))
+        starts, stops = np.append(self._begins, ends + 1), np.append(ends, self._at)
+        lines, widths = np.append(1, 1 + breaks), 1 + np.diff(np.append(marks, seen["marks"]), prepend=0)
+        sizes = stops - starts
+        if sizes.max() > _LONGEST_CELL:
+            return None
+        is_row = (lines > after) & (sizes > np.append(returns, False))
+        has_breaks = seen["ends"] < seen["breaks"]
+        return _Rows(starts[is_row], stops[is_row], lines[is_row], widths[is_row], has_breaks)
+
+
+def _cells_in(file: IO[bytes], rows: _Rows, place: int, delimiter: str) -> list[Cell]:
+    file.seek(int(rows.starts[place]))
+    text = file.read(int(rows.stops[place] - rows.starts[place])).decode()
     return list(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)))
 
 

@@ -155,6 +155,8 @@ def _currency(cell: Cell, otherwise: str) -> str | Wrong:
     return text if _CODE.fullmatch(text) else Wrong(f"{shown(cell)} is not a currency")
 
 
+_BATCH_ROWS: Final = 50_000
+"""So many numbers at a time are Python objects."""
 IS_OPENING: Final = "is_opening"
 OTHERWISE: Final = "otherwise"
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
@@ -279,8 +281,10 @@ class Fields:
         if "phone" in self.cells:
             numbers = self._numbers(self.cells["phone"])
         elif {"from", "to"} <= self.cells.keys():
-            for direction, side in (("in", "from"), ("out", "to")):
-                numbers = _where(pc.equal(directions, direction), self._numbers(self.cells[side]), numbers)
+            comes, goes = (mask_of(pc.equal(directions, each)) for each in ("in", "out"))
+            nobody = Column([""], np.zeros(self.count, np.int32))
+            to = self.cells["to"].where_not(~goes, nobody)
+            numbers = self._numbers(self.cells["from"].where_not(~comes, to))
         if found.null_count == len(found):
             return numbers
         return _where(found.is_valid(), self._numbers(Column.of(found)), numbers)
@@ -294,7 +298,16 @@ class Fields:
         digits = pc.extract_regex(texts, plain).flatten()[0]
         is_plain = mask_of(digits.is_valid())
         begins, ends = (pc.utf8_slice_codeunits(digits, *each) for each in ((0, 2), (6, 9)))
-        hashes = pa.array(self._key.hashes_of(digits.drop_null().to_pylist()), pa.string())
+        told = digits.drop_null()
+        hashes = pa.concat_arrays(
+            [
+                pa.array([], pa.string()),
+                *(
+                    pa.array(self._key.hashes_of(told[start : start + _BATCH_ROWS].to_pylist()), pa.string())
+                    for start in range(0, len(told), _BATCH_ROWS)
+                ),
+            ]
+        )
         made = [
             pc.binary_join_element_wise(COUNTRY_CODE, begins, MARK, ends, ""),
             hashes.take(pa.array(np.cumsum(is_plain) - 1, mask=~is_plain)),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from workbench.analysis.database import fetched, is_address
 from workbench.analysis.files import PARQUET
-from workbench.analysis.frames import schema_of, typed
+from workbench.analysis.frames import compact, in_one_piece, schema_of, typed
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import DIRECTIONS, LEDGER_MOVEMENT, Columns
 from workbench.analysis.statements.arrow_cells import cells_in
@@ -106,21 +106,26 @@ class Ledger(Tabular):
     sha256: str | None
     """Of the file, or of the query's text; None for a table."""
     layout: str
-    rows: pd.DataFrame
-    """Columns as LEDGER declares them: a row for each of the ledger, in its order."""
+    table: pa.Table
+    """`rows` as Arrow has them; columns of few different texts are dictionaries."""
     account_names: Mapping[str, str]
     """Account → what the file calls it, where its layout says that."""
     layout_sha256: str | None = None
 
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """Columns as LEDGER declares them: a row for each of the ledger, in its order."""
+        return typed([self.table], LEDGER)
+
     @property
     def accounts(self) -> tuple[str, ...]:
         """Those that have rows."""
-        return tuple(sorted(self.rows["account"].unique()))
+        return tuple(sorted(self.table["account"].unique().to_pylist()))
 
     def _table(self) -> Table:
-        days = self.rows["business_date"]
-        told = {"layout": self.layout, "accounts": ", ".join(self.accounts) or "none", "rows": f"{len(self.rows):,}"}
-        told["period"] = f"{days.min()} to {days.max()}" if len(days) else "no rows"
+        rows, days = len(self.table), pc.min_max(self.table["business_date"]).as_py()
+        told = {"layout": self.layout, "accounts": ", ".join(self.accounts) or "none", "rows": f"{rows:,}"}
+        told["period"] = f"{days['min']} to {days['max']}" if rows else "no rows"
         return pairs(self.name, {**told, "sha256": self.sha256 or "of no file"})
 
 
@@ -316,11 +321,16 @@ def _read(
     # The oldest comes last, and counts.
     told = np.flatnonzero(is_opening & mask_of(rows["balance_minor"].is_valid()))[:: 1 if is_turned else -1]
     openings = dict(zip(more.accounts(told, account), rows["balance_minor"].take(told).to_pylist(), strict=True))
-    rows, local = rows.filter(pa.array(~is_opening)), local[~is_opening]
+    if is_opening.any():
+        rows, local = rows.filter(pa.array(~is_opening)), local[~is_opening]
     made = more.columns(~is_opening)
     if said.opening_minor is not None:
-        openings = dict.fromkeys(made["account"].to_pylist() if "account" in made else [account], said.opening_minor)
+        openings = dict.fromkeys(
+            made["account"].unique().to_pylist() if "account" in made else [account], said.opening_minor
+        )
     _refuse_unreadable(taken, rows, more)
+    # The cells take as much memory as what was read of them.
+    del read, more
     if layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
     places = np.arange(local.size)[:: -1 if is_turned else 1]
@@ -430,9 +440,9 @@ _IN_A_MILLISECOND: Final = 1_000_000
 
 def _ledger(
     rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: Mapping[Any, int]
-) -> pd.DataFrame:
+) -> pa.Table:
     """The rows in the shape LEDGER; what is not told follows from what is. `places` are theirs, the oldest first."""
-    columns: dict[str, Any] = {name: rows[name].combine_chunks() for name in LEDGER if name in rows.column_names}
+    columns: dict[str, Any] = {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
     columns |= {name: made[name] for name in _TEXTS if name in made}
     columns |= {name: pa.nulls(len(rows), pa.string()) for name in _TEXTS if name not in columns}
     if "day" in made:
@@ -450,7 +460,7 @@ def _ledger(
         columns["entry"] = pc.if_else(pa.array(nth == 1), columns["key"], further)
     columns["number"] = pa.array(number)
     columns["balance_minor"] = _balances(rows, _groups((account, currency), booked), account, openings)
-    return typed([pa.table({name: columns[name] for name in LEDGER}, schema=schema_of(LEDGER))], LEDGER)
+    return compact(pa.table({name: columns[name] for name in LEDGER}, schema=schema_of(LEDGER)), LEDGER)
 
 
 _Groups = tuple[Whole, Whole]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.frames import schema_of, typed
+from workbench.analysis.frames import compact, schema_of, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey, key_from
 from workbench.analysis.shapes import MADE, STATEMENT_ROW
@@ -43,8 +43,8 @@ class Statement(Tabular):
     account: str
     """The ledger account that it is the other side of."""
     currency: str
-    rows: pd.DataFrame
-    """Columns as `analysis.shapes.STATEMENT_ROW` declares them: a row for each of the file, bad ones too."""
+    table: pa.Table
+    """`rows` as Arrow has them; columns of few different texts are dictionaries."""
     opening_minor: int | None
     """Declared, or told by the first balance; None where the file says neither."""
     closing_minor: int | None
@@ -60,15 +60,27 @@ class Statement(Tabular):
     match: MatchRules = ()
     """The rules by which its rows are matched, if its layout declares any."""
 
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """Columns as `analysis.shapes.STATEMENT_ROW` declares them: a row for each of the file, bad ones too."""
+        return typed([self.table], STATEMENT_ROW)
+
+    @property
+    def days(self) -> dict[int, int]:
+        """The business days, as days since 1970, and how many of the rows that can be used are of each."""
+        told = self.table["business_date"].filter(self.table["problem"].is_null()).drop_null().cast(pa.int32())
+        return {each["values"]: each["counts"] for each in told.value_counts().to_pylist()}
+
     def _table(self) -> Table:
-        invalid = int(self.rows["problem"].notna().sum())
+        rows = len(self.table)
+        invalid = rows - self.table["problem"].null_count
         return pairs(
             self.name,
             {
                 "layout": self.layout,
                 "account": self.account,
                 "period": " to ".join(map(str, self.period)) if self.period else "no rows",
-                "rows": f"{len(self.rows):,}" + (f", of which {invalid:,} invalid" if invalid else ""),
+                "rows": f"{rows:,}" + (f", of which {invalid:,} invalid" if invalid else ""),
                 "opening balance": self._money(self.opening_minor),
                 "closing balance": self._money(self.closing_minor),
                 "running balance": self.follows,
@@ -87,9 +99,9 @@ class Statement(Tabular):
     def follows(self) -> str:
         """Whether the running balance does, in words."""
         if self.findings.empty:
-            if self.rows["balance_minor"].isna().all():
+            rows = len(self.table)
+            if self.table["balance_minor"].null_count == rows:
                 return "not given"
-            rows = len(self.rows)
             whole = self.followed == rows
             return "agrees in every row" if whole else f"agrees where compared, in {self.followed:,} of {rows:,} rows"
         lines = [str(line) for line in self.findings["line"].head(_SHOWN_FINDINGS)]
@@ -254,7 +266,8 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 
     is_turned = newest_first(local[local != ABSENT], check)
     opening, closing, findings, followed = check(newest_first=is_turned)
-    rows = proven(newest_first=is_turned).filter(pa.array(~is_opening))
+    rows = proven(newest_first=is_turned)
+    rows = rows.filter(pa.array(~is_opening)) if is_opening.any() else rows
     if found.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
     return Statement(
@@ -263,7 +276,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         layout=found.layout.name,
         account=account,
         currency=whole_currency,
-        rows=typed([rows], STATEMENT_ROW),
+        table=compact(rows, STATEMENT_ROW),
         opening_minor=opening,
         closing_minor=closing,
         period=_period(said, rows),
