@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, timedelta
+from functools import lru_cache
 from numbers import Integral
 from typing import Any, Final
 
@@ -55,7 +56,13 @@ def arranged(given: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pd.DataFrame:
     """Records as a DataFrame with exactly these columns and types, for no rows too."""
-    return typed([table(rows, columns)], columns)
+    kept = list(rows)
+    return typed([table(kept, columns)], columns) if kept else _empty(tuple(columns.items())).copy()
+
+
+@lru_cache
+def _empty(columns: tuple[tuple[str, str], ...]) -> pd.DataFrame:
+    return typed([], dict(columns))
 
 
 def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
@@ -87,9 +94,10 @@ def compact(rows: pa.Table, columns: Columns) -> pa.Table:
 def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an array of pandas or NumPy
     if kind == "category":
         return _category(values)
-    dtype: Any = pd.api.types.pandas_dtype({"int64": "Int64", "bool": "boolean"}.get(kind, kind))
-    made = dtype.__from_arrow__(values)
-    return made.to_numpy(kind) if kind in _FULL else made
+    if kind in _FULL:
+        return values.combine_chunks().to_numpy(zero_copy_only=False)
+    dtype: Any = pd.api.types.pandas_dtype(kind)
+    return dtype.__from_arrow__(values)
 
 
 def python_rows(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, ...]]:
@@ -119,6 +127,8 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
     missing = [name for name in columns if name not in rows]
     if missing:
         raise ValueError(f"The table has no column {', '.join(missing)}.")
+    if rows.empty:
+        return schema.empty_table()
     # Whole numbers as they are: pandas would cut what stands behind a point.
     plain = {name: "string" if kind == "category" else kind for name, kind in columns.items() if kind not in _EXACT}
     texts = rows.astype(plain)

@@ -1,6 +1,6 @@
 """Reconciling: a ledger held against what an operator or a bank says of the same account.
 
-The rules are written once, as expressions that both DuckDB and Spark run.
+The rules are written once, as SQL that both DuckDB and Spark run.
 """
 
 from workbench.analysis.breaks import BUCKETS, CODES

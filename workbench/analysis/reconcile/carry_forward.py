@@ -1,9 +1,7 @@
 """What one run carries forward to the next: open rows, how far each account was gone through, and what was read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,8 +15,8 @@ from workbench.analysis.breaks import DUPLICATE, has_key
 from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped
 from workbench.analysis.frames import table as arrow_table
 from workbench.analysis.phone_key import OF, PhoneKey, key_from
-from workbench.analysis.reconcile.engines import Engine
-from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, nothing, rows_of
+from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed
+from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, rows_of
 from workbench.analysis.reconcile.pairs import mapped
 from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, READ, Columns
@@ -66,8 +64,9 @@ class CarryForward(Tabular):
             if missing:
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {kept}.")
         phones = self.rows["phone"]
-        masked = phones.map({each: mask_column(each) for each in phones.dropna().unique()}).astype(phones.dtype)
-        object.__setattr__(self, "rows", self.rows.assign(phone=masked))
+        if phones.notna().any():
+            masked = phones.map({each: mask_column(each) for each in phones.dropna().unique()}).astype(phones.dtype)
+            object.__setattr__(self, "rows", self.rows.assign(phone=masked))
 
     @classmethod
     def load(cls, folder: str | Path) -> "CarryForward":
@@ -183,45 +182,56 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     # Books that began without a key go on without one: their rows are known under no other.
     is_keyed = key.id != key_from(None).id and "" not in heads.values()
     key_id, secret = (key.id, key.of_rows) if is_keyed else ("", "")
+    none = frame([], READ)
     if carried.is_first:
-        return LedgerRead(_numbered(engine, _moving(engine, ours, secret)), ours, ours.head(0), key_id,
-                          frame([], READ), frame([], READ), {}, {})  # fmt: skip
+        moving = _numbered(engine, engine.keep(_moving(engine, ours, secret)))
+        return LedgerRead(moving, ours, f"(select * from {ours} where false)", key_id, none, none, {}, {})
     differ = [account for account in carried.closed["account"] if heads.get(account) != key_id]
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
-    left = engine.keep(rows_of(engine, _open(engine, carried, LEDGER), LEDGER, carried=True))
+    is_unknown = f"account in ({', '.join(map(engine.text, differ)) or 'null'})"
+    left = engine.keep(rows_of(_open(engine, carried, LEDGER), LEDGER, carried=True))
     moving, waiting = (engine.keep(_moving(engine, each, secret)) for each in (ours, left))
     # Where books do not name their entries, a row that was booked since may have the name that an open row had.
-    few = moving.join(waiting.select(_HASHED), on=_HASHED, how="semi")
+    few = _joined("semi", moving, waiting, _HASHED)
     here, there = (
-        _numbered(engine, mine.join(other.select(_SAME), on=_SAME, how="anti"))
+        _numbered(engine, engine.keep(_joined("anti", mine, other, _SAME)))
         for mine, other in ((few, waiting), (waiting, few))
     )
-    renamed = engine.keep(there.join(here.select(*_NTH, now="entry"), on=_NTH, how="inner").select(*_SAME, "now"))
-    same = [few.join(waiting, on=_SAME, how="semi").select(_SAME), renamed.select("account", "hash", entry="now")]
-    opened = engine.keep(nw.concat([each.select(_SAME) for each in same]).group_by(_SAME).agg(opened=nw.len()))
-    moving = _numbered(engine, moving.join(opened, on=_SAME, how="left"), nw.col("opened").is_null())
+    renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {there} x join {here} y on {_on(_NTH)})"
+    renamed = engine.keep(renamed)
+    names = listed(_SAME)
+    same = both(
+        f"(select {names} from {_joined('semi', few, waiting, _SAME)})", f"(select account, now, hash from {renamed})"
+    )
+    opened = engine.keep(f"(select distinct {names} from {same})")
+    ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {_on(_SAME)})"
+    ranked = conform(ranked, {**_MOVING, "rank": nw.Int64}, rank="case when known is null then 1 else 0 end")
+    moving = _numbered(engine, engine.keep(ranked))
     read = untyped(carried.read[(carried.read["nth"] > 0) & ~carried.read["account"].isin(differ)], READ)
-    then = engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": nw.Date})
-    known = moving.filter(~nw.col("account").is_in(differ))
-    gone = known.join(then, on=_NTH, how="semi").join(opened, on=_SAME, how="anti")
-    names = left.join(renamed, on=_ENTRY, how="left").with_columns(entry=nw.coalesce("now", "entry"))
-    was = engine.keep(names.group_by(_ENTRY).agg(was=nw.col("was").min()))
+    then = engine.keep(engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": nw.Date}))
+    known = f"(select * from {moving} where not coalesce({is_unknown}, false))"
+    gone = _joined("anti", _joined("semi", known, then, _NTH), opened, _SAME)
+    names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {_on(_ENTRY)})"
+    names = conform(names, LOADED, entry="named")
+    was = engine.keep(f"(select account, entry, min(was) as was from {names} group by account, entry)")
     # Of what moves nothing, and where nobody knows what was read, the date and the number decide.
-    others = ours.filter((nw.col("signed") == 0) | nw.col("account").is_in(differ))
-    before = others.filter(_gone(carried.closed)).join(was, on=_ENTRY, how="anti")
-    ahead = others.join(_ahead(engine, carried.ahead), on=_ENTRY, how="semi")
-    settled = engine.keep(nw.concat([each.select(_PLACE) for each in (gone, before, ahead)]))
-    new = ours.drop("was").join(settled, on=_PLACE, how="anti").join(was, on=_ENTRY, how="left")
+    others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
+    before = _joined("anti", f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
+    ahead = _joined("semi", others, _ahead(engine, carried.ahead), _ENTRY)
+    settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {each})" for each in (gone, before, ahead))))
+    new = _joined("anti", ours, settled, _PLACE)
+    new = f"(select x.*, y.was as named from {new} x left join {was} y on {_on(_ENTRY)})"
+    new = conform(new, LOADED, was="named")
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
-    absent = names.join(new, on=_ENTRY, how="anti")
+    absent = _joined("anti", names, new, _ENTRY)
     ends = {row["account"]: day_number(row["closing_date"]) for row in carried.closed.to_dict("records")}
-    late = known.join(then, on=_NTH, how="anti").filter(_until(ends))
-    missing = _as_read(engine, then.join(known, on=_NTH, how="anti"))
-    begins = known.group_by("account").agg(day=nw.col("day").min())
+    late = f"(select * from {_joined('anti', known, then, _NTH)} where {_until(engine, ends)})"
+    missing = _as_read(engine, _joined("anti", then, known, _NTH))
+    begins = f"(select account, min(day) as day from {known} group by account)"
     return LedgerRead(
         moving=moving,
-        again=nw.concat([each.select(*LOADED) for each in (new, absent)]),
-        closed=ours.join(settled, on=_PLACE, how="semi"),
+        again=both(new, absent),
+        closed=_joined("semi", ours, settled, _PLACE),
         key_id=key_id,
         late=typed([_as_read(engine, late)], READ),
         missing=typed([missing], READ),
@@ -230,30 +240,36 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     )
 
 
+def _on(names: Iterable[str]) -> str:
+    return " and ".join(f'x."{name}" = y."{name}"' for name in names)
+
+
+def _joined(how: str, rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
+    """The rows that have, or if `how` is anti that have not, their like among others."""
+    return f"(select x.* from {rows} x {how} join {others} y on {_on(names)})"
+
+
 def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
     """The rows that move money, with a hash under `secret` of what makes a row of a ledger."""
-    key, currency = (nw.col(name).fill_null("") for name in ("key", "currency"))
-    numbers = (nw.col(name).cast(nw.String) for name in ("order", "signed"))
+    numbers = [f'cast("{name}" as string)' for name in ("order", "signed")]
+    texts = ("account", "coalesce(key, '')", *numbers, "coalesce(currency, '')")
+    made = engine.sha256(f"{engine.text(secret)} || {' || chr(31) || '.join(texts)}")
     # A row without a day is dated before every other.
-    given = {
-        "hash": nw.concat_str("account", key, *numbers, currency, separator="\x1f"),
-        "day": nw.col("day").fill_null(0), "nth": nw.lit(0),
-    }  # fmt: skip
-    return engine.hashed(engine.conform(rows.filter(nw.col("signed") != 0), _MOVING, **given), _MOVING, secret)
+    given = {"hash": f"substr({made}, 1, 16)", "day": "coalesce(day, 0)", "nth": "cast(0 as bigint)"}
+    return conform(rows, {**_MOVING, "rank": nw.Int64}, "signed <> 0", **given, rank="0")
 
 
-def _numbered(engine: Engine, rows: Frame, is_last: nw.Expr | None = None) -> Frame:
-    """Number the rows of one hash from 1, in the order of their booking; those for which `is_last` come last."""
-    rank = nw.lit(0) if is_last is None else nw.when(is_last).then(1).otherwise(0)
-    nth = nw.col("one").cum_sum().over(*_HASHED, order_by=["rank", "no", "entry"])
+def _numbered(engine: Engine, rows: Frame) -> Frame:
+    """Number the rows of one hash from 1, in the order of their `rank` and their booking."""
+    nth = 'row_number() over (partition by account, hash order by rank, "no" nulls first, entry nulls first)'
+    several = f"(select account, hash from {rows} group by account, hash having count(*) > 1)"
     # Few hashes are of several rows: only these are put in order.
-    several = engine.keep(rows.group_by(_HASHED).agg(many=nw.len()).filter(nw.col("many") > 1))
-    if not engine.has_rows(several):
-        return engine.keep(engine.conform(rows, _MOVING, nth=nw.lit(1)))
-    single, tied = (rows.join(several, on=_HASHED, how=how) for how in ("anti", "semi"))
-    tied = tied.with_columns(one=nw.lit(1), rank=rank)
-    numbered = [engine.conform(single, _MOVING, nth=nw.lit(1)), engine.conform(tied, _MOVING, nth=nth)]
-    return engine.keep(nw.concat(numbered))
+    tied = engine.table(several, {name: _MOVING[name] for name in _HASHED})
+    if not len(tied):
+        return conform(rows, _MOVING, nth="1")
+    few = engine.keep(engine.arrow(tied, {name: _MOVING[name] for name in _HASHED}))
+    parts = [conform(_joined(how, rows, few, _HASHED), _MOVING, nth=nth) for how, nth in (("anti", "1"), ("semi", nth))]
+    return engine.keep(both(*parts))
 
 
 def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
@@ -270,9 +286,13 @@ def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: 
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
-    mine = ledger.moving.filter(nw.col("account").is_in([*ends]))
-    later = mine.filter(~_until(ends)).join(_ahead(engine, ahead), on=_ENTRY, how="semi")
-    kept = [arrow_table(heads, READ), _as_read(engine, mine.filter(_until(ends)), later), untyped(ledger.missing, READ)]
+    until = _until(engine, ends)
+    read = [f"(select * from {ledger.moving} where {until})"]
+    if len(ahead):
+        mine = f"account in ({', '.join(map(engine.text, ends)) or 'null'}) and not ({until})"
+        later = f"(select * from {ledger.moving} where {mine})"
+        read.append(_joined("semi", later, _ahead(engine, ahead), _ENTRY))
+    kept = [arrow_table(heads, READ), _as_read(engine, *read), untyped(ledger.missing, READ)]
     return typed(kept, READ)
 
 
@@ -286,10 +306,9 @@ def rows_named(rows: pd.DataFrame) -> str:
     return ", ".join([*told, *([f"and {more:,} more"] if more else [])])
 
 
-def _until(ends: Mapping[str, int]) -> nw.Expr:
+def _until(engine: Engine, ends: Mapping[str, int]) -> str:
     """Rows dated up to the last day of their account."""
-    each = [(nw.col("account") == account) & (nw.col("day") <= day) for account, day in ends.items()]
-    return reduce(or_, each, nw.col("no") < nw.col("no"))
+    return " or ".join(["false", *(f"account = {engine.text(name)} and day <= {day}" for name, day in ends.items())])
 
 
 def with_carried(engine: Engine, ledger: LedgerRead, statement: Frame, carried: CarryForward) -> Mapping[str, Frame]:
@@ -297,9 +316,9 @@ def with_carried(engine: Engine, ledger: LedgerRead, statement: Frame, carried: 
 
     The column `was` has the code that an open row was given then, and null for every other row.
     """
-    new = statement.with_columns(was=nothing("account"))
-    both = nw.concat([each.select(*STATEMENT_READ, *_WAS) for each in (new, _open(engine, carried, STATEMENT))])
-    theirs = rows_of(engine, both, STATEMENT, carried=True)
+    shape = {**STATEMENT_READ, **_WAS}
+    theirs = both(conform(statement, shape, was=NULL), conform(_open(engine, carried, STATEMENT), shape))
+    theirs = rows_of(theirs, STATEMENT, carried=True)
     return {LEDGER: engine.keep(ledger.again), STATEMENT: engine.keep(theirs)}
 
 
@@ -314,8 +333,8 @@ def rows_ahead(
 
     `ledger` has the places of `accounts` for names, and `broken` are the rows that are part of breaks.
     """
-    ends = [(nw.col("account") == accounts.index(account)) & (nw.col("day") > day) for account, day in closing.items()]
-    later = ledger.filter(reduce(or_, ends)).filter(~nw.col("entry").is_null())
+    ends = " or ".join(f"account = {accounts.index(name)} and day > {day}" for name, day in closing.items())
+    later = f"(select * from {ledger} where entry is not null and ({ends}))"
     found = engine.table(later, {"account": nw.Int64, "entry": nw.String, "day": nw.Int64})
     names = pa.array(accounts, pa.string()).take(found["account"])
     rows = arranged({"account": names, "entry": found["entry"], "business_date": found["day"]}, AHEAD)
@@ -326,7 +345,7 @@ def rows_ahead(
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
     """Raises ReconcileRefused: a statement has again what was matched before: the same file, or periods overlap."""
-    told = lines.group_by("source").agg(rows=nw.col("lines").sum(), first=nw.col("no").min())
+    told = f'(select source, cast(sum(lines) as bigint) as rows, min("no") as first from {lines} group by source)'
     found = engine.rows(told, {"source": nw.String, "rows": nw.Int64, "first": nw.Int64})
     if found:
         text = "; ".join(
@@ -340,17 +359,15 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
         )
 
 
-def _gone(closed: pd.DataFrame) -> nw.Expr:
+def _gone(engine: Engine, closed: pd.DataFrame) -> str:
     """Rows both dated and numbered within what was gone through."""
-    day = nw.col("day").fill_null(0)
     each = [
-        (nw.col("account") == row["account"])
-        & (day <= day_number(row["closing_date"]))
-        & (nw.col("no") <= row["last_number"])
+        f"account = {engine.text(row['account'])} and coalesce(day, 0) <= {day_number(row['closing_date'])}"
+        f' and "no" <= {row["last_number"]}'
         for row in closed.to_dict("records")
         if not pd.isna(row["last_number"])
     ]
-    return reduce(or_, each, nw.col("no") < nw.col("no"))
+    return " or ".join(["false", *each])
 
 
 def _open(engine: Engine, carried: CarryForward, side: str) -> Frame:

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
-from typing import Any, TypeVar
+from typing import Final
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import Engine, arrow_schema
+from workbench.analysis.reconcile.engines import Engine, arrow_schema, both, conform, listed
 from workbench.analysis.reconcile.rules import (
     GROUP,
     LEDGER,
@@ -26,15 +24,13 @@ from workbench.analysis.reconcile.rules import (
     Frame,
     Shape,
 )
-from workbench.analysis.reconcile.within import SPECIAL, nearest, respelt, settled, special_of
+from workbench.analysis.reconcile.within import SPECIAL, nearest, respelt, special_of
 from workbench.analysis.shapes import COMPLETED
-
-Both = TypeVar("Both", nw.LazyFrame[Any], nw.DataFrame[Any])
 
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
 """What goes through the great join."""
-_PAIRED = (*ROW, "pair")
+_PAIRED: Shape = {**ROW, "pair": nw.String}
 _MARK: Shape = {"account": nw.Int64, "g": nw.String, "rows": nw.Int64, "batches": nw.Int64}
 COMPARED: Shape = {"account": nw.Int64, "g": nw.String, "pair": nw.String, "code": nw.String} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
@@ -60,8 +56,8 @@ class Classified:
 
     def agreed(self, engine: Engine) -> Frame:
         """Every pair that agrees, if only within the tolerance."""
-        both = nw.concat([self.compared, engine.arrow(self.left, COMPARED)])
-        return both.filter(nw.col("code").is_null() | (nw.col("code") == TOLERATED))
+        pairs = both(self.compared, engine.arrow(self.left, COMPARED))
+        return f"(select * from {pairs} where code is null or code = '{TOLERATED}')"
 
 
 def classify(
@@ -78,36 +74,35 @@ def classify(
     `bad` is how many rows of each side cannot be used, `carried` whether there are rows of an earlier run, and
     `overlaps` whether a line may stand in two files: where there are none, none are looked for.
     """
-    good = {side: each.filter(~nw.col("bad")) if bad[side] else each for side, each in rows.items()}
-    marked = engine.keep(_marked(engine, good.values(), carried=carried))
-    everything = nw.concat(list(good.values()))
-    plain = {side: each.join(marked, on=GROUP, how="anti") for side, each in good.items()}
-    great = _compared(plain, allowed, GROUP, pair=nw.lit(""))
+    good = {side: conform(each, ROW, "not bad") if bad[side] else each for side, each in rows.items()}
+    marked = engine.keep(_marked(good.values(), carried=carried))
+    everything = both(*good.values())
+    plain = {side: f"(select x.* from {each} x anti join {marked} y {_SAME})" for side, each in good.items()}
+    great = _compared(plain, allowed, GROUP, pair="''")
     # Most pairs agree: all columns are read of the others alone, and of special groups.
-    none = {"rows": nw.lit(0), "batches": nw.lit(0)}
-    differing = engine.keep(engine.conform(great.filter(~nw.col("code").is_null()), _MARK, **none))
-    inside = engine.keep(everything.join(nw.concat([marked, differing]), on=GROUP, how="inner"))
-    several, single = (inside.filter(each) for each in (nw.col("rows") > 0, nw.col("rows") == 0))
-    # Most ledgers have no special group: the rules for them are the longest of all texts of a query.
+    inside = both(marked, conform(great, _MARK, "code is not null", rows="0", batches="0"))
+    inside = engine.keep(f"(select x.*, y.rows, y.batches from {everything} x join {inside} y {_SAME})")
+    single = conform(inside, _PAIRED, "rows = 0", pair="''")
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
-    if engine.has_rows(several):
-        special = special_of(engine, several, overlaps=overlaps)
-    paired = single.with_columns(pair=nw.lit("")).select(*_PAIRED)
-    near = _compared_within(nw.concat([paired, _alike(special)]), allowed)
-    compared = great.filter(nw.col("code").is_null())
-    left, further = _members(engine, special, allowed)
-    opened, compared = _opened(engine, near), nw.concat([compared, near])
+    left, further = arrow_schema(COMPARED).empty_table(), arrow_schema(SPECIAL).empty_table()
+    # Most ledgers have no special group: the rules for them are the longest.
+    if len(engine.table(f"(select rows from {marked} limit 1)", {"rows": nw.Int64})):
+        special = special_of(engine, f"(select * from {inside} where rows > 0)", overlaps=overlaps)
+        left, further = _members(engine, special, allowed)
+        single = both(single, _alike(special))
+    near = _within(single, allowed)
+    opened, compared = _opened(engine, near), both(conform(great, COMPARED, "code is null"), near)
     broken = [each.select(GROUP) for each in (_differing(opened), _differing(left), further)]
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
         here = engine.keep(engine.arrow(names, {"account": nw.Int64, "g": nw.String, "name": nw.String}))
-        named = everything.join(here, on=GROUP, how="inner").with_columns(g=nw.col("name")).select(*ROW)
-        named = named.with_columns(batches=nw.col("batch").count().over(*GROUP))
+        named = conform(f"(select x.*, y.name from {everything} x join {here} y {_SAME})", ROW, g="name")
+        named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
-        pairs = _compared_within(_alike(again), allowed)
+        pairs = _within(_alike(again), allowed)
         more = _opened(engine, pairs), *_members(engine, again, allowed)
         compared, special = (
-            nw.concat([each.join(here, on=GROUP, how="anti"), other])
+            both(f"(select x.* from {each} x anti join {here} y {_SAME})", other)
             for each, other in ((compared, pairs), (special, again))
         )
         opened, left, further = (
@@ -115,38 +110,40 @@ def classify(
             for each, other in zip((opened, left, further), more, strict=True)
         )
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
-    return Classified(compared, special, left, opened, further, [rows[s].filter(nw.col("bad")) for s in rows if bad[s]])
+    return Classified(compared, special, left, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
+
+
+_SAME = "on x.account = y.account and x.g = y.g"
 
 
 def _known(engine: Engine, rows: Frame) -> list[pa.Table]:
     """The groups of nothing but open rows of an earlier run, which did not agree then, and do not by being fewer."""
-    opened = rows.filter(~nw.col("was").is_null() & ~settled()).group_by(*GROUP).agg(opened=nw.len())
-    counted = rows.group_by(*GROUP).agg(rows=nw.len()).join(opened, on=GROUP, how="inner")
-    shape = {name: ROW[name] for name in GROUP}
-    return [engine.table(counted.filter(nw.col("rows") == nw.col("opened")), shape)]
+    opened = f"count(*) = count(case when was is not null and was <> '{codes.MATCHED}' then 1 end)"
+    groups = f"(select account, g from {rows} group by account, g having {opened})"
+    return [engine.table(groups, {name: ROW[name] for name in GROUP})]
 
 
-def _marked(engine: Engine, rows: Iterable[Frame], *, carried: bool) -> Frame:
+def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
     """The groups that have several rows on a side, or a batch, or what an earlier run knew to be told again.
 
     Of each it is known how many of its rows have a batch, and of the sides that mark it how many there are.
     """
-    was = nw.col("was")
-    known = settled() | reduce(or_, [(was == code).fill_null(value=False) for code in codes.DUPLICATE.values()])
-    known |= ~was.is_null() & (nw.col("status") != COMPLETED)
-    made = {"rows": nw.lit(1), "batches": nw.lit(0)}
-    marks = [engine.conform(side.filter(known), _MARK, **made) for side in rows] if carried else []
-    for side in rows:
-        # Each side by itself: over both the great aggregation takes a third longer.
-        counted = side.group_by(*GROUP).agg(rows=nw.len(), batches=nw.col("batch").count())
-        marks.append(engine.conform(counted.filter((nw.col("rows") > 1) | (nw.col("batches") > 0)), _MARK))
-    sums = {name: nw.col(name).sum() for name in ("rows", "batches")}
-    return engine.conform(nw.concat(marks).group_by(*GROUP).agg(**sums), _MARK)
+    # Each side by itself: over both the great aggregation takes a third longer.
+    marks = [
+        f"""(select account, g, count(*) as rows, count(batch) as batches from {side}
+             group by account, g having count(*) > 1 or count(batch) > 0)""" for side in rows
+    ]  # fmt: skip
+    if carried:
+        duplicates = tuple(codes.DUPLICATE.values())
+        known = f"was in ('{codes.MATCHED}', {str(duplicates)[1:-1]}) or was is not null and status <> '{COMPLETED}'"
+        marks += [conform(side, _MARK, known, rows="1", batches="0") for side in rows]
+    sums = ", ".join(f"cast(sum({name}) as bigint) as {name}" for name in ("rows", "batches"))
+    return f"(select account, g, {sums} from {both(*marks)} group by account, g)"
 
 
 def _alike(special: Frame) -> Frame:
     """What of special groups has a row that is alike on the other side."""
-    return special.filter(nw.col("pair") != "").select(*_PAIRED)
+    return conform(special, _PAIRED, "pair <> ''")
 
 
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
@@ -154,12 +151,10 @@ def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table
 
     The rest are duplicates, and the rows of groups with a batch.
     """
-    is_done = nw.col("told_again") | nw.col("agrees") | (nw.col("pair") != "")
-    rows = engine.table(special.filter(~is_done), SPECIAL)
+    rows = engine.table(f"(select * from {special} where not (told_again or agrees or pair <> ''))", SPECIAL)
     batched = pc.greater(rows["batches"], 0)
-    both, further = nearest(rows.filter(pc.invert(batched)))
-    left = coded(nw.from_native(both), allowed).to_native().select(list(COMPARED)).cast(arrow_schema(COMPARED))
-    return left, pa.concat_tables([rows.filter(batched), further])
+    pairs, further = nearest(rows.filter(pc.invert(batched)))
+    return coded_here(engine, pairs, COMPARED, allowed), pa.concat_tables([rows.filter(batched), further])
 
 
 def _differing(pairs: pa.Table) -> pa.Table:
@@ -168,7 +163,7 @@ def _differing(pairs: pa.Table) -> pa.Table:
 
 
 def _opened(engine: Engine, compared: Frame) -> pa.Table:
-    return engine.table(compared.filter(~nw.col("code").is_null()), COMPARED)
+    return engine.table(f"(select * from {compared} where code is not null)", COMPARED)
 
 
 LINE = ["account", "source", "no", "g", "signed"]
@@ -177,52 +172,59 @@ LINE = ["account", "source", "no", "g", "signed"]
 
 def settled_lines(engine: Engine, classified: Classified) -> Frame:
     """The lines that agree with the ledger, or stand twice: the columns LINE, and how many `lines` each is."""
-    agreed = classified.agreed(engine).filter(both_sides())
-    pairs = agreed.select("account", source="s_source", no="s_no", g="s_key", signed="s_signed")
-    groups = classified.special.filter((nw.col("side") == STATEMENT) & (nw.col("agrees") | nw.col("told_again")))
-    named = groups.with_columns(g=nw.coalesce("batch", "key"))
-    return nw.concat([each.select(*LINE) for each in (pairs, named)]).group_by(*LINE).agg(lines=nw.len())
+    shape = {name: ROW[name] for name in LINE}
+    of_pair = {"source": "s_source", "no": "s_no", "g": "s_key", "signed": "s_signed"}
+    pairs = conform(classified.agreed(engine), shape, BOTH_SIDES, **of_pair)
+    told = f"side = '{STATEMENT}' and (agrees or told_again)"
+    lines = both(pairs, conform(classified.special, shape, told, g="coalesce(batch, key)"))
+    return f"(select {listed(LINE)}, count(*) as lines from {lines} group by {listed(LINE)})"
 
 
-def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: nw.Expr) -> Frame:
+def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **more: str) -> Frame:
     """Rules 4 and 5: one row and one row, of both sides."""
-    sides = [
-        rows[side].select(*(nw.col(name).alias(f"{prefix}{name}") for name in (*on, *NARROW[side])))
+    ours, theirs = (
+        conform(rows[side], dict.fromkeys(names := [f"{prefix}{name}" for name in (*on, *NARROW[side])]),
+                **{name: f'"{name.removeprefix(prefix)}"' for name in names})
         for side, prefix in PREFIX.items()
-    ]
-    ours, theirs = ([f"{prefix}{name}" for name in on] for prefix in PREFIX.values())
-    joined = sides[0].join(sides[1], left_on=ours, right_on=theirs, how="full")
-    named = {name: nw.coalesce(*both) for name, *both in zip(on, ours, theirs, strict=True)}
-    return coded(joined, allowed, **named, **more).select(*COMPARED)
+    )  # fmt: skip
+    same = " and ".join(f"l_{name} = s_{name}" for name in on)
+    joined = f"(select * from {ours} l full join {theirs} s on {same})"
+    named = {name: f"coalesce(l_{name}, s_{name})" for name in on} | more
+    shape = {name: kind for name, kind in COMPARED.items() if name != "code"}
+    return conform(conform(joined, shape, **named), COMPARED, code=code_of(allowed))
 
 
-def _compared_within(rows: Frame, allowed: Allowed) -> Frame:
+def _within(rows: Frame, allowed: Allowed) -> Frame:
     """The same for rows of special groups, by the pair that they are of."""
-    return _compared({side: rows.filter(nw.col("side") == side) for side in SIDES}, allowed, (*GROUP, "pair"))
+    sides = {side: f"(select * from {rows} where side = '{side}')" for side in SIDES}
+    return _compared(sides, allowed, (*GROUP, "pair"))
 
 
-def coded(joined: Both, allowed: Allowed, **more: nw.Expr) -> Both:
-    """The pairs with a `code`: null where they agree to the ngwee, or nothing moved."""
-    account = more.get("account", nw.col("account"))
-    moves = {side: (nw.col(f"{prefix}status") == COMPLETED) for side, prefix in PREFIX.items()}
+BOTH_SIDES: Final = "l_amount is not null and s_amount is not null"
+"""True for a pair that has a row on each side."""
+
+
+def code_of(allowed: Allowed) -> str:
+    """The code of a pair: null where it agrees to the ngwee, or nothing moved."""
     fields = {
-        "currency_mismatch": nw.col("l_currency") != nw.col("s_currency"),
-        "status_mismatch": moves[LEDGER] != moves[STATEMENT],
-        "direction_mismatch": nw.col("l_direction") != nw.col("s_direction"),
-        "amount_mismatch": (nw.col("l_amount") - nw.col("s_amount")).abs() > allowed.amount_minor,
-        "fee_mismatch": (nw.col("l_fee") - nw.col("s_fee")).abs() > allowed.fee_minor,
-        "date_mismatch": allowed.is_far((nw.col("l_day") - nw.col("s_day")).abs(), account),
-        codes.LATE_SUCCESS: nw.col("l_state") == "in_suspense",
+        "currency_mismatch": "l_currency <> s_currency",
+        "status_mismatch": f"(l_status = '{COMPLETED}') <> (s_status = '{COMPLETED}')",
+        "direction_mismatch": "l_direction <> s_direction",
+        "amount_mismatch": f"abs(l_amount - s_amount) > {allowed.amount_minor}",
+        "fee_mismatch": f"abs(l_fee - s_fee) > {allowed.fee_minor}",
+        "date_mismatch": f"abs(l_day - s_day) > {allowed.days_of_account}",
+        codes.LATE_SUCCESS: "l_state = 'in_suspense'",
     }
     if allowed.amount_minor or allowed.fee_minor:
-        fields[TOLERATED] = nw.col("l_signed") != nw.col("s_signed")
-    both = both_sides()
-    code = nw.when(~both & nw.coalesce(*moves.values())).then(nw.lit(ONE_SIDED))
-    for name, differs in fields.items():
-        code = code.when(both & differs.fill_null(value=False)).then(nw.lit(name))
-    return joined.with_columns(code=code, **more)
+        fields[TOLERATED] = "l_signed <> s_signed"
+    tried = " ".join(f"when {differs} then '{name}'" for name, differs in fields.items())
+    alone = f"case when coalesce(l_status, s_status) = '{COMPLETED}' then '{ONE_SIDED}' end"
+    return f"case when not ({BOTH_SIDES}) then {alone} {tried} end"
 
 
-def both_sides() -> nw.Expr:
-    """True for a pair that has a row on each side."""
-    return ~nw.col("l_amount").is_null() & ~nw.col("s_amount").is_null()
+def coded_here(engine: Engine, pairs: pa.Table, shape: Shape, allowed: Allowed) -> pa.Table:
+    """Pairs that were made here, with their codes, in this shape."""
+    if not len(pairs):
+        return arrow_schema(shape).empty_table()
+    given = {name: kind for name, kind in shape.items() if name != "code"}
+    return engine.table(conform(engine.arrow(pairs, given), shape, code=code_of(allowed)), shape)

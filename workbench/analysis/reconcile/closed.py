@@ -31,6 +31,8 @@ def groups_closed(breaks: pd.DataFrame) -> pd.Series:
     """
     is_dated = (breaks["code"] == "date_mismatch") & (breaks["verdict"] == "accept")
     is_match = breaks["verdict"] == "match"
+    if not (is_dated | is_match).any():
+        return pd.Series(pd.NA, index=breaks.index, dtype="string")
     told = python_rows(breaks, "id", "partner")
     ids = ["; ".join(sorted(ids_of({"break": name, "partner": other}))) for name, other in told]
     groups: pd.Series = pd.Series(ids, index=breaks.index, dtype="string").where(is_dated | is_match)
@@ -70,6 +72,8 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
 
     `settled` are the pairs that a rule matched, and `decisions` (DECISION) tell who had decided about what was booked.
     """
+    if decided.empty and not len(met):
+        return frame([], CLOSED_BREAK)
     same = ("id", "account", "key", "code", "currency", "variance_minor", "since_date", "verdict", "who", "when", "why")
     made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
     named = ("account", "key", "break", "verdict", "who", "when", "why")
@@ -113,7 +117,8 @@ def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
     of_matched = pc.multiply(whole["moved"], whole["matched"])
     summed = whole.append_column("matched_value", of_matched).group_by(["account", "currency"], use_threads=False)
     found = summed.aggregate([("moved", "count"), ("moved", "sum"), ("matched", "sum"), ("matched_value", "sum")])
-    made: pd.DataFrame = found.rename_columns([_AS.get(name, name) for name in found.column_names]).to_pandas()
+    named = found.rename_columns([_AS.get(name, name) for name in found.column_names])
+    made: pd.DataFrame = named.sort_by([(name, "ascending") for name in columns[:2]]).to_pandas()
     return made
 
 

@@ -1,13 +1,18 @@
 """The engines that run the rules: each loads a table, keeps what is needed twice, and hands over Arrow.
 
-The rules are narwhals expressions; only what narwhals cannot say alike for all of them stands here.
+The rules are texts of SQL that both engines take alike; only what they do not stands here. A text costs nothing until
+it is run, while each step of a frame is bound by itself: of few rows that takes longer than the rows.
 """
 
+import os
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 import duckdb
 import narwhals.stable.v2 as nw
@@ -19,11 +24,30 @@ from workbench.analysis.reconcile.rules import Frame, Shape
 DUCKDB, SPARK = "duckdb", "spark"
 _FEW_BYTES = 8_000_000
 _ARROW = {nw.Int64: pa.int64(), nw.String: pa.string(), nw.Boolean: pa.bool_()}
+_NUMBERS = count(1)
+NULL = "cast(null as string)"
+"""No text."""
 
 
 def arrow_schema(shape: Shape) -> pa.Schema:
     """The shape as Arrow has it."""
     return pa.schema([(name, _ARROW[kind]) for name, kind in shape.items()])
+
+
+def listed(names: Iterable[str], of: str = "") -> str:
+    """Columns, separated by commas; `of` a table of the text."""
+    return ", ".join(f'{of}{"." if of else ""}"{name}"' for name in names)
+
+
+def conform(frame: Frame, shape: Shape, where: str = "", **made: str) -> Frame:
+    """The columns of `shape`, in order; those in `made` are worked out from the frame's. `where` says of which rows."""
+    columns = ", ".join(f'{made[name]} as "{name}"' if name in made else f'"{name}"' for name in shape)
+    return f"(select {columns} from {frame}{f' where {where}' if where else ''})"
+
+
+def both(*frames: Frame) -> Frame:
+    """The rows of frames of the same columns."""
+    return f"({' union all '.join(f'select * from {each}' for each in frames)})"
 
 
 class Engine(ABC):
@@ -32,20 +56,6 @@ class Engine(ABC):
     name: str
     failures: tuple[type[Exception], ...] = (pa.ArrowException,)
     """What it raises over a file that is damaged further down, or a number that its type does not hold."""
-
-    def conform(self, frame: Frame, shape: Shape, **made: nw.Expr) -> Frame:
-        """The columns of `shape`, in order and of its types; those in `made` are worked out from the frame's.
-
-        One step: DuckDB asks its binder about each, which for small tables takes longer than the rows.
-        """
-        whole = self._whole(frame) - made.keys()
-        given = {name: made.get(name, nw.col(name)) for name in shape}
-        is_cast = {name for name, kind in shape.items() if kind is nw.Int64} - whole
-        return frame.select(**{name: each.cast(nw.Int64) if name in is_cast else each for name, each in given.items()})
-
-    def _whole(self, frame: Frame) -> set[str]:  # noqa: ARG002  of Spark's frames each answer is a call
-        """The columns that are known to be whole numbers of 64 bits, so that nothing casts them again."""
-        return set()
 
     @abstractmethod
     def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
@@ -60,33 +70,33 @@ class Engine(ABC):
         """An Arrow table."""
 
     @abstractmethod
-    def collect(self, frame: Frame) -> pa.Table:
+    def collect(self, query: str) -> pa.Table:
         """The rows, here."""
 
-    def table(self, frame: Frame, shape: Shape, **made: nw.Expr) -> pa.Table:
-        """The rows in this shape, here."""
-        return self.collect(self.conform(frame, shape, **made)).cast(arrow_schema(shape))
+    def table(self, frame: Frame, shape: Shape) -> pa.Table:
+        """The columns of this shape, here."""
+        return self.collect(f"select {listed(shape)} from {frame}").cast(arrow_schema(shape))
 
-    def rows(self, frame: Frame, shape: Shape, **made: nw.Expr) -> list[dict[str, Any]]:
+    def rows(self, frame: Frame, shape: Shape) -> list[dict[str, Any]]:
         """The same, as Python has them."""
-        found: list[dict[str, Any]] = self.table(frame, shape, **made).to_pylist()
+        found: list[dict[str, Any]] = self.table(frame, shape).to_pylist()
         return found
 
-    def has_rows(self, frame: Frame) -> bool:
-        """True if there is any row."""
-        return bool(self.collect(frame.head(1)).num_rows)
+    @abstractmethod
+    def text(self, value: str) -> str:
+        """A text as a literal."""
 
     @abstractmethod
-    def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
-        """The rows with 64 bits of the hash of `secret` and their column `hash` in place of this text."""
+    def sha256(self, text: str) -> str:
+        """The SHA-256 of a text, in hexadecimal digits."""
+
+    @abstractmethod
+    def replaced(self, text: str, pattern: str) -> str:
+        """The text without whatever fits the pattern."""
 
     @abstractmethod
     def keep(self, frame: Frame) -> Frame:
         """The same rows, worked out once however often they are used."""
-
-    def named(self, frame: Frame) -> Frame:
-        """The same rows; what they are made of is told to the engine once, however often they are used."""
-        return frame
 
     def loaded(self, frame: Frame) -> Frame:
         """The rows of a side, which are used often; kept where the tables are so small that this costs less."""
@@ -96,77 +106,78 @@ class Engine(ABC):
         """Let go of what was kept."""
 
 
+@lru_cache(1)
+def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001  no process works with the threads of another
+    """A database in memory; what does not fit goes to temporary files."""
+    return duckdb.connect(
+        config={
+            "temp_directory": tempfile.gettempdir(),
+            "preserve_insertion_order": "false",
+            # Nothing is ever fetched from a network.
+            "autoinstall_known_extensions": "false",
+        }
+    )
+
+
 class _DuckDB(Engine):
-    """A database in memory, of its own; what does not fit goes to temporary files."""
+    """Temporary tables and views of a connection of its own."""
 
     name = DUCKDB
     failures = (duckdb.Error, pa.ArrowException)
     _READ: Mapping[Any, str] = {
-        nw.String: 'CAST("{0}" AS VARCHAR) AS "{0}"',
-        nw.Int64: 'CAST("{0}" AS BIGINT) AS "{0}"',
-        nw.Boolean: 'CAST("{0}" AS BOOLEAN) AS "{0}"',
+        nw.String: 'cast("{0}" as varchar) as "{0}"',
+        nw.Int64: 'cast("{0}" as bigint) as "{0}"',
+        nw.Boolean: 'cast("{0}" as boolean) as "{0}"',
         # A moment to the nanosecond is of a type that `epoch_ms` does not take.
-        nw.Datetime: 'epoch_ms(CAST("{0}" AS TIMESTAMPTZ)) AS "{0}"',
-        nw.Date: 'CAST("{0}" - DATE \'1970-01-01\' AS BIGINT) AS "{0}"',
+        nw.Datetime: 'epoch_ms(cast("{0}" as timestamptz)) as "{0}"',
+        nw.Date: 'cast("{0}" - date \'1970-01-01\' as bigint) as "{0}"',
     }
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(
-            config={
-                "temp_directory": tempfile.gettempdir(),
-                "preserve_insertion_order": "false",
-                # Nothing is ever fetched from a network.
-                "autoinstall_known_extensions": "false",
-            }
-        )
-        self._named = 0
+        self._connection = _database(os.getpid()).cursor()
         self._loaded_bytes = 0
 
     def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
         self._loaded_bytes += sum(path.stat().st_size for path in paths)
-        return self._read(self._connection.read_parquet([str(path) for path in paths]), shape)
+        return self._read(f"read_parquet([{', '.join(self.text(str(path)) for path in paths)}])", shape)
 
     def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  a relation; annotated as its protocol is
         # A relation belongs to its own connection: it is streamed into a table of this one.
         self._loaded_bytes += _FEW_BYTES
-        chosen = native.select(*shape)
-        return self.keep(self._read(self._connection.from_arrow(chosen.to_arrow_reader()), shape))
+        return self.keep(self._registered(native.select(*shape).to_arrow_reader(), shape))
 
     def arrow(self, table: pa.Table, shape: Shape) -> Frame:
         self._loaded_bytes += table.nbytes
-        return self._read(self._connection.from_arrow(table.select(list(shape))), shape)
+        return self._registered(table.select(list(shape)), shape)
 
-    def _read(self, relation: duckdb.DuckDBPyRelation, shape: Shape) -> Frame:
-        return _lazy(relation.project(", ".join(self._READ[kind].format(name) for name, kind in shape.items())))
+    def _registered(self, given: Any, shape: Shape) -> Frame:  # noqa: ANN401  a table or a reader of Arrow's
+        name = f"rows_{next(_NUMBERS)}"
+        self._connection.register(name, given)
+        return self._read(name, shape)
 
-    def _whole(self, frame: Frame) -> set[str]:
-        native = nw.to_native(frame)
-        return {name for name, kind in zip(native.columns, native.types, strict=True) if kind == "BIGINT"}
+    def _read(self, given: str, shape: Shape) -> Frame:
+        return f"(select {', '.join(self._READ[kind].format(name) for name, kind in shape.items())} from {given})"
 
-    def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
-        made = f"* REPLACE (substr(sha256('{secret}' || hash), 1, 16) AS hash)"
-        return _lazy(nw.to_native(self.conform(frame, shape)).project(made))
+    def text(self, value: str) -> str:
+        doubled = value.replace("'", "''")
+        return f"'{doubled}'"
 
-    def named(self, frame: Frame) -> Frame:
-        name = self._name()
-        nw.to_native(frame).create_view(name)
-        return _lazy(self._connection.view(name))
+    def sha256(self, text: str) -> str:
+        return f"sha256({text})"
+
+    def replaced(self, text: str, pattern: str) -> str:
+        return f"regexp_replace({text}, {self.text(pattern)}, '', 'g')"
 
     def loaded(self, frame: Frame) -> Frame:
-        # Each step is bound down to the files: of few rows that takes longer than the rows.
-        return self.keep(frame) if self._loaded_bytes < _FEW_BYTES else self.named(frame)
+        return self.keep(frame) if self._loaded_bytes < _FEW_BYTES else frame
 
     def keep(self, frame: Frame) -> Frame:
-        name = self._name()
-        nw.to_native(frame).create(name)
-        return _lazy(self._connection.table(name))
+        name = f"rows_{next(_NUMBERS)}"
+        self._connection.execute(f"create temp table {name} as select * from {frame}").fetchall()
+        return name
 
-    def _name(self) -> str:
-        self._named += 1
-        return f"rows_{self._named}"
-
-    def collect(self, frame: Frame) -> pa.Table:
-        return nw.to_native(frame).to_arrow_table()
+    def collect(self, query: str) -> pa.Table:
+        return self._connection.sql(query).to_arrow_table()
 
     def close(self) -> None:
         self._connection.close()
@@ -183,6 +194,9 @@ class _Spark(Engine):
 
             session = SparkSession.builder.getOrCreate()
         self._session = session
+        self._views: list[str] = []
+        self._dropped = finalize(self, _drop, session, self._views)
+        self._dropped.atexit = False
 
     def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
         return self.own(self._session.read.parquet(*map(str, paths)), shape)
@@ -197,40 +211,55 @@ class _Spark(Engine):
             nw.Datetime: lambda name: sf.unix_millis(sf.col(name).cast("timestamp")),
             nw.Date: lambda name: sf.unix_date(sf.col(name).cast("date")).cast("long"),
         }
-        return _lazy(native.select(*(read[kind](name).alias(name) for name, kind in shape.items())))
+        return self._view(native.select(*(read[kind](name).alias(name) for name, kind in shape.items())))
 
     def arrow(self, table: pa.Table, shape: Shape) -> Frame:
         made = _plain(table, shape)
         if not made.num_rows:
             kinds = {nw.String: "string", nw.Boolean: "boolean"}
             fields = (f"`{name}` {kinds.get(kind, 'long')}" for name, kind in shape.items())
-            return _lazy(self._session.createDataFrame([], ", ".join(fields)))
+            return self._view(self._session.createDataFrame([], ", ".join(fields)))
         # Of a table in pieces PySpark reads no row behind an empty piece.
-        return _lazy(self._session.createDataFrame(made.combine_chunks()))
+        return self._view(self._session.createDataFrame(made.combine_chunks()))
 
-    def hashed(self, frame: Frame, shape: Shape, secret: str) -> Frame:
-        from pyspark.sql import functions as sf
+    def text(self, value: str) -> str:
+        units = value.encode("utf-16-be")
+        escaped = "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+        return f"'{escaped}'"
 
-        text = sf.concat(sf.lit(secret), sf.col("hash"))
-        native = nw.to_native(self.conform(frame, shape))
-        return _lazy(native.withColumn("hash", sf.substring(sf.sha2(text, 256), 1, 16)))
+    def sha256(self, text: str) -> str:
+        return f"sha2({text}, 256)"
+
+    def replaced(self, text: str, pattern: str) -> str:
+        return f"regexp_replace({text}, {self.text(pattern)}, '')"
 
     def keep(self, frame: Frame) -> Frame:
         # A checkpoint on the executors: what led to the rows is forgotten, so that no plan grows without end. They
         # forget it with the frame that it belongs to.
-        return _lazy(nw.to_native(frame).localCheckpoint())
+        return self._view(self._run(f"select * from {frame}").localCheckpoint())
 
-    def collect(self, frame: Frame) -> pa.Table:
-        return nw.to_native(frame).toArrow()
+    def _view(self, native: Any) -> Frame:  # noqa: ANN401  Spark may not be installed
+        self._views.append(name := f"workbench_rows_{next(_NUMBERS)}")
+        native.createOrReplaceTempView(name)
+        return name
+
+    def _run(self, query: str) -> Any:  # noqa: ANN401  Spark may not be installed
+        # No literal has a quotation mark of this kind: see `text`.
+        return self._session.sql(query.replace('"', "`"))
+
+    def collect(self, query: str) -> pa.Table:
+        return self._run(query).toArrow()
+
+    def close(self) -> None:
+        self._dropped()
+
+
+def _drop(session: Any, views: Sequence[str]) -> None:  # noqa: ANN401  Spark may not be installed
+    for name in views:
+        session.catalog.dropTempView(name)
 
 
 ENGINES: Mapping[str, Callable[..., Engine]] = {DUCKDB: _DuckDB, SPARK: _Spark}
-
-
-def _lazy(native: Any) -> Frame:  # noqa: ANN401  any engine's table
-    """An engine's own table as narwhals sees it."""
-    made: Frame = nw.from_native(native).lazy()
-    return made
 
 
 def _plain(table: pa.Table, shape: Shape) -> pa.Table:

@@ -3,11 +3,10 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property, reduce
+from functools import cached_property
 from glob import glob, has_magic
-from operator import or_
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 from workbench.analysis.breaks import DAYS, MOST_MINOR
 from workbench.analysis.files import CSV
 from workbench.analysis.frames import schema_of
-from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, SPARK, Engine
+from workbench.analysis.reconcile.engines import DUCKDB, ENGINES, NULL, SPARK, Engine, conform
 from workbench.analysis.reconcile.rules import (
     LEDGER,
     LEDGER_READ,
@@ -103,6 +102,8 @@ class Source:
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
+        if self.kind == PANDAS:
+            return replace(self, kind=ARROW, given=self._from_pandas(shape)).load(engine, shape)
         schema = self._schema(shape)
         there = {name: kind for name, kind in shape.items() if name in schema or name not in OPTIONAL}
         self._check(there, schema)
@@ -115,9 +116,7 @@ class Source:
                 made = engine.arrow(self.arrow(there), there)
         except (pa.ArrowException, OSError) as problem:
             raise ReconcileRefused(f"{self.side.called} cannot be read: {problem}") from problem
-        if len(there) == len(shape):
-            return made
-        return made.select(**{name: nw.col(name) if name in there else nothing("account") for name in shape})
+        return made if len(there) == len(shape) else conform(made, shape, **dict.fromkeys(shape.keys() - there, NULL))
 
     def _check(self, shape: Shape, schema: Mapping[str, Any]) -> None:
         """Raises ReconcileRefused naming every column that is missing or of another type."""
@@ -139,15 +138,9 @@ class Source:
 
     def _schema(self, shape: Shape) -> Mapping[str, Any]:
         """Column → type, without reading rows where that can be helped."""
-        native = self.given
         if self.kind == PATHS:
             return self._of_files
-        if self.kind == PANDAS:
-            here = self.given[[name for name in shape if name in self.given.columns]]
-            # The type of a column tells what is in it, but for `object`.
-            is_typed = all(str(kind) != "object" for kind in here.dtypes)
-            native = self._from_pandas(here.head(0) if is_typed else here)
-        return dict(nw.from_native(native).collect_schema())
+        return dict(nw.from_native(self._from_pandas(shape) if self.kind == PANDAS else self.given).collect_schema())
 
     @cached_property
     def _of_files(self) -> Mapping[str, Any]:
@@ -165,12 +158,16 @@ class Source:
     def arrow(self, shape: Shape) -> pa.Table:
         """The columns of `shape` as an Arrow table."""
         if self.kind == PANDAS:
-            return self._from_pandas(self.given[list(shape)])
+            return self._from_pandas(shape)
+        if isinstance(self.given, pa.Table):
+            return self.given.select(list(shape))
         return nw.from_native(self.given).lazy().select(*shape).collect("pyarrow").to_native()
 
-    def _from_pandas(self, frame: pd.DataFrame) -> pa.Table:
+    def _from_pandas(self, shape: Shape) -> pa.Table:
+        """Those columns of `shape` that there are."""
+        there = self.given[[name for name in shape if name in self.given.columns]]
         try:
-            return pa.Table.from_pandas(frame, preserve_index=False)
+            return pa.Table.from_pandas(there, preserve_index=False)
         except pa.ArrowException as problem:
             raise ReconcileRefused(f"{self.side.called} has a column of mixed types: {problem}") from problem
 
@@ -316,70 +313,46 @@ OWN: Final = {
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
 """The same of those that one side has, or calls by a name of its own."""
-Columns = Mapping[str, nw.Expr]
-"""A row's name of a column → the column."""
-
 LOADED: Shape = {**ROW, "account": nw.String, "balance_minor": nw.Int64}
 """A row whose account is still its name, with its running balance."""
+_TOO_LARGE: Final = " or ".join(
+    f"coalesce({name}, 0) not between {-MOST_MINOR} and {MOST_MINOR}" for name in ("amount", "fee")
+)
+"""The amount or the fee is one that no payment has, and of which many would add up to more than 64 bits hold."""
+_MADE: Final = {
+    "g": "coalesce(batch, key)",
+    "order": f'coalesce("at", day * {DAY_MS}, 0)',
+    # No rule can work with the row: a key is missing, or a field that every movement has.
+    "bad": f"""key is null or amount is null or fee is null or currency is null or day is null
+        or coalesce(amount < 0, false) or coalesce(fee < 0, false) or {_TOO_LARGE} or problem is not null
+        or coalesce(direction, '') not in {DIRECTIONS} or coalesce(status, '') not in {STATUSES}""",
+    # What the row does to its account; nothing where that cannot be told.
+    "signed": f"""case when {_TOO_LARGE} or coalesce(status, '') <> '{COMPLETED}'
+            or coalesce(direction, '') not in {DIRECTIONS} then 0
+        else coalesce(case direction when 'in' then amount else -amount end - coalesce(fee, 0), 0) end""",
+}
 
 
-def rows_of(engine: Engine, frame: Frame, side: str, *, carried: bool = False) -> Frame:
+def rows_of(frame: Frame, side: str, *, carried: bool = False) -> Frame:
     """The rows of one side in the shape LOADED.
 
     `frame` has the side's own columns, as an engine loads them, and if `carried` the column `was`. An empty text
     names nothing: many a table has it where a null belongs.
     """
-    of = {name: nw.col(name) for name in LOADED} | {our: nw.col(own) for our, own in (SHARED | OWN[side]).items()}
+    of = {our: f'"{own}"' for our, own in (SHARED | OWN[side]).items()} | {"side": f"'{side}'"}
     # A day that no calendar has is as good as missing.
-    of["day"] = nw.when(nw.col("business_date").is_between(DAYS[0], DAYS[1])).then(nw.col("business_date"))
-    of |= {name: nw.when(nw.col(name) != "").then(nw.col(name)) for name in ("key", "batch")}
-    of |= {name: nothing("account") for name in {"source", "entry", "state", "problem"}.difference(OWN[side])}
-    of |= {} if carried else {"was": nothing("account")}
-    made = {
-        "side": nw.lit(side),
-        "g": nw.coalesce(of["batch"], of["key"]),
-        "order": nw.coalesce(of["at"], of["day"] * DAY_MS).fill_null(0),
-        "bad": _unreadable(of),
-        "signed": nw.when(~_too_large(of)).then(_effect(of)).otherwise(0),
-    }
-    return engine.conform(frame, LOADED, **of | made)
+    of["day"] = f"case when business_date between {DAYS[0]} and {DAYS[1]} then business_date end"
+    of |= {name: f"nullif({name}, '')" for name in ("key", "batch")}
+    of |= dict.fromkeys({"source", "entry", "state", "problem"}.difference(OWN[side]), NULL)
+    of |= {} if carried else {"was": NULL}
+    given = conform(frame, {name: kind for name, kind in LOADED.items() if name not in _MADE}, **of)
+    return conform(given, LOADED, **_MADE)
 
 
 def numbered(engine: Engine, rows: Frame, accounts: Sequence[str]) -> Frame:
     """The rows with the places of their accounts in `accounts` for the names: the shape ROW."""
-    place = nw.when(nw.col("account") == accounts[0]).then(0)
-    for number, account in enumerate(accounts[1:], start=1):
-        place = place.when(nw.col("account") == account).then(number)
-    return engine.named(engine.conform(rows, ROW, account=place))
-
-
-def _effect(of: Columns) -> nw.Expr:
-    """What a row does to its account, signed; nothing where that cannot be told."""
-    moved = nw.when(of["direction"] == "in").then(of["amount"]).otherwise(-of["amount"]) - of["fee"].fill_null(0)
-    reported = (of["status"] == COMPLETED) & _either(of["direction"], DIRECTIONS)
-    return nw.when(reported).then(moved).otherwise(0).fill_null(0)
-
-
-def nothing(like: str) -> nw.Expr:
-    """Null, of the type of the column `like`: a literal null has no type in some engines."""
-    return nw.when(nw.col(like).is_null()).then(nw.col(like))
-
-
-def _unreadable(of: Columns) -> nw.Expr:
-    """True for a row that no rule can work with: a key is missing, or a field that every movement has."""
-    missing = [of[name].is_null() for name in ("key", "amount", "fee", "currency", "day")]
-    odd = [(of[name] < 0).fill_null(value=False) for name in ("amount", "fee")]
-    strange = [~_either(of["direction"], DIRECTIONS), ~_either(of["status"], STATUSES)]
-    return reduce(or_, [*missing, *odd, _too_large(of), ~of["problem"].is_null(), *strange])
-
-
-def _too_large(of: Columns) -> nw.Expr:
-    """True for a row whose amount or fee no payment has, and of which many would add up to more than 64 bits hold."""
-    return reduce(or_, [~of[name].fill_null(0).is_between(-MOST_MINOR, MOST_MINOR) for name in ("amount", "fee")])
-
-
-def _either(column: nw.Expr, values: tuple[str, ...]) -> nw.Expr:
-    return reduce(or_, [column == value for value in values]).fill_null(value=False)
+    places = " ".join(f"when {engine.text(account)} then {number}" for number, account in enumerate(accounts))
+    return conform(rows, ROW, account=f"cast(case account {places} end as bigint)")
 
 
 @dataclass(frozen=True)
@@ -440,9 +413,8 @@ def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> N
         )
 
 
-def where(inputs: Inputs) -> dict[str, nw.Expr]:
+def where(engine: Engine, inputs: Inputs) -> dict[str, str]:
     """The account, the statement and the line that a row is of, where it does not say."""
     names = {each.account for each in inputs.reported.values()}
-    account = nw.col("account").fill_null(next(iter(names))) if len(names) == 1 else nw.col("account")
-    statement, line = nw.col("statement").fill_null("statement"), nw.col("line").fill_null(0)
-    return {"account": account, "statement": statement, "line": line}
+    account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
+    return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}

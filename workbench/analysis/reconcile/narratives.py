@@ -14,8 +14,8 @@ from workbench.analysis.breaks import MISSING, TIMING
 from workbench.analysis.frames import untyped
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import Rule
-from workbench.analysis.reconcile.engines import Engine, arrow_schema
-from workbench.analysis.reconcile.inputs import OWN, SHARED, Inputs, Source, nothing, where
+from workbench.analysis.reconcile.engines import NULL, Engine, arrow_schema, both, conform
+from workbench.analysis.reconcile.inputs import OWN, SHARED, Inputs, Source, where
 from workbench.analysis.reconcile.pairs import Open, mapped
 from workbench.analysis.reconcile.rules import LEDGER, OF_SIDE, STATEMENT, TOLERATED, Frame, Shape
 from workbench.analysis.shapes import CARRIED
@@ -104,6 +104,8 @@ def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple
     The statement's type says so, its own words where it tells no type, or one of the `rules`.
     """
     of_statement = pc.and_(pc.equal(rows["side"], STATEMENT), pc.equal(rows["code"], TIMING))
+    if not pc.any(of_statement).as_py():
+        return found, rows
     waits = rows.filter(of_statement).rename_columns({"signed": "statement_minor"}).to_pandas()
     waits = waits.assign(code=MISSING[STATEMENT], ledger_minor=None, variance_minor=-waits["statement_minor"])
     texts = waits["description"].fillna("") + " " + waits["words"].fillna("")
@@ -131,21 +133,22 @@ def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
     wanted = lines.set_column(lines.column_names.index("key"), "key", lines["key"].fill_null(""))
     wanted = wanted.group_by(list(on)).aggregate([])
     numbers = pc.unique(wanted["line"]).to_pylist()
-    told = nw.concat([_with_texts(engine, each, inputs) for each in inputs.statements])
+    told = both(*(_with_texts(engine, each, inputs) for each in inputs.statements))
     # Where lines have no number, every line may be 0.
     if len(numbers) <= _FEW and 0 not in numbers:
-        told = told.filter(nw.col("line").is_in(numbers))
+        told = conform(told, _TOLD, f"line in ({', '.join(map(str, numbers))})")
     else:
-        told = told.join(engine.arrow(wanted, on), on=list(on), how="semi")
+        same = " and ".join(f"x.{name} = y.{name}" for name in on)
+        told = f"(select x.* from {told} x semi join {engine.arrow(wanted, on)} y on {same})"
     return engine.table(told, _TOLD).sort_by([(name, "ascending") for name in _TOLD])
 
 
 def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
     """Where the lines of a statement stand, and those of their texts that it has."""
     there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
-    made = {name: nothing("account") for name in _TEXTS if name not in there}
+    made = {name: NULL for name in _TEXTS if name not in there}
     rows = source.load(engine, {**_LINE, **there})
-    return engine.conform(rows, _TOLD, key=nw.col("key").fill_null(""), **where(inputs), **made)
+    return conform(rows, _TOLD, key="coalesce(key, '')", **where(engine, inputs), **made)
 
 
 def _identity(rows: pa.Table) -> pa.ChunkedArray:

@@ -19,7 +19,7 @@ from workbench.analysis import breaks as codes
 from workbench.analysis.frames import arranged, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey
-from workbench.analysis.reconcile.classify import Classified, coded
+from workbench.analysis.reconcile.classify import Classified, coded_here
 from workbench.analysis.reconcile.engines import Engine, arrow_schema
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
 from workbench.analysis.reconcile.rules import (
@@ -110,7 +110,7 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
     cut = pa.array([cut_after[account] for account in accounts], pa.int64())
     waiting = _with_reversed(engine, waiting, ledger).sort_by([(name, "ascending") for name in _ORDER])
     partners = found_among(waiting, rules, describe)
-    compared, settled = _settled(waiting, partners, allowed)
+    compared, settled = _settled(engine, waiting, partners, allowed)
     resolved = _resolved(waiting, partners, cut)
     names = pa.array(accounts, pa.string())
     pairs, members, settled = (
@@ -196,16 +196,15 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
     if not len(named):
         return waiting
     shape = {"account": nw.Int64, "asks": nw.String, "reversed_entry": nw.String, "reversed_signed": nw.Int64}
-    agreed = {"reversed_entry": nw.col("entry").min(), "reversed_signed": nw.col("signed").max()}
     found = []
     # Most are written as in the ledger: only for the others is every key of it made bare.
-    for spelt in (nw.col("key"), alike(nw.col("key"))):
+    for spelt in (str, partial(alike, engine)):
         if len(named):
-            asked = engine.arrow(named, {"account": nw.Int64, "key": nw.String}).select(
-                "account", asks="key", spelt=spelt
-            )
-            there = ledger.with_columns(spelt=spelt).join(asked, on=["account", "spelt"], how="inner")
-            found.append(engine.table(there.group_by("account", "asks").agg(**agreed), shape))
+            asked = engine.arrow(named, {"account": nw.Int64, "key": nw.String})
+            there = f"""(select x.account, y.key as asks, min(entry) as reversed_entry, max(signed) as reversed_signed
+                from {ledger} x join {asked} y on x.account = y.account and {spelt("x.key")} = {spelt("y.key")}
+                group by x.account, y.key)"""
+            found.append(engine.table(there, shape))
             named = named.join(found[-1], ["account", "key"], ["account", "asks"], join_type="left anti")
     plain = waiting.drop_columns(["reversed_entry", "reversed_signed"]).append_column("asks", asks)
     return plain.join(pa.concat_tables(found), ["account", "asks"]).select(list(_PAIR))
@@ -218,14 +217,14 @@ def _hashed(rows: pa.Table, key: PhoneKey, prefix: str) -> pa.Table:
     return rows.set_column(rows.column_names.index(name), name, made)
 
 
-def _settled(waiting: pa.Table, found: Found, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
+def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
     """The pairs of rules: those that are breaks or tolerated, and those that agree, with the `rule`."""
     compared, agreed = [_pairs(0)], [_pairs(0).append_column("rule", pa.array([], pa.string()))]
     for rule, pairs in found.matched:
         met = _met(waiting, pairs, None)
         if not rule.has_window:
             usual = allowed.days if rule.days is None else [rule.days] * len(allowed.days)
-            met = coded(nw.from_native(met), allowed._replace(days=usual)).to_native().cast(arrow_schema(_PAIR))
+            met = coded_here(engine, met, _PAIR, allowed._replace(days=usual))
         is_break = pc.not_equal(met["code"], TOLERATED).fill_null(False)  # noqa: FBT003  pyarrow takes no name
         compared.append(met.filter(pc.is_valid(met["code"])))
         mine = met.filter(pc.invert(is_break))

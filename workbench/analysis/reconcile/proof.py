@@ -3,9 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -15,10 +13,9 @@ import pyarrow.compute as pc
 from workbench.analysis.breaks import CODES, MATCHED, MOST_MINOR, TOLD_AGAIN
 from workbench.analysis.frames import day_number, frame, schema_of, typed
 from workbench.analysis.match_rules import MatchRules
-from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, LedgerRead, rows_named
-from workbench.analysis.reconcile.classify import Classified, both_sides
-from workbench.analysis.reconcile.engines import Engine, arrow_schema
-from workbench.analysis.reconcile.inputs import nothing
+from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
+from workbench.analysis.reconcile.classify import BOTH_SIDES, Classified
+from workbench.analysis.reconcile.engines import NULL, Engine, arrow_schema, both, conform, listed
 from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, PREFIX, STATEMENT, Allowed, Frame, Shape
 from workbench.analysis.shapes import AGEING, EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.analysis.statements.statement import Statement
@@ -33,35 +30,29 @@ Totals = Sequence[Mapping[str, Any]]
 """
 
 
+_COUNTED: Final = {
+    "rows": "count(*)", "value": "sum(abs(signed))", "signed": "sum(signed)",
+    "first_no": 'min("no")', "last_no": 'max("no")', "good": "count(case when not bad then day end)",
+    "balances": "count(balance_minor)", "keyed": f"count(case when key not like '{MADE}%' then 1 end)",
+}  # fmt: skip
+
+
+def _summed(engine: Engine, rows: Frame, by: Shape, counts: Mapping[str, str], where: str = "true") -> Totals:
+    sums = ", ".join(f'cast({each} as bigint) as "{name}"' for name, each in counts.items())
+    found = f"(select {listed(by)}, {sums} from {rows} where {where} group by {listed(by)})"
+    return engine.rows(found, {**by, **dict.fromkeys(counts, nw.Int64)})
+
+
 def totals(engine: Engine, rows: Frame) -> Totals:
     """Count the rows of one side."""
-    counts = {
-        "rows": nw.len(),
-        "value": nw.col("gross").sum(),
-        "signed": nw.col("signed").sum(),
-        "first_no": nw.col("no").min(),
-        "last_no": nw.col("no").max(),
-        "good": nw.col("good_date").count(),
-        "balances": nw.col("balance_minor").count(),
-        "keyed": nw.col("has_key").sum(),
-    }
-    # Of one name as column and as sum some engines take the sum.
-    given = rows.select(
-        *_KEYS, "signed", "no", "balance_minor",
-        gross=nw.col("signed").abs(), good_date=nw.when(~nw.col("bad")).then(nw.col("day")),
-        has_key=nw.when(nw.col("key").is_null() | nw.col("key").str.starts_with(MADE)).then(0).otherwise(1),
-    )  # fmt: skip
-    return engine.rows(given.group_by(*_KEYS).agg(**counts), {**_KEYS, **dict.fromkeys(counts, nw.Int64)})
+    return _summed(engine, rows, _KEYS, _COUNTED)
 
 
 def told_again(engine: Engine, classified: Classified, accounts: Sequence[str]) -> Totals:
     """The lines of statements that count once and stand twice: how many of each account and day, and their effects."""
-    again = classified.special.filter("told_again").with_columns(value=nw.col("signed").abs())
     by = {"account": nw.Int64, "day": nw.Int64, "currency": nw.String}
-    sums = {"rows": nw.len(), "value": nw.col("value").sum(), "signed": nw.col("signed").sum()}
-    # Of one name as column and as sum some engines take the sum.
-    given = again.select(*by, "value", "signed").group_by(*by).agg(**sums)
-    found = engine.rows(given, {**by, **dict.fromkeys(sums, nw.Int64)})
+    counts = {name: _COUNTED[name] for name in ("rows", "value", "signed")}
+    found = _summed(engine, classified.special, by, counts, "told_again")
     return [{**line, "account": accounts[line["account"]]} for line in found]
 
 
@@ -123,6 +114,8 @@ class Read:
     rules: Mapping[str, MatchRules]
     """The rules by which the rows of each account are matched."""
     allowed: Allowed
+    carried: CarryForward
+    """What an earlier run left open of these accounts."""
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
@@ -203,10 +196,9 @@ def _balances_at_the_ends(
         key: (min(line["first_no"] for line in lines), max(line["last_no"] for line in lines))
         for key, lines in groups.items()
     }
-    wanted = [
-        (nw.col("source") == name) & ((nw.col("no") == first) | (nw.col("no") == last))
-        for (_, name), (first, last) in spans.items()
-    ]
+    wanted = " or ".join(
+        f'source = {engine.text(name)} and "no" in ({first}, {last})' for (_, name), (first, last) in spans.items()
+    )
     shape = {
         "account": nw.String,
         "source": nw.String,
@@ -215,7 +207,7 @@ def _balances_at_the_ends(
         "signed": nw.Int64,
         "balance_minor": nw.Int64,
     }
-    rows = engine.rows(loaded.filter(reduce(or_, wanted)), shape)
+    rows = engine.rows(f"(select * from {loaded} where {wanted})", shape)
     at = {(row["account"], row["source"], row["no"]): row for row in rows if known(row["balance_minor"])}
     return {
         key: _end_balances(at.get((*key, first)), at.get((*key, last)), _sum(groups[key], "signed"))
@@ -296,8 +288,8 @@ def matches_of(
 
     `settled` are the pairs that a rule without a key matched, and `decided` the rows that a person did.
     """
-    agreed = [*_agreed_pairs(engine, classified.agreed(engine)), _agreed_groups(engine, classified.special)]
-    found = engine.table(nw.concat(agreed), _AGREED)
+    agreed = [*_agreed_pairs(classified.agreed(engine)), _agreed_groups(classified.special)]
+    found = engine.table(both(*agreed), _AGREED)
     found = pa.concat_tables([
         found, *(_settled(settled, accounts, side) for side in PREFIX), _decided(decided, accounts)
     ])  # fmt: skip
@@ -309,22 +301,18 @@ def matches_of(
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
-def _agreed_pairs(engine: Engine, agreed: Frame) -> list[Frame]:
-    shared = {f"{name}_off": nw.col(f"s_{name}") - nw.col(f"l_{name}") for name in _OFF}
-    shared["group"] = (
-        nw.when(nw.col("pair") == "").then(nw.col("g")).otherwise(nw.concat_str("g", "pair", separator=" "))
-    )
-    shared["rule"] = nw.when(both_sides()).then(nw.lit("key")).otherwise(nw.lit("nothing_moved"))
-    no_text, no_number = nothing("g"), nothing("l_no")
+def _agreed_pairs(agreed: Frame) -> list[Frame]:
+    shared = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF} | {
+        "group": "case when pair = '' then g else g || ' ' || pair end",
+        "rule": f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end",
+    }
     own = {
-        LEDGER: {"entry": nw.col("l_entry"), "statement": no_text, "line": no_number},
-        STATEMENT: {"entry": no_text, "statement": nw.col("s_source"), "line": nw.col("s_no")},
+        LEDGER: {"entry": "l_entry", "statement": NULL, "line": "cast(null as bigint)"},
+        STATEMENT: {"entry": NULL, "statement": "s_source", "line": "s_no"},
     }
     return [
-        engine.conform(
-            agreed.filter(~nw.col(f"{prefix}no").is_null()), _AGREED, **shared, **own[side],
-            side=nw.lit(side), **{name: nw.col(f"{prefix}{name}") for name in ("key", "currency", "signed")},
-        )
+        conform(agreed, _AGREED, f"{prefix}no is not null", **shared, **own[side], side=f"'{side}'",
+                **{name: f"{prefix}{name}" for name in ("key", "currency", "signed")})
         for side, prefix in PREFIX.items()
     ]  # fmt: skip
 
@@ -360,21 +348,14 @@ def _in_shape(made: Mapping[str, pa.ChunkedArray], length: int) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=shape)
 
 
-def _agreed_groups(engine: Engine, special: Frame) -> Frame:
-    ours, theirs = nw.col("l_n"), nw.col("n") - nw.col("l_n")
-    rule = (
-        nw.when(nw.col("told_again")).then(nw.lit(TOLD_AGAIN))
-        .when((ours == 0) | (theirs == 0)).then(nw.lit("nets_to_zero"))
-        .when((ours == 1) & (theirs == 1)).then(nw.lit("key"))
-        .when(ours == 1).then(nw.lit("one_to_many"))
-        .when(theirs == 1).then(nw.lit("many_to_one"))
-        .otherwise(nw.lit("many_to_many"))
-    )  # fmt: skip
-    of_statement = nw.col("side") == STATEMENT
-    statement, line = (nw.when(of_statement).then(nw.col(name)) for name in ("source", "no"))
-    offs = {f"{name}_off": nothing("no") for name in _OFF}
-    agreed = special.filter(nw.col("agrees") | nw.col("told_again"))
-    return engine.conform(agreed, _AGREED, rule=rule, group=nw.col("g"), statement=statement, line=line, **offs)
+def _agreed_groups(special: Frame) -> Frame:
+    rule = f"""case when told_again then '{TOLD_AGAIN}' when l_n = 0 or n = l_n then 'nets_to_zero'
+        when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
+        else 'many_to_many' end"""
+    own = {"statement": "source", "line": '"no"'}
+    made = {name: f"case when side = '{STATEMENT}' then {column} end" for name, column in own.items()}
+    made |= {f"{name}_off": "cast(null as bigint)" for name in _OFF}
+    return conform(special, _AGREED, "agrees or told_again", rule=rule, group="g", **made)
 
 
 def _differences(found: pa.Table) -> Sequence[str | None]:

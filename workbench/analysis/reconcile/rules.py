@@ -13,7 +13,8 @@ from workbench.errors import ReconcileRefused
 
 GROUP: Final = ["account", "g"]
 """What the rows of one movement, or of one batch, have in common."""
-Frame = nw.LazyFrame[Any]
+Frame = str
+"""Rows, as SQL has them: the name of a table, or a SELECT in parentheses."""
 Shape = Mapping[str, Any]
 """Column → type, as narwhals names it. A moment is read as whole milliseconds, a date as whole days."""
 
@@ -97,13 +98,12 @@ class Allowed(NamedTuple):
     fee_minor: int
     days: Sequence[int]
 
-    def is_far(self, apart: nw.Expr, account: nw.Expr) -> nw.Expr:
-        """Whether so many days are too many for the account."""
-        usual, *_ = self.days
-        bound = nw.when(account < 0).then(0)
-        for place, days in enumerate(self.days):
-            bound = bound.when(account == place).then(days)
-        return apart > (usual if len({*self.days}) == 1 else bound)
+    @property
+    def days_of_account(self) -> str:
+        """The days by which two rows of an account may be apart, as SQL has it."""
+        usual, *others = self.days
+        places = " ".join(f"when {place} then {days}" for place, days in enumerate(others, start=1))
+        return f"case account {places} else {usual} end" if {usual} < {*self.days} else f"{usual}"
 
 
 ANY_DAY: Final = 10**9

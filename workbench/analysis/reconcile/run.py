@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import partial, reduce
-from operator import or_
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ from workbench.analysis.reconcile.carry_forward import (
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
 from workbench.analysis.reconcile.closed import aside_of, closed_breaks, groups_closed, met_since
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
-from workbench.analysis.reconcile.engines import Engine
+from workbench.analysis.reconcile.engines import Engine, both, conform
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, sha256_of, where
 from workbench.analysis.reconcile.narratives import (
     descriptions,
@@ -225,9 +224,9 @@ class _Run:
         return self._result(read, closing, classified, found, again)
 
     def _read(self) -> Read:
-        given = nw.concat([each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements])
-        statement = given.with_columns(**where(self.inputs))
-        theirs = self.engine.loaded(rows_of(self.engine, statement, STATEMENT))
+        given = both(*(each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements))
+        statement = conform(given, STATEMENT_READ, **where(self.engine, self.inputs))
+        theirs = self.engine.loaded(rows_of(statement, STATEMENT))
         new = totals(self.engine, theirs)
         if nameless := sorted({str(line["source"]) for line in new if line["account"] is None}):
             raise ReconcileRefused(f"Rows of {' and '.join(nameless)} do not name their account.")
@@ -236,12 +235,12 @@ class _Run:
             raise ReconcileRefused("The statement has no rows, so its account is unknown.")
         accounts = sorted({book.account for book in found})
         ledger = self.inputs.ledger.load(self.engine, LEDGER_READ)
-        ours = self.engine.loaded(rows_of(self.engine, ledger, LEDGER))
+        ours = self.engine.loaded(rows_of(ledger, LEDGER))
         every = totals(self.engine, ours)
         check_accounts(every, found)
         counted = [line for line in every if line["account"] in accounts]
         if len(counted) < len(every):
-            ours = ours.filter(nw.col("account").is_in(accounts))
+            ours = f"(select * from {ours} where account in ({', '.join(map(self.engine.text, accounts))}))"
         last: dict[str, int] = {}
         for line in counted:
             last[line["account"]] = max(last.get(line["account"], 0), line["last_no"] or 0)
@@ -257,12 +256,12 @@ class _Run:
         allowed = Allowed(self.tolerance.amount_minor, self.tolerance.fee_minor, days)
         read = ledger_read(self.engine, ours, mine, self.key)
         if not mine.is_first:
-            both = with_carried(self.engine, read, statement, mine)
-            sums = {side: totals(self.engine, both[side]) for side in SIDES}
-            rows = {side: numbered(self.engine, both[side], accounts) for side in SIDES}
+            sides = with_carried(self.engine, read, statement, mine)
+            sums = {side: totals(self.engine, sides[side]) for side in SIDES}
+            rows = {side: numbered(self.engine, sides[side], accounts) for side in SIDES}
             closed = numbered(self.engine, read.closed, accounts)
             rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, mine.closing_of(accounts), allowed)
-        return Read(accounts, rows, sums, found, closings, last, everything, read, rules, allowed)
+        return Read(accounts, rows, sums, found, closings, last, everything, read, rules, allowed, mine)
 
     def _rules(self, accounts: Sequence[str], counted: Totals) -> dict[str, MatchRules]:
         """The rules of each account: what was given, else its layout's, else the default.
@@ -292,18 +291,19 @@ class _Run:
         """
         if not ends:
             return theirs
-        within = reduce(or_, [(nw.col("account") == place) & (nw.col("day") <= day) for place, day in ends.items()])
-        again = self.engine.keep(theirs.filter(within & nw.col("was").is_null() & ~nw.col("bad")))
-        if not self.engine.rows(again.select(n=nw.len()), {"n": nw.Int64})[0]["n"]:
+        within = " or ".join(f"account = {place} and day <= {day}" for place, day in ends.items())
+        again = self.engine.keep(conform(theirs, ROW, f"was is null and not bad and ({within})"))
+        if not len(self.engine.table(f"(select side from {again} limit 1)", {"side": nw.String})):
             return theirs
-        both = {LEDGER: closed.filter(~nw.col("bad")), STATEMENT: again}
-        found = classify(self.engine, both, dict.fromkeys(SIDES, 0), allowed, carried=False, overlaps=True)
+        sides = {LEDGER: conform(closed, ROW, "not bad"), STATEMENT: again}
+        found = classify(self.engine, sides, dict.fromkeys(SIDES, 0), allowed, carried=False, overlaps=True)
         lines = self.engine.keep(settled_lines(self.engine, found))
         if not self.skips_settled:
             refuse_settled(self.engine, lines)
-        marked = theirs.join(lines, on=LINE, how="left")
-        was = nw.when(nw.col("was").is_null() & ~nw.col("lines").is_null()).then(nw.lit(MATCHED))
-        return self.engine.keep(self.engine.conform(marked, ROW, was=was.otherwise(nw.col("was"))))
+        same = " and ".join(f'x."{name}" = y."{name}"' for name in LINE)
+        marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {same})"
+        was = f"case when was is null and lines is not null then '{MATCHED}' else was end"
+        return self.engine.keep(conform(marked, ROW, was=was))
 
     def _closing(self, read: Read) -> dict[str, int]:
         """The last day of each account: of its statements, else of what was closed before, else of the ledger."""
@@ -354,7 +354,7 @@ class _Run:
             {**row, "account": accounts.get(row["account"] or "", row["account"])} for row in self.decided.decisions
         ]
         shown, decisions = applied(ruled(breaks, self.decided.rules), told, self.carried.decisions, closing)
-        met = met_since(self.carried.of(read.accounts).rows, rows)
+        met = met_since(read.carried.rows, rows)
         groups = groups_closed(shown)
         done = groups.notna()
         rows = rows.append_column("group", pa.array(groups, pa.string()).take(pc.index_in(rows["place"], places)))
@@ -420,10 +420,10 @@ def _summed(accounts: pa.ChunkedArray, amounts: pa.ChunkedArray) -> Counter[str]
 
 def _closings(engine: Engine, ledger: Frame, last: Mapping[str, int]) -> dict[str, int | None]:
     """The balance after the last entry of each account, where it is told at all."""
-    ends = [(nw.col("account") == account) & (nw.col("no") == number) for account, number in last.items()]
-    if not ends:
+    if not last:
         return {}
-    found = engine.rows(ledger.filter(reduce(or_, ends)), {"account": nw.String, "balance_minor": nw.Int64})
+    ends = " or ".join(f'account = {engine.text(account)} and "no" = {number}' for account, number in last.items())
+    found = engine.rows(f"(select * from {ledger} where {ends})", {"account": nw.String, "balance_minor": nw.Int64})
     return {row["account"]: row["balance_minor"] for row in found if known(row["balance_minor"])}
 
 

@@ -7,13 +7,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
+from typing import Final
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import Engine
+from workbench.analysis.reconcile.engines import Engine, conform, listed
 from workbench.analysis.reconcile.rules import GROUP, PREFIX, ROW, STATEMENT, Frame, Shape
 from workbench.analysis.shapes import COMPLETED
 
@@ -50,74 +51,75 @@ duplicate, and what did not move where no row of its group has its like.
 """
 
 
+_OF_GROUP: Final = "partition by account, g"
+_SETTLED: Final = f"coalesce(was = '{codes.MATCHED}', false)"
+"""True for a line that was matched before the last close."""
+_IS_NEW: Final = f"(was is null or was = '{codes.MATCHED}')"
+"""True for a row that stands in a file of this run."""
+_IN_ORDER: Final = ", ".join(f'"{name}" nulls first' for name in _TIES)
+
+
 def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = False) -> Frame:
-    """The rows of special groups in the shape SPECIAL, `batches` known; of `respelt` groups keys are not written alike.
-
-    For small tables the text of a query takes longer than its rows: windows are few, and of columns alone.
-    """
-    found = rows.with_columns(
-        one=nw.lit(1),
-        source=nw.col("source").fill_null(""),
-        ends=nw.col("phone").str.tail(3),
+    """The rows of special groups in the shape SPECIAL, `batches` known; the keys of `respelt` groups differ."""
+    shape = {name: SPECIAL[name] for name in (*ROW, "batches", "ends", "fresh", "pair", "told_again")}
+    found = conform(
+        rows, shape, source="coalesce(source, '')", ends="right(phone, 3)", pair="''", told_again="false",
         # Of the ledger an open row may be read again, after the closing date, beside a duplicate that was carried.
-        fresh=nw.when(_is_new() & (nw.col("side") == STATEMENT)).then(1).otherwise(0),
-        pair=nw.lit(""),
-        told_again=nw.lit(value=False),
-    )
-    found = _told_again(found) if overlaps else found
-    moves = (nw.col("status") == COMPLETED) | (nw.col("batches") > 0)
-    adds = moves & ~nw.col("told_again")
-    left = {f"{prefix}left": adds & (nw.col("side") == side) for side, prefix in PREFIX.items()}
-    counted = {name: nw.when(each).then(1).otherwise(0) for name, each in {"adds": adds, **left}.items()}
-    found = found.with_columns(**counted)
+        fresh=f"case when {_IS_NEW} and side = '{STATEMENT}' then 1 else 0 end",
+    )  # fmt: skip
+    found = _told_again(found, shape) if overlaps else found
+    adds = f"not told_again and (status = '{COMPLETED}' or batches > 0)"
+    counted = {"adds": adds} | {f"{prefix}left": f"{adds} and side = '{side}'" for side, prefix in PREFIX.items()}
+    shape |= dict.fromkeys(counted, nw.Int64)
+    found = conform(found, shape, **{name: f"case when {each} then 1 else 0 end" for name, each in counted.items()})
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
-        found = _paired(found, by)
-    still = nw.col("l_left") + nw.col("s_left")
-    summed = found.with_columns(
-        n=still.sum().over(*GROUP),
-        l_n=nw.col("l_left").sum().over(*GROUP),
-        l_sum=(nw.col("l_left") * nw.col("signed")).sum().over(*GROUP),
-        s_sum=(nw.col("s_left") * nw.col("signed")).sum().over(*GROUP),
-        least=nw.when(still > 0).then(nw.col("currency")).min().over(*GROUP),
-        most=nw.when(still > 0).then(nw.col("currency")).max().over(*GROUP),
-        moved=nw.col("adds").sum().over(*GROUP),
-        stands=(nw.col("adds") - still).sum().over(*GROUP, "side", "direction", "key"),
-    )
-    l_n, s_n = nw.col("l_n"), nw.col("n") - nw.col("l_n")
-    several = ((nw.col("n") > 1) & ~((l_n == 1) & (s_n == 1))) | (nw.col("batches") > 0)
-    is_one = (nw.col("l_sum") == nw.col("s_sum")) & (nw.col("least") == nw.col("most"))
-    return engine.keep(engine.conform(summed, SPECIAL, agrees=(still > 0) & several & is_one))
+        found = _paired(found, shape, by)
+    sums = {
+        "n": "sum(l_left + s_left)", "l_n": "sum(l_left)", "l_sum": "sum(l_left * signed)",
+        "s_sum": "sum(s_left * signed)", "moved": "sum(adds)", "stands": "sum(adds - l_left - s_left)",
+    }  # fmt: skip
+    over = {"stands": f"{_OF_GROUP}, side, direction, key"}
+    made = {name: f"cast({each} over ({over.get(name, _OF_GROUP)}) as bigint)" for name, each in sums.items()}
+    currency = "case when l_left + s_left > 0 then currency end"
+    made |= {name: f"{name}({currency}) over ({_OF_GROUP})" for name in ("min", "max")}
+    summed = conform(found, {**shape, **dict.fromkeys(made, nw.Int64)}, **made)
+    several = "(n > 1 and not (l_n = 1 and n - l_n = 1) or batches > 0)"
+    agrees = f'l_left + s_left > 0 and {several} and l_sum = s_sum and "min" = "max"'
+    return engine.keep(conform(summed, SPECIAL, agrees=agrees))
 
 
-def _told_again(rows: Frame) -> Frame:
+def _told_again(rows: Frame, shape: Shape) -> Frame:
     """Mark as `told_again` what another file has told, or what was settled before: it adds nothing to its group.
 
     The same line in another file is the same movement: the balance moved once. Of a line that one file has twice
     and another three times, three moved it. What was carried forward is as one file.
     """
-    line = (*GROUP, "side", "key", "currency", "day", "signed")
-    files = rows.with_columns(file=nw.when(_is_new()).then(nw.col("source")).otherwise(nw.lit("")))
-    copies = files.with_columns(copy=nw.col("one").cum_sum().over(*line, "fresh", "file", order_by=_TIES))
-    occurrences = copies.with_columns(occurrence=nw.col("one").cum_sum().over(*line, "copy", order_by=_TIES))
-    again = ((nw.col("side") == STATEMENT) & (nw.col("occurrence") > 1)) | settled()
-    named = nw.when(~nw.col("batch").is_null() & ~nw.col("told_again")).then(1).otherwise(0)
-    marked = occurrences.with_columns(told_again=again).with_columns(named=named)
-    return marked.with_columns(batches=nw.col("named").sum().over(*GROUP))
+    line = f'{_OF_GROUP}, side, key, currency, "day", signed'
+    file = f"case when {_IS_NEW} then source else '' end"
+    whole = {**shape, "copy": nw.Int64}
+    copies = conform(rows, whole, copy=f"row_number() over ({line}, fresh, {file} order by {_IN_ORDER})")
+    nth = f"row_number() over ({line}, copy order by {_IN_ORDER})"
+    marked = conform(copies, shape, told_again=f"side = '{STATEMENT}' and {nth} > 1 or {_SETTLED}")
+    named = "case when batch is not null and not told_again then 1 else 0 end"
+    return conform(marked, shape, batches=f"cast(sum({named}) over ({_OF_GROUP}) as bigint)")
 
 
-def _paired(rows: Frame, by: tuple[str, ...]) -> Frame:
+def _paired(rows: Frame, shape: Shape, by: tuple[str, ...]) -> Frame:
     """Give one `pair` to the n-th row of each side, of those that moved, have none yet, and are alike in this."""
-    within, left = (*GROUP, *by), nw.col("l_left") + nw.col("s_left")
-    ours, theirs = (nw.col(name).sum().over(*within) for name in ("l_left", "s_left"))
+    within = f"{_OF_GROUP}, {listed(by)}"
+    sums = [f"cast(sum({name}) over ({within}) as bigint)" for name in ("l_left", "s_left")]
     # The ledger's rows come first, so that one order does for both sides.
-    nth = left.cum_sum().over(*within, order_by=["side", *_TIES]) - nw.col("s_left") * ours
-    counted = rows.with_columns(nth=nth, both=nw.min_horizontal(ours, theirs))
-    is_met = (left > 0) & (nw.col("batches") == 0) & (nw.col("nth") <= nw.col("both"))
-    name = nw.concat_str(*(nw.col(each).cast(nw.String) for each in (*by, "nth")), separator=" ", ignore_nulls=True)
-    return counted.with_columns(
-        pair=nw.when(is_met).then(name).otherwise(nw.col("pair")),
-        **{each: nw.when(is_met).then(0).otherwise(nw.col(each)) for each in ("l_left", "s_left")},
-    )
+    order = f"order by side, {_IN_ORDER} rows unbounded preceding"
+    nth = f"cast(sum(l_left + s_left) over ({within} {order}) as bigint)"
+    counts = dict(zip(("ours", "theirs", "nth"), (*sums, nth), strict=True))
+    counted = conform(rows, {**shape, **dict.fromkeys(counts, nw.Int64)}, **counts)
+    nth = "(nth - s_left * ours)"
+    is_met = f"l_left + s_left > 0 and batches = 0 and {nth} <= least(ours, theirs)"
+    name = " || ' ' || ".join(f"cast({each} as string)" for each in (*by, nth))
+    made = {"pair": f"case when {is_met} then {name} else pair end"}
+    return conform(counted, shape, **made, **{
+        each: f"case when {is_met} then 0 else {each} end" for each in ("l_left", "s_left")
+    })  # fmt: skip
 
 
 def firsts(members: pa.Table) -> pa.ChunkedArray:
@@ -131,16 +133,6 @@ def firsts(members: pa.Table) -> pa.ChunkedArray:
 def _order(rows: pa.Table) -> pa.Array:
     """The places of rows as the engines sort them."""
     return pc.sort_indices(rows, [(name, "ascending", "at_start") for name in _TIES])
-
-
-def settled() -> nw.Expr:
-    """True for a line that was matched before the last close."""
-    return (nw.col("was") == codes.MATCHED).fill_null(value=False)
-
-
-def _is_new() -> nw.Expr:
-    """True for a row that stands in a file of this run."""
-    return nw.col("was").is_null() | settled()
 
 
 def respelt(groups: pa.Table) -> pa.Table:
@@ -159,9 +151,9 @@ _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufe
 """White space, in characters of which each engine knows a class."""
 
 
-def alike(key: nw.Expr) -> nw.Expr:
+def alike(engine: Engine, key: str) -> str:
     """What keys have in common that one run takes for one: see _bare."""
-    return key.str.replace_all(_UNSEEN, "").str.to_lowercase().str.replace_all("^0+", "")
+    return engine.replaced(f"lower({engine.replaced(key, _UNSEEN)})", "^0+")
 
 
 def _bare(key: str) -> str:
