@@ -61,23 +61,24 @@ def bucket_of(age_days: int) -> str:
 
 
 def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterable[str]) -> dict[str, list[str]]:
-    """The ids of breaks that may be the other part of each that is named, best first; of one that has both sides, none.
+    """What may be the other part of each break that is named, best first: ids with `; ` between them.
 
-    They are `suggested` (ids with `; ` between them), or have the opposite amount.
+    They are `suggested`, or have the opposite amount; of a break that has both sides only the first.
     """
-    mine = breaks[breaks["id"].isin(list(names)) & (breaks["side"] != "both")]
-    found: dict[str, list[str]] = {name: [] for (name,) in python_rows(mine, "id")}
+    named = [*names]
+    mine = breaks[breaks["id"].isin(named) & (breaks["side"] != "both")]
+    found: dict[str, list[str]] = {name: [] for name in named}
     for group in suggested:
         ids = group.split("; ")
-        for name in found.keys() & ids:
-            found[name] += sorted({*ids} - {name})
+        for name in found.keys() & ids if len(ids) > 1 else ():
+            found[name].append("; ".join(each for each in ids if each != name))
     opposite: dict[tuple[str, int], list[str]] = defaultdict(list)
     others = breaks[(breaks["side"] != "both") & breaks["variance_minor"].isin(-mine["variance_minor"])]
     for name, currency, minor in python_rows(others[others["variance_minor"] != 0], "id", "currency", "variance_minor"):
         opposite[currency, minor].append(name)
     for name, currency, minor in python_rows(mine[mine["variance_minor"].notna()], "id", "currency", "variance_minor"):
         found[name] += opposite[currency, -minor][:_PARTNERS]
-    return {name: list(dict.fromkeys(ids)) for name, ids in found.items()}
+    return {name: list(dict.fromkeys(others)) for name, others in found.items()}
 
 
 def reason_of(pair: Pair) -> str:

@@ -48,6 +48,7 @@ class DecisionTable:
             raise ReconcileRefused(f"Decisions are kept in a .csv file, and {path.name} is not one.")
         self.path = path
         self.who = who
+        self._all = breaks
         # What a rule decides needs nobody, and what may still follow waits.
         mine = breaks[(breaks["code"] != TIMING) & (breaks["verdict"].isna() | breaks["who"].notna())]
         order = mine.assign(moves=mine["variance_minor"].abs()).sort_values(["code", "moves"], ascending=[True, False])
@@ -61,19 +62,23 @@ class DecisionTable:
     ) -> None:  # fmt: skip
         """Write down a verdict on one break or several: `match` with a `partner`, `accept`, `write_off` or `ignore`.
 
-        `open` takes back what was decided. What other people have decided stays, but with `replace`.
+        A match without a `partner` is of all `breaks` together, which may be one text as `suggestions` has it: that
+        takes a suggestion. `open` takes back what was decided. What other people have decided stays, but with
+        `replace`.
         Raises ReconcileRefused: no such break or verdict, somebody or a reason is missing, or another person has
         decided; ReportRefused: the file cannot be written.
 
         >>> result.decide("decisions.csv", who="Desk").decide("bq4x7m2k5n3a", "accept", why="seen")  # doctest: +SKIP
         """
-        names = [breaks] if isinstance(breaks, str) else list(breaks)
+        names = ids_of({"break": "", "partner": breaks})[1:] if isinstance(breaks, str) else list(breaks)
+        if verdict == "match" and not partner:
+            names, partner = names[:1], "; ".join(names[1:])
         given = {"verdict": verdict, "partner": partner or None, "who": who or self.who, "why": why}
         self.write([{"break": name, **given} for name in names], replace=replace)
 
     def write(self, given: Sequence[Mapping[str, str | None]], *, replace: bool = False) -> None:
         """Write down several decisions at once, each of a break, verdict, partner, who and why, or none of them."""
-        about = {row[0]: row[1:] for row in python_rows(self._breaks, "id", "account", "key", "code")}
+        about = {row[0]: row[1:] for row in python_rows(self._all, "id", "account", "key", "code")}
         before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         new: dict[str, Row] = {}
         for each in given:
@@ -107,8 +112,8 @@ class DecisionTable:
         return decisions_in(self.path)[0] if self.path.exists() else []
 
     def partners_of(self, *names: str) -> dict[str, list[str]]:
-        """For each of these breaks the ids of those that may be its other part, best first."""
-        return {name: [] for name in names} | partners_of(self._breaks, self._suggested, names)
+        """For each of these breaks what may be its other part, best first: ids with `; ` between them."""
+        return partners_of(self._breaks, self._suggested, names)
 
     def _table(self) -> Table:
         decided, rows = self.decided(), []
@@ -145,6 +150,7 @@ class _Form:
             name: f"{name} {key_text(key)}, {money_text(minor, currency)}"
             for name, key, minor, currency in python_rows(breaks, "id", "key", "variance_minor", "currency")
         }
+        self._ids = {text: name for name, text in self._called.items()}
         self._controls: dict[str, Any] = {}
         self._boxes: dict[str, Any] = {}
         self._part = ipywidgets.Dropdown(options=list(self._parts), description="to do", layout={"width": "auto"})
@@ -167,6 +173,12 @@ class _Form:
             self._boxes[name] = self._opened(self._parts[name])
         self._rows.children = self._boxes.get(name, ())
 
+    def _shown(self, ids: str) -> str:
+        """An option for one partner or several, each by its id and what it is called."""
+        text = "; ".join(self._called.get(each, each) for each in ids.split("; "))
+        self._ids[text] = ids
+        return text
+
     def _opened(self, breaks: pd.DataFrame) -> list[Any]:
         made = [self._widgets.HTML(f"<b>{escape(breaks['settlement'].iloc[0])}</b>")]
         partners = self._decisions.partners_of(*breaks["id"])
@@ -180,7 +192,7 @@ class _Form:
                     value=before.get("verdict") or "", description="verdict", style=labelled, layout={"width": "13em"},
                 ),
                 "partner": self._widgets.Combobox(
-                    options=[self._called.get(each, each) for each in opposite], value=before.get("partner") or "",
+                    options=[self._shown(each) for each in opposite], value=before.get("partner") or "",
                     description="partner", placeholder="of a match", style=labelled, layout={"width": "24em"},
                 ),
                 "why": self._widgets.Text(
@@ -195,9 +207,8 @@ class _Form:
         return made
 
     def _write(self) -> None:
-        ids = {text: name for name, text in self._called.items()}
         chosen = {
-            name: {of: ids.get(each.value, each.value) for of, each in controls.items()}
+            name: {of: self._ids.get(each.value, each.value) for of, each in controls.items()}
             for name, controls in self._controls.items()
         }
         before = {

@@ -213,23 +213,32 @@ def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tup
 _RUN: Final = re.compile(r"[^\W_]+")
 
 
+def keys_in_texts(keys: Iterable[tuple[str | None, int]]) -> Callable[[str | None], set[int]]:
+    """A function that gives the places of those `keys`, each with its place, that stand whole in a text."""
+    there = defaultdict(list)
+    for key, place in keys:
+        runs = tuple(_RUN.findall((key or "").casefold()))
+        if has_key(key) and sum(map(len, runs)) >= _LONG_ENOUGH:
+            there[runs].append(place)
+    lengths = {len(runs) for runs in there}
+
+    def found(text: str | None) -> set[int]:
+        runs = _RUN.findall((text or "").casefold())
+        parts = (tuple(runs[at : at + many]) for at in range(len(runs)) for many in lengths)
+        return {place for part in parts for place in there.get(part, ())}
+
+    return found
+
+
 def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple[Pairs, dict[int, Like]]:
     """The pairs of which the ledger's key stands in the statement's description, and in no other; the candidates."""
     rows = waiting.take(pa.array(free))
     is_ours = pc.is_null(rows["s_no"]).to_numpy()
     ours, theirs = free[is_ours].tolist(), free[~is_ours].tolist()
-    begins = defaultdict(list)
-    for place, key in zip(ours, waiting["l_key"].take(pa.array(ours, pa.int64())).to_pylist(), strict=True):
-        runs = _RUN.findall(key.casefold())
-        if has_key(key) and sum(map(len, runs)) >= _LONG_ENOUGH:
-            begins[runs[0]].append((runs, place))
+    found_in = keys_in_texts(zip(waiting["l_key"].take(pa.array(ours, pa.int64())).to_pylist(), ours, strict=True))
     found: dict[int, list[int]] = defaultdict(list)
     for place, text in zip(theirs, describe(waiting.take(pa.array(theirs, pa.int64()))), strict=True):
-        runs = _RUN.findall((text or "").casefold())
-        fits = {
-            each for at, run in enumerate(runs) for key, each in begins.get(run, ()) if runs[at : at + len(key)] == key
-        }
-        for each in fits:
+        for each in found_in(text):
             found[place].append(each)
             found[each].append(place)
     alone = {place: others[0] for place, others in found.items() if len(others) == 1}

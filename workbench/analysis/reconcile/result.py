@@ -84,7 +84,7 @@ class Reconciliation(Closing):
     @cached_property
     def suggestions(self) -> pd.DataFrame:
         """SUGGESTION: open breaks that may be one movement, proposed and not taken; worked out when asked for."""
-        return suggestions_of(self.breaks)
+        return suggestions_of(self.breaks, self.proof)
 
     @cached_property
     def inputs(self) -> pd.DataFrame:

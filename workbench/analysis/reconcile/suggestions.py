@@ -1,167 +1,267 @@
-"""What may be one movement among the open breaks: references that are nearly alike, and rows that add up to others.
+"""What may be one movement among the open breaks, as a person sees it: a slip in a key, a difference, a sum, a text.
 
-Only proposed, and only where nothing else that was searched fits: a person decides. How far is searched is fixed, and
-what was left out because of it is said.
+Only proposed, with every candidate: a person decides. How far is searched is fixed, and what was left out is said.
 """
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, product
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import combinations, groupby, islice, product
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from workbench.analysis.breaks import DUPLICATE, INVALID
-from workbench.analysis.frames import day_number, frame, python_rows
+from workbench.analysis.breaks import DUPLICATE, INVALID, has_key
+from workbench.analysis.frames import frame, python_rows
+from workbench.analysis.reconcile.matching import keys_in_texts
 from workbench.analysis.reconcile.rules import LEDGER, SIDES, STATEMENT
 from workbench.analysis.shapes import SUGGESTION
 from workbench.domain.money import money_text
 
-NEAR_REFERENCE, SUM, NOT_SEARCHED = "near_reference", "sum", "not_searched"
 WITHIN_DAYS: Final = 3
-"""How far the days of rows may be apart that are proposed as one movement."""
+"""How far the days of rows may be apart that are proposed for their reference or their sum."""
+MOST: Final = 5
+"""The most candidates of a row that are proposed: more are no evidence."""
 _LENGTHS: Final = range(5, 65)
 """Of shorter keys one character is too much of it; longer ones are texts."""
-_ALIKE_AT_MOST = 20_000
-"""So many open rows of one amount are searched for references that are nearly alike."""
-_CHOSEN_FROM: Final = 12
-"""Out of so many rows every choice is tried; of more, some choice fits nearly any sum."""
-_TARGETS_AT_MOST = 2_000
-"""For so many rows, the greatest first, choices of others are tried."""
-
-_ALIKE = "account, direction and amount are the same, and"
-_NAMED = 5
-"""So many rows of a sum are named in words."""
-
-Proposal = tuple[str, Sequence["_Open"], str]
-"""The kind, the breaks, and why."""
+_EVERY_CHOICE: Final = 12
+"""Out of so many rows every choice is tried; of more, choices of up to `_PARTS` rows."""
+_PARTS: Final = 4
+_CHOSEN_FROM: Final = 16
+"""Choices are made out of so many rows, those of the nearest days."""
+_TARGETS_AT_MOST: Final = 2_000
+"""For so many rows, the greatest first, sums of others are tried."""
+_BOTH: Final = "both"
 
 
 class _Open(NamedTuple):
-    """A break that stands on one side: `amount` is gross and `moved` net, both with the sign of what it does.
+    """An open break. `apart` is by how much the ledger has more, net; `amount` is gross, with the sign of its effect.
 
-    A duplicate `is_further`: its side has another row of its key, and it may be what has lost a key of its own.
+    A duplicate `is_further`: its side has another row of its key, and it may be what has lost a key of its own. A row
+    that cannot be read has no `amount`, and neither has a batch or a break that both sides have.
     """
 
     name: str
     account: str
-    currency: str
+    currency: str | None
     side: str
     key: str | None
-    amount: int
-    moved: int
-    day: int
-    is_further: bool
+    text: str
+    amount: int | None
+    apart: int
+    day: int | None
+    is_further: bool = False
+    is_unread: bool = False
+
+    @property
+    def called(self) -> str:
+        """The key; of a row without one, the name of its break."""
+        return self.key if self.key is not None and has_key(self.key) else self.name
+
+    @property
+    def moved(self) -> int:
+        """The effect on the account of its side, net; of a break that both sides have, the difference."""
+        return -self.apart if self.side == STATEMENT else self.apart
+
+    @property
+    def is_movement(self) -> bool:
+        """It moves money on one day, and stands for itself."""
+        return bool(self.apart) and self.day is not None and not self.is_further and not self.is_unread
 
 
-def suggestions_of(breaks: pd.DataFrame) -> pd.DataFrame:
-    """The frame SUGGESTION of a frame BREAK: each break is part of one suggestion at most."""
-    opened = list(_open_rows(breaks))
-    near, left_out = _near_references(opened)
-    taken = {each.name for _, rows, _ in near for each in rows}
-    sums, unsearched = _sums([each for each in opened if not each.is_further and each.name not in taken])
-    count = Counter(each.name for _, rows, _ in sums for each in rows)
-    alone = [made for made in sums if all(count[each.name] == 1 for each in made[1])]
-    made = [_suggestion(*each) for each in (*near, *alone)]
+Proposal = tuple[Sequence[_Open], str]
+"""The breaks, and why."""
+_LeftOut = set[str]
+"""Names of the breaks for which a bound ended the search."""
+
+
+def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The frame SUGGESTION of a frame BREAK, and of what the frame PROOF does not explain."""
+    opened, made, seen = [*_open_breaks(breaks)], [], set()
+    if proof is not None:
+        for account, currency, minor in python_rows(proof, "account", "currency", "unexplained_minor"):
+            opened += [_Open("", account, currency, _BOTH, None, "", None, minor, None)] if minor else []
+    said: list[dict[str, Any]] = []
+    for kind, (find, bound) in KINDS.items():
+        left_out: _LeftOut = set()
+        for rows, why in find(opened, left_out):
+            names = frozenset(each.name for each in rows)
+            if names not in seen:
+                seen.add(names)
+                made.append(_suggestion(kind, rows, why))
+        if left_out:
+            rows_ = f"{len(left_out):,} row{'s' if len(left_out) > 1 else ''}"
+            said.append(dict.fromkeys(SUGGESTION) | {
+                "kind": "not_searched", "breaks": "", "amount_minor": 0, "why": bound.format(rows_)
+            })  # fmt: skip
     made.sort(key=lambda row: (row["kind"], row["account"], row["breaks"]))
-    said = dict.fromkeys(SUGGESTION) | {"kind": NOT_SEARCHED, "breaks": "", "amount_minor": 0}
-    return frame([*made, *(said | {"why": why} for why in (left_out, unsearched) if why)], SUGGESTION)
+    return frame([*made, *said], SUGGESTION)
 
 
-def _open_rows(breaks: pd.DataFrame) -> Iterator[_Open]:
-    """What is on one side alone, moves money, and is not decided."""
-    kept = breaks[breaks["side"].isin(SIDES) & (breaks["code"] != INVALID) & breaks["verdict"].isna()]
-    same = ("id", "code", "account", "currency", "side", "key", "business_date", "entry", "statement", "line")
-    for side in SIDES:
-        mine = kept[kept["side"] == side]
-        told = (f"{side}_minor", f"{side}_amount_minor")
-        for name, code, account, currency, _, key, day, entry, source, line, moved, gross in python_rows(
-            mine, *same, *told
-        ):
-            if moved:
-                called = name or (f"{entry or key}" if side == LEDGER else f"{source} line {line}")
-                amount = moved if gross is None else gross if moved > 0 else -gross
-                is_further = code in DUPLICATE.values()
-                yield _Open(called, account, currency, side, key, amount, moved, day_number(day), is_further)
+def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
+    """The breaks that nobody has decided."""
+    names = ("id", "code", "account", "currency", "side", "key", "business_date", "entry", "statement", "line",
+             "description", "words", "variance_minor")  # fmt: skip
+    told = tuple(f"{side}_{name}" for side in SIDES for name in ("minor", "amount_minor"))
+    for values in python_rows(breaks[breaks["verdict"].isna()], *names, *told):
+        row = dict(zip((*names, *told), values, strict=True))
+        side, key, code = row["side"], row["key"], row["code"]
+        moved, gross = row.get(f"{side}_minor") or 0, row.get(f"{side}_amount_minor")
+        place = row["entry"] or key if side == LEDGER else f"{row['statement']} line {row['line']}"
+        day = None if row["business_date"] is None else row["business_date"].toordinal()
+        begins = _Open(row["id"] or place, row["account"], row["currency"], side, key, "", None, 0, day)
+        if side == _BOTH:
+            yield begins._replace(apart=row["variance_minor"] or 0)
+        elif moved or code == INVALID:
+            said = [key if has_key(key) else None, *([row["description"], row["words"]] if side == STATEMENT else [])]
+            yield begins._replace(
+                text=" ".join(filter(None, said)),
+                amount=None if not moved else moved if gross is None else gross if moved > 0 else -gross,
+                apart=moved if side == LEDGER else -moved,
+                is_further=code in DUPLICATE.values(),
+                is_unread=code == INVALID,
+            )
 
 
 def _suggestion(kind: str, rows: Sequence[_Open], why: str) -> Mapping[str, Any]:
     first = rows[0]
     moved = sum(each.moved for each in rows if each.side == first.side)
     return {
-        "kind": kind, "account": first.account, "breaks": "; ".join(each.name for each in rows),
+        "kind": kind, "account": first.account, "breaks": "; ".join(each.name for each in rows if each.name),
         "currency": first.currency, "amount_minor": moved, "why": why,
     }  # fmt: skip
 
 
-def _near_references(opened: Sequence[_Open]) -> tuple[list[Proposal], str]:
-    """Two rows of one amount whose keys are one slip apart, neither of them from any other; and what was left out."""
-    alike, left_out = defaultdict(list), 0
-    for each in opened:
-        if each.key is not None and len(each.key) in _LENGTHS:
-            alike[each.account, each.currency, each.amount].append(each)
-    pairs: list[tuple[_Open, _Open, str]] = []
-    for rows in alike.values():
-        if len(rows) > _ALIKE_AT_MOST:
-            left_out += len(rows)
-        elif len({each.side for each in rows}) > 1:
-            pairs += _one_slip_apart(rows)
+def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open, str, str]]:
+    """The pairs of rows that have few candidates, with what they say and how many others are as near."""
     count = Counter(each.name for *both, _ in pairs for each in both)
-    made: list[Proposal] = [
-        (
-            NEAR_REFERENCE,
-            (ours, theirs),
-            f"{ours.key} of the ledger and {theirs.key} of the statement {slip}; {_ALIKE} {_days_apart(ours, theirs)}."
-            + "".join(f" The {row.side} has {row.key} in another row too." for row in (ours, theirs) if row.is_further),
-        )
-        for ours, theirs, slip in pairs
-        if count[ours.name] == count[theirs.name] == 1
-    ]
-    why = f"The references of {left_out:,} rows were not compared: more than {_ALIKE_AT_MOST:,} have the same amount."
-    return made, why if left_out else ""
+    for mine, other, said in pairs:
+        many = max(count[mine.name], count[other.name])
+        if many > MOST:
+            left_out.update(each.name for each in (mine, other) if count[each.name] > MOST)
+        else:
+            yield mine, other, said, f" It is one of {many} that fit." if many > 1 else ""
 
 
-def _one_slip_apart(rows: Sequence[_Open]) -> Iterator[tuple[_Open, _Open, str]]:
-    """Each pair of the two sides that fits, with the slip in words; keys that share no shortened form are not met."""
-    forms: dict[str, dict[str, list[_Open]]] = {side: defaultdict(list) for side in SIDES}
-    for each in rows:
-        for form in _shortened(each.key or ""):
-            forms[each.side][form].append(each)
-    ours, theirs = forms.values()
+def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
+    """Two rows of one amount whose keys are one slip apart; a row that cannot be read may be of any amount."""
+    keyed = [each for each in opened if each.side in SIDES and len(each.key or "") in _LENGTHS and has_key(each.key)]
+    unread = {(each.account, each.side) for each in keyed if each.amount is None}
+    alike: dict[tuple[Any, ...], dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
+    for each in keyed:
+        if each.amount is not None:
+            alike[each.account, each.currency, each.amount][each.side].append(each)
+        if each.amount is None or (each.account, _other(each.side)) in unread:
+            alike[(each.account,)][each.side].append(each)
     met = {
         (mine.name, other.name): (mine, other)
-        for form in ours.keys() & theirs.keys()
-        for mine, other in product(ours[form], theirs[form])
-        if abs(mine.day - other.day) <= WITHIN_DAYS and not (mine.is_further and other.is_further)
-    }
-    for mine, other in met.values():
-        if slip := _slip(mine.key or "", other.key or ""):
-            yield mine, other, slip
+        for of, sides in alike.items() if all(sides.values())
+        for mine, other in _sharing(sides, left_out)
+        if _are_near(mine, other) and not (mine.is_further and other.is_further)
+        and (len(of) > 1 or mine.amount is None or other.amount is None)
+    }  # fmt: skip
+    pairs = [(*both, slip) for both in met.values() if (slip := _slip(*both))]
+    for ours, theirs, slip, others in _few(pairs, left_out):
+        same = "account, direction and amount are the same, and"
+        unknown = "one row cannot be read, and"
+        fits = unknown if ours.is_unread or theirs.is_unread else same
+        again = "".join(f" The {e.side} has {e.key} in another row too." for e in (ours, theirs) if e.is_further)
+        why = f"{ours.key} of the ledger and {theirs.key} of the statement {slip}; {fits} {_days_apart(ours, theirs)}."
+        yield (ours, theirs), f"{why}{again}{others}"
+
+
+def _other(side: str) -> str:
+    return STATEMENT if side == LEDGER else LEDGER
+
+
+def _are_near(one: _Open, other: _Open) -> bool:
+    return one.day is None or other.day is None or abs(one.day - other.day) <= WITHIN_DAYS
+
+
+def _sharing(sides: Mapping[str, Sequence[_Open]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open]]:
+    """The pairs of both sides whose keys share all but one character of either, or have one too many."""
+    forms: dict[str, dict[str, list[_Open]]] = {side: defaultdict(list) for side in SIDES}
+    for side, rows in sides.items():
+        for each in rows:
+            for form in _shortened(each.key or ""):
+                forms[side][form].append(each)
+    ours, theirs = forms.values()
+    for form in ours.keys() & theirs.keys():
+        if max(len(ours[form]), len(theirs[form])) <= MOST:
+            yield from product(ours[form], theirs[form])
+        else:
+            left_out.update(each.name for each in (*ours[form], *theirs[form]))
 
 
 def _shortened(key: str) -> set[str]:
     return {key, *(key[:place] + key[place + 1 :] for place in range(len(key)))}
 
 
-def _slip(one: str, other: str) -> str:
-    """What sets two texts apart, if it is one slip; empty otherwise."""
-    if len(one) != len(other):
-        longer, shorter = sorted((one, other), key=len, reverse=True)
+def _slip(mine: _Open, other: _Open) -> str:
+    """What sets two keys apart in words, if it is one slip; empty otherwise."""
+    one, two = mine.key or "", other.key or ""
+    if len(one) != len(two):
+        longer, shorter = sorted((one, two), key=len, reverse=True)
         return "differ by one character too many" if shorter in _shortened(longer) else ""
-    if one == other:
-        return ""
-    apart = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    apart = [place for place, (a, b) in enumerate(zip(one, two, strict=True)) if a != b]
+    if not apart:
+        return "are the same" if mine.is_unread or other.is_unread else ""
     if len(apart) == 1:
         return "differ in one character"
     first, last = apart[0], apart[-1] + 1
-    swapped = last - first == len("ab") and one[first:last] == other[first:last][::-1]
+    swapped = last - first == len("ab") and one[first:last] == two[first:last][::-1]
     return "differ in two adjacent characters that are swapped" if swapped else ""
 
 
 def _days_apart(one: _Open, other: _Open) -> str:
+    if one.day is None or other.day is None:
+        return "a day is unknown"
     apart = abs(one.day - other.day)
     return "so is the day" if not apart else f"the days are {apart} apart" if apart > 1 else "the days follow"
+
+
+def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
+    """A row whose key stands whole in what a row of the other side says; amounts may differ."""
+    keyed = [each for each in opened if each.side in SIDES and len(each.key or "") in _LENGTHS]
+    pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
+    for side in SIDES:
+        found = keys_in_texts((each.key, place) for place, each in enumerate(keyed) if each.side == side)
+        for other in opened:
+            for row in (keyed[place] for place in (found(other.text) if other.side == _other(side) else ())):
+                if row.account == other.account and row.key != other.key:
+                    ours, theirs = (row, other) if side == LEDGER else (other, row)
+                    said = f"{row.key} of the {side} stands in what the {other.side} says of {other.called}"
+                    pairs.setdefault((ours.name, theirs.name), (ours, theirs, said))
+    for ours, theirs, said, others in _few([*pairs.values()], left_out):
+        off = ours.apart + theirs.apart
+        amounts = f"they move {money_text(abs(off), ours.currency)} apart" if off else "they move the same"
+        yield (ours, theirs), f"{said}; {amounts}, {_days_apart(ours, theirs)}.{others}"
+
+
+def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
+    """A difference of a pair, or of an account that nothing explains, that an open row makes up for."""
+    there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
+    for each in opened:
+        if each.side in SIDES and each.apart:
+            there[each.account, each.currency, each.apart].append(each)
+    for target in opened:
+        if target.side == _BOTH and target.apart:
+            # What is not explained may be a row that was counted twice, or not at all.
+            ways = (-target.apart,) if target.name else (-target.apart, target.apart)
+            rows = [row for way in ways for row in there[target.account, target.currency, way]]
+            if len(rows) > MOST:
+                left_out.add(target.name or target.account)
+                continue
+            others = f" It is one of {len(rows)} that fit." if len(rows) > 1 else ""
+            amount = money_text(abs(target.apart), target.currency)
+            said = f"The difference of {target.called}" if target.name else "The difference that is not explained"
+            for row in rows:
+                days = f", {_days_apart(target, row)}" if target.name else ""
+                fits = f"{said}, {amount}, is what {row.called} of the {row.side} moves{days}.{others}"
+                yield (target, row), fits
 
 
 class _Day(NamedTuple):
@@ -169,96 +269,116 @@ class _Day(NamedTuple):
 
     rows: Sequence[_Open]
     sizes: Sequence[int]
-    moved: int
+    apart: int
 
 
 _Days = Mapping[int, _Day]
+_Like = tuple[str, str | None, str, bool]
+"""Account, currency and side of rows, and whether the ledger has more by them."""
 
 
-def _sums(opened: Sequence[_Open]) -> tuple[list[Proposal], str]:
-    """Rows that add up to one of the other side, or to several of one day; and what was left out."""
-    found: list[Proposal] = []
-    tried = left_out = 0
-    days = _by_day(opened)
-    for each in sorted(opened, key=lambda each: (-abs(each.moved), each.name)):
-        other = STATEMENT if each.side == LEDGER else LEDGER
-        near = _near(each.day, days[_alike(each)].get(other, {}))
-        size = abs(each.moved)
-        smaller = {day: bisect_left(rows.sizes, size) for day, rows in near.items()}
-        several = sum(smaller.values()) > 1
-        if not several or any(size in rows.sizes[smaller[day] : smaller[day] + 1] for day, rows in near.items()):
-            continue
-        if sum(smaller.values()) > _CHOSEN_FROM:
-            fitting, how = _whole_days(each.moved, near), "run of whole days"
-        elif tried < _TARGETS_AT_MOST:
-            tried += 1
-            parts = [part for day, rows in near.items() for part in rows.rows[: smaller[day]]]
-            fitting, how = _choices(each.moved, parts), "choice of rows"
-        else:
-            left_out += 1
-            continue
-        if len(fitting) == 1:
-            moved, name = money_text(each.moved, each.currency), each.key or each.name
-            rows = [part.key or part.name for part in fitting[0][:_NAMED]] + ["…"][: len(fitting[0]) > _NAMED]
-            why = f"{name} moves {moved}, the sum of {len(fitting[0])} rows of the other side ({', '.join(rows)})"
-            found.append((SUM, (each, *fitting[0]), f"{why}, and of no other {how} within {WITHIN_DAYS} days."))
-    for both in days.values():
-        found += _days_that_agree(both)
-    many = f"{left_out:,} row{'s' if left_out > 1 else ''}"
-    why = f"No sum was searched for {many}: only the {_TARGETS_AT_MOST:,} largest are."
-    return found, why if left_out else ""
+def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
+    """Rows of one side that make up for a row of the other or for a difference, or for several rows of one day."""
+    days = _by_day([each for each in opened if each.side in SIDES and each.is_movement])
+    targets = sorted((each for each in opened if each.is_movement), key=lambda each: (-abs(each.apart), each.name))
+    left_out.update(each.name for each in targets[_TARGETS_AT_MOST:])
+    for each in targets[:_TARGETS_AT_MOST]:
+        for side in SIDES if each.side == _BOTH else [_other(each.side)]:
+            near = _near(each.day or 0, days.get((each.account, each.currency, side, each.apart < 0), {}))
+            size = abs(each.apart)
+            smaller = {day: bisect_left(rows.sizes, size) for day, rows in near.items()}
+            many = sum(smaller.values())
+            if many < len("ab") or any(size in near[day].sizes[place : place + 1] for day, place in smaller.items()):
+                continue
+            left_out.update([each.name] if many > _CHOSEN_FROM else [])
+            parts = (part for day, place in smaller.items() for part in near[day].rows[:place])
+            fitting = [*_choices(size, [*islice(parts, _CHOSEN_FROM)]), *_whole_days(size, near)]
+            fitting = [*{frozenset(part.name for part in rows): rows for rows in fitting}.values()]
+            if len(fitting) > MOST:
+                left_out.add(each.name)
+                continue
+            said = f"The difference of {each.called} is" if each.side == _BOTH else f"{each.called} moves"
+            moved = money_text(each.moved, each.currency)
+            only = "and of no others" if len(fitting) == 1 else f"which is one of {len(fitting)} sums that fit"
+            for rows in fitting:
+                names = [part.called for part in rows[:MOST]] + ["…"][: len(rows) > MOST]
+                why = f"{said} {moved}, the sum of {len(rows)} rows of the {side} ({', '.join(names)})"
+                yield (each, *rows), f"{why}, {only} within {WITHIN_DAYS} days."
+    yield from _days_that_agree(days)
 
 
-def _alike(row: _Open) -> tuple[str, str, bool]:
-    return row.account, row.currency, row.moved > 0
+def _by_day(opened: Sequence[_Open]) -> Mapping[_Like, _Days]:
+    made: dict[_Like, dict[int, _Day]] = defaultdict(dict)
 
+    def at(each: _Open) -> tuple[_Like, int]:
+        return (each.account, each.currency, each.side, each.apart > 0), each.day or 0
 
-def _by_day(opened: Sequence[_Open]) -> Mapping[tuple[str, str, bool], Mapping[str, _Days]]:
-    """The rows of an account, a currency and a direction: side → day → rows."""
-    made: dict[tuple[str, str, bool], dict[str, dict[int, _Day]]] = defaultdict(lambda: defaultdict(dict))
-    order = sorted(opened, key=lambda each: (_alike(each), each.side, each.day, abs(each.moved), each.name))
-    for (alike, side, day), group in groupby(order, lambda each: (_alike(each), each.side, each.day)):
-        rows = list(group)
-        made[alike][side][day] = _Day(rows, [abs(each.moved) for each in rows], sum(each.moved for each in rows))
+    for (like, day), group in groupby(sorted(opened, key=lambda row: (at(row), abs(row.apart), row.name)), at):
+        rows = [*group]
+        made[like][day] = _Day(rows, [abs(row.apart) for row in rows], sum(abs(row.apart) for row in rows))
     return made
 
 
 def _near(day: int, days: _Days) -> _Days:
-    return {each: days[each] for each in _around(day) if each in days}
-
-
-def _around(day: int) -> range:
-    return range(day - WITHIN_DAYS, day + WITHIN_DAYS + 1)
+    """The days within the window, the nearest first."""
+    return {each: days[each] for shift in range(WITHIN_DAYS + 1) for each in {day - shift, day + shift} & days.keys()}
 
 
 def _choices(target: int, rows: Sequence[_Open]) -> list[list[_Open]]:
-    """Every choice of several rows that adds up to the target; none of them is the target alone."""
-    sums = [0]
-    for row in rows:
-        sums += [each + row.moved for each in sums]
-    # The bits of a sum's place say which rows are in it.
-    fitting = [place for place, moved in enumerate(sums) if moved == target]
-    return [[row for bit, row in enumerate(rows) if place >> bit & 1] for place in fitting]
+    """The choices of several rows that add up to the target; none of them is the target alone."""
+    sizes = np.array([abs(row.apart) for row in rows])
+    return [
+        [rows[place] for place in places[chosen]]
+        for places in _places(len(rows)) for chosen in np.flatnonzero(sizes[places].sum(axis=1) == target)
+    ]  # fmt: skip
+
+
+@cache
+def _places(many: int) -> list[NDArray[np.int64]]:
+    """The places of each choice out of so many rows, by the number of chosen rows."""
+    most = many if many <= _EVERY_CHOICE else _PARTS
+    return [np.array([*combinations(range(many), size)]) for size in range(2, most + 1)]
 
 
 def _whole_days(target: int, days: _Days) -> list[list[_Open]]:
     """Every run of whole days that adds up to the target."""
     there = sorted(days)
     runs = [there[first:last] for first in range(len(there)) for last in range(first + 1, len(there) + 1)]
-    fitting = [run for run in runs if sum(days[day].moved for day in run) == target]
+    fitting = [run for run in runs if sum(days[day].apart for day in run) == target]
     return [[row for day in run for row in days[day].rows] for run in fitting]
 
 
-def _days_that_agree(both: Mapping[str, _Days]) -> Iterator[Proposal]:
-    """Several rows of a day that add up to several of the other side, on a day near to it, where no other day does."""
-    sums = {side: {day: rows.moved for day, rows in both.get(side, {}).items() if len(rows.rows) > 1} for side in SIDES}
-    ours, theirs = (
-        {day: [near for near in _around(day) if sums[other].get(near) == moved] for day, moved in sums[side].items()}
-        for side, other in zip(SIDES, SIDES[::-1], strict=True)
-    )
-    for day, near in ours.items():
-        if len(near) == 1 and theirs[near[0]] == [day]:
-            left, right = both[LEDGER][day].rows, both[STATEMENT][near[0]].rows
-            moved = money_text(sums[LEDGER][day], left[0].currency)
-            why = f"The {len(left)} open rows of a day of the ledger and {len(right)} of one of the statement each move"
-            yield SUM, (*left, *right), f"{why} {moved}, and no other day within {WITHIN_DAYS} days does."
+def _days_that_agree(days: Mapping[_Like, _Days]) -> Iterator[Proposal]:
+    """Several rows of a day that add up to several of the other side, on a day near to it."""
+    for (account, currency, side, more), ours in days.items():
+        theirs = days.get((account, currency, STATEMENT, not more), {}) if side == LEDGER else {}
+        for day, mine in ours.items():
+            near = [each for each in _near(day, theirs).values() if len(each.rows) > 1 and each.apart == mine.apart]
+            for other in near if len(mine.rows) > 1 else ():
+                moved = money_text(sum(row.moved for row in mine.rows), currency)
+                why = f"The {len(mine.rows)} open rows of a day of the ledger and {len(other.rows)} of one of the"
+                only = "no other day within" if len(near) == 1 else f"it is one of {len(near)} such days within"
+                yield (*mine.rows, *other.rows), f"{why} statement each move {moved}; {only} {WITHIN_DAYS} days."
+
+
+class Kind(NamedTuple):
+    """How suggestions of a kind are found, and the sentence about the rows for which a bound ended the search."""
+
+    find: Callable[[Sequence[_Open], _LeftOut], Iterator[Proposal]]
+    bound: str
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "near_reference": Kind(
+        _near_references,
+        f"The references of {{}} are like more than {MOST} others, of which not all are compared or proposed.",
+    ),
+    "in_text": Kind(_in_texts, f"The keys or texts of {{}} fit more than {MOST} others, which are not proposed."),
+    "difference": Kind(_differences, f"More than {MOST} rows make up for the difference of {{}}: none is proposed."),
+    "sum": Kind(
+        _sums,
+        f"Not every sum was tried or proposed for {{}}: only of the {_TARGETS_AT_MOST:,} largest, out of the "
+        f"{_CHOSEN_FROM} rows of the nearest days, and where at most {MOST} sums fit.",
+    ),
+}  # fmt: skip
+"""By name, in the order in which they are tried: a later kind does not propose the same breaks again."""

@@ -124,7 +124,8 @@ def _suggested(result: Reconciled) -> dict[str, str]:
     for breaks, why in python_rows(result.suggestions, "breaks", "why"):
         ids = breaks.split("; ")
         for each in ids:
-            found[each].append(f"Perhaps one with {', '.join(other for other in ids if other != each)}: {why}")
+            others = ", ".join(other for other in ids if other != each)
+            found[each].append(f"Perhaps one with {others}: {why}" if others else why)
     return {name: " ".join(texts) for name, texts in found.items()}
 
 
@@ -144,7 +145,7 @@ def _listed(
         "data": {
             **data,
             "since": "new" if since is None else "carried",
-            "partners": "; ".join(partners.get(row["id"], ())),
+            "partners": " | ".join(partners.get(row["id"], ())),
         },
         "id": row["id"] or "",
         "where": _short(row["statement"]) + ("" if row["line"] is None else f", line {row['line']}"),

@@ -39,23 +39,25 @@
   const called = (id) => keys.get(id) || "a row without a key";
   const [controls, atOnce, wholes] = [new Map(), new Map(), new Map()];
   for (const row of rows) {
-    const { id, verdict, partner, why, partners } = row.dataset;
+    const { id, verdict, partner, why } = row.dataset;
+    const partners = row.dataset.partners.split(" | ").filter(Boolean);
     const named = (what) => ({ ariaLabel: `${what} of ${called(id)}` });
     // What has both sides is a pair already, and what has no counterpart has nothing to match.
-    const offered = verdicts.filter(([each]) => each !== "match" || partners || verdict === "match");
+    const offered = verdicts.filter(([each]) => each !== "match" || partners.length || verdict === "match");
     const fields = {
       verdict: make("select", named("Verdict"), offered),
       partner: make("input", { ...named("Partner's id"), placeholder: "partner's id", value: partner }),
       why: make("input", { ...named("Why"), placeholder: "why", value: why }),
     };
-    const known = make("datalist", { id: `partners-${id}` }, split(partners).map((each) => [each, called(each)]));
+    const options = partners.map((each) => [each, split(each).map(called).join(", ")]);
+    const known = make("datalist", { id: `partners-${id}` }, options);
     fields.partner.setAttribute("list", known.id);
     fields.verdict.value = offered.some(([each]) => each === verdict) ? verdict : "";
     const changed = () => {
       const isMatch = fields.verdict.value === "match";
       fields.partner.hidden = !isMatch;
       fields.why.hidden = !fields.verdict.value;
-      if (isMatch && !fields.partner.value && split(partners).length === 1) fields.partner.value = partners;
+      if (isMatch && !fields.partner.value && partners.length === 1) fields.partner.value = partners[0];
       count();
     };
     fields.verdict.addEventListener("input", changed);
