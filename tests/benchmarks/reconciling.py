@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-import duckdb
-
 from tests.benchmarks.by_sql import reconcile_by_sql
+from tests.benchmarks.from_files import reconcile_files_by_sql, write_files
 from tests.benchmarks.measuring import OURS, Results, Sample, Size, timed
 from tests.benchmarks.peers import DATACOMPY, PEERS, Absent, installed
 from tests.benchmarks.tables import write_tables
-from workbench import Workbench, read_statement, reconcile
-from workbench.analysis.statements import read_ledger
+from workbench import read_ledger, read_statement, reconcile
+from workbench.analysis.report.outputs import write
 
 SQL = "SQL by hand"
 _MANY = 100_000
@@ -38,17 +37,28 @@ def reconciling_many(size: Size, results: Results) -> None:
 
 
 def files(size: Size, results: Results) -> None:
-    """A ledger and statements as CSV files of a simulated month: read, each cell checked, and reconciled."""
-    with tempfile.TemporaryDirectory() as folder, Workbench(seed=7) as bench:
-        month, ledger = Path(folder) / "month", Path(folder) / "ledger.csv"
-        bench.simulate(payments=size.payments, out=month)
-        duckdb.sql(f"COPY (FROM '{month / 'ledger.parquet'}') TO '{ledger}'")
-        statements = sorted(month.glob("statements/*.csv"))
+    """A ledger and a statement as CSV files: read, each cell checked, reconciled, and written as a page."""
+    found: dict[str, Counter[str]] = {}
 
-        def run() -> None:
-            assert len(reconcile(read_ledger(ledger), [read_statement(each) for each in statements]).breaks)
+    def ours(ledger: Path, statement: Path) -> None:
+        result = reconcile(read_ledger(ledger), read_statement(statement))
+        write(result, ledger.with_suffix(".html"))
+        # Those of the last day are open by their time alone.
+        found[OURS] = Counter(result.breaks["code"]) - Counter(timing=len(result.breaks))
 
-        results.in_turn(size.few, {("files", OURS): partial(timed, 1, run)})
+    def by_hand(ledger: Path, statement: Path) -> None:
+        found[SQL] = reconcile_files_by_sql(ledger, statement)
+
+    for rows in size.rows:
+        with tempfile.TemporaryDirectory() as folder:
+            given = write_files(Path(folder), rows)
+            takes = {
+                (f"files_{rows}", who): partial(timed, 1, partial(run, *given))
+                for who, run in ((OURS, ours), (SQL, by_hand))
+            }
+            results.in_turn(size.few if rows > _MANY else size.rounds, takes)
+        # By hand nothing is timing: what is open since the last day is missing.
+        assert Counter() != found[OURS] <= found[SQL], found
 
 
 def reconciling(size: Size, results: Results) -> None:

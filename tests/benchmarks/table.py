@@ -70,7 +70,8 @@ LINES = (
     Line("reconcile", "reconcile_10000", "Reconcile 10,000 rows of Parquet", _CPU, "≤", 0.5),
     Line("reconcile", "reconcile_1000000", "Reconcile 1,000,000 rows of Parquet", _CPU, "≤", 1.2, SQL),
     Line("reconcile_many", "reconcile_10000000", "Reconcile 10,000,000 rows of Parquet", _CPU, "≤", 1.2, SQL),
-    Line("files", "files", "Read and reconcile the CSV files of a month of 10,000 payments", _CPU),
+    Line("files", "files_10000", "From two CSV files of 10,000 rows to the page", _CPU, "≤", 1),
+    Line("files", "files_1000000", "From two CSV files of 1,000,000 rows to the page", _CPU, "≤", 5, SQL),
     Line("notebooks", "explore_a_month", "Notebook *Explore a month*, headlessly", _WALL, "≤", 5),
     Line("notebooks", "reconcile_a_statement", "Notebook *Reconcile a statement*, headlessly", _WALL, "≤", 5),
 )
