@@ -254,7 +254,8 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     whole_currency = agreed(source.name, "currency", passed, said.currency, found.layout.currency)
     same = {"statement": source.name, "account": account}
     formats = [date_format] if date_format else found.layout.dates
-    rows, _, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, same)
+    # Without the cells, which take as much memory as what was read of them.
+    rows, local, is_opening, otherwise, joined = read_rows(found, formats, whole_currency, key, same)[1:]
     currencies = sorted(rows["currency"].unique().drop_null().to_pylist())
     if (currency or said.currency) and currencies and whole_currency not in currencies:
         text = f"was declared to be in {whole_currency}, but its rows are in {' and '.join(currencies)}."
@@ -339,10 +340,10 @@ def agreed(name: str, what: str, passed: str | None, declared: str | None, other
 class Rows(NamedTuple):
     """The rows of a file as its layout reads them."""
 
-    table: pa.Table
-    """In the shape STATEMENT_ROW."""
     body: Body
     """Their cells."""
+    table: pa.Table
+    """In the shape STATEMENT_ROW."""
     local: Whole
     """Their local times, ABSENT where a date is bad."""
     is_opening: Mask
@@ -377,7 +378,7 @@ def read_rows(
     is_day = dates.without_time if dates.by.has_time else True
     made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
     table = pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema_of(STATEMENT_ROW))
-    return Rows(table, body, dates.local, is_opening, otherwise, tuple(joined))
+    return Rows(body, table, dates.local, is_opening, otherwise, tuple(joined))
 
 
 def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:
