@@ -130,21 +130,15 @@ class _Money(NamedTuple):
     decimals: int
 
 
-class _Way(NamedTuple):
-    """Columns that may tell how the balance moves, and by how much each row moves it."""
-
-    columns: dict[str, str]
-    moves: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-    """From how far the balance moved in each row: words learn from it what they mean."""
-    tells: bool = True
-    """Whether a row tells by these alone which way it goes."""
+_Moves = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+"""By how much each row moves a balance, from how far the balance moved in it: words learn from it what they mean."""
 
 
 class Proof(NamedTuple):
     """How well columns explain a balance: by the rows in which it is the one before and what the row moves."""
 
     columns: dict[str, str]
-    places: tuple[int, ...]
+    lines: tuple[int, ...]
     of: int
     newest_first: bool
     moves: NDArray[np.int64]
@@ -155,29 +149,38 @@ class Proof(NamedTuple):
     @property
     def weight(self) -> tuple[int | tuple[int, bool, bool], ...]:
         """Of two proofs the one that weighs more is taken; where few rows are explained, it is none."""
-        holds = bool(self.places) and len(self.places) >= NEARLY_ALL * self.of
-        return holds, len(self.places), self.agreed, self.rank
+        holds = bool(self.lines) and len(self.lines) >= NEARLY_ALL * self.of
+        return holds, len(self.lines), self.agreed, self.rank
 
 
 class Sample:
     """The first rows of a file, column by column: those alone that have a day."""
 
     def __init__(self, file: Cut) -> None:
-        self.file = file
         self.headings = [each for each in file.headings if each and (not file.rows or file.texts(each))]
-        every = {each: [cell for _, cell in file.column(each)[:_SAMPLE]] for each in self.headings}
-        self.days = {name: found for name, cells in every.items() if (found := _days(cells))}
-        self.places = sorted({place for read in self.days.values() for each in read for place in each})
-        """Of these rows, in the file's."""
-        self.cells = {name: [cells[place] for place in self.places] for name, cells in every.items()}
+        head = file._replace(rows=file.rows[:_SAMPLE])
+        days = {each: found for each in self.headings if (found := _days([cell for _, cell in head.column(each)]))}
+        dated = sorted({place for readings in days.values() for read in readings for place in read})
+        self.file = head._replace(rows=tuple(head.rows[place] for place in dated))
+        self.lines = [line for line, _ in self.file.rows]
+        self.days = {name: [[*read.values()] for read in readings] for name, readings in days.items()}
+        """Heading → its moments, by each of the likeliest formats."""
+
+    def cells(self, heading: str) -> list[Cell]:
+        """The cells of a column; empty ones where the file has none."""
+        return [cell for _, cell in self.file.column(heading)] or [""] * len(self.lines)
 
     def texts(self, heading: str) -> list[str]:
         """The cells of a column that are not blank, as text."""
-        return [text for cell in self.cells[heading] if (text := text_of(cell).strip())]
+        return [text for _, text in self.file.texts(heading)]
+
+    def said(self, heading: str) -> list[str]:
+        """What each row says in a column, as words are compared."""
+        return [heading_key(text_of(cell)) for cell in self.cells(heading)]
 
     def words(self, heading: str) -> set[str]:
-        """What a column says, as words are compared."""
-        return {heading_key(text) for text in self.texts(heading)}
+        """The different words of a column."""
+        return {*self.said(heading)} - {""}
 
     def share(self, kind: Callable[[str], object], heading: str) -> float:
         """How much of what a column holds is of a kind."""
@@ -186,7 +189,7 @@ class Sample:
 
     def fits(self, field: str, heading: str) -> bool:
         """Whether a column can hold what its heading says; without a row any can."""
-        if not self.places or field not in ("moment", *AMOUNTS):
+        if not self.lines or field not in ("moment", *AMOUNTS):
             return True
         if field == "moment":
             return heading in self.days or not self.days
@@ -198,32 +201,21 @@ class Sample:
         likely = [h for h in self.headings if h not in self.days and self.share(_is_numeric, h) >= NEARLY_ALL]
         tried = []
         for by in map(self.file.amounts, *zip(*SEPARATORS, strict=True)):
-            read = {each: [by.styled(cell) for cell in self.cells[each]] for each in likely}
+            read = {each: [by.styled(cell) for cell in self.cells(each)] for each in likely}
             tried.append({name: cells for name, cells in read.items() if _are_amounts(cells)})
         best = max(tried, key=lambda read: sum(isinstance(each, Amount) for cells in read.values() for each in cells))
-        return {name: _money(self.cells[name], cells) for name, cells in best.items()}
+        return {name: _money(self.cells(name), cells) for name, cells in best.items()}
 
     def with_empty(self, heading: str) -> str:
         """The heading of a column that has nothing in it, read as money like others."""
-        nothing = [""] * len(self.places)
-        self.cells[heading], self.money[heading] = list(nothing), _money(nothing, [None] * len(nothing))
+        self.money[heading] = _money([], [None] * len(self.lines))
         return heading
 
     def orders(self, found: Mapping[str, str]) -> tuple[bool, ...]:
         """Whether the newest may stand first: as the days have it, where each reading of them goes one way."""
-        readings = self.days.get(found.get("moment") or next(iter(self.days), ""), [])
-        moments = [[*read.values()] for read in readings]
+        moments = self.days.get(found.get("moment") or next(iter(self.days), ""), [])
         told = tuple(way for way in (False, True) if any(in_order(each, newest_first=way) for each in moments))
         return told or (False, True)
-
-    def idle(self, heading: str) -> NDArray[np.bool_]:
-        """The rows that have failed or are pending by this column: they move no balance."""
-        cells, known = self.cells.get(heading, [""] * len(self.places)), listed(STATUS_WORDS)
-        return np.array([known.get(heading_key(text_of(cell)), "completed") != "completed" for cell in cells], bool)
-
-    def is_debit(self, heading: str) -> NDArray[np.bool_]:
-        """The rows beside whose balance this column says DR."""
-        return np.array([heading_key(text_of(cell)) == "dr" for cell in self.cells[heading]], bool)
 
 
 def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
@@ -272,33 +264,34 @@ def _money(cells: Sequence[Cell], read: Sequence[object]) -> _Money:
     )
 
 
-def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
-    """Every two columns of which a row fills one; every one by its sign, by words beside it, by the balance alone."""
+def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[tuple[dict[str, str], _Moves, bool]]:
+    """Every two columns of which a row fills one; every one by its sign, by words beside it, by the balance alone.
+
+    With each way: by how much it moves the balance, and whether a row tells by it alone which way it goes.
+    """
     money = sample.money
     for debit, credit in permutations(money, 2):
         out, into = money[debit], money[credit]
         # A line of totals may have both.
         if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
             for debits in (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,):
-                yield _Way({"debit": debit, "credit": credit}, _fixed(into.values - debits))
-    known = listed(DIRECTION_WORDS).keys()
-    most = min(_MOST_SIDES, len(sample.places) // 2)
+                yield {"debit": debit, "credit": credit}, partial(_as_they_are, into.values - debits), True
+    known, states = listed(DIRECTION_WORDS).keys(), listed(STATUS_WORDS).keys()
+    most = min(_MOST_SIDES, len(sample.lines) // 2)
     others = [(each, sample.words(each)) for each in sample.headings if each not in {*money, *sample.days}]
-    states = listed(STATUS_WORDS).keys()
     likely = ((each, words) for each, words in others if words and not words <= states)
-    sides = [each for each, words in likely if words <= known or 1 < len(words) <= most]
+    sides = {each: sample.said(each) for each, words in likely if words <= known or 1 < len(words) <= most}
     parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
     for name, amount in money.items():
-        yield _Way({"amount": name}, _fixed(amount.values))
+        yield {"amount": name}, partial(_as_they_are, amount.values), True
         sizes = np.abs(amount.values)
-        for side in () if (amount.values < 0).any() else sides:
-            words = [heading_key(text_of(cell)) for cell in sample.cells[side]]
-            yield _Way({"amount": name, "direction": side}, partial(_by_words, sizes, words))
-        yield _Way({"amount": name, **parties}, partial(_by_balance, sizes), tells=bool(parties))
+        for side, words in () if (amount.values < 0).any() else sides.items():
+            yield {"amount": name, "direction": side}, partial(_by_words, sizes, words), True
+        yield {"amount": name, **parties}, partial(_by_balance, sizes), bool(parties)
 
 
-def _fixed(moves: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
-    return lambda _: moves
+def _as_they_are(moves: NDArray[np.int64], _: NDArray[np.int64]) -> NDArray[np.int64]:
+    return moves
 
 
 def _by_words(sizes: NDArray[np.int64], words: Sequence[str], moved: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -317,29 +310,31 @@ def _proofs(
     sample: Sample, found: Mapping[str, str], idle: NDArray[np.bool_], fee: str | None = None
 ) -> Iterator[Proof]:
     """How well each way explains each balance, in either order of the file that its days allow."""
-    money, places = sample.money, np.array(sample.places)
+    money, lines = sample.money, np.array(sample.lines)
     less = np.abs(money[fee].values) if fee else np.int64(0)
-    of_account = np.array([text_of(each) for each in sample.cells.get(found.get("account", ""), [""] * len(places))])
+    of_account = np.array([text_of(each) for each in sample.cells(found.get("account", ""))])
     # In books a balance beside which DR stands is none below zero.
     likely = () if sample.file.is_ledger else sample.headings
-    sides = [None, *(each for each in likely if sample.words(each) and sample.words(each) <= _ONE_SIDED)]
-    for way, name, side, newest_first in product(_ways(sample, found), money, sides, sample.orders(found)):
+    sides = [each for each in likely if sample.words(each) and sample.words(each) <= _ONE_SIDED]
+    below = {each: np.array([word == "dr" for word in sample.said(each)], bool) for each in sides}
+    orders = sample.orders(found)
+    for (way, moves_by, tells), name, side, newest_first in product(_ways(sample, found), money, ["", *sides], orders):
         balance = money[name]
-        if name in {*way.columns.values(), fee} or side in way.columns.values() or balance.told.sum() < 2:  # noqa: PLR2004  a step has two ends
+        if name in {*way.values(), fee} or side in way.values() or balance.told.sum() < 2:  # noqa: PLR2004  a step has two ends
             continue
-        values = np.where(sample.is_debit(side), -np.abs(balance.values), balance.values) if side else balance.values
+        values = np.where(below[side], -np.abs(balance.values), balance.values) if side else balance.values
         step = -1 if newest_first else 1
         at = np.flatnonzero(balance.told[::step])
         changes = np.diff(values[::step][at])
         moved = np.zeros(len(values), np.int64)
         moved[at[1:]] = changes
-        moves = np.where(idle, 0, way.moves(moved[::step] + less) - less)[::step]
+        moves = np.where(idle, 0, moves_by(moved[::step] + less) - less)[::step]
         expected = np.diff(np.cumsum(moves)[at])
         counts = ((changes != 0) | (expected != 0)) & (of_account[::step][at][1:] == of_account[::step][at][:-1])
-        proven = places[::step][at[1:][counts & (changes == expected)]]
-        columns = {**way.columns, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
+        proven = lines[::step][at[1:][counts & (changes == expected)]]
+        columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
         agreed = sum(found.get(field) == heading for field, heading in columns.items())
-        rank = sum(money[each].decimals for each in columns.values() if each in money), way.tells, bool(side)
+        rank = sum(money[each].decimals for each in columns.values() if each in money), tells, bool(side)
         yield Proof(columns, (*proven.tolist(),), int(counts.sum()), newest_first, moves[::step], agreed, rank)
 
 
@@ -376,7 +371,7 @@ def put_columns(draft: Draft) -> None:
         if best and likely(sample, best) > 0 and name not in found and not found.keys() & _INSTEAD.get(name, set()):
             found[name] = best
             draft.doubt(f"columns.{name}", why)
-    _settle_ways(sample, found)
+    _settle_ways(file, sample, found)
     for where in [each for each in draft.doubts if each.partition(".")[2] not in found]:
         del draft.doubts[where]
     draft.put(found)
@@ -404,7 +399,7 @@ def _one_of_two(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
             )
 
 
-def _settle_ways(sample: Sample, found: dict[str, str]) -> None:
+def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:
     """Leave one way in which the direction is told."""
     money = sample.money.get(found.get("amount", ""))
     if {"debit", "credit"} <= found.keys():
@@ -414,7 +409,7 @@ def _settle_ways(sample: Sample, found: dict[str, str]) -> None:
         found.pop("amount", None)
     elif money and (money.values < 0).any():
         found.pop("direction", None)
-    if not all(TIME.match(text) for _, text in sample.file.texts(found.get("time", ""))):
+    if not all(TIME.match(text) for _, text in file.texts(found.get("time", ""))):
         del found["time"]
     if "type" in found and "direction" not in found and "amount" in found:
         words = sample.words(found["type"])
@@ -427,18 +422,21 @@ def _settle_ways(sample: Sample, found: dict[str, str]) -> None:
 def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
     """Put the columns of money as the balance proves them, where the headings are not as good."""
     status = next((each for each in sample.headings if _all_known(STATUS_WORDS, sample, each)), "")
-    idle = sample.idle(found.get("status", status))
+    # What has failed or is pending moves no balance.
+    known = listed(STATUS_WORDS)
+    words = sample.said(found.get("status", status))
+    idle = np.array([known.get(word, "completed") != "completed" for word in words], bool)
     tried = [*_proofs(sample, found, idle)]
     is_few = len(sample.money) <= _MOST_MONEY
     fees = [h for h, each in sample.money.items() if h == found.get("fee") or (is_few and (each.values >= 0).all())]
     best = max(tried, key=lambda each: each.weight, default=None)
-    if best is None or len(best.places) < best.of:
+    if best is None or len(best.lines) < best.of:
         tried += [proof for fee in fees for proof in _proofs(sample, found, idle, fee)]
         best = max(tried, key=lambda each: each.weight, default=None)
     if best is None or not best.weight[0]:
         return
     is_known = all(found.get(name) == heading for name, heading in best.columns.items())
-    if len(best.places) == 1 and not is_known and best.agreed < len(best.columns) - 1:
+    if len(best.lines) == 1 and not is_known and best.agreed < len(best.columns) - 1:
         draft.doubt("columns.balance", "one row alone shows it")
     for name in () if is_known else [*found]:
         taken = found[name] in best.columns.values() or name in _WAY or name in ("balance", "side")
@@ -457,8 +455,8 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
         draft.doubt("columns.amount", text)
     orders = {each.newest_first for each in tried if each.columns == best.columns and each.weight == best.weight}
     if "direction" in best.columns:
-        words = zip(sample.cells[best.columns["direction"]], best.moves.tolist(), strict=True)
-        draft.directions = {heading_key(text_of(cell)): "in" if move > 0 else "out" for cell, move in words if move}
+        moved = zip(sample.said(best.columns["direction"]), best.moves.tolist(), strict=True)
+        draft.directions = {word: "in" if move > 0 else "out" for word, move in moved if move}
     draft.newest_first = best.newest_first if len(orders) == 1 else None
 
 
@@ -472,22 +470,20 @@ def _is_turned(sample: Sample, proof: Proof) -> bool:
 
 def _in_words(sample: Sample, proof: Proof) -> str:
     """The first row that proves it, with its numbers, and how many do."""
-    file, rows = sample.file, proof.places
+    file, first = sample.file, proof.lines[0]
     balance = dict(file.column(proof.columns["balance"]))
-    step = -1 if proof.newest_first else 1
-    told = [line for line, _ in file.rows[: sample.places[-1] + 1] if text_of(balance[line]).strip()][::step]
-    first = file.rows[rows[0]][0]
+    told = [line for line in sample.lines if text_of(balance[line]).strip()][:: -1 if proof.newest_first else 1]
     before = told[told.index(first) - 1]
     parts = []
     for name in ("debit", "credit", "amount", "fee"):
         text = text_of(dict(file.column(proof.columns.get(name, ""))).get(first, "")).strip()
-        comes = name == "credit" or (name == "amount" and proof.moves[sample.places.index(rows[0])] > 0)
+        comes = name == "credit" or (name == "amount" and proof.moves[sample.lines.index(first)] > 0)
         parts += [f"{'+' if comes else '-'} {text.strip('+-')}"] if text else []
     sides = dict(file.column(proof.columns.get("side", "")))
     was, comes_to = (f"{text_of(balance[line])} {text_of(sides.get(line, ''))}".strip() for line in (before, first))
     return (
         f"{was} in line {before} {' '.join(parts)} = {comes_to} in line {first}, "
-        f"and so in {len(rows)} of {proof.of} rows"
+        f"and so in {len(proof.lines)} of {proof.of} rows"
     )
 
 
@@ -508,7 +504,7 @@ def _like_keys(sample: Sample, heading: str) -> float:
     counts = [int(text) for text in texts if re.fullmatch("[0-9]{1,6}", text)]
     if len(counts) == len(texts) > 0 and min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}:
         return 0
-    return _by_share(_is_code, sample, heading) * len({*texts}) / max(1, len(sample.places))
+    return _by_share(_is_code, sample, heading) * len({*texts}) / max(1, len(sample.lines))
 
 
 def _like_money(sample: Sample, heading: str) -> float:
@@ -520,7 +516,7 @@ def _like_money(sample: Sample, heading: str) -> float:
 def _like_days(sample: Sample, heading: str) -> float:
     """How many days there are; twice that where they are in order."""
     readings = sample.days.get(heading, [])
-    return max((len(each) * (1 + in_order([*each.values()])) for each in readings), default=0)
+    return max((len(each) * (1 + in_order(each)) for each in readings), default=0)
 
 
 def _like_narrative(sample: Sample, heading: str) -> float:
