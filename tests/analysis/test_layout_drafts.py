@@ -199,7 +199,9 @@ class TestProofs:
         assert (
             "1 days are the sheet's own and 1 are text" in lines_of(draft_layout(tmp_path / "turned.xlsx"), "# ? ")[2]
         )
-        draft = drafted(tmp_path, "Date,Reference,Amount\n2026-02-01 00:00:00,A1,5.00\n2026-02-02 00:00:00,A2,-5.00\n")
+        draft = drafted(
+            tmp_path, "Date,Reference,Amount\n2026-02-01 00:00:00,A1,5.00\n2026-02-02 00:00:00,A2,-5.00\nSum,,1\n"
+        )
         assert draft.declared["dates"] == ["%Y-%m-%d 00:00:00"]
         assert draft.statement().rows["occurred_at"].isna().all()
 

@@ -53,7 +53,6 @@ _CODE: Final = re.compile(r"(?=\S*[0-9])[A-Za-z0-9./-]+")
 _SAMPLE: Final = 500
 _HALF: Final = 0.5
 _LEAST_LETTERS: Final = 3
-_SOME_DAY: Final = re.compile("[0-9]")
 _MOST_SIDES: Final = 6
 _MOST_MONEY: Final = 8
 _ONE_SIDED: Final = {"cr", "dr"}
@@ -74,18 +73,20 @@ def is_amount(cell: Cell) -> bool:
     return isinstance(cell, Decimal) or _LIKE_AN_AMOUNT.fullmatch(text_of(cell).strip()) is not None
 
 
-def formats_of(texts: Iterable[str]) -> list[DateFormat]:
-    """Every day with each way in which a time stands behind it, as far as the reader knows it.
+def readings_of(texts: Iterable[tuple[int, str]]) -> dict[DateFormat, dict[int, int]]:
+    """Line or place → moment, by every day with each way in which a time stands behind it, as the reader knows it.
 
     Where a spreadsheet has put midnight behind every day, it is no time.
     """
-    made, found = [], [*filter(None, texts)]
-    times = dict.fromkeys(map(time_of, found))
-    if found and all(map(_MIDNIGHT.search, found)):
-        times = dict.fromkeys(_MIDNIGHT.search(text)[0] for text in found)  # type: ignore[index]  # each was found
+    days = [(place, text) for place, text in texts if re.search("[0-9]", text)]
+    times = dict.fromkeys(time_of(text) for _, text in days)
+    if len(midnights := [found[0] for _, text in days if (found := _MIDNIGHT.search(text))]) == len(days):
+        times = dict.fromkeys(midnights)
+    made: dict[DateFormat, dict[int, int]] = {}
     for pattern in (day + time for day in DAYS for time in times):
         with suppress(StatementRefused):
-            made.append(DateFormat(pattern))
+            by = DateFormat(pattern)
+            made[by] = {place: at for place, text in days if (at := by.read(text)) is not None}
     return made
 
 
@@ -226,8 +227,7 @@ def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
     texts = [(place, cell.strip()) for place, cell in enumerate(cells) if isinstance(cell, str) and cell.strip()]
     read: list[dict[int, int]] = []
     if any(_LIKE_A_DATE.match(text) or text[:1].isalpha() for _, text in texts):
-        formats = formats_of(text for _, text in texts if _SOME_DAY.search(text))
-        read = [{place: at for place, text in texts if (at := each.read(text)) is not None} for each in formats]
+        read = [*readings_of(texts).values()]
     most = max(map(len, read), default=0)
     if not most + len(moments) or most + len(moments) < _HALF * sum(cell != "" for cell in cells):
         return []
@@ -450,7 +450,9 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
         draft.doubt("columns.balance", f"it follows as well with {named}")
     if not is_known:
         draft.proofs["columns.balance"] = _in_words(sample, best)
-    if _is_turned(sample, best):
+    signed = best.columns.keys() & {"amount", "direction", "from"} == {"amount"}
+    values = sample.money[best.columns["amount"]].values if signed else best.moves
+    if (values < 0).any() and (np.sign(values) * np.sign(best.moves) < 0).any():
         text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
         draft.doubt("columns.amount", text)
     orders = {each.newest_first for each in tried if each.columns == best.columns and each.weight == best.weight}
@@ -458,14 +460,6 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
         moved = zip(sample.said(best.columns["direction"]), best.moves.tolist(), strict=True)
         draft.directions = {word: "in" if move > 0 else "out" for word, move in moved if move}
     draft.newest_first = best.newest_first if len(orders) == 1 else None
-
-
-def _is_turned(sample: Sample, proof: Proof) -> bool:
-    """Whether amounts have signs that say the opposite of the balance."""
-    if "amount" not in proof.columns or proof.columns.keys() & {"direction", "from"}:
-        return False
-    signed = sample.money[proof.columns["amount"]].values
-    return bool((signed < 0).any() and (np.sign(signed) * np.sign(proof.moves) < 0).any())
 
 
 def _in_words(sample: Sample, proof: Proof) -> str:

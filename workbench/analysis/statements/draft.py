@@ -14,7 +14,7 @@ from workbench.analysis.statements.dialect import CellRows, Line, pairs_of
 from workbench.analysis.statements.layouts import FIELDS, LEDGER_FIELDS, SUFFIX, Layout, layout_from
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
 from workbench.analysis.statements.statement import Statement
-from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, SWAPPED, plain
+from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, SWAPPED, listed, plain
 from workbench.domain.masking import mask_accounts
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.errors import StatementRefused
@@ -36,8 +36,7 @@ _TABLES: Final = ("columns", *WORDS, "preamble")
 _OF_A_HEADING: Final = re.compile(r"\w\W+([A-Z]{3})\W*$")
 _OF_AN_AMOUNT: Final = re.compile(r"(?=.*[0-9])[-+(]?(?:[0-9., ']+ )?([A-Z]{3})(?: [0-9., ']+)?\)?")
 _A_CODE: Final = re.compile("([A-Za-z]{3})")
-_IN_A_COLUMN, _ABOVE = ({*words["currency"].split(", ")} for words in (HEADINGS, LABELS))
-"""The headings and the labels beside which a currency's code stands."""
+_CURRENCIES: Final = {*HEADINGS["currency"].split(", ")}
 
 
 class Cut(NamedTuple):
@@ -67,6 +66,12 @@ class Cut(NamedTuple):
         """The line and the text of each cell that is not blank."""
         return [(line, text) for line, cell in self.column(heading) if (text := text_of(cell).strip())]
 
+    def labelled(self) -> Iterator[tuple[int, str, str, Cell]]:
+        """Each value above the header: its line, its label, what that means or an empty text, and itself."""
+        known = listed(LABELS)
+        for line, cells in self.above:
+            yield from ((line, label, known.get(plain(label), ""), value) for label, value in pairs_of(cells))
+
     def amounts(self, decimal: str, thousands: str) -> Amounts:
         """What reads the amounts, in the currency that is named."""
         code, _ = self.currency or (ZMW.code, "")
@@ -80,13 +85,12 @@ def named_currency(file: Cut) -> tuple[str, str] | None:
         (found[1], f"line {line} {text!r}")
         for each in file.headings
         for line, text in file.texts(each)
-        if (found := (_A_CODE if plain(each) in _IN_A_COLUMN else _OF_AN_AMOUNT).fullmatch(text))
+        if (found := (_A_CODE if plain(each) in _CURRENCIES else _OF_AN_AMOUNT).fullmatch(text))
     ]
     told += [
         (text_of(value).strip(), f"line {line} {text_of(value)!r}")
-        for line, cells in file.above
-        for label, value in pairs_of(cells)
-        if plain(label) in _ABOVE
+        for line, _, meaning, value in file.labelled()
+        if meaning == "currency"
     ]
     named = {code.upper(): where for code, where in reversed(told) if code.upper() in ISO_4217}
     return next(iter(named.items())) if len(named) == 1 else None

@@ -18,23 +18,22 @@ from workbench.analysis.statements.columns import (
     NEARLY_ALL,
     SEPARATORS,
     assigned,
-    formats_of,
     in_order,
     is_date,
     is_number,
     put_columns,
+    readings_of,
     time_of,
 )
 from workbench.analysis.statements.dates import DateFormat
-from workbench.analysis.statements.dialect import cell_rows_of, digest_of, pairs_of
+from workbench.analysis.statements.dialect import cell_rows_of, digest_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
 from workbench.analysis.statements.layouts import DEBITS, LAYOUTS, TYPES, heading_key
-from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, recognised
+from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, headings_of, recognised
 from workbench.analysis.statements.statement import tried_layouts
 from workbench.analysis.statements.vocabulary import (
     DIRECTION_WORDS,
     HEADINGS,
-    LABELS,
     LEDGER_HEADINGS,
     OPENING,
     STATUS_WORDS,
@@ -97,20 +96,6 @@ def _is_row(cells: Sequence[Cell]) -> bool:
     return day is not None and any(is_number(cell) for place, cell in enumerate(cells) if place != day)
 
 
-def headings_of(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """The headings in a line, the second of a name as `Currency#2`; the blank ones at the end are left out."""
-    texts = [" ".join(text_of(cell).split()) for cell in cells]
-    while texts and not texts[-1]:
-        texts.pop()
-    seen: Counter[str] = Counter()
-    made = []
-    for text in texts:
-        seen[heading_key(text)] += bool(text)
-        count = seen[heading_key(text)]
-        made.append(f"{text}#{count}" if count > 1 else text)
-    return tuple(made)
-
-
 def _cutting(draft: Draft) -> None:
     """How the file is cut, where it does not tell that itself."""
     way = draft.file.rows_of
@@ -155,9 +140,8 @@ def _dates(draft: Draft) -> None:
     """The formats that read most rows; of those that read fewer, the row that shows it."""
     moments = [cell for _, cell in draft.moments() if isinstance(cell, datetime)]
     texts = [(line, cell) for line, cell in draft.moments() if isinstance(cell, str) and cell]
-    formats = formats_of(text for _, text in texts)
-    counts = {each: sum(each.read(text) is not None for _, text in texts) for each in formats}
-    most = max(counts.values(), default=0)
+    read = readings_of(texts)
+    most = max(map(len, read.values()), default=0)
     if moments and not most:
         has_time = any((each.hour, each.minute, each.second) != (0, 0, 0) for each in moments)
         times = [f" {time_of(text)}" for _, text in draft.texts("time")[:1]]
@@ -169,11 +153,11 @@ def _dates(draft: Draft) -> None:
         draft.doubt("dates", text)
         return
     readings: dict[tuple[int, ...], DateFormat] = {}
-    for each in (each for each, count in counts.items() if count == most):
-        readings.setdefault(tuple(at for _, text in texts if (at := each.read(text)) is not None), each)
+    for each, at_each in ((each, of) for each, of in read.items() if len(of) == most):
+        readings.setdefault(tuple(at_each.values()), each)
     chosen = next(iter(readings.values()))
     swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
-    others = [each for each, count in counts.items() if 0 < count < most or (each.pattern == swapped and count < most)]
+    others = [each for each, fewer in read.items() if len(fewer) < most and (fewer or each.pattern == swapped)]
     draft.found("dates", [each.pattern for each in readings.values()], _proof(chosen, others, texts))
     unread = [(line, text) for line, text in texts if _LIKE_A_DAY.match(text) and chosen.read(text) is None]
     for line, text in unread[:1]:
@@ -214,12 +198,11 @@ _IN_A_TEXT: Final = [each for each in DAYS if each != "%Y%m%d"]
 
 def _in_period(draft: Draft, by: DateFormat, read: Sequence[int], _: object) -> str:
     """Why a format cannot be: by a day above the header, or the period that is told there; empty where it can."""
-    known, is_day_first = listed(LABELS), _is_day_first(by.pattern)
+    is_day_first = _is_day_first(by.pattern)
     ends: dict[str, tuple[int, str, int]] = {}
     formats = [DateFormat(each) for each in _IN_A_TEXT if _is_day_first(each) in (None, is_day_first)]
     values = [(line, "", cell) for line, cells in draft.file.above for cell in cells]
-    pairs = ((line, *pair) for line, cells in draft.file.above for pair in pairs_of(cells))
-    values += [(line, known.get(plain(label), ""), cell) for line, label, cell in pairs]
+    values += [(line, meaning, cell) for line, _, meaning, cell in draft.file.labelled()]
     for line, label, cell in values:
         text = text_of(cell).strip()
         found = next(filter(None, (each.all_in(text) for each in formats)), [])
@@ -450,14 +433,13 @@ def _keys(draft: Draft) -> None:
 
 def _preamble(draft: Draft) -> None:
     """The labels above the header that are known and whose values can be read."""
-    known = listed(LABELS)
     labels: dict[str, str] = {}
     numbers: list[str] = []
     days: list[tuple[int, str]] = []
     amounts = draft.file.amounts(draft.declared.get("decimal", "."), draft.declared.get("thousands", ""))
-    for line, label, value in ((line, *pair) for line, cells in draft.file.above for pair in pairs_of(cells)):
+    for line, label, meaning, value in draft.file.labelled():
         text = text_of(value).strip()
-        name = "account" if _ACCOUNT.fullmatch(text) else known.get(plain(label), "")
+        name = "account" if _ACCOUNT.fullmatch(text) else meaning
         if not name or not text or name in labels:
             continue
         if name == "number":

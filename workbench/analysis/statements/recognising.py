@@ -53,7 +53,7 @@ class Found(NamedTuple):
     @property
     def places(self) -> dict[str, int]:
         """Field → where in a line its column stands, of those that the file has."""
-        headings = _headings(self.header, self.layout.known_headings)
+        headings = headings_of(self.header, self.layout.known_headings)
         places = {name: headings.index(key) for name, key in self.layout.keys.items() if key in headings}
         return {**places, "account": 0} if self.layout.sections else places
 
@@ -119,28 +119,35 @@ def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = N
         return None
     known = layout.known_headings
     for place, (line, cells) in enumerate(head.lines):
-        headings = _headings(cells, known)
+        headings = headings_of(cells, known)
         present = set(headings) - {""}
         if not layout.lacking(present) and (named or present.issubset(known)):
             return Found(head.cell_rows, layout, cells[: len(headings)], line, tuple(head.lines[:place]))
     return None
 
 
-def _headings(cells: list[Cell], known: Container[str]) -> tuple[str, ...]:
-    """As they are compared; one that stands there again has its number, where the layout knows it so."""
-    made = [heading_key(text_of(cell)) for cell in cells]
+def headings_of(cells: Sequence[Cell], known: Container[str] | None = None) -> tuple[str, ...]:
+    """The headings in a line, the second of a name as `Currency#2`; the blank ones at the end are left out.
+
+    With `known`, they are as they are compared, and only one that is known with its number has it.
+    """
+    made = [" ".join(text_of(cell).split()) for cell in cells]
     while made and not made[-1]:
         made.pop()
     times: Counter[str] = Counter()
-    for place, heading in enumerate(made):
-        times[heading] += 1
-        numbered = f"{heading}#{times[heading]}"
-        made[place] = numbered if numbered in known else heading
+    for place, text in enumerate(made):
+        heading = heading_key(text)
+        times[heading] += bool(heading)
+        numbered = f"{text}#{times[heading]}"
+        if known is not None:
+            made[place] = numbered if (numbered := heading_key(numbered)) in known else heading
+        elif times[heading] > 1:
+            made[place] = numbered
     return tuple(made)
 
 
 def _check(name: str, found: Found) -> None:
-    headings = _headings(found.header, found.layout.known_headings)
+    headings = headings_of(found.header, found.layout.known_headings)
     twice = sorted({heading for heading in found.layout.keys.values() if headings.count(heading) > 1})
     if twice:
         text = f"has the heading {', '.join(map(repr, twice))} more than once in line {found.line}."
