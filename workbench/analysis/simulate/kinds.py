@@ -4,6 +4,7 @@ import difflib
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from workbench.analysis import breaks as codes
@@ -33,8 +34,12 @@ Fits = Callable[[Known, date], bool]
 
 
 class Making(NamedTuple):
-    """What a break may need: its mark on a row, draws by the row that it is planted on, and keys that nobody has."""
+    """What a break may need: its mark on a row, draws by the row that it is planted on, and keys that nobody has.
 
+    `known` is what both sides know: the row that it is planted on, and those with it.
+    """
+
+    known: Known
     mark: Mapping[str, Any]
     chances: Chances
     new_key: Callable[[Row], str]
@@ -54,9 +59,7 @@ class Making(NamedTuple):
         return back._replace(key=self.new_key(row), **self.mark, **changes)
 
 
-Changes = Mapping[str, Any]
-"""Field of a row → what it is instead."""
-Plant = Callable[[Known, Making], tuple[Row, ...]]
+Plant = Callable[[Row, Making], tuple[Row, ...]]
 """The statement's rows in place of those that both sides know."""
 
 
@@ -97,80 +100,75 @@ def _layout(row: Row) -> Layout:
     return LAYOUTS[ACCOUNTS[row.account]]
 
 
-def _changed(change: Callable[[Row, Making], Changes]) -> Plant:
+def _changed(change: Callable[[Row, Making], Mapping[str, Any]]) -> Plant:
     """Some fields of the statement's row differ."""
-    return lambda known, making: (known.rows[0]._replace(**making.mark, **change(known.rows[0], making)),)
+    return lambda row, making: (row._replace(**making.mark, **change(row, making)),)
 
 
-def _other_amount(row: Row, making: Making) -> Changes:
+def _other_amount(row: Row, making: Making) -> Mapping[str, Any]:
     """Up to a tenth more or less, and a ngwee at least."""
     off = making.between(1, max(2, row.amount_minor // 10), "off", row)
     more = row.amount_minor - off <= row.fee_minor or making.between(0, 1, "more", row)
     return {"amount_minor": row.amount_minor + (off if more else -off)}
 
 
-def _other_date(row: Row, making: Making) -> Changes:
+def _other_date(row: Row, making: Making) -> Mapping[str, Any]:
     """Two to four days later, as far as the period goes."""
     days = making.between(_TOLERATED_DAYS + 1, _TOLERATED_DAYS + 3, "days", row)
     last_ms = making.end_ms - (making.end_ms - row.at_ms) % DAY_MS
     return {"at_ms": min(row.at_ms + days * DAY_MS, last_ms)}
 
 
-def _next_morning(row: Row, making: Making) -> Changes:
+def _next_morning(row: Row, making: Making) -> Mapping[str, Any]:
     after_ms = making.between(_MINUTE_MS, 120 * _MINUTE_MS, "next morning", row)
     return {"at_ms": min(making.end_ms, day_start_ms(row.at_ms, days_on=1) + after_ms)}
 
 
-def _with_thousands(row: Row, _: Making) -> Changes:
+def _with_thousands(row: Row, _: Making) -> Mapping[str, Any]:
     layout, (whole, part) = _layout(row), divmod(row.amount_minor, 100)
     text = f"{whole:,}".replace(",", layout.thousands)
     return {"cells": {"amount": f"{text}{layout.decimal}{part:02}"}}
 
 
-def _told_twice(known: Known, making: Making) -> tuple[Row, ...]:
-    row = known.rows[0]
+def _told_twice(row: Row, making: Making) -> tuple[Row, ...]:
     return row, making.later(row, _SECOND_MS, 30 * _SECOND_MS, "again")._replace(**making.mark)
 
 
-def _ambiguous(known: Known, making: Making) -> tuple[Row, ...]:
+def _ambiguous(row: Row, making: Making) -> tuple[Row, ...]:
     """Two rows under keys that nobody knows, and one movement that either may be."""
-    row = known.rows[0]._replace(**making.mark)
+    row = row._replace(**making.mark)
     second = making.later(row, 30 * _SECOND_MS, 5 * _MINUTE_MS, "second")
     return row._replace(key=making.new_key(row)), second._replace(key=making.new_key(second))
 
 
-def _unheard(known: Known, making: Making) -> tuple[Row, ...]:
+def _unheard(row: Row, making: Making) -> tuple[Row, ...]:
     """The same customer pays once more, another amount, and the ledger does not hear of it."""
-    row = known.rows[0]
     other = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
     amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row)
     return row, other._replace(key=making.new_key(other), amount_minor=amount_minor, **making.mark)
 
 
-def _taken_back(known: Known, making: Making) -> tuple[Row, ...]:
+def _taken_back(row: Row, making: Making) -> tuple[Row, ...]:
     """The operator reverses a payment, and the ledger does not know."""
-    row = known.rows[0]
     return row, making.reversal_of(making.later(row, 5 * _MINUTE_MS, 600 * _MINUTE_MS, "back"))
 
 
-def _part_differs(known: Known, making: Making) -> tuple[Row, ...]:
+def _part_differs(_: Row, making: Making) -> tuple[Row, ...]:
     """One part of a whole is another amount; the break stands at the first."""
-    last = known.rows[-1]
-    first, *rest = *known.rows[:-1], last._replace(**_other_amount(last, making))
+    last = making.known.rows[-1]
+    first, *rest = *making.known.rows[:-1], last._replace(**_other_amount(last, making))
     return first._replace(**making.mark), *rest
 
 
-def _invalid(known: Known, making: Making) -> tuple[Row, ...]:
-    row = known.rows[0]
+def _invalid(row: Row, making: Making) -> tuple[Row, ...]:
     cells = _BAD_CELLS[making.between(0, len(_BAD_CELLS) - 1, "bad", row)]
     bad = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "invalid")
     key = None if "key" in cells else making.new_key(bad)
     return row, bad._replace(key=key, cells=cells, unreadable="amount" in cells, **making.mark)
 
 
-def _both_reverse(known: Known, making: Making) -> tuple[Row, ...]:
+def _both_reverse(row: Row, making: Making) -> tuple[Row, ...]:
     """Net of the fee, which an operator gives back, too; the file names the payment as the whole of both rows."""
-    row = known.rows[0]
     at_ms = max(row.at_ms, making.end_ms - making.between(1, DAY_MS // 2, "back", row))
     net_minor = row.amount_minor - row.fee_minor
     return row, making.reversal_of(row, at_ms=at_ms, amount_minor=net_minor, batch=row.key)
@@ -191,7 +189,7 @@ BREAKS: Final[Mapping[str, Kind]] = {
     codes.MISSING["statement"]: Kind(_IS_OLD_PAYMENT, _unheard, is_alone=True),
     codes.INVALID: Kind(_IS_PAYMENT, _invalid),
     codes.DUPLICATE["statement"]: Kind(_IS_PAYMENT, _told_twice),
-    codes.DUPLICATE["ledger"]: Kind(_IS_PAYMENT, lambda known, _: known.rows, lacks_line=True, posts="repeated"),
+    codes.DUPLICATE["ledger"]: Kind(_IS_PAYMENT, lambda row, _: (row,), lacks_line=True, posts="repeated"),
     codes.AMBIGUOUS: Kind(_IS_PAYMENT, _ambiguous, 1, is_alone=True, lacks_line=True),
     "currency_mismatch": Kind(_IS_PAYMENT, _changed(lambda *_: {"currency": "USD"})),
     "status_mismatch": Kind(
@@ -212,7 +210,7 @@ PLANTABLE: Final = (*BREAKS, LATE_SUCCESS)
 """The last is planted while the month is driven, not in a statement."""
 
 
-def _decoy(says: str, change: Callable[[Row, Making], Changes], fits: Fits = _IS_PAYMENT) -> Kind:
+def _decoy(says: str, change: Callable[[Row, Making], Mapping[str, Any]], fits: Fits = _IS_PAYMENT) -> Kind:
     return Kind(fits, _changed(change), says=says)
 
 
@@ -316,11 +314,9 @@ class Planting:
         candidates = {known.rows[0].looks for best in self._best.values() for *_, known in best}
         self._looks |= {row.looks for row in alone if row.looks in candidates}
         for name, wanted in self._wanted.items():
-            chosen = 0
-            for *_, known in sorted(self._best[name], reverse=True):
-                if chosen == wanted:
-                    break
-                chosen += self._plant(name, known, closings)
+            best = (known for *_, known in sorted(self._best[name], reverse=True))
+            planted = islice((known for known in best if self._plant(name, known, closings)), wanted)
+            chosen = sum(1 for _ in planted)
             if name in BREAKS:
                 self.expect(name, chosen)
         for rows in self.rows.values():
@@ -343,7 +339,7 @@ class Planting:
             return False
         end_ms = milliseconds(datetime.combine(closings[first.account], time.max, LUSAKA))
         mark = {"decoy": kind.says} if kind.says else {"code": name}
-        rows = kind.plant(known, Making(mark, self._chances, self._new_key, end_ms))
+        rows = kind.plant(first, Making(known, mark, self._chances, self._new_key, end_ms))
         looks = {row.looks for row in (first, *rows) if kind.is_alone}
         if looks & self._looks:
             return False

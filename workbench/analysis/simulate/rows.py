@@ -42,6 +42,8 @@ _TYPES: Final[Mapping[str, tuple[str, str]]] = {
     "payout_returned": ("reversal", "Payout returned"),
 }
 """Kind of entry → what the other side calls it, and its words."""
+_SAME: Final = ("account", "key", "direction", "amount_minor", "fee_minor", "currency", "status", "batch")
+"""Of a movement and its row."""
 _OTHER: Final = ("other", "Adjustment")
 _TRANCHE_MINOR: Final = 500_000
 _MOST_TRANCHES: Final = 5
@@ -92,13 +94,8 @@ class Row(NamedTuple):
 
     def record(self, balance_minor: int) -> dict[str, Any]:
         """The row in the columns of a statement."""
-        own = self._asdict()
-        return {
-            **own,
-            "occurred_at": moment(self.at_ms),
-            "business_date": day_of(self.at_ms),
-            "balance_minor": balance_minor,
-        }
+        when = {"occurred_at": moment(self.at_ms), "business_date": day_of(self.at_ms)}
+        return {**self._asdict(), **when, "balance_minor": balance_minor}
 
 
 class Known(NamedTuple):
@@ -156,18 +153,11 @@ def _row(movement: Mapping[str, Any], chances: Chances) -> Row:
     kind, words = _TYPES.get(movement["kind"], _OTHER)
     phone = movement["phone"]
     return Row(
-        account=movement["account"],
-        key=movement["key"],
+        **{name: movement[name] for name in _SAME},
         at_ms=milliseconds(movement["occurred_at"]),
-        direction=movement["direction"],
-        amount_minor=movement["amount_minor"],
-        fee_minor=movement["fee_minor"],
         phone=phone and phone_of(phone[:6], phone[-3:], chances),
         type=kind,
         description=words,
-        currency=movement["currency"],
-        status=movement["status"],
-        batch=movement["batch"],
         related=movement["payment"] if kind == "reversal" else None,
         code=LATE_SUCCESS if movement["state"] == IN_SUSPENSE else None,
     )

@@ -143,15 +143,15 @@ def _csv_sink(handle: IO[str], layout: Layout) -> Sink:
     # Lines end as in the format's own description; then a line break within a cell is quoted, too.
     writer = csv.writer(handle, delimiter=layout.delimiter)
     amounts = Amounts(layout.decimal, layout.thousands)
-    following = 1
+    lines = 0
 
     def line(cells: Sequence[Written]) -> int:
-        nonlocal following
+        nonlocal lines
         texts = [cell if isinstance(cell, str) else amounts.write(cell) for cell in cells]
         writer.writerow(texts)
-        placed = following
-        following += 1 + sum(len(_BREAK.findall(text)) for text in texts if not text.isprintable())
-        return placed
+        breaks = sum(len(_BREAK.findall(text)) for text in texts if not text.isprintable())
+        lines += 1 + breaks
+        return lines - breaks
 
     return line
 
