@@ -167,6 +167,8 @@ class TestProofs:
              'credit = "Debit"'),
             ("Tag;Aus;Ein;Stand;DC\n13/02/2026;;9,00;50,00;DR\n14/02/2026;;5,00;45,00;DR\n15/02/2026;7,00;;52,00;DR\n",
              'balance = "Stand"  # 50,00 DR in line 2 + 5,00 = 45,00 DR in line 3, and so in 2 of 2 rows'),
+            ("Tag;Aus;Ein;Stand\n15/02/2026;7,00;;38,00\n14/02/2026;;5,00;45,00\n13/02/2026;;9,00;40,00\n",
+             'balance = "Stand"  # 40,00 in line 4 + 5,00 = 45,00 in line 3, and so in 2 of 2 rows'),
             ("Date,,Amount\n13/02/2026,x,-5.00\n",
              "# ? column 2 has no heading, so that it cannot be read: give it one"),
             ("Date,Ref,Amount\n29-Apr-2026,x,5.00\n30-Apr-2026,y,5.00\n04-Mai-2026,z,-5.00\nTotal,,5.00\n",
