@@ -431,6 +431,29 @@ class TestReconciliation:
         assert first.caption == f"Reconciliation of {MTN} at 2026-01-09, in ZMW: both adjusted balances agree"
         assert first.rows[2] == ("less outstanding payments", "2", "-3.50")
 
+    @pytest.mark.parametrize(
+        ("theirs", "said"),
+        [
+            (-15_900, [("plus errors: booked with another amount", 1, 900)]),
+            (-14_900, [("less errors: booked with another amount", 1, -100)]),
+            (-15_000, []),
+        ],
+    )
+    def test_a_pair_that_a_person_matched_is_one_error_of_its_difference(
+        self, theirs: int, said: list[tuple[str, int, int]]
+    ):
+        ours = a_break("missing_in_statement", 15_000, id="b1", verdict="match", partner="b2")
+        other = a_break("missing_in_ledger", theirs, side="statement", id="b2", verdict="match", partner="b1")
+        left = by_account(reconciled(breaks=[ours, other]))[MTN]
+        assert left[:2] == [(f"{name} per statement", None, 70_000) for name in ("Balance", "Adjusted balance")]
+        assert left[3:-1] == said
+        assert left[-1] == ("Adjusted balance per books", None, 70_000)
+
+    def test_what_is_matched_on_one_side_alone_stays_with_the_items_of_that_side(self):
+        both = [a_break("missing_in_ledger", variance, side="statement", id=name, verdict="match", partner=other)
+                for variance, name, other in ((-900, "b1", "b2"), (400, "b2", "b1"))]  # fmt: skip
+        assert ("plus receipts on the statement, not in the books", 1, 500) in by_account(reconciled(breaks=both))[MTN]
+
     def test_what_is_not_explained_is_between_the_adjusted_balances_and_named(self):
         result = reconciled(breaks=[], proof=[proved(MTN, 123_456, 100_000, 20_000, "line 9 does not follow")])
         ((caption, lines),) = bank_reconciliation.captioned(result)
@@ -439,11 +462,16 @@ class TestReconciliation:
 
     @given(st.lists(st.tuples(st.sampled_from(CODES), st.sampled_from(("ledger", "statement", "both")),
                               st.integers(-10**6, 10**6)), max_size=12),
-           st.integers(-100, 100), st.integers(-100, 100), st.integers(-100, 100))  # fmt: skip
+           st.integers(-100, 100), st.integers(-100, 100), st.integers(-100, 100), st.integers(0, 12))  # fmt: skip
     def test_the_adjusted_balances_differ_by_what_nothing_explains(
-        self, found: list[tuple[str, str, int]], tolerated: int, brought: int, rest: int
+        self, found: list[tuple[str, str, int]], tolerated: int, brought: int, rest: int, matched: int
     ):
-        breaks = [a_break(code, variance, side=side) for code, side, variance in found]
+        group = [f"b{n}" for n in range(len(found))][:matched]
+        breaks = [
+            a_break(code, variance, side=side) | ({"id": f"b{n}", "verdict": "match", "partner": "; ".join(
+                each for each in group if each != f"b{n}")} if n < matched else {})
+            for n, (code, side, variance) in enumerate(found)
+        ]  # fmt: skip
         explained = sum(variance for *_, variance in found) + tolerated + brought
         proof = proved(MTN, 5_000 + explained + rest, 5_000, explained)
         result = reconciled(breaks=breaks, proof=[proof | {"tolerated_minor": tolerated, "brought_minor": brought}])

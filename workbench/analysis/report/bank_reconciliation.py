@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+import pandas as pd
+
 from workbench.analysis import breaks
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report.totals import Reconciled
@@ -91,8 +93,7 @@ def lines(result: Reconciled) -> Iterator[list[Line]]:
     """The lines of each account: from either balance through its items to the adjusted balance."""
     sums: dict[str, dict[str, Counter[str]]] = {}
     counts: Counter[tuple[str, str, str]] = Counter()
-    names = ("account", "code", "side", "variance_minor", "proposal")
-    for account, code, side, variance, proposal in python_rows(result.breaks, *names):
+    for account, code, side, variance, proposal in _items(result.breaks):
         if not variance:
             continue
         item, adjusts = item_of(code, side)
@@ -124,6 +125,23 @@ def lines(result: Reconciled) -> Iterator[list[Line]]:
         if unexplained:
             made.append(Line(account, currency, "Not explained: books less statement, both adjusted", unexplained))
         yield made
+
+
+def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None]]:
+    """The account, code, side, variance and proposal of each item.
+
+    Breaks that a person matched are one item of what they leave: of both sides, an error of that amount in the books.
+    """
+    groups: dict[tuple[str, Any], list[list[Any]]] = {}
+    names = ("id", "partner", "verdict", "account", "code", "side", "variance_minor", "proposal")
+    for place, (name, partner, verdict, account, *told) in enumerate(python_rows(found, *names)):
+        group = frozenset([name, *(partner or "").split("; ")]) if verdict == "match" else place
+        groups.setdefault((account, group), []).append(told)
+    for (account, _), rows in groups.items():
+        code, side, _, proposal = rows[0]
+        if len({each[1] for each in rows}) > 1:
+            code, side, proposal = "amount_mismatch", "both", None
+        yield account, code, side, sum(each[2] for each in rows), proposal
 
 
 _PROOF: Final = ("ledger_minor", "statement_minor", "tolerated_minor", "brought_minor", "unexplained_minor")
