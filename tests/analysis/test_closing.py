@@ -2,17 +2,21 @@
 
 from contextlib import chdir
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 from click.testing import CliRunner, Result
 
 from tests.analysis.test_matching import FIRST, on
 from tests.analysis.test_partners import tables
 from workbench.analysis import files
+from workbench.analysis.reconcile import Reconciliation, reconcile
 from workbench.analysis.shapes import BREAK, CARRIED, DECIDED, LEDGER_MOVEMENT, STATEMENT_ROW
 from workbench.cli import app
+from workbench.errors import ReconcileRefused
 
 Row = dict[str, Any]
 MONTHS = (date(2026, 1, 31), date(2026, 2, 28), date(2026, 3, 31))
@@ -76,6 +80,47 @@ def test_over_three_months_what_is_decided_to_zero_closes_and_what_is_not_stays(
     for done in (decided, second, third):
         assert "The proof holds to the last ngwee" in done.output
     assert [each.exit_code for each in (decided, second, third)] == [1, 1, 0]
+
+
+def month(ours: list[Row], told: list[Row], *verdicts: tuple[str, ...], **more: Any) -> Reconciliation:  # noqa: ANN401  settings
+    """One period of books that tell their balance, with decisions of break, verdict and perhaps partner."""
+    ledger, statement = tables(ours, [{**row, "line": line} for line, row in enumerate(told, 2)])
+    moved = ledger["amount_minor"].where(ledger["direction"] == "in", -ledger["amount_minor"])
+    rows = [(*(*each, "")[:3], "Ann", "2026-03-01", "seen") for each in verdicts]
+    decisions = pd.DataFrame(rows, columns=list(DECIDED)[:6]) if rows else None
+    return reconcile(ledger.assign(balance_minor=moved.cumsum()), statement, decisions=decisions, **more)
+
+
+def test_what_is_booked_under_another_key_closes_once_it_is_matched_and_only_its_own_period_can_take_that_back(
+    tmp_path: Path,
+):
+    ours, booked = BOOKED[0][:1] + BOOKED[0][-1:], [on(45, "JV77", 30), on(58, "E2", 1)]
+    told = [TOLD[0][0], on(5, "R", 30), TOLD[0][-1]]
+    found = month(ours, told).breaks.set_index("key")["id"]
+    first = month(ours, told, (found["R"], "accept")).carry_forward
+    second = partial(month, [*ours, *booked], booked[1:], carry_forward=first)
+    waiting = second().breaks
+    entry = waiting.set_index("key")["id"]["JV77"]
+    assert waiting["key"].tolist() == ["R", "JV77"], "no rule knows that they are one"
+    done = second((entry, "match", found["R"]))
+    assert done.breaks.empty
+    assert set(done.closed["key"]) == {"R", "JV77"}
+    assert done.carry_forward.rows.empty
+    assert done.proof["holds"].all()
+    third, fourth = (
+        partial(month, [*ours, *booked, on(89, "E3", 1), *more], [*more, on(89, "E3", 1)][:1])
+        for more in ([], [on(119, "E4", 1)])
+    )
+    left = done.carry_forward, third(carry_forward=done.carry_forward).carry_forward
+    for later, carried in zip((third, fourth), left, strict=True):
+        carried.save(tmp_path / "kept")
+        with pytest.raises(
+            ReconcileRefused, match=f"{found['R']} cannot be open again: the match of 2026-03-01 by Ann"
+        ):
+            later((found["R"], "open"), carry_forward=tmp_path / "kept")
+    again = second((found["R"], "open"))
+    assert again.breaks["verdict"].isna().all(), "in its own period"
+    assert len(third(carry_forward=again.carry_forward).breaks) == 2
 
 
 def rates(done: Result) -> str:

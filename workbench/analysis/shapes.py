@@ -118,7 +118,8 @@ DECIDED: Columns = _columns("break verdict partner who when why account key code
 """A row of `decisions.csv`; the last three are for people. `partner` is the id of another break, or several by `; `."""
 DECISION: Columns = {**DECIDED, **_columns("state")}
 """A decision and what became of it: `applied`, `stale` (its rows have changed), `settled` (no such row is open any
-more), or `elsewhere` (of an account that was not looked at).
+more), or `elsewhere` (of an account that was not looked at); `closed` where it is carried forward
+after it has closed its breaks.
 """
 
 CLOSED_BREAK: Columns = _columns("id account key code currency variance_minor since_date rule verdict who when why")

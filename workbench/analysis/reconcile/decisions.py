@@ -41,6 +41,8 @@ WITHDRAWN: Final = "open"
 EXPECTED, TOLERATED = "expected", "tolerated"
 """The verdicts of rules."""
 APPLIED, STALE, SETTLED, ELSEWHERE = "applied", "stale", "settled", "elsewhere"
+ENDED: Final = "closed"
+"""The state, in what is carried forward alone, of a decision that has closed its breaks."""
 _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
 _MAY_LACK: Final = ("partner", "when")
 """What a table of breaks need not have."""
@@ -381,9 +383,20 @@ def applied(
     """The breaks with what was decided about them, and every decision with its state, in the shape DECISION.
 
     `carried` are those of an earlier run (DECISION): what is given about the same breaks replaces them.
+    Raises ReconcileRefused: one takes back what an earlier run has closed.
     """
     again = {each for row in given for each in ids_of(row)}
-    kept = [row for row in _rows(carried) if again.isdisjoint(ids_of(row))]
+    taken_back = {row["break"] for row in given if row["verdict"] == WITHDRAWN}
+    for row in _rows(carried[carried["state"] == ENDED]):
+        if back := [each for each in ids_of(row) if each in taken_back]:
+            text = (
+                f"{back[0]} cannot be open again: the {row['verdict']} of {row['when']} by {row['who']} has closed it"
+            )
+            hint = (
+                "Take that decision out of the decisions.csv of its period, and run that period and those since again."
+            )
+            raise ReconcileRefused(f"{text} in an earlier period.", hint=hint)
+    kept = [row for row in _rows(carried[carried["state"] != ENDED]) if again.isdisjoint(ids_of(row))]
     rows = sorted((row for row in [*kept, *given] if row["verdict"] != WITHDRAWN), key=lambda row: row["break"] or "")
     if not rows:
         return breaks, frame([], DECISION)
@@ -437,9 +450,11 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
     return SETTLED if is_told and is_gone else STALE
 
 
-def carried_on(decisions: pd.DataFrame) -> pd.DataFrame:
-    """Of these decisions those that the next run needs."""
-    return decisions[decisions["state"].isin([APPLIED, ELSEWHERE])].reset_index(drop=True)
+def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
+    """Of these decisions those that the next run needs, with those about breaks that are `closed`, now or `before`."""
+    states = decisions["state"].astype("string").mask(decisions["break"].isin(closed), ENDED)
+    made = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
+    return made[made["state"].isin([APPLIED, ELSEWHERE, ENDED])].reset_index(drop=True).astype(dict(DECISION))
 
 
 def is_open(breaks: pd.DataFrame) -> pd.Series:

@@ -359,7 +359,7 @@ class _Run:
         done = groups.notna()
         rows = rows.append_column("group", pa.array(groups, pa.string()).take(pc.index_in(rows["place"], places)))
         gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
-        kept = decisions[~decisions["break"].isin(shown.loc[done, "id"])]
+        kept = carried_on(decisions, shown.loc[done, "id"], self.carried.decisions)
         return Reconciliation(
             breaks=shown[~done].reset_index(drop=True),
             decisions=decisions,
@@ -406,7 +406,7 @@ class _Run:
             ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
         kept, unkeyed = carried_rows(rows, closing)
         known = rows_read(self.engine, read.ledger, ahead, closing)
-        made = CarryForward(kept, frame(closed, CLOSED), ahead, carried_on(decisions), known, unkeyed=unkeyed)
+        made = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, unkeyed=unkeyed)
         # What was left open of accounts that are not looked at this time stays as it was.
         others = [name for name in self.carried.closed["account"] if name not in closing]
         return made.and_of(self.carried.of(others)) if others else made
