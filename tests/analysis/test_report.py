@@ -1,6 +1,7 @@
 """Workbook, page and figures have what the frames have: figures whole, text that stays text, the same bytes again."""
 
 import base64
+import csv
 import hashlib
 import json
 import re
@@ -806,6 +807,11 @@ class TestJournal:
             *(a_break(code, 5, **decided) for code in ("missing_in_statement", "timing")),
         ]
         assert journal.journal(reconciled(breaks=others)).empty
+        assert journal.note(reconciled(breaks=[kept, *others, kept | {"key": None}])) == (
+            "Decided breaks that have no entry in the journal: 3 ignored, matched or tolerated, 1 that no known entry "
+            "settles, 1 without an amount, 2 for the other side to book, 1 without a key."
+        )
+        assert not journal.note(reconciled(breaks=[kept]))
         named = {MTN: "1200", "suspense": "9998"}
         lines = journal.journal(reconciled(breaks=[kept, *others]), named, date(2026, 2, 1))
         assert list(python_rows(lines, "date", "account", "debit_minor", "credit_minor")) == [
@@ -836,6 +842,24 @@ class TestJournal:
         facts = {"id": charge["id"], "key": charge["key"], "text": f"missing_in_ledger {charge['id']} expected"}
         assert lines == [each.format_map(facts) for each in expected]
         assert first == ",".join(journal.FORMS[form].headings)
+
+    @pytest.mark.parametrize("form", journal.FORMS)
+    def test_a_reference_is_exact_and_a_file_has_no_more_lines_than_its_program_takes(self, form: str, tmp_path: Path):
+        keys = [text for text in FORMULAS if text == text.strip() and len(text) <= 30] + [f"K{n}" for n in range(300)]
+        kept = {"verdict": "accept", "proposal": '[{"recipe": "x"}]', "side": "statement"}
+        breaks = [a_break("missing_in_ledger", -n, key=key, id=f"b{n}", **kept) for n, key in enumerate(keys, 1)]
+        result = reconciled(breaks=breaks)
+        paths = journal.write_journal(result, tmp_path / "j.csv", form)
+        names = ["j.csv", "j-2.csv", "j-3.csv"] if form == "xero" else ["j.csv"]
+        assert sorted(paths) == sorted(tmp_path.iterdir()) == sorted(tmp_path / name for name in names)
+        files_ = [[*csv.reader(path.read_text("utf-8").splitlines())] for path in paths]
+        assert {tuple(first) for first, *_ in files_} == {tuple(journal.FORMS[form].headings)}
+        assert all(len(lines) <= 300 for _, *lines in files_ if form == "xero")
+        place = {"general": 6, "sage": 5, "xero": 2, "quickbooks": 3}[form]
+        told = [line[place] for _, *lines in files_ for line in lines]
+        begins = [f"{key} missing" if form == "quickbooks" else key for key in keys for _ in "dc"]
+        assert [text[: len(begin)] for text, begin in zip(told, begins, strict=True)] == begins
+        assert f"would run {len(keys) - 300} of its references" in journal.note(result)
 
     def test_a_form_without_a_column_for_currencies_takes_one_and_an_unknown_form_is_refused(self, tmp_path: Path):
         kept = a_break("missing_in_ledger", -5, verdict="accept", proposal='[{"recipe": "x"}]', side="statement")

@@ -280,6 +280,7 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     from workbench.analysis.phone_key import refuse_another, refuse_within
     from workbench.analysis.reconcile import CarryForward
     from workbench.analysis.reconcile import reconcile as run
+    from workbench.analysis.report import journal as journals
     from workbench.analysis.report import outputs
     from workbench.analysis.report.captions import counted, is_proven
 
@@ -327,12 +328,13 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
         for out in outs:
             say(f"Writing {out.name}")
             written += outputs.write(result, out, excel=excel, matches=with_matches)
+        entries = []
         if journal is not None:
-            result.journal(journal, journal_form, accounts=_named(journal_accounts))
+            entries = journals.write_journal(result, journal, journal_form, accounts=_named(journal_accounts))
         if kept is not None:
             result.carry_forward.save(kept)
-    notes = [*result.notes, *([result.carry_forward.note] if kept is not None and result.carry_forward.note else [])]
-    _report(result, notes, [*written, *filter(None, [journal, kept])])
+    notes = [result.carry_forward.note if kept is not None else "", journals.note(result) if entries else ""]
+    _report(result, [*result.notes, *filter(None, notes)], [*written, *entries, *([kept] if kept else [])])
     if texts and not excel and (many := outputs.formulas(result)):
         names = " and ".join(out.name for out in texts)
         warning = f"{names} has {counted(many, 'cell')} that a spreadsheet would run as formulas: "

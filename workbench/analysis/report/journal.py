@@ -2,11 +2,14 @@
 
 The columns are those of the vendors' own pages: "Import audit trail transactions" of Sage 50 Accounts (Sage
 Knowledgebase, UK), "Enter multiple manual journals using an import template" (Xero Central), and "Import journal
-entries" of QuickBooks Online (QuickBooks Help, Intuit).
+entries" of QuickBooks Online (QuickBooks Help, Intuit). Xero's page says how many lines a file may have, and asks for
+the name of a tax rate: "Tax Exempt" is there from the start in its global edition and cannot be deleted ("Default tax
+rates in Xero"); in the United Kingdom the like is called "No VAT", in Australia "BAS Excluded".
 """
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -22,7 +25,7 @@ from workbench.analysis.report.totals import Reconciled, named
 from workbench.analysis.shapes import JOURNAL
 from workbench.domain.money import major
 from workbench.errors import ReportRefused
-from workbench.visible import armed
+from workbench.visible import begins_as_formula
 
 CHARGES, ROUNDING, SUSPENSE, WRITTEN_OFF = "charges", "rounding", "suspense", "written off"
 AGAINST: Final[Mapping[str, str]] = {
@@ -32,8 +35,8 @@ AGAINST: Final[Mapping[str, str]] = {
 _WRITE_OFF: Final = "write_off"
 _BOOKED: Final = ("accept", "expected")
 """The verdicts that are booked where the books have to change; what is written off is always booked."""
-_READ: Final = ("id", "account", "key", "code", "side", "variance_minor", "currency", "business_date", "proposal",
-                "verdict", "why")  # fmt: skip
+_JUDGED: Final = ("verdict", "code", "side", "variance_minor", "proposal", "key")
+_READ: Final = (*_JUDGED, "id", "account", "currency", "business_date", "why")
 
 
 def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: date | None = None) -> pd.DataFrame:
@@ -45,14 +48,11 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
     the open period. What moves nothing, waits for the other side or has no entry that settles it has no line.
     """
     codes, rows = accounts or {}, []
-    for name, account, key, code, side, variance, currency, day, proposal, verdict, why in python_rows(
-        named(result).breaks, *_READ
-    ):
-        is_off = verdict == _WRITE_OFF
-        is_booked = is_off or (verdict in _BOOKED and item_of(code, side)[1] == BOOKS)
-        if not (is_booked and variance and proposal and key):
+    for *judged, name, account, currency, day, why in python_rows(named(result).breaks, *_READ):
+        if _without_entry(*judged):
             continue
-        against = WRITTEN_OFF if is_off else AGAINST.get(json.loads(proposal)[0]["recipe"], SUSPENSE)
+        verdict, code, _, variance, proposal, key = judged
+        against = WRITTEN_OFF if verdict == _WRITE_OFF else AGAINST.get(json.loads(proposal)[0]["recipe"], SUSPENSE)
         told = f"{VERDICTS.get(verdict, verdict)}{f': {why}' if why else ''}"
         line = {"entry": name, "date": on or day, "currency": currency, "reference": key,
                 "narrative": f"{code} {name} {told}"}  # fmt: skip
@@ -61,6 +61,35 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
             debit, credit = max(minor, 0), max(-minor, 0)
             rows.append({**line, "account": codes.get(posted, posted), "debit_minor": debit, "credit_minor": credit})
     return frame(rows, JOURNAL)
+
+
+def _without_entry(
+    verdict: str | None, code: str, side: str, variance: int, proposal: str | None, key: str | None
+) -> str | None:
+    """Why a break has no entry in the journal, in words that follow a count; None where it has one."""
+    reasons = {
+        "undecided": verdict is None,
+        "without an amount": not variance,
+        "ignored, matched or tolerated": verdict not in {_WRITE_OFF, *_BOOKED},
+        "for the other side to book": verdict in _BOOKED and item_of(code, side)[1] != BOOKS,
+        "that no known entry settles": not proposal,
+        "without a key": not key,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def note(result: Reconciled) -> str:
+    """How many breaks that are decided have no entry in the journal and why, and how many references are formulas."""
+    decided = [*python_rows(result.breaks[result.breaks["verdict"].notna()], *_JUDGED)]
+    reasons = Counter(_without_entry(*row) for row in decided)
+    booked = [row[-1] for row in decided if not _without_entry(*row)]
+    left = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if reason)
+    risky = sum(map(begins_as_formula, booked))
+    told = {
+        f"Decided breaks that have no entry in the journal: {left}.": left,
+        f"Import the journal, and do not open it in a spreadsheet, which would run {risky:,} of its references.": risky,
+    }
+    return " ".join(text for text, is_so in told.items() if is_so)
 
 
 class Entry(NamedTuple):
@@ -82,10 +111,11 @@ class Entry(NamedTuple):
 
 
 class Form(NamedTuple):
-    """The headings under which a program imports lines, and their cells."""
+    """The headings under which a program imports lines, their cells, and the most lines that it takes of one file."""
 
     headings: Sequence[str]
     cells: Callable[[Entry], Sequence[str]]
+    most: int | None = None
 
 
 def _british(day: date) -> str:
@@ -109,6 +139,7 @@ FORMS: Final[Mapping[str, Form]] = {
         ("*Narration", "*Date", "Description", "*AccountCode", "*TaxRate", "*Amount"),
         lambda each: (each.narrative, _british(each.date), each.reference, each.account, "Tax Exempt",
                       each.debit or f"-{each.credit}"),
+        300,
     ),
     "quickbooks": Form(
         ("Journal No.", "Journal Date", "Account Name", "Description", "Debits", "Credits"),
@@ -126,11 +157,12 @@ def write_journal(
     *,
     accounts: Mapping[str, str] | None = None,
     on: date | None = None,
-) -> int:
-    """Write the lines of `journal` to a .csv file in one of FORMS, and return how many entries there are.
+) -> list[Path]:
+    """Write the lines of `journal` to a .csv file in one of FORMS, and return the paths of what is written.
 
-    An apostrophe stands before text that a spreadsheet would run.
-    Raises ReportRefused: there is no such form, the file cannot be written, or a form other than the general one,
+    Where the program takes fewer lines of one file, the next are in files beside it: `journal-2.csv` follows
+    `journal.csv`. Texts are exact, since they are imported: a spreadsheet may run one that begins as a formula does.
+    Raises ReportRefused: there is no such form, a file cannot be written, or a form other than the general one,
     none of which has a column for it, would mix currencies.
     """
     if form not in FORMS:
@@ -139,11 +171,15 @@ def write_journal(
     currencies = sorted(lines["currency"].dropna().unique())
     if len(currencies) > 1 and form != "general":
         raise ReportRefused(f"A journal for {form} has one currency, and these entries are in {', '.join(currencies)}.")
-    with written_whole(Path(path)) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-        made = csv.writer(file)
-        made.writerow(FORMS[form].headings)
-        for entry, day, account, debit, credit, currency, *texts in python_rows(lines, *JOURNAL):
-            debit_, credit_ = (f"{major(minor, currency):f}" if minor else "" for minor in (debit, credit))
-            line = Entry(entry, day, armed(account), debit_, credit_, currency, *map(armed, texts))
-            made.writerow(FORMS[form].cells(line))
-    return lines["entry"].nunique()
+    headings, cells, most = FORMS[form]
+    rows = []
+    for entry, day, account, debit, credit, currency, *texts in python_rows(lines, *JOURNAL):
+        debit_, credit_ = (f"{major(minor, currency):f}" if minor else "" for minor in (debit, credit))
+        rows.append(cells(Entry(entry, day, account, debit_, credit_, currency, *texts)))
+    size, paths = most or len(rows) or 1, []
+    for part, begin in enumerate(range(0, len(rows) or 1, size), start=1):
+        whole = Path(path)
+        paths.append(whole if part == 1 else whole.with_stem(f"{whole.stem}-{part}"))
+        with written_whole(paths[-1]) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([headings, *rows[begin : begin + size]])
+    return paths
