@@ -123,6 +123,41 @@ def test_what_is_booked_under_another_key_closes_once_it_is_matched_and_only_its
     assert len(third(carry_forward=again.carry_forward).breaks) == 2
 
 
+def test_what_adds_up_closes_and_nothing_else_does_and_each_line_says_what_it_was():
+    pairs = {"in": (10, 10), "out": (20, 20), "apart": (30, 31)}
+    ours, told = [on(1, "K1", 5)], [on(1, "K1", 5)]
+    for name, (our, their) in pairs.items():
+        way = {"direction": "out"} if name == "out" else {}
+        ours.append(on(2, f"{name} L", our, **way))
+        told.append(on(2, f"{name} S", their, **way))
+    ours, told = [*ours, on(3, "D", 7)], [*told, on(9, "D", 7)]
+    found = month(ours, told).breaks.set_index("key")["id"]
+    verdicts = [(found[f"{name} L"], "match", found[f"{name} S"]) for name in pairs]
+    ignored, accepted = (month(ours, told, *verdicts, (found["D"], verdict)) for verdict in ("ignore", "accept"))
+    assert set(ignored.breaks["key"]) == {"apart L", "apart S", "D"}
+    assert set(accepted.breaks["key"]) == {"apart L", "apart S"}
+    assert accepted.closed.set_index("key")["variance_minor"].to_dict() == {
+        "in L": 10, "in S": -10, "out L": -20, "out S": 20, "D": 0,
+    }  # fmt: skip
+
+
+def test_open_rows_that_meet_their_other_part_close_by_how_and_with_what_they_moved():
+    waits = [on(2, "F", 9, fee_minor=2), on(3, "P", 20, direction="out"), on(4, "T", 6), on(5, "L", 8),
+             on(5, "X", 4, status="failed")]  # fmt: skip
+    first = month([on(1, "K", 1), on(30, "E1", 1)], [on(1, "K", 1), *waits, on(30, "E1", 1)])
+    later = [on(40, "F", 9, fee_minor=2), on(41, "P", 20, direction="out"), on(42, "T", 6), on(58, "E2", 1)]
+    second = month([on(1, "K", 1), on(30, "E1", 1), *later], later[-1:], carry_forward=first.carry_forward)
+    moved = {"F": -7, "P": 20, "T": -6}
+    assert second.closed.set_index("key")["variance_minor"].to_dict() == moved
+    assert set(second.closed["since_date"]) == {FIRST + timedelta(days=30)}
+    assert set(second.closed["rule"]) == {"key"}
+    (aside,) = second.aside.to_dict("records")
+    assert (aside["matched_rows"], aside["matched_value"]) == (3, 33)
+    third = month([on(1, "K", 1), on(30, "E1", 1), *later, on(89, "E3", 1)], [on(89, "E3", 1)],
+                  carry_forward=second.carry_forward)  # fmt: skip
+    assert set(third.breaks["since_date"]) == {FIRST + timedelta(days=30)}, "not the close of February"
+
+
 def rates(done: Result) -> str:
     """The share of the rows that matched, as the table of accounts shows it."""
     return next(line for line in done.output.splitlines() if " %  " in line).partition(" %")[0].split()[-1] + " %"
