@@ -63,6 +63,7 @@ OPEN: Final = "open"
 MAX_PAYMENTS: Final = 1_000_000
 """A workbook holds 1,048,576 rows, and one of the statements is one."""
 MAX_DAYS: Final = 366
+_PAYMENTS, _DAYS = (0, MAX_PAYMENTS, "An operator's workbook holds no more."), (1, MAX_DAYS, "")
 _NEEDED: Final[Mapping[str, object]] = {
     "charge_amount_unit": "minor",
     "charge_wait": "answered",
@@ -139,35 +140,27 @@ class Month:
         return SimulatedCommand(self._now_ms, what, order, payment.phone, payment.operator, amount_minor)
 
     def _follow(self, payment: Payment) -> None:
-        """What becomes of a payment, and when that is known; a charge is answered within the call."""
-        at_once = payment.way == CHARGE
-        if payment.scenario == APPROVE and at_once:
-            self.outcomes[SUCCEEDED] += 1
-        elif payment.scenario == APPROVE:
-            self._ring(payment, self._plan.pin_after_ms(payment), lambda: self._enter_pin(payment))
-        elif payment.scenario in (LATE, TIMEOUT):
-            self._ring(payment, self._prompt_ms, lambda: self._note(payment, TIMEOUT))
-            if payment.scenario == LATE:
-                came_late_ms = payment.at_ms + self._prompt_ms + LATE_S * 1000
-                self._later(came_late_ms, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
+        """The handset shows a prompt, beside earlier ones, until the payment ends; a charge ends within the call."""
+        if payment.scenario in (LATE, TIMEOUT):
+            rings_ms = self._prompt_ms
+        elif payment.way == CHARGE:
+            rings_ms = 0
         else:
-            # A customer who acts by himself has the prompt before him until then.
-            self._ring(payment, 0 if at_once else ACTS_AFTER_S * 1000, lambda: self._note(payment, payment.scenario))
-
-    def _ring(self, payment: Payment, for_ms: int, happens: Happens) -> None:
-        """A prompt is on the handset for so long, beside others that are there already, and then something happens."""
-        until_ms = payment.at_ms + for_ms
+            is_typed = payment.scenario == APPROVE
+            rings_ms = self._plan.pin_after_ms(payment) if is_typed else ACTS_AFTER_S * 1000
+        until_ms = payment.at_ms + rings_ms
         self._rings_until_ms[payment.phone] = max(self._rings_until_ms[payment.phone], until_ms)
-        self._later(until_ms, happens)
+        self._later(until_ms, lambda: self._end(payment))
+        if payment.scenario == LATE:
+            self._later(until_ms + LATE_S * 1000, lambda: self.outcomes.update({TIMEOUT: -1, LATE: 1}))
 
-    def _enter_pin(self, payment: Payment) -> list[SimulatedCommand]:
-        self.outcomes[SUCCEEDED] += 1
-        return [self._command(payment, "pin")]
-
-    def _note(self, payment: Payment, outcome: str) -> None:
+    def _end(self, payment: Payment) -> Iterator[SimulatedCommand]:
+        outcome = {APPROVE: SUCCEEDED, LATE: TIMEOUT}.get(payment.scenario, payment.scenario)
         self.outcomes[outcome] += 1
-        if payment.scenario == outcome and outcome not in UNREPORTED:
+        if outcome == payment.scenario and outcome not in UNREPORTED:
             self.info.append(payment._replace(at_ms=self._now_ms))
+        if payment.scenario == APPROVE and payment.way != CHARGE:
+            yield self._command(payment, "pin")
 
     def _refund(self, payment: Payment) -> list[SimulatedCommand]:
         self.refunds += 1
@@ -317,23 +310,20 @@ def _prepared(out: Path) -> Iterator[Path]:
 
 def _write(made: Simulation, books: Books, planting: Planting, out: Path) -> None:
     """Write the statements and the answers, and note how many answers there are of each code, and the decoys."""
-    counts: Counter[str] = Counter()
+    answers: list[tuple[str, int | None, str | None, str]] = []
+    for account, layout in ACCOUNTS.items():
+        name = FILES[layout]
+        for line, row in _written(made, books, planting, account, out / STATEMENTS / name):
+            if row.code:
+                # What has no partner on the last day may still come: then it is a matter of time.
+                is_new = row.code == MISSING["statement"] and day_of(row.at_ms) >= books.closings[account]
+                answers.append((name, line, row.key, TIMING if is_new else row.code))
+            if row.decoy:
+                made.decoys.append(Decoy(name, line, row.key, row.decoy))
+        answers += [(name, None, key, code) for key, code in planting.ledger_only[account]]
     with (out / ANSWERS).open("w", encoding="utf-8", newline="") as handle:
-        answers = csv.writer(handle, lineterminator="\n")
-        answers.writerow(ANSWER)
-        for account, name in ACCOUNTS.items():
-            for line, row in _written(made, books, planting, account, out / STATEMENTS / FILES[name]):
-                if row.code:
-                    # What has no partner on the last day may still come: then it is a matter of time.
-                    is_new = row.code == MISSING["statement"] and day_of(row.at_ms) >= books.closings[account]
-                    code = TIMING if is_new else row.code
-                    answers.writerow([FILES[name], line, row.key, code])
-                    counts[code] += 1
-                if row.decoy:
-                    made.decoys.append(Decoy(FILES[name], line, row.key, row.decoy))
-            answers.writerows([FILES[name], None, key, code] for key, code in planting.ledger_only[account])
-            counts.update(code for _, code in planting.ledger_only[account])
-    made.breaks = dict(sorted(counts.items()))
+        csv.writer(handle, lineterminator="\n").writerows([ANSWER, *answers])
+    made.breaks = dict(sorted(Counter(code for *_, code in answers).items()))
 
 
 def _written(made: Simulation, books: Books, planting: Planting, account: str, path: Path) -> Iterator[tuple[int, Row]]:
@@ -371,7 +361,9 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
     show_progress: bool = False,
 ) -> Simulation:
     """See `Workbench.simulate`."""
-    _check_size(payments, days)
+    for name, given, (least, most, hint) in (("payments", payments, _PAYMENTS), ("days", days, _DAYS)):
+        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+            raise SimulationRefused(f"{name} is a whole number from {least} to {most:,}, not {given!r}.", hint=hint)
     if out is None and breaks is not None:
         raise SimulationRefused("Breaks are planted in statements: name their folder with `out`.")
     asked = kinds.checked(breaks, payments)
@@ -408,13 +400,6 @@ def _at_midnight(session: Session) -> int:
     start_ms = day_start_ms(now_ms, days_on=1)
     session.clock.advance(Decimal(start_ms - 1 - now_ms) / 1000)
     return start_ms
-
-
-def _check_size(payments: int, days: int) -> None:
-    bounds = [("payments", payments, 0, MAX_PAYMENTS, "An operator's workbook holds no more.")]
-    for name, given, least, most, hint in [*bounds, ("days", days, 1, MAX_DAYS, "")]:
-        if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
-            raise SimulationRefused(f"{name} is a whole number from {least} to {most:,}, not {given!r}.", hint=hint)
 
 
 def _usable(control: SandboxControl) -> Gaps:
