@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Amount, Cell, text_of
+from workbench.analysis.statements.cells import Amount, Amounts, Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.draft import Cut, Draft
 from workbench.analysis.statements.layouts import AMOUNTS, heading_key
@@ -46,16 +46,13 @@ TIME: Final = re.compile(
 _MIDNIGHT: Final = re.compile("[ T]00:00(?::00(?:[.]0+)?)?$")
 _LIKE_A_DATE: Final = re.compile(r"[0-9]{1,4}[-/. ]?(?:[0-9]{1,2}|[A-Za-z]{3,9})[-/. ]?,? ?[0-9]{2,4}(?![0-9.,])")
 _LIKE_AN_AMOUNT: Final = re.compile(r"[^0-9A-Z]{0,4}[0-9][0-9 ,.'\u00a0]*[.,][0-9]{2}[^0-9]{0,4}")
-_NUMERIC: Final = re.compile(
-    r"[^\w;|]*(?:[A-Za-z]{1,3}[ .\u00a0]?)?[^\w;|]*[0-9][0-9 ,.'\u2019\u00a0\u2009\u202f]*[^\w;|]*[A-Za-z]{0,3}[^\w;|]*"
-)
 _CODE: Final = re.compile(r"(?=\S*[0-9])[A-Za-z0-9./-]+")
 _SAMPLE: Final = 500
 _HALF: Final = 0.5
 _LEAST_LETTERS: Final = 3
 _MOST_SIDES: Final = 6
 _MOST_MONEY: Final = 8
-_ONE_SIDED: Final = {"cr", "dr"}
+_DIRECTIONS, _STATUSES = listed(DIRECTION_WORDS), listed(STATUS_WORDS)
 
 
 def is_date(cell: Cell) -> bool:
@@ -65,7 +62,7 @@ def is_date(cell: Cell) -> bool:
 
 def is_number(cell: Cell) -> bool:
     """Whether a cell is a number, with a currency or without."""
-    return isinstance(cell, Decimal) or _NUMERIC.fullmatch(text_of(cell).strip()) is not None
+    return any(isinstance(Amounts(*marks).styled(cell), Amount) for marks in SEPARATORS)
 
 
 def is_amount(cell: Cell) -> bool:
@@ -131,8 +128,22 @@ class _Money(NamedTuple):
     decimals: int
 
 
-_Moves = Callable[[NDArray[np.int64]], NDArray[np.int64]]
-"""By how much each row moves a balance, from how far the balance moved in it: words learn from it what they mean."""
+class _Way(NamedTuple):
+    """Columns that may tell how the balance moves, and by how much each row moves it."""
+
+    columns: dict[str, str]
+    sizes: NDArray[np.int64]
+    words: Sequence[object] = ()
+    """The word of each row; without words the sizes have their signs."""
+    tells: bool = True
+    """The columns alone tell which way a row goes."""
+
+    def moves(self, moved: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The amounts of the rows, each with the sign that the moves of the balance give its word."""
+        votes: Counter[object] = Counter()
+        for word, size, change in zip(self.words, self.sizes.tolist(), moved.tolist(), strict=False):
+            votes[word] += (change == size) - (change == -size) if size else 0
+        return self.sizes * np.array([np.sign(votes[word]) for word in self.words] or 1, np.int64)
 
 
 class Proof(NamedTuple):
@@ -183,6 +194,10 @@ class Sample:
         """The different words of a column."""
         return {*self.said(heading)} - {""}
 
+    def says_only(self, words: Collection[str], heading: str) -> bool:
+        """Whether a column has words, and none but these."""
+        return bool(found := self.words(heading)) and found <= {*words}
+
     def share(self, kind: Callable[[str], object], heading: str) -> float:
         """How much of what a column holds is of a kind."""
         texts = self.texts(heading)
@@ -199,7 +214,7 @@ class Sample:
     @cached_property
     def money(self) -> dict[str, _Money]:
         """The columns that can be read as amounts, by the separators that read most of them."""
-        likely = [h for h in self.headings if h not in self.days and self.share(_is_numeric, h) >= NEARLY_ALL]
+        likely = [h for h in self.headings if h not in self.days and self.share(_is_phone, h) <= 1 - NEARLY_ALL]
         tried = []
         for by in map(self.file.amounts, *zip(*SEPARATORS, strict=True)):
             read = {each: [by.styled(cell) for cell in self.cells(each)] for each in likely}
@@ -238,10 +253,6 @@ def _is_phone(text: str) -> bool:
     return masked_number(text) is not None
 
 
-def _is_numeric(text: str) -> bool:
-    return (_NUMERIC.fullmatch(text) is not None or not any(map(str.isalnum, text))) and not _is_phone(text)
-
-
 def _is_code(text: str) -> bool:
     is_day = is_date(text) and not text.isdigit()
     return _CODE.fullmatch(text) is not None and not (is_amount(text) or is_day)
@@ -264,46 +275,27 @@ def _money(cells: Sequence[Cell], read: Sequence[object]) -> _Money:
     )
 
 
-def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[tuple[dict[str, str], _Moves, bool]]:
-    """Every two columns of which a row fills one; every one by its sign, by words beside it, by the balance alone.
-
-    With each way: by how much it moves the balance, and whether a row tells by it alone which way it goes.
-    """
+def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
+    """Every two columns of which a row fills one; every one by its sign, by words beside it, by the balance alone."""
     money = sample.money
     for debit, credit in permutations(money, 2):
         out, into = money[debit], money[credit]
         # A line of totals may have both.
         if ((out.values != 0) & (into.values != 0)).sum() <= 1 and (out.values.any() or into.values.any()):
             for debits in (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,):
-                yield {"debit": debit, "credit": credit}, partial(_as_they_are, into.values - debits), True
-    known, states = listed(DIRECTION_WORDS).keys(), listed(STATUS_WORDS).keys()
+                yield _Way({"debit": debit, "credit": credit}, into.values - debits)
     most = min(_MOST_SIDES, len(sample.lines) // 2)
     others = [(each, sample.words(each)) for each in sample.headings if each not in {*money, *sample.days}]
-    likely = ((each, words) for each, words in others if words and not words <= states)
-    sides = {each: sample.said(each) for each, words in likely if words <= known or 1 < len(words) <= most}
+    likely = ((each, words) for each, words in others if words and not words <= _STATUSES.keys())
+    sides = {each: sample.said(each) for each, words in likely if words <= _DIRECTIONS.keys() or 1 < len(words) <= most}
     parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
     for name, amount in money.items():
-        yield {"amount": name}, partial(_as_they_are, amount.values), True
+        yield _Way({"amount": name}, amount.values)
         sizes = np.abs(amount.values)
         for side, words in () if (amount.values < 0).any() else sides.items():
-            yield {"amount": name, "direction": side}, partial(_by_words, sizes, words), True
-        yield {"amount": name, **parties}, partial(_by_balance, sizes), bool(parties)
-
-
-def _as_they_are(moves: NDArray[np.int64], _: NDArray[np.int64]) -> NDArray[np.int64]:
-    return moves
-
-
-def _by_words(sizes: NDArray[np.int64], words: Sequence[str], moved: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The amounts with the sign that the balance gives each word."""
-    votes: Counter[str] = Counter()
-    for word, size, change in zip(words, sizes.tolist(), moved.tolist(), strict=True):
-        votes[word] += (change == size) - (change == -size) if size else 0
-    return sizes * np.array([np.sign(votes[word]) for word in words], np.int64)
-
-
-def _by_balance(sizes: NDArray[np.int64], moved: NDArray[np.int64]) -> NDArray[np.int64]:
-    return sizes * np.sign(moved)
+            yield _Way({"amount": name, "direction": side}, sizes, words)
+        # Each row has a word of its own.
+        yield _Way({"amount": name, **parties}, sizes, range(len(sizes)), tells=bool(parties))
 
 
 def _proofs(
@@ -315,12 +307,12 @@ def _proofs(
     of_account = np.array([text_of(each) for each in sample.cells(found.get("account", ""))])
     # In books a balance beside which DR stands is none below zero.
     likely = () if sample.file.is_ledger else sample.headings
-    sides = [each for each in likely if sample.words(each) and sample.words(each) <= _ONE_SIDED]
+    sides = [each for each in likely if sample.says_only(("cr", "dr"), each)]
     below = {each: np.array([word == "dr" for word in sample.said(each)], bool) for each in sides}
     orders = sample.orders(found)
-    for (way, moves_by, tells), name, side, newest_first in product(_ways(sample, found), money, ["", *sides], orders):
+    for way, name, side, newest_first in product(_ways(sample, found), money, ["", *sides], orders):
         balance = money[name]
-        if name in {*way.values(), fee} or side in way.values() or balance.told.sum() < 2:  # noqa: PLR2004  a step has two ends
+        if name in {*way.columns.values(), fee} or side in way.columns.values() or balance.told.sum() < 2:  # noqa: PLR2004  a step has two ends
             continue
         values = np.where(below[side], -np.abs(balance.values), balance.values) if side else balance.values
         step = -1 if newest_first else 1
@@ -328,13 +320,13 @@ def _proofs(
         changes = np.diff(values[::step][at])
         moved = np.zeros(len(values), np.int64)
         moved[at[1:]] = changes
-        moves = np.where(idle, 0, moves_by(moved[::step] + less) - less)[::step]
+        moves = np.where(idle, 0, way.moves(moved[::step] + less) - less)[::step]
         expected = np.diff(np.cumsum(moves)[at])
         counts = ((changes != 0) | (expected != 0)) & (of_account[::step][at][1:] == of_account[::step][at][:-1])
         proven = lines[::step][at[1:][counts & (changes == expected)]]
-        columns = {**way, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
+        columns = {**way.columns, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
         agreed = sum(found.get(field) == heading for field, heading in columns.items())
-        rank = sum(money[each].decimals for each in columns.values() if each in money), tells, bool(side)
+        rank = sum(money[each].decimals for each in columns.values() if each in money), way.tells, bool(side)
         yield Proof(columns, (*proven.tolist(),), int(counts.sum()), newest_first, moves[::step], agreed, rank)
 
 
@@ -411,21 +403,18 @@ def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:
         found.pop("direction", None)
     if not all(TIME.match(text) for _, text in file.texts(found.get("time", ""))):
         del found["time"]
-    if "type" in found and "direction" not in found and "amount" in found:
-        words = sample.words(found["type"])
-        if words and words <= listed(DIRECTION_WORDS).keys():
-            found["direction"] = found.pop("type")
+    if "amount" in found and "direction" not in found and sample.says_only(_DIRECTIONS, found.get("type", "")):
+        found["direction"] = found.pop("type")
     for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
         found.pop(name, None)
 
 
 def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
     """Put the columns of money as the balance proves them, where the headings are not as good."""
-    status = next((each for each in sample.headings if _all_known(STATUS_WORDS, sample, each)), "")
+    status = next((each for each in sample.headings if sample.says_only(_STATUSES, each)), "")
     # What has failed or is pending moves no balance.
-    known = listed(STATUS_WORDS)
     words = sample.said(found.get("status", status))
-    idle = np.array([known.get(word, "completed") != "completed" for word in words], bool)
+    idle = np.array([_STATUSES.get(word, "completed") != "completed" for word in words], bool)
     tried = [*_proofs(sample, found, idle)]
     is_few = len(sample.money) <= _MOST_MONEY
     fees = [h for h, each in sample.money.items() if h == found.get("fee") or (is_few and (each.values >= 0).all())]
@@ -464,17 +453,17 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
 
 def _in_words(sample: Sample, proof: Proof) -> str:
     """The first row that proves it, with its numbers, and how many do."""
-    file, first = sample.file, proof.lines[0]
-    balance = dict(file.column(proof.columns["balance"]))
-    told = [line for line in sample.lines if text_of(balance[line]).strip()][:: -1 if proof.newest_first else 1]
+    first = proof.lines[0]
+    texts = {name: dict(sample.file.texts(heading)) for name, heading in proof.columns.items()}
+    told = [*texts["balance"]][:: -1 if proof.newest_first else 1]
     before = told[told.index(first) - 1]
     parts = []
     for name in ("debit", "credit", "amount", "fee"):
-        text = text_of(dict(file.column(proof.columns.get(name, ""))).get(first, "")).strip()
+        text = texts.get(name, {}).get(first, "")
         comes = name == "credit" or (name == "amount" and proof.moves[sample.lines.index(first)] > 0)
         parts += [f"{'+' if comes else '-'} {text.strip('+-')}"] if text else []
-    sides = dict(file.column(proof.columns.get("side", "")))
-    was, comes_to = (f"{text_of(balance[line])} {text_of(sides.get(line, ''))}".strip() for line in (before, first))
+    sides = texts.get("side", {})
+    was, comes_to = (f"{texts['balance'][line]} {sides.get(line, '')}".strip() for line in (before, first))
     return (
         f"{was} in line {before} {' '.join(parts)} = {comes_to} in line {first}, "
         f"and so in {len(proof.lines)} of {proof.of} rows"
@@ -521,16 +510,12 @@ def _like_narrative(sample: Sample, heading: str) -> float:
     return letters if is_free and letters >= _LEAST_LETTERS else 0
 
 
-def _all_known(words: Mapping[str, str], sample: Sample, heading: str) -> float:
-    return bool(found := sample.words(heading)) and found <= listed(words).keys()
-
-
 _SCORES: Final[dict[str, _Score]] = {
     "moment": _like_days,
     "time": partial(_by_share, TIME.fullmatch),
-    "status": partial(_all_known, STATUS_WORDS),
+    "status": lambda sample, heading: sample.says_only(_STATUSES, heading),
     "amount": _like_money,
-    "direction": partial(_all_known, DIRECTION_WORDS),
+    "direction": lambda sample, heading: sample.says_only(_DIRECTIONS, heading),
     "phone": partial(_by_share, _is_phone),
     "key": _like_keys,
     "description": _like_narrative,
