@@ -24,7 +24,6 @@ from workbench.analysis.statements.vocabulary import (
     LEDGER_HEADINGS,
     STATUS_WORDS,
     SWAPPED,
-    listed,
     plain,
 )
 from workbench.domain.moments import milliseconds
@@ -52,7 +51,6 @@ _HALF: Final = 0.5
 _LEAST_LETTERS: Final = 3
 _MOST_SIDES: Final = 6
 _MOST_MONEY: Final = 8
-_DIRECTIONS, _STATUSES = listed(DIRECTION_WORDS), listed(STATUS_WORDS)
 
 
 def is_date(cell: Cell) -> bool:
@@ -286,8 +284,10 @@ def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
                 yield _Way({"debit": debit, "credit": credit}, into.values - debits)
     most = min(_MOST_SIDES, len(sample.lines) // 2)
     others = [(each, sample.words(each)) for each in sample.headings if each not in {*money, *sample.days}]
-    likely = ((each, words) for each, words in others if words and not words <= _STATUSES.keys())
-    sides = {each: sample.said(each) for each, words in likely if words <= _DIRECTIONS.keys() or 1 < len(words) <= most}
+    likely = ((each, words) for each, words in others if words and not words <= STATUS_WORDS.keys())
+    sides = {
+        each: sample.said(each) for each, words in likely if words <= DIRECTION_WORDS.keys() or 1 < len(words) <= most
+    }
     parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
     for name, amount in money.items():
         yield _Way({"amount": name}, amount.values)
@@ -403,7 +403,7 @@ def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:
         found.pop("direction", None)
     if not all(TIME.match(text) for _, text in file.texts(found.get("time", ""))):
         del found["time"]
-    if "amount" in found and "direction" not in found and sample.says_only(_DIRECTIONS, found.get("type", "")):
+    if "amount" in found and "direction" not in found and sample.says_only(DIRECTION_WORDS, found.get("type", "")):
         found["direction"] = found.pop("type")
     for name in () if {"from", "to"} <= found.keys() else ("from", "to"):
         found.pop(name, None)
@@ -411,10 +411,10 @@ def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:
 
 def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
     """Put the columns of money as the balance proves them, where the headings are not as good."""
-    status = next((each for each in sample.headings if sample.says_only(_STATUSES, each)), "")
+    status = next((each for each in sample.headings if sample.says_only(STATUS_WORDS, each)), "")
     # What has failed or is pending moves no balance.
     words = sample.said(found.get("status", status))
-    idle = np.array([_STATUSES.get(word, "completed") != "completed" for word in words], bool)
+    idle = np.array([STATUS_WORDS.get(word, "completed") != "completed" for word in words], bool)
     tried = [*_proofs(sample, found, idle)]
     is_few = len(sample.money) <= _MOST_MONEY
     fees = [h for h, each in sample.money.items() if h == found.get("fee") or (is_few and (each.values >= 0).all())]
@@ -513,9 +513,9 @@ def _like_narrative(sample: Sample, heading: str) -> float:
 _SCORES: Final[dict[str, _Score]] = {
     "moment": _like_days,
     "time": partial(_by_share, TIME.fullmatch),
-    "status": lambda sample, heading: sample.says_only(_STATUSES, heading),
+    "status": lambda sample, heading: sample.says_only(STATUS_WORDS, heading),
     "amount": _like_money,
-    "direction": lambda sample, heading: sample.says_only(_DIRECTIONS, heading),
+    "direction": lambda sample, heading: sample.says_only(DIRECTION_WORDS, heading),
     "phone": partial(_by_share, _is_phone),
     "key": _like_keys,
     "description": _like_narrative,

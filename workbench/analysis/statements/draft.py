@@ -14,7 +14,7 @@ from workbench.analysis.statements.dialect import CellRows, Line, pairs_of
 from workbench.analysis.statements.layouts import FIELDS, LEDGER_FIELDS, SUFFIX, Layout, layout_from
 from workbench.analysis.statements.own_ledger import Ledger, read_ledger
 from workbench.analysis.statements.statement import Statement
-from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, SWAPPED, listed, plain
+from workbench.analysis.statements.vocabulary import HEADINGS, LABELS, SWAPPED, plain
 from workbench.domain.masking import mask_accounts
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.errors import StatementRefused
@@ -68,9 +68,8 @@ class Cut(NamedTuple):
 
     def labelled(self) -> Iterator[tuple[int, str, str, Cell]]:
         """Each value above the header: its line, its label, what that means or an empty text, and itself."""
-        known = listed(LABELS)
         for line, cells in self.above:
-            yield from ((line, label, known.get(plain(label), ""), value) for label, value in pairs_of(cells))
+            yield from ((line, label, LABELS.get(plain(label), ""), value) for label, value in pairs_of(cells))
 
     def amounts(self, decimal: str, thousands: str) -> Amounts:
         """What reads the amounts, in the currency that is named."""

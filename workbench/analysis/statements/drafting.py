@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -39,7 +39,6 @@ from workbench.analysis.statements.vocabulary import (
     STATUS_WORDS,
     TOTAL,
     TYPE_PARTS,
-    listed,
     plain,
 )  # fmt: skip
 from workbench.domain.moments import DAY_MS, moment
@@ -152,14 +151,15 @@ def _dates(draft: Draft) -> None:
         text = f"no known format reads {_in_english(texts[0][1])}" if texts else "no row tells how days are written"
         draft.doubt("dates", text)
         return
-    readings: dict[tuple[int, ...], DateFormat] = {}
-    for each, at_each in ((each, of) for each, of in read.items() if len(of) == most):
-        readings.setdefault(tuple(at_each.values()), each)
-    chosen = next(iter(readings.values()))
+    # Of formats that read the same the first is kept.
+    first = {tuple(at.values()): each for each, at in reversed(read.items()) if len(at) == most}
+    readings = {each: at for each, at in read.items() if each in first.values()}
+    chosen = next(iter(readings))
     swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
     others = [each for each, fewer in read.items() if len(fewer) < most and (fewer or each.pattern == swapped)]
-    draft.found("dates", [each.pattern for each in readings.values()], _proof(chosen, others, texts))
-    unread = [(line, text) for line, text in texts if _LIKE_A_DAY.match(text) and chosen.read(text) is None]
+    proofs = (_proof(chosen, other, line, text) for other in others for line, text in texts if line in read[chosen])
+    draft.found("dates", [each.pattern for each in readings], next(filter(None, proofs), ""))
+    unread = [(line, text) for line, text in texts if _LIKE_A_DAY.match(text) and line not in read[chosen]]
     for line, text in unread[:1]:
         said = f"{len(unread)} of {len(texts)} days are not read, such as line {line} {_in_english(text)}"
         draft.doubt("dates", said)
@@ -169,15 +169,15 @@ def _dates(draft: Draft) -> None:
     if len(readings) == 1:
         return
     for fits in (_in_period, _in_sequence):
-        fit = {each: why for moments_read, each in readings.items() if (why := fits(draft, each, moments_read, texts))}
-        left = [each.pattern for each in readings.values() if each not in fit]
+        fit = {each: why for each, at in readings.items() if (why := fits(draft, each, at, dict(texts)))}
+        left = [each.pattern for each in readings if each not in fit]
         if len(left) == 1:
             draft.found("dates", left, next(iter(fit.values())))
             return
     draft.proofs.pop("dates", None)
     draft.doubt("dates", "no row decides: choose one of these, or let another file decide")
-    for moments_read, each in readings.items():
-        days = " to ".join(f"{moment(at).date()}" for at in (min(moments_read), max(moments_read)))
+    for each, at_each in readings.items():
+        days = " to ".join(f"{moment(at).date()}" for at in (min(at_each.values()), max(at_each.values())))
         said = ": choose this, day first is usual here" if each is chosen else ""
         draft.doubt("dates", f"dates = [{toml_value(each.pattern)}]  # reads {days}{said}")
 
@@ -196,7 +196,7 @@ _IN_A_TEXT: Final = [each for each in DAYS if each != "%Y%m%d"]
 """How a day stands between others; eight digits are rather an account's."""
 
 
-def _in_period(draft: Draft, by: DateFormat, read: Sequence[int], _: object) -> str:
+def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object) -> str:
     """Why a format cannot be: by a day above the header, or the period that is told there; empty where it can."""
     is_day_first = _is_day_first(by.pattern)
     ends: dict[str, tuple[int, str, int]] = {}
@@ -214,32 +214,29 @@ def _in_period(draft: Draft, by: DateFormat, read: Sequence[int], _: object) -> 
         elif label in ("first", "last") and days:
             ends[label] = line, text, days[0]
     for name, (line, text, day) in ends.items():
-        if min(read) < day if name == "first" else max(read) >= day + DAY_MS:
+        if min(read.values()) < day if name == "first" else max(read.values()) >= day + DAY_MS:
             return f"only so the rows are in the period of line {line}, {text!r}"
     return ""
 
 
-def _in_sequence(draft: Draft, by: DateFormat, read: Sequence[int], texts: Sequence[tuple[int, str]]) -> str:
+def _in_sequence(draft: Draft, _: object, read: Mapping[int, int], texts: Mapping[int, str]) -> str:
     """Why a format cannot be: by the row that turns back in it; empty where it can."""
-    dated = [(line, text) for line, text in texts if by.read(text) is not None]
-    way = draft.newest_first
-    if in_order(read, newest_first=way) or (way is None and len({*read}) < _LEAST_DAYS):
+    moments, way = [*read.values()], draft.newest_first
+    if in_order(moments, newest_first=way) or (way is None and len({*moments}) < _LEAST_DAYS):
         return ""
-    step = -1 if way or (way is None and read[-1] < read[0]) else 1
-    turns = (place for place, (a, b) in enumerate(pairwise(read), 1) if step * (b - a) < 0)
-    line, text = dated[next(turns)]
-    return f"only so the rows are in order, line {line} {text!r} too"
+    step = -1 if way or (way is None and moments[-1] < moments[0]) else 1
+    line = next(line for (_, a), (line, b) in pairwise(read.items()) if step * (b - a) < 0)
+    return f"only so the rows are in order, line {line} {texts[line]!r} too"
 
 
-def _proof(chosen: DateFormat, others: Sequence[DateFormat], texts: Sequence[tuple[int, str]]) -> str:
-    """The first row that the chosen format reads and another does not."""
-    for other in others:
-        for line, text in texts:
-            if chosen.read(text) is not None and other.read(text) is None:
-                first, not_first = (each.pattern.find("%d") < each.pattern.find("%m") for each in (chosen, other))
-                shown = f"can only be {'day' if first else 'month'} first" if first != not_first else "decides"
-                return f"line {line} {text!r} {shown}"
-    return ""
+def _proof(chosen: DateFormat, other: DateFormat, line: int, text: str) -> str:
+    """How a row shows that its day is not of the other format; empty where it may be."""
+    if other.read(text) is not None:
+        return ""
+    first, not_first = (each.pattern.find("%d") < each.pattern.find("%m") for each in (chosen, other))
+    return f"line {line} {text!r} " + (
+        f"can only be {'day' if first else 'month'} first" if first != not_first else "decides"
+    )
 
 
 def _amounts(draft: Draft) -> None:
@@ -352,8 +349,8 @@ def _words(draft: Draft) -> None:
 _SIDES: Final = {"cr", "credit", "c", "dr", "debit", "d"}
 _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]]]] = {
     "account": ("accounts", ("the name of the account in reconcile, such as operator:mtn:float",), lambda _: None),
-    "direction": ("directions", DIRECTIONS, lambda word: listed(DIRECTION_WORDS).get(heading_key(word))),
-    "status": ("statuses", STATUSES, lambda word: listed(STATUS_WORDS).get(heading_key(word))),
+    "direction": ("directions", DIRECTIONS, lambda word: DIRECTION_WORDS.get(heading_key(word))),
+    "status": ("statuses", STATUSES, lambda word: STATUS_WORDS.get(heading_key(word))),
     "type": (
         "types",
         TYPES,
@@ -389,15 +386,12 @@ def _lines(draft: Draft) -> None:
     draft.moving = {draft.file.rows[place][0] for place in dated}
     amounts = [cells for name in ("amount", "debit", "credit") if (cells := draft.cells(name))]
     balances, ends = draft.cells("balance"), {dated[0], dated[-1]} if len(dated) > 1 else set()
-    for place, (line, cell) in enumerate(draft.cells("description")):
+    for place, (line, cell) in enumerate(draft.cells("description") if amounts else ()):
         text = text_of(cell).strip()
         known = OPENING.match(text)
         is_told = place in ends and balances and text_of(balances[place][1]).strip()
-        if (
-            not amounts
-            or not (known or is_told)
-            or any(re.search("[1-9]", text_of(each[place][1])) for each in amounts)
-        ):
+        has_amount = any(re.search("[1-9]", text_of(each[place][1])) for each in amounts)
+        if has_amount or not (known or is_told):
             continue
         draft.moving.discard(line)
         begins_so = (known[0] if known else re.split("[:0-9]", text)[0]).strip()

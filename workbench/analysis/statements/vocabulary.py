@@ -71,11 +71,11 @@ SWAPPED: Final = {"debit": "credit", "credit": "debit"}
 _SIGNS: Final = re.compile(r"[^a-z0-9]+")
 _CODE: Final = re.compile(rf" (?:kwacha|k|{'|'.join(ISO_4217).lower()})$")
 
-DIRECTION_WORDS: Final = {
+_DIRECTION_WORDS: Final = {
     "in": "cr, credit, c, in, deposit, received, incoming, +",
     "out": "dr, debit, d, out, withdrawal, sent, outgoing, -",
 }
-STATUS_WORDS: Final = {
+_STATUS_WORDS: Final = {
     "completed": "successful, success, completed, complete, ts, transaction success, transaction successful, "
     "processed, posted, booked, settled, paid, approved, ok",
     "failed": "failed, failure, tf, transaction failed, rejected, declined, cancelled, canceled, expired, error",
@@ -100,7 +100,7 @@ OPENING: Final = re.compile(
 )
 """How the narrative of a row begins that only tells a balance."""
 TOTAL: Final = re.compile(r"\W*(?:sub-?)?(?:grand )?(?:totals?|totaux|totais|summen?|gesamt|jumla)\b", re.IGNORECASE)
-LABELS: Final = {
+_LABELS: Final = {
     "currency": "currency, ccy, account currency",
     "period": "period, time period, statement period, date range, transaction period, report period",
     "first": "period from, from, from date, start date, statement from, date from",
@@ -121,6 +121,10 @@ def plain(heading: str) -> str:
     return _CODE.sub("", _SIGNS.sub(" ", letters).strip())
 
 
-def listed(known: Mapping[str, str]) -> dict[str, str]:
+def _listed(known: Mapping[str, str]) -> dict[str, str]:
     """Word → what it means, from meaning → its words."""
     return {word: meaning for meaning, words in known.items() for word in words.split(", ")}
+
+
+DIRECTION_WORDS, STATUS_WORDS, LABELS = map(_listed, (_DIRECTION_WORDS, _STATUS_WORDS, _LABELS))
+"""Word → what it means."""
