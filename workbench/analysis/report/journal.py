@@ -3,8 +3,8 @@
 The columns are those of the vendors' own pages: "Import audit trail transactions" of Sage 50 Accounts (Sage
 Knowledgebase, UK), "Enter multiple manual journals using an import template" (Xero Central), and "Import journal
 entries" of QuickBooks Online (QuickBooks Help, Intuit). Xero's page says how many lines a file may have, and asks for
-the name of a tax rate: "Tax Exempt" is there from the start in its global edition and cannot be deleted ("Default tax
-rates in Xero"); in the United Kingdom the like is called "No VAT", in Australia "BAS Excluded".
+the name of a tax rate: "Tax Exempt" is there from the start and cannot be deleted ("Default tax rates" of the American
+edition; the global one has it too). In the United Kingdom the like is called "No VAT", in Australia "BAS Excluded".
 """
 
 import csv
