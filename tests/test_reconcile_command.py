@@ -366,7 +366,14 @@ class TestFiles:
         skipped = case.run("--carry-forward", "kept/january", "--skip-settled")
         assert (skipped.exit_code, " repeated in overlapping files" in skipped.output) == (1, True)
         kept = {each.name for each in (case.here / "kept" / "january").iterdir()}
-        assert kept == {"rows.parquet", "closed.parquet", "ahead.parquet", "decisions.parquet", "read.parquet"}
+        assert kept == {
+            "rows.parquet",
+            "closed.parquet",
+            "ahead.parquet",
+            "decisions.parquet",
+            "read.parquet",
+            "told.parquet",
+        }
 
 
 SPELLINGS = [

@@ -158,6 +158,24 @@ def test_open_rows_that_meet_their_other_part_close_by_how_and_with_what_they_mo
     assert set(third.breaks["since_date"]) == {FIRST + timedelta(days=30)}, "not the close of February"
 
 
+def test_a_line_that_people_matched_is_known_when_another_file_tells_it_again(tmp_path: Path):
+    """And a second one like it is not: only what was told then is known."""
+    ours, told = [on(1, "A", 50), on(30, "E1", 1)], [on(3, "made-b", 50), on(30, "E1", 1)]
+    found = month(ours, told).breaks.set_index("key")["id"]
+    month(ours, told, (found["A"], "match", found["made-b"])).carry_forward.save(tmp_path / "kept")
+    later = partial(month, [*ours, on(58, "E2", 1)], carry_forward=tmp_path / "kept")
+    with pytest.raises(ReconcileRefused, match="already reconciled"):
+        later([told[0], on(58, "E2", 1)])
+    again = later([told[0], on(58, "E2", 1)], skip_settled=True)
+    assert again.breaks.empty
+    assert again.proof["holds"].all()
+    assert again.told_again == 1
+    twice = later([told[0], told[0], on(58, "E2", 1)], skip_settled=True)
+    assert twice.breaks["key"].tolist() == ["made-b"]
+    (tmp_path / "kept" / "told.parquet").unlink()
+    assert later([told[0], on(58, "E2", 1)]).breaks["key"].tolist() == ["made-b"], "an earlier version kept none"
+
+
 def rates(done: Result) -> str:
     """The share of the rows that matched, as the table of accounts shows it."""
     return next(line for line in done.output.splitlines() if " %  " in line).partition(" %")[0].split()[-1] + " %"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.test_partners import tables
@@ -178,9 +178,17 @@ class TestInNarratives:
 
 
 @settings(max_examples=4)
-@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(8, 80), min_size=1, max_size=2, unique=True))
-def test_periods_end_as_one_run_does(seed: int, cuts: list[int]):
-    """Around a cut no two movements have one amount: what is like a row, and not told yet, nobody can see."""
+@given(
+    seed=st.integers(0, 10**6),
+    cuts=st.lists(st.integers(8, 80), min_size=1, max_size=2, unique=True),
+    overlap=st.sampled_from([0, 15]),
+)
+@example(seed=1, cuts=[30, 60], overlap=15)
+def test_periods_end_as_one_run_does(seed: int, cuts: list[int], overlap: int):
+    """Around a cut no two movements have one amount: what is like a row, and not told yet, nobody can see.
+
+    A file may tell again the last days of the one before.
+    """
     days, lag = 2, 3
     made = world(seed, rows=120, amounts=40, days=90, missing=(0.05, 0.05), lag=lag)
     drawn = Random(seed)  # noqa: S311  a model
@@ -203,9 +211,13 @@ def test_periods_end_as_one_run_does(seed: int, cuts: list[int]):
     carried, begins, by_rule = None, FIRST, Counter[str]()
     for month, end in enumerate([*(FIRST + timedelta(days=cut) for cut in sorted(cuts)), last]):
         ledger = [row for row in ours if row["business_date"] <= (end if drawn.random() < 0.5 else last)]
-        told = [row for row in theirs if begins <= row["business_date"] <= end]
+        told = [row for row in theirs if begins - timedelta(days=overlap) <= row["business_date"] <= end]
         told = [{**row, "statement": f"{month}.csv", "line": n} for n, row in enumerate(told, 2)]
-        part = reconcile(*tables(ledger, told), carry_forward=carried, **{**rules, "as_of": end})
+        given = {**rules, "as_of": end, "carry_forward": carried}
+        if month and overlap:
+            with pytest.raises(ReconcileRefused, match="already reconciled"):
+                reconcile(*tables(ledger, told), **given)
+        part = reconcile(*tables(ledger, told), skip_settled=True, **given)
         carried, begins = part.carry_forward, end + timedelta(days=1)
         by_rule.update(part.matched_by)
     assert by_rule == whole.matched_by

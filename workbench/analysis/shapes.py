@@ -192,6 +192,9 @@ CLOSED: Columns = _columns(
 AHEAD: Columns = _columns("account entry business_date")
 """A row of the ledger after the closing date that is part of a match already: it is not read again either."""
 
+TOLD: Columns = _columns("account key business_date signed_minor", signed_minor="int64")
+"""A statement's line that was settled otherwise than by its key: another file may tell it again."""
+
 READ: Columns = _columns("account hash nth key business_date", account="category", nth="int64")
 """A ledger row that was read, and is not read again: a keyed hash of account, key, moment, net effect and currency.
 

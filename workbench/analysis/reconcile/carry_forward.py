@@ -18,8 +18,8 @@ from workbench.analysis.phone_key import OF, PhoneKey, key_from
 from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed
 from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, rows_of
 from workbench.analysis.reconcile.pairs import mapped
-from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
-from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, READ, Columns
+from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, ROW, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
+from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, READ, TOLD, Columns
 from workbench.domain.money import money_text
 from workbench.domain.phones import mask_column
 from workbench.errors import ReconcileRefused
@@ -37,14 +37,16 @@ _COLUMNS: Sequence[str | Column] = ["account", "gone through to", *(Column(name,
 GIVE_THE_KEY: Final = "Use one key in every run: --phone-key FILE (phone_key in Python)."
 _CARRY_TO: Final = "Name the folder that --carry-to wrote in an earlier run."
 KEPT: Final[Mapping[str, Columns]] = {
-    "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION, "read": READ,
+    "rows": CARRIED, "closed": CLOSED, "ahead": AHEAD, "decisions": DECISION, "read": READ, "told": TOLD,
 }  # fmt: skip
 """The tables that one run leaves for the next."""
+_LATER: Final = ("decisions", "read", "told")
+"""Those that an earlier version did not write."""
 
 
 @dataclass(frozen=True, repr=False)
 class CarryForward(Tabular):
-    """The tables of KEPT: open rows, accounts that were closed, matches ahead of that, decisions, ledger rows read.
+    """The tables of KEPT: open rows, accounts that were closed, matches ahead of that, decisions, and what was read.
 
     Customers' numbers are masked in it, those of rows that an earlier version kept whole too. Before the first run
     there is nothing in it.
@@ -55,6 +57,7 @@ class CarryForward(Tabular):
     ahead: pd.DataFrame = field(default_factory=lambda: frame([], AHEAD))
     decisions: pd.DataFrame = field(default_factory=lambda: frame([], DECISION))
     read: pd.DataFrame = field(default_factory=lambda: frame([], READ))
+    told: pd.DataFrame = field(default_factory=lambda: frame([], TOLD))
     unkeyed: int = field(default=0, kw_only=True)
     """How many open rows have a number that was known whole, and that no later run can compare."""
 
@@ -78,8 +81,7 @@ class CarryForward(Tabular):
         if not place.is_dir():
             raise ReconcileRefused(f"There is no folder {place} to carry forward from.", hint=_CARRY_TO)
         paths = {name: place / f"{name}{files.PARQUET}" for name in KEPT}
-        # A folder that an earlier version left has none of the later tables.
-        there = {name: path for name, path in paths.items() if name not in {"decisions", "read"} or path.exists()}
+        there = {name: path for name, path in paths.items() if name not in _LATER or path.exists()}
         if lacking := [path.name for path in there.values() if not path.is_file()]:
             raise ReconcileRefused(f"{place} is not a carry-forward: it has no {', '.join(lacking)}.", hint=_CARRY_TO)
         try:
@@ -341,6 +343,29 @@ def rows_ahead(
     opened = broken.filter(pc.equal(broken["side"], LEDGER))
     left = rows.join(opened.select(["account", "entry"]), ["account", "entry"], join_type="left anti")
     return typed([left.sort_by([(name, "ascending") for name in ("account", "business_date", "entry")])], AHEAD)
+
+
+def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table) -> pd.DataFrame:
+    """The lines that were settled otherwise than by their key (TOLD): before, and now by a rule or by people."""
+    decided = gone.filter(pc.equal(gone["side"], STATEMENT))
+    of_rule, of_people = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
+    found = [
+        arranged(dict(zip(TOLD, each.select(names).columns, strict=True)), TOLD)
+        for each, names in ((settled, of_rule), (decided, of_people))
+    ]
+    return typed([untyped(carried.told, TOLD), *found], TOLD)
+
+
+def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequence[str]) -> Frame:
+    """Of a statement's `lines` (ROW) those of TOLD: each file's as often as they were told then."""
+    places = untyped(told, TOLD)
+    places = places.set_column(0, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
+    shape = {"account": nw.Int64, "key": nw.String, "day": nw.Date, "signed": nw.Int64}
+    known = engine.arrow(places.rename_columns(list(shape)), shape)
+    known = f"(select {listed(shape)}, count(*) as many from {known} group by {listed(shape)})"
+    nth = f'row_number() over (partition by {listed(shape)}, source order by "no")'
+    counted = conform(lines, {**ROW, "nth": nw.Int64}, nth=nth)
+    return f"(select x.* from {counted} x join {known} y on {_on(shape)} and x.nth <= y.many)"
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:

@@ -22,15 +22,17 @@ from workbench.analysis.reconcile.carry_forward import (
     CarryForward,
     carried_rows,
     ledger_read,
+    lines_told,
     refuse_settled,
     rows_ahead,
     rows_read,
+    told_before,
     with_carried,
 )
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
 from workbench.analysis.reconcile.closed import aside_of, closed_breaks, groups_closed, met_since
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
-from workbench.analysis.reconcile.engines import Engine, both, conform
+from workbench.analysis.reconcile.engines import Engine, both, conform, listed
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, sha256_of, where
 from workbench.analysis.reconcile.narratives import (
     descriptions,
@@ -260,7 +262,7 @@ class _Run:
             sums = {side: totals(self.engine, sides[side]) for side in SIDES}
             rows = {side: numbered(self.engine, sides[side], accounts) for side in SIDES}
             closed = numbered(self.engine, read.closed, accounts)
-            rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, mine.closing_of(accounts), allowed)
+            rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, accounts, allowed)
         return Read(accounts, rows, sums, found, closings, last, everything, read, rules, allowed, mine)
 
     def _rules(self, accounts: Sequence[str], counted: Totals) -> dict[str, MatchRules]:
@@ -284,11 +286,13 @@ class _Run:
             rules[account] = given or next(iter(in_layouts), WITHOUT_KEYS if is_keyless else (BY_KEY,))
         return rules
 
-    def _without_settled(self, theirs: Frame, closed: Frame, ends: Mapping[int, int], allowed: Allowed) -> Frame:
-        """The statement's rows with those marked that agree again with what was `closed` by these days.
+    def _without_settled(self, theirs: Frame, closed: Frame, accounts: Sequence[str], allowed: Allowed) -> Frame:
+        """The statement's rows with those marked that were settled before: they agree again with what was `closed`.
 
         Raises ReconcileRefused: there are any, and nobody asked to skip them.
         """
+        mine = self.carried.of(accounts)
+        ends = mine.closing_of(accounts)
         if not ends:
             return theirs
         within = " or ".join(f"account = {place} and day <= {day}" for place, day in ends.items())
@@ -297,7 +301,11 @@ class _Run:
             return theirs
         sides = {LEDGER: conform(closed, ROW, "not bad"), STATEMENT: again}
         found = classify(self.engine, sides, dict.fromkeys(SIDES, 0), allowed, carried=False, overlaps=True)
-        lines = self.engine.keep(settled_lines(self.engine, found))
+        lines = settled_lines(self.engine, found)
+        if len(mine.told):
+            told = told_before(self.engine, again, mine.told, accounts)
+            lines = both(lines, f"(select {listed(LINE)}, 1 as lines from {told})")
+        lines = self.engine.keep(f"(select {listed(LINE)}, max(lines) as lines from {lines} group by {listed(LINE)})")
         if not self.skips_settled:
             refuse_settled(self.engine, lines)
         same = " and ".join(f'x."{name}" = y."{name}"' for name in LINE)
@@ -364,7 +372,7 @@ class _Run:
             breaks=shown[~done].reset_index(drop=True),
             decisions=decisions,
             proof=frame(lines, PROOF),
-            carry_forward=self._carry(read, closing, rows, lines, kept),
+            carry_forward=self._carry(read, closing, rows, lines, kept, lines_told(read.carried, found.settled, gone)),
             closed=closed_breaks(shown[done], met, decisions, found.settled),
             aside=aside_of(met, rows, gone),
             told_again=sum(line["rows"] for line in again),
@@ -389,6 +397,7 @@ class _Run:
         rows: pa.Table,
         proof: Sequence[Mapping[str, Any]],
         decisions: pd.DataFrame,
+        told: pd.DataFrame,
     ) -> CarryForward:
         closed = [
             {
@@ -406,7 +415,7 @@ class _Run:
             ahead = rows_ahead(self.engine, read.everything, rows, read.accounts, closing)
         kept, unkeyed = carried_rows(rows, closing)
         known = rows_read(self.engine, read.ledger, ahead, closing)
-        made = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, unkeyed=unkeyed)
+        made = CarryForward(kept, frame(closed, CLOSED), ahead, decisions, known, told, unkeyed=unkeyed)
         # What was left open of accounts that are not looked at this time stays as it was.
         others = [name for name in self.carried.closed["account"] if name not in closing]
         return made.and_of(self.carried.of(others)) if others else made
