@@ -41,9 +41,10 @@ def matched_notes(rules: Mapping[str, MatchRules], settled: pa.Table, names: Map
         ]  # fmt: skip
         called = names.get(account, account)
         if of == WITHOUT_KEYS:
+            many = counted[account, of[-1].name]
             yield (
                 f"The statement of {called} has no keys, so its rows are matched by {of[-1].name} alone: "
-                f"{counted[account, of[-1].name]:,} pairs. Another rule is declared with match, in its layout."
+                f"{many:,} pair{'s' * (many != 1)}. Another rule is declared with match, in its layout."
             )
         elif told:
             yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
