@@ -104,6 +104,14 @@ class Console:
         """Keep the answers to an address from the page that is opened next."""
         self.page.add_init_script(f"window.isHeld = {json.dumps(address)}; {HELD}")
 
+    def has_held(self) -> None:
+        """Wait until an answer is kept from the page, which lets nobody evaluate a text on its own time."""
+        for _ in range(100):
+            if self.page.evaluate("() => window.held.length"):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError("nothing was asked")
+
     def release(self) -> None:
         self.page.evaluate("() => { window.isHeld = null; window.held.forEach((each) => each()); }")
 
@@ -282,7 +290,7 @@ def test_no_digit_is_lost_when_a_payment_is_read_as_it_was_before_it_was_confirm
     made = intents.create(amount=Decimal("10.00"), description="Monstera")
     console.hold(f"/sandbox/payments/{made.id}")
     console.open()
-    console.page.wait_for_function("held.length")
+    console.has_held()
     intents.confirm(made.id, phone=PHONE, provider="mtn")
     expect(console.pin).to_be_focused()
     console.page.keyboard.type("1")

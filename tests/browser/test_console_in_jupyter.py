@@ -140,6 +140,8 @@ def test_a_pin_is_on_the_screen_in_a_moment(lab: "Lab"):
         console.keyboard.type("1234")
         expect(console.pin).to_have_value("1234")
         took.append(console.pin.evaluate(ENTER))
+        # What is typed in the second after an approval, while the page reads on, is not what is measured.
+        lab.page.wait_for_timeout(1500)
     assert min(took) < MOST_MS, took
 
 
