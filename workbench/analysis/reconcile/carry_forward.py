@@ -41,7 +41,7 @@ KEPT: Final[Mapping[str, Columns]] = {
 }  # fmt: skip
 """The tables that one run leaves for the next."""
 _LATER: Final = ("decisions", "read", "told")
-"""Those that an earlier version did not write."""
+"""An earlier version did not write these."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -357,7 +357,7 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table) -> pd.D
 
 
 def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequence[str]) -> Frame:
-    """Of a statement's `lines` (ROW) those of TOLD: each file's as often as they were told then."""
+    """The `lines` of a statement (ROW) that were told before (TOLD), those of each file as often as then."""
     places = untyped(told, TOLD)
     places = places.set_column(0, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
     shape = {"account": nw.Int64, "key": nw.String, "day": nw.Date, "signed": nw.Int64}

@@ -451,7 +451,7 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
 
 
 def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame) -> pd.DataFrame:
-    """Of these decisions those that the next run needs, with those about breaks that are `closed`, now or `before`."""
+    """The decisions that the next run needs, with those about breaks that are `closed`, now or `before`."""
     states = decisions["state"].astype("string").mask(decisions["break"].isin(closed), ENDED)
     made = pd.concat([before[before["state"] == ENDED], decisions.assign(state=states)], ignore_index=True)
     return made[made["state"].isin([APPLIED, ELSEWHERE, ENDED])].reset_index(drop=True).astype(dict(DECISION))

@@ -91,7 +91,7 @@ class Column:
         self._to = to
         """Makes cells of Arrow's values; None where these are texts already."""
         self._has_repeats = has_repeats
-        """Whether one of the different cells may stand there twice."""
+        """True where one of the different cells may stand there twice."""
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray, to: Callable[[Any], Cell] | None = None) -> "Column":
