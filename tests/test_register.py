@@ -16,9 +16,9 @@ from tests.sandbox import test_openapi_holds as holds
 from workbench import Workbench, receiver
 from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps
-from workbench.domain.interface import ROWS, SECTIONS
+from workbench.domain.interface import SECTIONS
 from workbench.errors import GapRefused, PaymentDeclined
-from workbench.register import COLUMNS, EFFECTS, GapRows, written
+from workbench.register import COLUMNS, GapRows, written
 from workbench.resources import course, interface, notebook_name
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request, Response
@@ -37,25 +37,26 @@ def run(*arguments: str) -> Result:
 # The columns
 
 
-def test_every_row_is_told_of_stands_in_its_section_once_and_is_asked():
-    # The last is of a row that its section leaves open and the register has not yet.
-    assert {*ROWS} == {*NAMES, "confirm_with_money_in_suspense"}
-    places = [(name, each.number) for each in SECTIONS for left in each.leaves_open for name in left.rows]
-    assert len(places) == len(ROWS)
-    assert {(gap.name, gap.section) for gap in REGISTER} <= {*places}
-    assert [name for name, row in ROWS.items() if not (row.shows and row.asks.endswith("?") and row.code)] == []
+def test_every_row_stands_in_a_section_is_asked_and_costs_something():
+    assert {gap.section for gap in REGISTER} <= {each.number for each in SECTIONS}
+    assert [gap.name for gap in REGISTER if not (gap.asks.endswith("?") and gap.code and gap.cost in {1, 2, 3})] == []
+
+
+def test_the_provider_is_asked_about_nothing_of_the_sandbox():
+    for gap in REGISTER:
+        asked = " ".join((gap.asks, gap.says, *gap.alternatives.values(), gap.shows))
+        assert gap.of_sandbox or not re.search(r"bench\.|/sandbox|in process|handset|the sandbox", asked), gap.name
 
 
 def test_the_modules_of_a_row_are_there_and_one_reads_it_and_its_notebook_mentions_it():
     texts = {slug: each.path.read_text("utf-8") for slug, each in course().items()}
     for gap in REGISTER:
-        row = ROWS[gap.name]
-        modules = [(PACKAGE / path).read_text("utf-8") for path in row.code]
+        modules = [(PACKAGE / path).read_text("utf-8") for path in gap.code]
         # What has no second value is read nowhere.
         reads = [re.search(rf'\.{gap.name}\b|\("{gap.name}", "', module) for module in modules]
         assert any(reads) or not gap.alternatives, (gap.name, readers(gap.name))
         assert all(re.search(rf"\b{gap.name}\b", each) for each in modules) or not gap.alternatives, gap.name
-        assert not row.notebook or re.search(rf"\b{gap.name}\b", texts[row.notebook]), gap.name
+        assert not gap.notebook or re.search(rf"\b{gap.name}\b", texts[gap.notebook]), gap.name
 
 
 def readers(name: str) -> list[str]:
@@ -76,7 +77,7 @@ def test_the_command_prints_a_table_of_80_columns_and_a_row_in_full():
     assert "0, 48 × 1800 s" in run("gaps", "retry_schedule_s").stdout  # noqa: RUF001  as it is written
     card = run("gaps", "charge_amount_unit").stdout
     for told in (
-        ROWS["charge_amount_unit"].asks,
+        "Is the amount of a charge in ngwee or in kwacha?",
         "(default)",
         "major units",
         "costliest guess",
@@ -230,7 +231,8 @@ def test_what_happens_in_a_run_is_counted_and_what_does_not_is_not(name: str):
 
 
 def test_every_effect_that_is_counted_is_seen():
-    assert {name for each in EFFECTS for name in each.rows.split()} | {"ordering"} == {*ACTS} | SLOW
+    by_order_and_by_body = {"ordering", "failure_triggers"}
+    assert {gap.name for gap in REGISTER if gap.happens[0]} | by_order_and_by_body == {*ACTS} | SLOW
 
 
 def test_a_served_sandbox_tells_what_was_relied_on_and_leaves_no_trace_of_being_asked():
@@ -309,7 +311,7 @@ def test_the_command_prints_writes_and_opens_it_and_the_shipped_file_is_the_same
 ):
     printed = run("docs", "interface").stdout
     assert interface().read_text("utf-8") == printed, "workbench docs interface --out notebooks/interface.md"
-    assert re.findall(r"\]\(#(\w+)\)", printed) == re.findall(r'id="(\w+)"', printed)
+    assert re.findall(r'id="(\w+)"', printed) == NAMES
     assert sorted(re.findall(r'id="(\w+)"', printed)) == sorted(NAMES)
     assert run("docs", "interface", "--out", str(tmp_path / "a.md")).stdout == ""
     assert (tmp_path / "a.md").read_text("utf-8") == printed

@@ -1,19 +1,20 @@
 """The register as a table, the rows that a run relied on, and the letter of questions that they leave."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
 import msgspec
 
-from workbench.domain.gaps import Choice, choices_of, written
+from workbench.domain.gaps import REGISTER, Choice, choices_of, rows_by, written
 from workbench.domain.interface import PAGE, SECTIONS
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.wire import ABOUT, TraceRow
-from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK
+from workbench.domain.wire.trace_rows import CALL, WEBHOOK
 from workbench.errors import GapRefused
 from workbench.extras import extras_named
 from workbench.render import Column, Tabular, bundle, preformatted, table
@@ -71,7 +72,8 @@ class GapRow(Tabular, dict[str, Any]):
         cells = self.cells
         parts = [
             ("shows", self["shows"]), ("asks", self["asks"]), ("does", does), *(("or", each) for each in others),
-            *((name, cells[name]) for name in ("why", "code", "notebook")), ("page", self["page"]),
+            ("why", cells["why"]), ("here", self["here"]), *((name, cells[name]) for name in ("code", "notebook")),
+            ("page", self["page"]),
             ("used by", ", ".join(self.get("used_by", ()))),
         ]  # fmt: skip
         lines = [f"{self['name']} (section {self['section']})"]
@@ -187,28 +189,6 @@ def _lines(row: GapRow, width: int | None) -> Iterator[tuple[str, ...]]:
 # What a run relied on
 
 
-class Effect(NamedTuple):
-    """What shows in a row of the trace that rows of the register settle, beyond what a response says of itself."""
-
-    rows: str
-    kind: str
-    shows: Callable[[TraceRow], bool]
-    called: str = ""
-    """What it is called; by its own name unless this is given."""
-
-
-def _status(*statuses: str) -> Callable[[TraceRow], bool]:
-    return lambda row: row.result.partition(",")[0] in statuses
-
-
-def _says(*texts: str) -> Callable[[TraceRow], bool]:
-    return lambda row: any(text in row.what for text in texts)
-
-
-def _entry(*kinds: str) -> Callable[[TraceRow], bool]:
-    return lambda row: row.result.startswith(kinds)
-
-
 _OF_OPERATORS: Final = tuple(
     f'code":"{code}"' for each in SCENARIOS.values() for code in (each.refusal, each.rejection) if code
 )
@@ -216,33 +196,11 @@ _OF_OPERATORS: Final = tuple(
 
 
 def _failed_by_request(row: TraceRow) -> bool:
+    if row.kind not in {CALL, WEBHOOK}:
+        return False
     body = row.detail["body"] if row.kind == WEBHOOK else row.detail["response"]["body"]
     asked = row.kind == CALL and any(name.lower() == "sandbox-scenario" for name in row.detail["request"]["headers"])
     return asked or any(each in body for each in _OF_OPERATORS)
-
-
-_LATE: Final = "The request has expired"
-EFFECTS: Final[tuple[Effect, ...]] = (
-    Effect("event_types", WEBHOOK, lambda _: True),
-    Effect("event_payload signature_scheme signature_tolerance_s", WEBHOOK, lambda _: True, "a webhook"),
-    Effect("delivery_success", WEBHOOK, lambda row: row.result[0] == "2" and not _status("200")(row)),
-    Effect("retry_schedule_s", WEBHOOK, lambda row: row.result[0] != "2" or "attempt" in row.result, "a retry"),
-    Effect("delivery_timeout_s", WEBHOOK, lambda row: "took longer" in (row.detail["fault"] or ""), "a slow answer"),
-    Effect("delivery_gone", WEBHOOK, _status("410"), "a 410"),
-    Effect("delivery_retry_after", WEBHOOK, _status("429", "502", "503", "504"), "a 429, 502, 503 or 504"),
-    Effect("dead_letter", WEBHOOK, lambda row: "dead letter" in row.result, "a dead letter"),
-    Effect("endpoint_disable_after_s", WEBHOOK, _says("webhook_endpoint.disabled")),
-    Effect("prompt_timeout_s", SCREEN, _says(_LATE), "a prompt that expired"),
-    Effect("pin_attempts", SCREEN, _says("Wrong PIN"), "a wrong PIN"),
-    Effect("failure_triggers", CALL, _failed_by_request),
-    Effect("failure_triggers", WEBHOOK, _failed_by_request),
-    Effect("merchant_fee operator_fee", ENTRY, _entry("funds_secured"), "the ledger"),
-    Effect("fee_on_refund", ENTRY, _entry("refund_"), "a refund's entries"),
-    Effect("clearing", ENTRY, _entry("cleared"), "money that cleared"),
-    Effect("payouts", ENTRY, _entry("payout_"), "a payout's entries"),
-    Effect("late_success", ENTRY, _entry("late_success"), "late money"),
-)
-"""What happens in a sandbox, and the rows that settle it."""
 
 
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
@@ -266,10 +224,15 @@ def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
         said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")
         yield said.partition('gaps="')[2].rstrip('"'), own
     if row.kind == WEBHOOK and (about := ABOUT.get(row.what.partition(".")[0])):
-        yield " ".join(about.__source__.relies), own
-    for each in EFFECTS:
-        if each.kind == row.kind and each.shows(row):
-            yield each.rows, each.called or own
+        yield " ".join(rows_by().get(about.__name__, ())), own
+    fault = row.detail["fault"] or "" if row.kind == WEBHOOK else ""
+    shown = f"{row.kind} {row.result} {row.what} {fault}"
+    for gap in REGISTER:
+        pattern, called = gap.happens
+        if pattern and re.match(pattern, shown):
+            yield gap.name, called or own
+    if _failed_by_request(row):
+        yield "failure_triggers", own
 
 
 def _operation(called: str) -> str:

@@ -7,22 +7,18 @@ from workbench import errors
 
 
 class ErrorCode(NamedTuple):
-    """One row: the class that carries the code, what it means, what to do about it.
-
-    Without the rows of the register `rows` it would be another response.
-    """
+    """One row: the class that carries the code, what it means, what to do about it."""
 
     kind: type[errors.ApiError]
     means: str
     do: str
-    rows: tuple[str, ...] = ()
 
 
 _FIND: Final = "Check the id, and that the key belongs to the same account."
 _FIX: Final = "Correct the field that `param` names; `errors` lists every one that is wrong."
 
 # fmt: off
-_OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, ...]]]] = {
+_OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, str]]]] = {
     errors.InvalidRequest: {
         "request_invalid": ("The request breaks a rule that has no code of its own.", _FIX),
         "parameter_missing": ("A required field is missing.", _FIX),
@@ -38,41 +34,37 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, ...]]]] 
         "duplicate_key": ("A name occurs twice in one object.", "Send each name once."),
         "number_invalid": ("A number is NaN, infinite or has more than 400 digits.", "Send a plain decimal number."),
         "amount_not_finite": ("The amount is not a finite number.", "Send a plain decimal number."),
-        "amount_not_positive": ("The amount is zero or less.", "Send more than zero.", "amount_bounds"),
+        "amount_not_positive": ("The amount is zero or less.", "Send more than zero."),
         "amount_too_large": ("The amount has more than ten digits before the point.",
-                             "Check the unit: charges count in ngwee, intents in kwacha.", "amount_bounds"),
+                             "Check the unit: charges count in ngwee, intents in kwacha."),
         "amount_too_precise": ("The amount is finer than the smallest unit.",
                                "Round it yourself, to two decimals, or to a whole number on a charge."),
         "amount_out_of_bounds": ("The amount is outside the bounds in force.",
-                                 "See `amount_bounds` in the register of gaps.", "amount_bounds"),
+                                 "See `amount_bounds` in the register of gaps."),
         "amount_not_exact": ("The client got a float, which cannot hold an amount exactly.",
                              "Pass a Decimal, or an int for whole units."),
-        "currency_unsupported": ("The currency is not accepted here.", "Send ZMW.", "currencies"),
-        "currency_retired": ("ZMK was replaced by ZMW in 2013.", "Send ZMW; 1 ZMW is 1000 ZMK.", "currencies"),
+        "currency_unsupported": ("The currency is not accepted here.", "Send ZMW."),
+        "currency_retired": ("ZMK was replaced by ZMW in 2013.", "Send ZMW; 1 ZMW is 1000 ZMK."),
         "phone_invalid": ("The number is not a Zambian number in international format.",
-                          "Send +260 and nine digits, without spaces.", "phone_format"),
+                          "Send +260 and nine digits, without spaces."),
         "phone_without_wallet": ("No operator with wallets has this prefix.",
-                                 "Ask the customer for a number of MTN, Airtel or Zamtel.", "zed_mobile"),
-        "operator_unknown": ("There is no operator of this name.", "Send mtn, airtel or zamtel.",
-                             "operator_ids", "zed_mobile"),
+                                 "Ask the customer for a number of MTN, Airtel or Zamtel."),
+        "operator_unknown": ("There is no operator of this name.", "Send mtn, airtel or zamtel."),
         "operator_mismatch": ("The number belongs to another operator than the one named.",
-                              "Take the operator from the number's prefix.", "operator_mismatch"),
+                              "Take the operator from the number's prefix."),
         "pin_invalid": ("The text typed on the handset cannot be a PIN; no try was used.", "Type four digits."),
         "url_refused": ("Webhooks may not go to this address.",
                         "Use http or https, to this machine's loopback or a public address."),
-        "event_type_unknown": ("No type of event has this name.", "Use a type, a family such as `charge.*`, or `*`.",
-                               "event_types"),
+        "event_type_unknown": ("No type of event has this name.", "Use a type, a family such as `charge.*`, or `*`."),
         "refund_exceeds_charge": ("The refund is more than what is left of the charge.",
                                   "Leave `amount` out to refund what is left."),
         "recipe_unknown": ("There is no such recipe for settling a difference.", "Use one that the message lists."),
         "account_unknown": ("No operator or bank issues statements of this account.",
                             "Name an operator's float or the bank: the message lists them."),
-        "scenario_unknown": ("This call cannot produce this scenario.", "Use one that the message lists.",
-                             "failure_triggers"),
-        "version_unknown": ("There is no such version.", "Leave Api-Version out, or send 1.", "version_header"),
+        "scenario_unknown": ("This call cannot produce this scenario.", "Use one that the message lists."),
+        "version_unknown": ("There is no such version.", "Leave Api-Version out, or send 1."),
         "idempotency_key_missing": ("The header Idempotency-Key is required here.",
-                                    "Send one key for each order, and the same key with each retry.",
-                                    "idempotency_required"),
+                                    "Send one key for each order, and the same key with each retry."),
         "idempotency_key_invalid": ("The header is not one key of 1 to 255 printable characters.",
                                     "Send one UUID or order's reference, in quotes if it holds a comma."),
     },
@@ -81,27 +73,23 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, ...]]]] 
         "key_invalid": ("The key does not belong to this sandbox.",
                         "Use the key that the sandbox printed when it started."),
         "key_rolled": ("The key was rolled and replaced by a newer one.",
-                       "Use the newer key; it was shown once, when the key was rolled.", "key_rotation"),
-        "key_revoked": ("The key was revoked.", "Use another key of the account.", "key_revocation"),
+                       "Use the newer key; it was shown once, when the key was rolled."),
+        "key_revoked": ("The key was revoked.", "Use another key of the account."),
         "scheme_wrong": ("The key is right, but the authentication scheme is wrong.",
-                         "Charges take Basic, intents and plants Bearer; see WWW-Authenticate.", "auth_schemes"),
+                         "Charges take Basic, intents and plants Bearer; see WWW-Authenticate."),
         "live_key_in_sandbox": ("A live key was sent to the sandbox. Nothing was done.",
                                 "Roll the live key if others could see the call; send a test key."),
         "token_expired": ("The token is older than 86400 seconds.", "Refresh it."),
-        "token_replaced": ("A refresh gave a newer token.", "Use the newer one.", "refresh_request"),
-        "refresh_token_invalid": ("The refresh token is unknown or was used before.", "Ask for a new token.",
-                                  "refresh_request"),
-        "credentials_wrong": ("The e-mail address or the password is wrong.", "Here every password but `wrong` works.",
-                              "token_credentials"),
+        "token_replaced": ("A refresh gave a newer token.", "Use the newer one."),
+        "refresh_token_invalid": ("The refresh token is unknown or was used before.", "Ask for a new token."),
+        "credentials_wrong": ("The e-mail address or the password is wrong.", "Here every password but `wrong` works."),
     },
     errors.PermissionDenied: {
-        "key_not_allowed": ("A publishable key may not do this.", "Call from your server, with the secret key.",
-                            "access_token_use", "publishable_key"),
+        "key_not_allowed": ("A publishable key may not do this.", "Call from your server, with the secret key."),
         "client_secret_missing": ("A publishable key needs the intent's client_secret.",
-                                  "Pass the client_secret to the checkout with the key.",
-                                  "client_secret_on_confirm", "publishable_key"),
+                                  "Pass the client_secret to the checkout with the key."),
         "client_secret_wrong": ("The client_secret does not belong to this intent.",
-                                "Use the one from the response that created the intent.", "client_secret_on_confirm"),
+                                "Use the one from the response that created the intent."),
         "origin_refused": ("The call came from a page of another origin.",
                            "Call from a server; for what a publishable key may do, serve with --allow-origin."),
     },
@@ -111,8 +99,7 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, ...]]]] 
     },
     errors.PaymentDeclined: {
         "payment_declined": ("The customer or the operator said no.",
-                             "Read `decline_code`; show the customer what to do; try again with a new key.",
-                             "declined_status"),
+                             "Read `decline_code`; show the customer what to do; try again with a new key."),
     },
     errors.NotFound: {
         "not_found": ("The object does not exist.", _FIND),
@@ -130,8 +117,7 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, ...]]]] 
         "delivery_not_found": ("There is no such delivery.", _FIND),
         "key_not_found": ("There is no such key.", _FIND),
         "operation_not_found": ("There is no operation with this operationId.", "Use one from /openapi.json."),
-        "cursor_unknown": ("The cursor is not the id of a row in this list.", "Use the id of a row from this list.",
-                           "pagination"),
+        "cursor_unknown": ("The cursor is not the id of a row in this list.", "Use the id of a row from this list."),
     },
     errors.MethodNotAllowed: {"method_not_allowed": ("The path does not accept this method.",
         "The header `Allow` lists the methods.")},
@@ -152,21 +138,18 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, ...]]]] 
         "charge_not_refundable": ("The charge has not succeeded, or is refunded in full.",
                                   "Wait until it succeeds; to stop an unpaid intent, cancel it."),
         "balance_insufficient": ("The payout is more than the available balance.",
-                                 "Wait until pending money clears, or pay out less.",
-                                 "clearing", "merchant_fee", "payouts"),
+                                 "Wait until pending money clears, or pay out less."),
         "endpoint_exists": ("The dashboard allows one webhook endpoint, and it exists already.",
-                            "Change its URL, or delete it first; see `endpoint_registration` in the register.",
-                            "endpoint_registration"),
+                            "Change its URL, or delete it first; see `endpoint_registration` in the register."),
         "endpoint_not_enabled": ("The webhook endpoint is disabled or deleted.", "Enable it first: PATCH its status."),
         "key_not_active": ("The key was already rolled or revoked.", "List the keys."),
         "key_is_last": ("It is the last secret key.", "Roll it instead."),
         "no_prompt": ("No prompt waits on this handset.", "Confirm an intent for it first."),
-        "prompt_expired": ("The prompt has expired.", "Confirm the intent again.", "prompt_timeout_s"),
+        "prompt_expired": ("The prompt has expired.", "Confirm the intent again."),
         "nothing_to_ask": ("The charge is not waiting for the operator's answer.",
                            "Retrieve it: its outcome is known, or its prompt is open."),
         "money_in_suspense": ("Money of an earlier attempt is in suspense, or was credited from there.",
-                              "If it was credited, deliver; otherwise have it settled before you confirm again.",
-                              "confirm_with_money_in_suspense"),
+                              "If it was credited, deliver; otherwise have it settled before you confirm again."),
         "suspense_ambiguous": ("Several late sums are in suspense for this payment.", "Name one by its id."),
         "already_settled": ("The difference was already settled, or the entry reversed.",
                             "Reconcile again; to settle it differently, first reverse the entry that settled it."),
@@ -181,11 +164,9 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, ...]]]] 
         "clock_busy": ("The clock is already being advanced.", "Wait for that call's response."),
     },
     errors.IdempotencyKeyReused: {"idempotency_key_reused": ("The key was used before, with another body.",
-                                                             "One key for one order: use a new key for another body.",
-                                                             "idempotency_retention_s", "reused_key_status")},
+                                                             "One key for one order: use a new key for another body.")},
     errors.RateLimited: {"rate_limited": ("The account has used up its requests for now; nothing was done.",
-                                          "Wait as long as `Retry-After` says, then send the same request again.",
-                                          "rate_limit")},
+                                          "Wait as long as `Retry-After` says, then send the same request again.")},
     errors.ServiceFailed: {"service_failed": ("The service failed; the outcome may be unknown.",
                                               "Send the same request again, with the same idempotency key.")},
     errors.ServiceUnavailable: {
@@ -199,11 +180,9 @@ _OF_CLASS: Final[Mapping[type[errors.ApiError], Mapping[str, tuple[str, ...]]]] 
         "Free some space, then send the same request again.")},
 }
 # fmt: on
-"""By status: class → code → what it means, what to do about it, and rows of the register that it relies on."""
+"""By status: class → code → what it means, and what to do about it."""
 CODES: Final = {
-    code: ErrorCode(kind, means, do, tuple(rows))
-    for kind, codes in _OF_CLASS.items()
-    for code, (means, do, *rows) in codes.items()
+    code: ErrorCode(kind, means, do) for kind, codes in _OF_CLASS.items() for code, (means, do) in codes.items()
 }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
-from workbench.domain import interface
+from workbench.domain.interface import PAGE
 from workbench.errors import GapRefused
 
 Value = str | int | tuple[int, ...]
@@ -14,7 +14,7 @@ V = TypeVar("V", bound=Value)
 
 
 class Gap(NamedTuple):
-    """One row of the register."""
+    """One row of the register: an open question of the interface, and everything that is known about it."""
 
     name: str
     section: str
@@ -22,16 +22,38 @@ class Gap(NamedTuple):
     default: Value
     says: str
     """What the default means."""
+    asks: str
+    """The question to the provider."""
+    code: tuple[str, ...]
+    """The modules that apply the row, as paths below the package."""
     alternatives: Mapping[Value, str] = {}
     why: str = ""
-    asked: interface.Asked = interface.Asked("", "", ())
-    """What the interface shows of it, the question that it leaves, and where it is applied and shown."""
+    """The reason for the default."""
+    here: str = ""
+    """A remark about the sandbox alone, which the provider is not asked about."""
+    shows: str = "Nothing."
+    """What the interface shows of it."""
+    cost: int = 1
+    """What a wrong guess costs: 1 a call that fails at once, 2 payments that go wrong, 3 money."""
+    of_sandbox: bool = False
+    """The row is about the sandbox itself: neither letter nor checklist has it."""
+    relied: tuple[str, ...] = ()
+    """What relies on the row in a response: an operation or a struct of the wire by its name, an error by its code, or
+    by the struct that was sent and its code; `key`, `member`, `failure` and `warning` with a kind of caller, a member
+    of the result, why a payment failed, and words of a warning.
+    """
+    happens: tuple[str, str] = ("", "")
+    """What shows in the trace that something relied on the row: a pattern of a trace row's kind, result and words,
+    and what that is called; by its own name where this is empty.
+    """
+    notebook: str = ""
+    """The slug of the notebook that shows it, if one does."""
 
     def as_record(self) -> dict[str, Any]:
         """The row as JSON types: its alternatives as a list of `value` and `says`."""
-        columns = {name: value for name, value in self._asdict().items() if name != "asked"}
+        columns = {name: value for name, value in self._asdict().items() if name not in {"relied", "happens"}}
         columns["alternatives"] = [{"value": value, "says": says} for value, says in self.alternatives.items()]
-        return {**columns, **self.asked._asdict(), "page": f"{interface.PAGE}#{self.name}"}
+        return {**columns, "page": f"{PAGE}#{self.name}"}
 
 
 _MANY: Final = 3
@@ -79,127 +101,238 @@ class Gaps:
     # fmt: off
     # 1. What the service does
     clearing: str = row("1", "next_day", "pending becomes available at 00:00 Africa/Lusaka the next day",
-        alternatives={"immediate": "at once", "t_plus_2": "at 00:00 Africa/Lusaka two days later"})
+        alternatives={"immediate": "at once", "t_plus_2": "at 00:00 Africa/Lusaka two days later"},
+        asks="When does received money become available to us?", cost=2, relied=("Balance", "balance_insufficient"),
+        happens=("entry cleared", "money that cleared"), code=("sandbox/service/clearing.py",),
+        notebook="after_the_payment")
     payouts: str = row("1", "on_request", "on request; rejected beyond the available balance",
         alternatives={"daily": "daily: all available money at 00:00 Africa/Lusaka, automatically; until then on "
-            "request"})
+            "request"},
+        asks="How and when is available money paid to our bank, and can we ask for it?", cost=2,
+        relied=("Payout", "Balance", "balance_insufficient"),
+        happens=("entry payout_", "a payout's entries"), code=("sandbox/service/payouts.py",),
+        notebook="after_the_payment")
 
     # 2. Resources and their fields
     success_status: str = row("2.1", "200", "200 for everything that succeeds",
-        alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown")
+        alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown",
+        shows="200 for a charge and for a plant; for intents no status.",
+        asks="Which status does a call that creates something have?", code=("sandbox/operations.py",),
+        notebook="create_an_intent")
     currencies: str = row("2.1", "zmw", "ZMW only; ZMK is rejected by name",
         alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that defines decimals, with that many "
             "decimals"},
-        why="the only currency shown")
+        why="the only currency shown",
+        shows="ZMW alone.", asks="Which currencies do you accept?",
+        relied=("currency_unsupported", "currency_retired"), code=("sandbox/service/checks.py",),
+        notebook="create_an_intent")
     currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
         "case for charges",
-        alternatives={"strict": "only the case that is documented for each"}, why="the documentation shows both")
+        alternatives={"strict": "only the case that is documented for each"}, why="the documentation shows both",
+        shows="Upper case for intents, lower case for charges.",
+        asks="Does the case of a currency code matter, and which case do your responses have?",
+        relied=("PaymentIntent", "Charge", "Refund"), code=("sandbox/service/checks.py",),
+        notebook="charge_in_one_call")
     payment_method_types: str = row("2.1", "includes",
         "must include mobile_money; other types are ignored",
-        alternatives={"only": "only mobile_money"}, why='"includes the value"')
+        alternatives={"only": "only mobile_money"}, why='"includes the value"',
+        shows="A list that includes `mobile_money`.",
+        asks="May `payment_method_types` hold other types beside `mobile_money`?", code=("sandbox/service/checks.py",),
+        notebook="create_an_intent")
     required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
         "charge: amount, currency, type, channel, phone",
-        alternatives={"with_reference": "charge reference too"}, why="a call cannot work without these")
+        alternatives={"with_reference": "charge reference too"}, why="a call cannot work without these",
+        shows="The names of the fields; that the object `payment_method` is required.",
+        asks="Which fields of each request are required?",
+        relied=("CreatePaymentIntent parameter_missing", "ConfirmPaymentIntent parameter_missing",
+            "CreateCharge parameter_missing"),
+        code=("sandbox/service/checks.py",), notebook="create_an_intent")
     intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
         "next_action, last_payment_error, latest_charge, metadata, warnings, created, livemode "
         "beside id and client_secret",
         alternatives={"minimal": "only id, client_secret and status"},
-        why="Stripe's fields, which integrators know")
+        why="Stripe's fields, which integrators know",
+        shows="`id` and `client_secret`.", asks="Which other fields does a payment intent have?",
+        relied=("PaymentIntent",), code=("sandbox/views.py",), notebook="create_an_intent")
     unknown_fields: str = row("2.5", "ignored", "ignored in requests",
-        alternatives={"refused": "rejected, each named"}, why="an added field must not break a client")
+        alternatives={"refused": "rejected, each named"}, why="an added field must not break a client",
+        asks="What do you do with an unknown field?", code=("sandbox/exchange.py",))
     phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
-        alternatives={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"')
+        alternatives={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"',
+        shows="International, with a leading plus sign.", asks="Do you accept numbers in national form too?",
+        relied=("phone_invalid",), code=("sandbox/service/checks.py",))
     operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
         "long forms",
-        alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use")
+        alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use",
+        shows="That operators have identifiers, but none of them.",
+        asks="Which values do `provider` and `channel` take, and which do your responses have?", cost=2,
+        relied=("PaymentIntent", "Charge", "operator_unknown"), code=("sandbox/views.py",),
+        notebook="what_is_not_documented")
     zed_mobile: str = row("2.5", "refused",
         "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are unassigned ones (79)",
-        alternatives={"zed": "accepted as zed"})
+        alternatives={"zed": "accepted as zed"},
+        asks="Do you take payments from numbers of Zed Mobile?", relied=("phone_without_wallet", "operator_unknown"),
+        code=("sandbox/service/checks.py",))
     charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
         alternatives={"major": "major units: 150 is 150.00 ZMW"},
-        why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document")
+        why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document",
+        shows="An integer, without its unit.", asks="Is the amount of a charge in ngwee or in kwacha?", cost=3,
+        relied=("Charge", "Refund", "warning the usual charge before it"),
+        code=("domain/payments.py", "sandbox/service/checks.py"), notebook="charge_in_one_call")
     intent_amount_scale: str = row("2.5", "exact", "at most two decimals; more are rejected",
-        alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently")
+        alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently",
+        shows="A decimal number.", asks="What do you do with an amount that has more than two decimals?", cost=2,
+        relied=("CreatePaymentIntent amount_too_precise",), code=("sandbox/service/checks.py",),
+        notebook="create_an_intent")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
-        alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough")
+        alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough",
+        shows="Both fields, in the response to a charge.",
+        asks="What is the difference between `channel` and `provider` of a charge?", relied=("Charge",),
+        code=("sandbox/views.py",), notebook="charge_in_one_call")
     operator_mismatch: str = row("2.5", "accepted",
-        "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "rejected, 400"})
+        "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "rejected, 400"},
+        asks="What happens when the phone number belongs to an operator other than the one named?", cost=2,
+        relied=("operator_mismatch", "warning which is asked for the money"), code=("sandbox/service/checks.py",),
+        notebook="charge_in_one_call")
     merchant_fee: str = row("2.5", "2.5%", "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
-        why="an assumed rate: a ledger without fees would teach less")
+        why="an assumed rate: a ledger without fees would teach less",
+        asks="What fee do you charge us for a payment, and how is it rounded?", cost=2,
+        relied=("Balance", "balance_insufficient"), happens=("entry funds_secured", "the ledger"),
+        code=("domain/payments.py",), notebook="read_the_ledger")
     operator_fee: str = row("2.5", "1.0%", "1.0 % half-up",
-        alternatives={"none": "none"}, why="an assumed rate, paid by the service")
+        alternatives={"none": "none"}, why="an assumed rate, paid by the service",
+        asks="What does the operator charge for a payment, and who pays it?",
+        happens=("entry funds_secured", "the ledger"), code=("domain/payments.py",), notebook="read_the_ledger")
     fee_on_refund: str = row("2.5", "kept", "kept",
-        alternatives={"returned": "returned in proportion, to the minor unit; in full after a full refund"})
+        alternatives={"returned": "returned in proportion, to the minor unit; in full after a full refund"},
+        asks="Do we get the fee back when we refund a payment?", cost=2, relied=("createRefund", "Balance"),
+        happens=("entry refund_", "a refund's entries"), code=("sandbox/service/refunds.py",),
+        notebook="after_the_payment")
 
     # 3. States and transitions
     intent_states: str = row("3", "retryable",
         "requires_payment_method → requires_action → processing → succeeded; a failed attempt returns to "
         "requires_payment_method with last_payment_error; canceled",
         alternatives={"failed": "adds failed: a failed attempt ends the intent"},
-        why="Stripe's states; only succeeded and canceled are final")
+        why="Stripe's states; only succeeded and canceled are final",
+        shows="The behaviour, without names of states.",
+        asks="Which states does a payment intent have, and which transitions?", cost=2,
+        relied=("PaymentIntent", "AcceptedIntent"), code=("domain/payments.py",),
+        notebook="what_is_not_documented")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
-        alternatives={"expired": "adds expired, when nobody answers the prompt"})
+        alternatives={"expired": "adds expired, when nobody answers the prompt"},
+        shows="`succeeded`.", asks="Which states does a charge have?", cost=2, relied=("Charge",),
+        code=("domain/payments.py",), notebook="what_is_not_documented")
     charge_wait: str = row("3", "answered",
-        "the sandbox answers for the customer within the call; an unlisted number gives 200 succeeded",
-        alternatives={"interactive": "200 pending, a prompt on the handset, events follow",
-                      "accepted": "202 pending, a prompt on the handset, events follow"},
-        why="200 with succeeded is the only outcome shown")
+        "the call returns when the customer has answered: 200 succeeded",
+        alternatives={"interactive": "200 pending, while the customer's phone asks for the PIN; events follow",
+                      "accepted": "202 pending, while the customer's phone asks for the PIN; events follow"},
+        here="the sandbox answers for the customer; a number that is no test number pays",
+        why="200 with succeeded is the only outcome shown",
+        shows="A 200 response with `succeeded`.", asks="Does the response to a charge wait for the customer?", cost=3,
+        relied=("createCharge",), code=("sandbox/service/payments.py",), notebook="charge_in_one_call")
     prompt_timeout_s: int = row("3", 300, "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
-        why="assumed: MTN allows 5 minutes, other prompts wait from 60 s to 600 s")
-    pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"})
+        why="assumed: MTN allows 5 minutes, other prompts wait from 60 s to 600 s",
+        asks="How long does the prompt on the customer's phone wait?", cost=2,
+        relied=("confirmPaymentIntent", "prompt_expired", "member next_action", "failure prompt_timeout"),
+        happens=("screen .*The request has expired", "a prompt that expired"), code=("sandbox/service/attempts.py",),
+        notebook="confirm_with_ussd")
+    pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"},
+        shows="That a PIN is entered.", asks="How many wrong PINs may the customer enter?",
+        happens=("screen .*Wrong PIN", "a wrong PIN"), code=("sandbox/service/attempts.py",),
+        notebook="confirm_with_ussd")
     late_success: str = row("3", "suspense",
         "money that arrives after the prompt has expired goes to suspense and raises payment_intent.late_success; "
         "the intent stays as it is",
         alternatives={"succeeds": "the payment becomes succeeded, unless its intent was canceled or paid in another "
             "way"},
-        why="this case loses real money")
+        why="this case loses real money",
+        asks="What happens to money that arrives after the prompt has expired, and how are we told?", cost=3,
+        relied=("Suspense", "warning after its prompt had expired", "member suspense", "failure prompt_timeout"),
+        happens=("entry late_success", "late money"), code=("domain/payments.py",), notebook="when_payments_fail")
     confirm_with_money_in_suspense: str = row("3", "accepted",
         "accepted, with a line in warnings that an earlier attempt's money is in suspense or was credited from there",
         alternatives={"refused": "rejected, 409 money_in_suspense"},
-        why="without it, the customer could pay twice unnoticed")
+        why="without it, the customer could pay twice unnoticed",
+        asks="How do you respond to a confirmation while late money of the same intent is in suspense?", cost=2,
+        relied=("money_in_suspense", "warning of an earlier attempt"), code=("sandbox/service/suspense.py",),
+        notebook="when_payments_fail")
 
     # 4. Endpoints
     confirm_response: str = row("4", "intent",
         "the intent, with next_action of type ussd_prompt (phone masked, expires_at)",
-        alternatives={"accepted": "202 with only id and status"})
+        alternatives={"accepted": "202 with only id and status"},
+        shows="The request; not the response.", asks="What is the response to a confirmation?",
+        relied=("confirmPaymentIntent",), code=("sandbox/operations.py",), notebook="confirm_with_ussd")
     client_secret_on_confirm: str = row("4", "with_publishable_key",
         "body field client_secret: required with a publishable key, optional with the secret key, checked if sent",
-        alternatives={"always": "always required"}, why='"described as the means of confirming"')
+        alternatives={"always": "always required"}, why='"described as the means of confirming"',
+        shows="Examples with the secret key; the client secret as the means of confirming.",
+        asks="When must the client secret be sent on confirm, and where?",
+        relied=("confirmPaymentIntent", "client_secret_missing", "client_secret_wrong",
+            "ConfirmPaymentIntent parameter_missing"),
+        code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     extra_endpoints: str = row("4", "offered", "offered, each marked assumed",
-        alternatives={"absent": "absent: 404; the sandbox's own boards use /sandbox/dashboard instead"},
-        why="integrators need them; the documentation does not mention them")
+        alternatives={"absent": "absent: 404"}, here="without them, the console uses /sandbox/dashboard",
+        why="integrators need them; the documentation does not mention them",
+        shows="Six operations.",
+        asks="Can we retrieve, list, cancel and refund payments, and manage endpoints and keys, by the API?", cost=2,
+        code=("sandbox/operations.py",), notebook="what_is_not_documented")
     pagination: str = row("4", "cursor",
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
         alternatives={"page": "page from 1, per_page from 1 to 100 (10), newest first, "
-                      "{object: list, url, data, page, per_page, total}"})
+                      "{object: list, url, data, page, per_page, total}"},
+        asks="How are lists paged?", relied=("List", "NumberedList", "cursor_unknown"),
+        code=("sandbox/operations.py",))
     token_credentials: str = row("4", "any",
         "any e-mail address, and any non-empty password but the word wrong; no Authorization needed",
-        alternatives={"one_account": "one account; its e-mail address and password are drawn and shown at the start"},
-        why="the flow is illustrative")
+        alternatives={"one_account": "one account with an e-mail address and a password"},
+        why="the flow is illustrative", here="those of one_account are drawn, and shown at the start",
+        shows="A flow with e-mail address and password, described as illustrative.",
+        asks="Whose e-mail address and password does the token operation take?",
+        relied=("issueToken", "credentials_wrong"), code=("sandbox/service/accounts.py",),
+        notebook="tokens_and_plants")
     token_field: str = row("4", "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
         alternatives={"token": "token; the other fields stay as they are",
-                      "data.token": "data.token; the other fields are in data too"})
+                      "data.token": "data.token; the other fields are in data too"},
+        shows="That a bearer token is returned.", asks="What is the token's field called?",
+        relied=("Token", "NamedToken", "WrappedToken"), code=("sandbox/operations.py",), notebook="tokens_and_plants")
     refresh_request: str = row("4", "body_or_header",
         "refresh_token in the body, or the bearer token in the header and no body; each refresh ends the old pair",
-        alternatives={"body": "only refresh_token in the body"})
+        alternatives={"body": "only refresh_token in the body"},
+        shows="The operation, without its payload.", asks="What does the refresh operation take?",
+        relied=("refreshToken", "token_replaced", "refresh_token_invalid"), code=("sandbox/service/accounts.py",),
+        notebook="tokens_and_plants")
 
     # 5. Authentication
     access_token_use: str = row("5", "everywhere", "everywhere that takes a bearer token, plants included",
-        alternatives={"plants": "only plants"}, why='"sent on later requests"')
+        alternatives={"plants": "only plants"}, why='"sent on later requests"',
+        shows="That it is sent with later requests.", asks="Which operations take an access token?",
+        relied=("key_not_allowed", "key token"), code=("sandbox/access.py",), notebook="tokens_and_plants")
     publishable_key: str = row("5", "own_intent", "confirm and retrieve one intent with its client_secret; else 403",
-        alternatives={"nothing": "nothing at all"})
+        alternatives={"nothing": "nothing at all"},
+        shows="That it is for checkouts and SDKs.", asks="What may a publishable key do?", cost=2,
+        relied=("key_not_allowed", "client_secret_missing", "key publishable"), code=("sandbox/service/payments.py",),
+        notebook="keys")
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
-        alternatives={"either": "either for every operation"})
+        alternatives={"either": "either for every operation"},
+        shows="Bearer on intents and plants, Basic on charges.",
+        asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",),
+        code=("sandbox/access.py",))
     key_rotation: str = row("5", "at_once", "rolling gives a new key; the old one gets 401 at once",
-        alternatives={"overlap": "the old one works for another 86400 s, then it gets 401"})
-    key_revocation: str = row("5", "at_once", "at once, 401 key_revoked")
+        alternatives={"overlap": "the old one works for another 86400 s, then it gets 401"},
+        asks="Does the old key still work after it is rolled, and for how long?", cost=2,
+        relied=("rollApiKey", "key_rolled"), code=("sandbox/service/accounts.py",))
+    key_revocation: str = row("5", "at_once", "at once, 401 key_revoked",
+        asks="When does a revoked key stop working, and what is the response to it?", cost=2,
+        relied=("revokeApiKey", "key_revoked"), code=("sandbox/service/accounts.py", "sandbox/access.py"))
 
     # 6. Events
     event_types: str = row("6", "by_object",
@@ -207,85 +340,151 @@ class Gaps:
         "charge.{pending, succeeded, failed, refunded, late_success}; refund.{created, succeeded, failed}; "
         "payout.{created, paid, failed}; suspense.{credited, returned}; webhook_endpoint.disabled",
         alternatives={"collection": "only collection.{successful, failed}: a charge, of an intent or on its own, has "
-                      "succeeded or failed; nothing else sends an event, not even late money in suspense"})
+                      "succeeded or failed; nothing else sends an event, not even late money in suspense"},
+        shows="That there are events.", asks="What are your events called, and when does each occur?", cost=2,
+        relied=("Event", "event_type_unknown"), happens=("webhook ", ""),
+        code=("sandbox/service/webhooks.py",), notebook="what_is_not_documented")
     event_payload: str = row("6", "envelope",
         "id, type, timestamp (RFC 3339, Z), api_version, livemode, data: {object, previous_attributes}, "
         "request: {id, idempotency_key}",
-        alternatives={"cloudevents": "CloudEvents 1.0 envelope, JSON in structured mode: application/cloudevents+json"})
+        alternatives={"cloudevents": "CloudEvents 1.0 envelope, JSON in structured mode: application/cloudevents+json"},
+        shows="That a callback is sent.", asks="What is the body of a webhook?", cost=2,
+        relied=("Event",), happens=("webhook ", "a webhook"), code=("sandbox/service/webhooks.py",),
+        notebook="what_is_not_documented")
     signature_scheme: str = row("6", "standard_webhooks", "Standard Webhooks 1.0",
         alternatives={
             "stripe": "Stripe-Signature: t=…,v1=hex of t.body; the key is the secret's whole text",
             "github": "X-Hub-Signature-256: sha256=hex of the body; the key is the secret's whole text; no id and no "
             "timestamp; a rolled secret ends at once, because the header holds one signature",
         },
-        why="this specification fits HMAC-SHA256 with retries and replay")
+        why="this specification fits HMAC-SHA256 with retries and replay",
+        shows="HMAC-SHA256.", asks="Which header holds the signature, and what exactly is signed?", cost=2,
+        relied=("createWebhookEndpoint", "rollWebhookEndpointSecret"), happens=("webhook ", "a webhook"),
+        code=("sandbox/delivery.py",), notebook="verify_webhooks")
     signature_tolerance_s: int = row("6", 300,
-        "300 s, both ways; in process the timestamp is the sandbox's clock, over a socket this machine's",
-        alternatives={600: "600 s, both ways, by the same clocks"},
-        why="assumed: the specification leaves it to the receiver, and its libraries take five minutes; a receiver on "
-        "a port checks by its own clock, which the sandbox's is not")
+        "300 s, both ways", alternatives={600: "600 s, both ways"},
+        why="assumed: the specification leaves it to the receiver, and its libraries take five minutes",
+        here="in process the timestamp is the sandbox's clock, over a socket this machine's: a receiver on a port "
+        "checks by its own",
+        asks="How old may a webhook be before we should reject it?", happens=("webhook ", "a webhook"),
+        code=("bench.py",), notebook="verify_webhooks")
     endpoint_registration: str = row("6", "api",
         "by the API; several endpoints, each with its own secret, shown once; after a roll, the old secret signs too "
-        "for a day", alternatives={"dashboard": "one endpoint, registered on the dashboard only"})
+        "for a day", alternatives={"dashboard": "one endpoint, registered on the dashboard only"},
+        asks="How do we register a webhook endpoint, and may there be several?",
+        relied=("WebhookEndpoint", "endpoint_exists"), code=("sandbox/service/webhooks.py",),
+        notebook="your_own_backend")
     retry_schedule_s: tuple[int, ...] = row("6", (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
         "ten attempts, each after this wait, with ±20 % jitter",
         alternatives={(0, 5, 300, 1800, 7200, 18000, 36000, 36000): "8 attempts ending 36000, 36000",
                       (0, *(1800,) * 48): "every 1800 s for a day", (0,): "none"},
-        why="Standard Webhooks' example")
-    delivery_success: str = row("6", "2xx", "any 2xx", alternatives={"200_201_202": "only 200, 201 and 202"})
-    delivery_timeout_s: int = row("6", 15, "15 s for the whole response", alternatives={5: "5 s", 30: "30 s"})
+        why="Standard Webhooks' example",
+        shows="That failed deliveries are retried with backoff.",
+        asks="When do you try again after a failed delivery, and how often?", cost=2, relied=("Delivery",),
+        happens=("webhook ([^2]|.*attempt)", "a retry"), code=("domain/webhooks.py",),
+        notebook="retries_dead_letters_and_replay")
+    delivery_success: str = row("6", "2xx", "any 2xx", alternatives={"200_201_202": "only 200, 201 and 202"},
+        asks="Which of our status codes count as delivered?", cost=2, happens=(r"webhook 2(?!00\b)", ""),
+        code=("domain/webhooks.py",))
+    delivery_timeout_s: int = row("6", 15, "15 s for the whole response", alternatives={5: "5 s", 30: "30 s"},
+        asks="How quickly must our endpoint respond?", cost=2, happens=("webhook .*took longer", "a slow answer"),
+        code=("sandbox/delivery.py",))
     delivery_gone: str = row("6", "disables", "410 disables the endpoint",
-        alternatives={"retried": "retried like any failure"})
+        alternatives={"retried": "retried like any failure"},
+        asks="Does a 410 from us end the deliveries?", cost=2, happens=(r"webhook 410\b", "a 410"),
+        code=("domain/webhooks.py",), notebook="retries_dead_letters_and_replay")
     delivery_retry_after: str = row("6", "honoured",
         "after 429, 502 and 504 the wait is at least 60 s; with these and with 503, Retry-After (seconds or a date) is "
-        "honoured up to twice the wait, and up to 120 s at least", alternatives={"ignored": "ignored"})
+        "honoured up to twice the wait, and up to 120 s at least", alternatives={"ignored": "ignored"},
+        shows="That failed deliveries are retried with backoff.",
+        asks="Do you honour Retry-After, and wait longer after 429, 502 and 504?",
+        happens=(r"webhook (429|50[234])\b", "a 429, 502, 503 or 504"), code=("domain/webhooks.py",),
+        notebook="retries_dead_letters_and_replay")
     dead_letter: str = row("6", "kept", "after the last attempt; kept, listed and replayable",
-        alternatives={"dropped": "dropped after 30 days: no longer listed or replayable"})
+        alternatives={"dropped": "dropped after 30 days: no longer listed or replayable"},
+        shows="That undeliverable events go to a dead-letter queue.",
+        asks="When does an event become a dead letter, and how long is it kept?", cost=2, relied=("Delivery",),
+        happens=("webhook .*dead letter", "a dead letter"), code=("sandbox/service/webhooks.py",),
+        notebook="retries_dead_letters_and_replay")
     endpoint_disable_after_s: int = row("6", 432_000,
-        "disabled after 432000 s without a success, with an event", alternatives={0: "never"})
+        "disabled after 432000 s without a success, with an event", alternatives={0: "never"},
+        asks="When do you disable an endpoint that keeps failing?", cost=2,
+        happens=(r"webhook .*webhook_endpoint\.disabled", ""), code=("sandbox/delivery.py",),
+        notebook="retries_dead_letters_and_replay")
     replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
         alternatives={"new_id": "new id in headers and body: a receiver that dedupes by id handles the event again"},
-        why="receivers dedupe by id")
+        why="receivers dedupe by id",
+        shows="That the dashboard can replay events.", asks="Does a replayed event keep its id?", cost=2,
+        relied=("replayEvent", "replayDelivery", "replayDeadLetters"), code=("sandbox/service/webhooks.py",),
+        notebook="retries_dead_letters_and_replay")
     ordering: str = row("6", "unordered", "unordered, at least once",
         alternatives={"per_object": "in order for each object: an event waits until the object's earlier events are "
-                      "delivered to the endpoint or are dead letters"})
+                      "delivered to the endpoint or are dead letters"},
+        asks="In which order do the events of one payment arrive?", cost=2, relied=("Delivery",),
+        code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
 
     # 7. Errors
     error_format: str = row("7", "problem",
         "application/problem+json (RFC 9457) with the documented error and message as members too",
         alternatives={"plain": "plain {error, message}",
                       "envelope": "Stripe's envelope {error: {type, code, message, param, decline_code, doc_url}}"},
-        why="includes the only documented error")
+        why="includes the only documented error",
+        shows="`error` and `message`, of the plant store alone.",
+        asks="What does an error of the payment operations look like, and which codes are there?",
+        code=("sandbox/exchange.py", "sandbox/views.py"), notebook="create_an_intent")
     declined_status: str = row("7", "402",
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
-        alternatives={"200": "200 with status failed"})
+        alternatives={"200": "200 with status failed"},
+        asks="Which status does the response to a declined charge have?", cost=3, relied=("payment_declined",),
+        code=("sandbox/service/payments.py",), notebook="charge_in_one_call")
     reused_key_status: int = row("7", 422, "422", alternatives={400: "400", 409: "409"},
-        why="as in the IETF draft; Stripe uses 400")
+        why="as in the IETF draft; Stripe uses 400",
+        asks="What is the response to an idempotency key that is used again with another body?",
+        relied=("idempotency_key_reused",), code=("sandbox/idempotency.py",), notebook="idempotency")
     failure_triggers: str = row("7", "numbers_header_script",
-        "phone numbers, the Sandbox-Scenario header, bench.operator.script(…)",
-        alternatives={"header": "only the header"})
+        "test numbers, a header, and a script",
+        alternatives={"header": "only the header"},
+        here="the test numbers, the header Sandbox-Scenario and bench.operator.script(…)",
+        shows="That failures can be produced on demand.", asks="How do we make your sandbox produce a failure?",
+        of_sandbox=True,
+        relied=("scenario_unknown",), code=("sandbox/service/attempts.py",), notebook="when_payments_fail")
 
     # 8. Limits
     rate_limit: str = row("8", "none", "none",
         alternatives={"100_per_60": "100 requests in 60 s for each account, with RateLimit-Policy and RateLimit "
-                      "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"})
+                      "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
+        asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
+        code=("sandbox/exchange.py",))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
-        alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"})
+        alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
+        asks="What are the smallest and the largest amounts of a payment?",
+        relied=("amount_not_positive", "amount_too_large", "amount_out_of_bounds"),
+        code=("sandbox/service/checks.py",), notebook="create_an_intent")
     idempotency_required: str = row("8", "charges", "required for charges; optional for every other POST",
-        alternatives={"never": "optional everywhere"}, why="only the charge request shows the header")
+        alternatives={"never": "optional everywhere"}, why="only the charge request shows the header",
+        shows="The header, on the charge's request.",
+        asks="Which calls need an Idempotency-Key, and which accept one?", cost=3, relied=("idempotency_key_missing",),
+        code=("sandbox/idempotency.py",), notebook="idempotency")
     idempotency_retention_s: int = row("8", 86_400,
         "86400 s, per account, mode, method and path, for the same body to the byte; a key or signing secret that is "
         "shown once is not kept, so it is missing from the repeated response",
-        alternatives={21_600: "21600 s", 2_592_000: "2592000 s"})
+        alternatives={21_600: "21600 s", 2_592_000: "2592000 s"},
+        shows="The header.", asks="How long do you remember an Idempotency-Key?", cost=3,
+        relied=("idempotency_key_reused",), code=("sandbox/idempotency.py",), notebook="idempotency")
     idempotency_keeps_errors: str = row("8", "declines", "declines and 5xx are repeated, validation errors are not",
-        alternatives={"none": "only successes are repeated"}, why="as Stripe does")
+        alternatives={"none": "only successes are repeated"}, why="as Stripe does",
+        shows="The header.", asks="Is an error repeated for the same Idempotency-Key?", cost=2,
+        code=("sandbox/idempotency.py",), notebook="idempotency")
 
     # 9. Versioning
     version_header: str = row("9", "api_version", "Api-Version in every response, accepted in requests; an unknown "
         "version gets 400",
-        alternatives={"none": "no, only the path"})
-    deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on deprecated operations; "
-        "mark one with bench.control.deprecate", alternatives={"none": "none"})
+        alternatives={"none": "no, only the path"},
+        shows="`/v1` in the path.", asks="Can a header select a version?", relied=("version_unknown",),
+        code=("sandbox/exchange.py",))
+    deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on deprecated operations",
+        alternatives={"none": "none"}, here="mark an operation with bench.control.deprecate",
+        asks="How do you announce that something will be removed?", code=("sandbox/deprecation.py",))
     # fmt: on
 
     @classmethod
@@ -309,10 +508,20 @@ class Gaps:
 
 
 REGISTER: tuple[Gap, ...] = tuple(
-    Gap(name=each.name, default=cast("Value", each.default), asked=interface.ROWS[each.name], **each.metadata)
-    for each in fields(Gaps)
+    Gap(name=each.name, default=cast("Value", each.default), **each.metadata) for each in fields(Gaps)
 )
 _BY_NAME = {gap.name: gap for gap in REGISTER}
+
+
+def rows_by(kind: str = "") -> dict[str, tuple[str, ...]]:
+    """What relies on the register → its rows: things with a name or code, or those of a `kind`, such as `warning`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for gap in REGISTER:
+        for thing in gap.relied:
+            if not kind or thing.startswith(f"{kind} "):
+                name = thing.removeprefix(f"{kind} ")
+                found[name] = (*found.get(name, ()), gap.name)
+    return found
 
 
 def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:

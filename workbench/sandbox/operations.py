@@ -82,8 +82,6 @@ class Operation(NamedTuple):
     """The beginning of the Request-Id of a response that leaves no trace: each kind is counted by itself."""
     shows: tuple[tuple[int, str], ...] = ()
     """The statuses and media types of responses that the interface shows; those of no other operation are."""
-    relies: tuple[str, ...] = ()
-    """Rows of the register that settle its success, beside those of its body."""
     links: tuple[Link, ...] = ()
     success: int = 200
     shown: Callable[[Any], object] | None = None
@@ -117,7 +115,6 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("confirmPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/confirm", payments.confirm_intent,
               wire.PaymentIntent, "2.2, 4", schemes=BEARER, body=wire.ConfirmPaymentIntent, publishable=True,
               scenarios=PAYMENT, refuses=(409,), phone=attrgetter("payment_method.mobile_money.phone"),
-              relies=("client_secret_on_confirm", "confirm_response", "prompt_timeout_s"),
               links=(*_to("intent_id", retrieve="retrievePaymentIntent", cancel="cancelPaymentIntent"),
                      Link("charge", "retrieveCharge", "charge_id", gives="latest_charge"))),
     Operation("cancelPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/cancel", payments.cancel_intent,
@@ -125,7 +122,7 @@ OPERATIONS: tuple[Operation, ...] = (
               scenarios=ANY_POST, refuses=(409,)),
     Operation("createCharge", "POST", "/v1/charges", payments.create_charge, wire.Charge, "2.3, 4", schemes=BASIC,
               body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
-              phone=attrgetter("phone"), shows=((200, JSON),), relies=("charge_wait",),
+              phone=attrgetter("phone"), shows=((200, JSON),),
               links=(*_to("charge_id", retrieve="retrieveCharge"), *_to("charge", refunds="listRefunds"))),
     Operation("listCharges", "GET", "/v1/charges", CHARGES.page, wire.List[wire.Charge], query=wire.ListQuery,
               says="The charges, those of intents too, newest first."),
@@ -133,7 +130,7 @@ OPERATIONS: tuple[Operation, ...] = (
               says="Retrieve a charge."),
     Operation("createRefund", "POST", "/v1/refunds", refunds.create_refund, wire.Refund, body=wire.CreateRefund,
               creates=True, scenarios=(*scenarios.OF_REFUNDS, *ANY_POST), refuses=(404, 409),
-              relies=("fee_on_refund",), links=_to("refund_id", retrieve="retrieveRefund")),
+              links=_to("refund_id", retrieve="retrieveRefund")),
     Operation("listRefunds", "GET", "/v1/refunds", refunds.list_refunds, wire.List[wire.Refund],
               query=wire.RefundsQuery),
     Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", REFUNDS.retrieve, wire.Refund,
@@ -151,10 +148,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("retrieveEvent", "GET", "/v1/events/{event_id}", EVENTS.retrieve, wire.Event, gap="6",
               says="An event, byte for byte as it is sent.", links=_to("event_id", replay="replayEvent")),
     Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", webhooks.replay_event, wire.List[wire.Delivery],
-              gap="6", scenarios=ANY_POST, relies=("replay",)),
+              gap="6", scenarios=ANY_POST),
     Operation("createWebhookEndpoint", "POST", "/v1/webhook_endpoints", webhooks.create_endpoint,
               wire.WebhookEndpoint, gap="6", body=wire.CreateWebhookEndpoint, creates=True, no_store=True,
-              scenarios=ANY_POST, relies=("signature_scheme",),
+              scenarios=ANY_POST,
               links=_to("endpoint_id", retrieve="retrieveWebhookEndpoint", update="updateWebhookEndpoint",
                         roll="rollWebhookEndpointSecret", delete="deleteWebhookEndpoint")),
     Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", ENDPOINTS.page,
@@ -166,31 +163,30 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("deleteWebhookEndpoint", "DELETE", "/v1/webhook_endpoints/{endpoint_id}", webhooks.delete_endpoint,
               wire.Deleted, gap="6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
     Operation("rollWebhookEndpointSecret", "POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret",
-              webhooks.roll_endpoint_secret, wire.WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST,
-              relies=("signature_scheme",)),
+              webhooks.roll_endpoint_secret, wire.WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST),
     Operation("listDeliveries", "GET", "/v1/deliveries", webhooks.list_deliveries, wire.List[wire.Delivery], gap="6",
               query=wire.DeliveriesQuery),
     Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", DELIVERIES.retrieve, wire.Delivery, gap="6",
               says="A delivery and each attempt at it.", links=_to("delivery_id", replay="replayDelivery")),
     Operation("replayDelivery", "POST", "/v1/deliveries/{delivery_id}/replay", webhooks.replay_delivery,
-              wire.Delivery, gap="6", scenarios=ANY_POST, refuses=(409,), relies=("replay",)),
+              wire.Delivery, gap="6", scenarios=ANY_POST, refuses=(409,)),
     Operation("replayDeadLetters", "POST", "/v1/dead_letters/replay", webhooks.replay_dead_letters,
-              wire.List[wire.Delivery], gap="6", scenarios=ANY_POST, relies=("replay",)),
+              wire.List[wire.Delivery], gap="6", scenarios=ANY_POST),
     Operation("listApiKeys", "GET", "/v1/api_keys", KEYS.page, wire.List[wire.ApiKey], gap="5",
               query=wire.ListQuery, says="The keys, masked, newest first."),
     Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, wire.ApiKey, gap="5",
               body=wire.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
               links=_to("key_id", roll="rollApiKey", revoke="revokeApiKey")),
     Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", accounts.roll_key, wire.ApiKey, gap="5",
-              no_store=True, scenarios=ANY_POST, refuses=(409,), relies=("key_rotation",)),
+              no_store=True, scenarios=ANY_POST, refuses=(409,)),
     Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", accounts.revoke_key, wire.ApiKey, gap="5",
-              refuses=(409,), relies=("key_revocation",)),
+              refuses=(409,)),
     Operation("createPlant", "POST", "/plants", accounts.create_plant, wire.Plant, "2.4, 4", schemes=BEARER,
               body=wire.NewPlant, plain_400=True, shows=((200, JSON), (400, JSON))),
     Operation("issueToken", "POST", "/v1/auth/token", accounts.issue_token, wire.Token, "4, 5", schemes=NO_KEY,
-              body=wire.TokenRequest, no_store=True, relies=("token_credentials",)),
+              body=wire.TokenRequest, no_store=True),
     Operation("refreshToken", "POST", "/v1/auth/refresh", accounts.refresh_token, wire.Token, "4, 5", schemes=NO_KEY,
-              body=wire.RefreshRequest, no_store=True, body_optional=True, relies=("refresh_request",)),
+              body=wire.RefreshRequest, no_store=True, body_optional=True),
 )
 # fmt: on
 

@@ -1,7 +1,7 @@
 """Where a response comes from: shown by the interface, or assumed, and by which rows of the register.
 
-Tables alone decide: a row of the register stands beside the operation, the struct of a body or the code of an error
-that it settles. What is said is of status, media type and body; headers and the moment of an effect are not looked at.
+Each row of the register names what relies on it; what only the value of a field tells stands here. What is said is of
+status, media type and body; headers and the moment of an effect are not looked at.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,13 +11,11 @@ from typing import Any, Final, get_args, get_origin
 from msgspec import UNSET
 
 from workbench.domain import scenarios, wire
-from workbench.domain.catalogue import CODES
-from workbench.domain.gaps import Gaps
+from workbench.domain.gaps import Gaps, rows_by
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
 from workbench.domain.phones import COUNTRY_CODE, ZED, e164_of, operator_of
 from workbench.sandbox.operations import Operation
-from workbench.sandbox.service import attempts, checks, suspense
 from workbench.sandbox.service.lists import Caller
 
 Rows = tuple[str, ...]
@@ -29,25 +27,8 @@ _DECLINED: Final = 402
 _ENDING: Final = 7
 """So many digits at the end of a number make it a test number."""
 TRIGGERED: Final = ("failure_triggers",)
-OF_CODE_HERE: Final[Mapping[tuple[str, str], Rows]] = {
-    ("CreatePaymentIntent", "parameter_missing"): ("required_fields",),
-    ("CreatePaymentIntent", "amount_too_precise"): ("intent_amount_scale",),
-    ("ConfirmPaymentIntent", "parameter_missing"): ("client_secret_on_confirm", "required_fields"),
-    ("CreateCharge", "parameter_missing"): ("required_fields",),
-}
-"""Struct of a request and code → rows that the code means for this body alone."""
-_OF_KEY: Final[Mapping[str, Rows]] = {"token": ("access_token_use",), "publishable": ("publishable_key",)}
-_OF_WARNING: Final[Mapping[str, str]] = {
-    checks.OF_MISMATCH: "operator_mismatch",
-    checks.OF_AMOUNT: "charge_amount_unit",
-    attempts.OF_LATE: "late_success",
-    suspense.OF_EARLIER: "confirm_with_money_in_suspense",
-}
-"""Text in a warning → the row that made it one."""
-_OF_MEMBER: Final = (("next_action", "prompt_timeout_s"), ("suspense", "late_success"))
-"""Member of a result, or of one that it lists → the row by which it is there."""
-_OF_FAILURE: Final[Mapping[str, Rows]] = {"prompt_timeout": ("late_success", "prompt_timeout_s")}
-"""Why a payment failed → rows by which it would not have, or not for good."""
+_SETTLING: Final = rows_by()
+_OF_KEY, _OF_MEMBER, _OF_FAILURE, _OF_WARNING = map(rows_by, ("key", "member", "failure", "warning"))
 
 
 @lru_cache(maxsize=4096)
@@ -62,7 +43,7 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     rows |= {"extra_endpoints"} if operation.source == "assumed" else set()
     rows |= {"idempotency_retention_s"} if replayed else set()
     if status < _ERRORS:
-        rows |= {*operation.relies, *_of_response(operation.response)}
+        rows |= {*rows_of(operation.id), *_of_response(operation.response)}
         rows |= set() if is_shown or is_sandboxes else {"success_status"}
     else:
         rows |= set() if is_shown else {"error_format"}
@@ -71,18 +52,25 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     return f'{source}; gaps="{" ".join(sorted(rows))}"' if rows else source
 
 
+def rows_of(thing: str) -> Rows:
+    """The rows that settle an operation, a struct of the wire or an error's code."""
+    return _SETTLING.get(thing, ())
+
+
 def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
     """The rows that settle the members of a body, and of the rows that it lists."""
-    shape = get_origin(response) or response
-    yield from shape.__source__.relies if issubclass(shape, wire.View) else ()
-    for each in get_args(response):
+    yield from rows_of((get_origin(response) or response).__name__)
+    for each in (*get_args(response), *(wire.ABOUT.values() if response in _EVENTS else ())):
         yield from _of_response(each)
+
+
+_EVENTS: Final = (wire.Event, wire.CloudEvent)
 
 
 def refused_by(operation: Operation, code: str) -> Rows:
     """The rows without which there would be another response than this refusal."""
     struct = operation.body.__name__ if operation.body else ""
-    return CODES[code].rows + OF_CODE_HERE.get((struct, code), ())
+    return rows_of(code) + rows_of(f"{struct} {code}")
 
 
 def _is_small_or_large(body: Any, gaps: Gaps) -> bool:  # noqa: ANN401  of an intent or a charge
@@ -128,10 +116,10 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
         rows = ("declined_status",) if _DECLINED in operation.refuses else ()
         rows += _OF_FAILURE.get(failure, ())
     if warnings := getattr(result, "warnings", None):
-        rows += tuple(row for text, row in _OF_WARNING.items() if any(text in each for each in warnings))
+        rows += sum((named for text, named in _OF_WARNING.items() if any(text in each for each in warnings)), ())
     for each in getattr(result, "data", (result,)):
-        for member, row in _OF_MEMBER:
-            rows += (row,) if getattr(each, member, None) and row not in rows else ()
+        for member, named in _OF_MEMBER.items():
+            rows += tuple(row for row in named if getattr(each, member, None) and row not in rows)
     currency = getattr(result, "currency", None)
     if currency and currency.upper() != ZMW.code:
         rows += ("currencies",)

@@ -323,7 +323,6 @@ class Listing(Generic[T]):
 class List(View, Listing[T], Generic[T]):
     """A page of a list, newest first, to go through as it is; `has_more` tells whether there are rows beyond it."""
 
-    __source__ = Source(relies=("pagination",))
     url: str
     has_more: bool
     data: list[T]
@@ -336,7 +335,6 @@ class List(View, Listing[T], Generic[T]):
 class NumberedList(View, Listing[T], Generic[T]):
     """A page of a list by its number, newest first; `total` counts the rows of all pages."""
 
-    __source__ = Source(relies=("pagination",))
     url: str
     data: list[T]
     page: base.Positive
@@ -355,7 +353,7 @@ class UssdPrompt(View):
 class AcceptedIntent(View):
     """What a confirm answers where it tells no more than that it was taken."""
 
-    __source__ = Source("2.1", ("id",), relies=("intent_states",))
+    __source__ = Source("2.1", ("id",))
     id: IntentId
     status: Annotated[str, _states(payments.intent_transitions)]
 
@@ -400,7 +398,7 @@ class Suspense(View):
     It waits until the provider's side credits it to the merchant, less the fee, or returns it to the customer.
     """
 
-    __source__ = Source(gap="3", relies=("late_success",))
+    __source__ = Source(gap="3")
     id: Annotated[str, is_id("je")]
     status: Annotated[str, meaning(enum=[WAITING, *SETTLED_AS.values()])]
     amount: MajorAmount
@@ -426,7 +424,6 @@ class PaymentIntent(WithSecrets):
         "2.1",
         ("id", "client_secret"),
         gap="2.5",
-        relies=("currency_case", "intent_fields", "intent_states", "operator_ids"),
     )
     id: IntentId
     client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
@@ -476,7 +473,6 @@ class Charge(Made):
         "2.3",
         ("id", "status", "amount", "currency", "channel", "provider"),
         gap="2.5",
-        relies=("channel_and_provider", "charge_amount_unit", "charge_states", "currency_case", "operator_ids"),
     )
     id: base.ChargeId
     status: Annotated[str, _states(payments.charge_transitions)]
@@ -517,7 +513,6 @@ class PlantError(View):
 class Token(WithSecrets):
     """Section 4: a bearer token for 86,400 s; the names of the fields are assumed (RFC 6749 §5.1)."""
 
-    __source__ = Source(relies=("token_field",))
     access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
     token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
@@ -527,7 +522,6 @@ class Token(WithSecrets):
 class NamedToken(WithSecrets):
     """The same, by the name `token`."""
 
-    __source__ = Source(relies=("token_field",))
     token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
     token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
@@ -537,7 +531,6 @@ class NamedToken(WithSecrets):
 class WrappedToken(View):
     """The same, with all of it in `data`."""
 
-    __source__ = Source(relies=("token_field",))
     data: NamedToken
 
 
@@ -547,7 +540,7 @@ class WebhookEndpoint(Made, WithSecrets):
     Until `secret_overlap_until` messages are signed with a secret before as well.
     """
 
-    __source__ = Source(gap="6", relies=("endpoint_registration",))
+    __source__ = Source(gap="6")
     id: base.EndpointId
     url: str
     enabled_events: list[str]
@@ -568,7 +561,6 @@ class Deleted(View):
 class Refund(Made):
     """Assumed; `amount` is in the unit of what it refunds, pending until the operator has sent it back."""
 
-    __source__ = Source(relies=("charge_amount_unit", "currency_case"))
     id: Annotated[str, is_id("re")]
     status: Annotated[str, _states(payments.REFUND_TRANSITIONS)]
     amount: Annotated[Decimal, meaning("In the unit of what was named: a charge or an intent.")]
@@ -585,7 +577,6 @@ class Refund(Made):
 class Payout(Made):
     """Assumed; pending until the night's clearing pays it, then paid or failed."""
 
-    __source__ = Source(relies=("payouts",))
     id: Annotated[str, is_id("po")]
     status: Annotated[str, _states(payments.PAYOUT_TRANSITIONS)]
     amount: MajorAmount
@@ -610,7 +601,6 @@ class Balance(View):
     `suspense` is what came late and waits there, gross; it is nobody's yet, and left out where nothing waits.
     """
 
-    __source__ = Source(relies=("clearing", "fee_on_refund", "merchant_fee", "payouts"))
     pending: list[Amount]
     available: list[Amount]
     owed: list[Amount]
@@ -634,7 +624,7 @@ class DeliveryAttempt(View):
 class Delivery(Made):
     """Assumed: one event on its way to one endpoint: pending, delivered or dead_letter."""
 
-    __source__ = Source(gap="6", relies=("dead_letter", "ordering", "retry_schedule_s"))
+    __source__ = Source(gap="6")
     id: Annotated[str, is_id("del")]
     status: Annotated[str, meaning(enum=_DELIVERIES)]
     event: EventId
@@ -688,10 +678,7 @@ ABOUT: Final[Mapping[str, type[View]]] = {
 class Event(View):
     """The body of a webhook; its names and members are assumed (section 6)."""
 
-    __source__ = Source(
-        gap="6",
-        relies=("event_payload", "event_types", *(row for each in ABOUT.values() for row in each.__source__.relies)),
-    )
+    __source__ = Source(gap="6")
     id: EventId
     type: Annotated[str, by_register(_event_types)]
     timestamp: base.DateTime

@@ -134,8 +134,6 @@ class Source(NamedTuple):
     section: str = ""
     shows: tuple[str, ...] = ()
     gap: str = "4"
-    relies: tuple[str, ...] = ()
-    """Rows of the register that settle the members of such a body."""
 
 
 class View(Struct):

@@ -30,7 +30,7 @@ from workbench.sandbox.openapi.document import document, examples_of_run
 from workbench.sandbox.openapi.markdown import rendered
 from workbench.sandbox.openapi.schemas import Schema
 from workbench.sandbox.operations import in_force
-from workbench.sandbox.provenance import provenance
+from workbench.sandbox.provenance import provenance, rows_of
 from workbench.snippets import IN_PROCESS_URL, Snippet, snippet
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def errors(request: Request, choices: InForce) -> Response:
     return _page(
         "errors.html",
         kinds=[(kind, list(rows)) for kind, rows in groupby(CODES.items(), key=lambda item: item[1].kind)],
+        rows_of=rows_of,
         failures=[(code, says, OPERATOR_NAMES.get(code, OperatorNames())) for code, says in FAILURES.items()],
     )
 
@@ -208,11 +209,11 @@ def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | N
 
 def _interface(gaps: Gaps, operations: Mapping[str, list[str]] | None = None) -> str:
     """The page of the interface in Markdown; `operations` are those that each section is about."""
-    rows = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for record in gaps.as_records():
         does, *others = choices_of(record)
         texts = {"does": str(does._replace(is_default=False)), "others": "; ".join(map(str, others))}
-        rows[record["name"]] = {**record, **texts}
+        rows.setdefault(record["section"], []).append({**record, **texts})
     template = _templates().get_template("interface.md")
     return template.render(sections=SECTIONS, rows=rows, operations=operations or {}).strip() + "\n"
 

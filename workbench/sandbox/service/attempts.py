@@ -18,8 +18,6 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Hold, Screen
 
 ACTS, PROMPT_TIMEOUT, LATE_MONEY = "customer_acts", "prompt_timeout", "late_money"
-OF_LATE = "after its prompt had expired"
-"""What the warning of a payment that late money paid says, by which it is known."""
 
 
 def new_charge(tx: Transaction, account: str, money: Money, asked: Operator, phone: Msisdn, **more: Any) -> Charge:  # noqa: ANN401  columns are of several types
@@ -246,7 +244,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
 
 def _pay_late(tx: Transaction, charge: Charge, intent: PaymentIntent | None) -> None:
     """Pay an attempt that had failed with late money, and withdraw another open prompt for the same intent."""
-    warnings = (*charge.warnings, f"The money came {OF_LATE}.")
+    warnings = (*charge.warnings, "The money came after its prompt had expired.")
     if intent and intent.status == payments.REQUIRES_ACTION and intent.latest_charge:
         other = tx.sessions.first(charge=intent.latest_charge)
         if other is not None and other.ended_seq is None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
-from typing import Final, ParamSpec, Self, TypeVar, cast
+from typing import ParamSpec, Self, TypeVar, cast
 
 from workbench.domain import wire
 from workbench.domain.gaps import Gaps
@@ -24,9 +24,6 @@ from workbench.errors import AuthenticationFailed, InvalidRequest, field_problem
 
 P = ParamSpec("P")
 T = TypeVar("T")
-OF_MISMATCH: Final = "which is asked for the money"
-OF_AMOUNT: Final = "the usual charge before it"
-"""Texts by which a warning is known."""
 _LIVE = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
 
 
@@ -136,7 +133,7 @@ def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple
     mismatch = f"{param} is {asked.id}, and the number belongs to {phone.operator.id}"
     if gaps.operator_mismatch == "refused":
         raise InvalidRequest(f"{mismatch}.", code="operator_mismatch", param=param)
-    return (f"{mismatch}, {OF_MISMATCH}.",)
+    return (f"{mismatch}, which is asked for the money.",)
 
 
 def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tuple[str, ...]:
@@ -146,7 +143,8 @@ def amount_warning(gaps: Gaps, money: Money, before_minor: Sequence[int]) -> tup
         return ()
     size = "more" if money.amount_minor > usual else "less"
     unit = f"{gaps.charge_amount_unit} units of {money.currency}"
-    return (f"{money} is far {size} than the {Money(usual, money.currency)} of {OF_AMOUNT}: amounts are in {unit}.",)
+    usually = f"{Money(usual, money.currency)} of the usual charge before it"
+    return (f"{money} is far {size} than the {usually}: amounts are in {unit}.",)
 
 
 def check_known(

@@ -22,8 +22,6 @@ from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 STATES: Final = (WAITING, *SETTLED_AS.values())
-OF_EARLIER: Final = "of an earlier attempt"
-"""What the warning of a payment that may be paid twice says, by which it is known."""
 _PAID_BEFORE: Final = {WAITING: "waits in suspense", "credited": "was credited to you from suspense"}
 """The states in which the customer has paid, as a warning says them; what was returned is no payment."""
 
@@ -90,8 +88,9 @@ def warnings_of(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
     """
     paid = [each for each in _of_payment(tx, intent.id) if each.status in _PAID_BEFORE]
     lines = tuple(
-        f"{each.money} {OF_EARLIER} {_PAID_BEFORE[each.status]}: it came at {rfc3339(each.entry.occurred_ms)} under "
-        f"the operator's reference {each.entry.external_reference}. If this one is paid too, the customer pays twice."
+        f"{each.money} of an earlier attempt {_PAID_BEFORE[each.status]}: it came at "
+        f"{rfc3339(each.entry.occurred_ms)} under the operator's reference {each.entry.external_reference}. "
+        "If this one is paid too, the customer pays twice."
         for each in paid
     )
     if lines and tx.gaps.confirm_with_money_in_suspense == "refused":
