@@ -69,7 +69,7 @@ HELD = """(() => {
   const [ask, held] = [window.fetch, window.held = []];
   window.fetch = async (path, ...rest) => {
     const answer = await ask(path, ...rest);
-    if (String(path).endsWith(window.isHeld)) await new Promise((release) => held.push(release));
+    if (window.isHeld && String(path).match(window.isHeld)) await new Promise((release) => held.push(release));
     return answer;
   };
 })()"""
@@ -101,7 +101,7 @@ class Console:
             self.page.wait_for_timeout(400)
 
     def hold(self, address: str) -> None:
-        """Keep the answers to an address from the page that is opened next."""
+        """Keep the answers to the addresses of a pattern from the page that is opened next."""
         self.page.add_init_script(f"window.isHeld = {json.dumps(address)}; {HELD}")
 
     def has_held(self) -> None:
@@ -270,7 +270,7 @@ def test_a_half_typed_pin_is_not_left_for_a_newer_payment(console: Console):
 
 
 def test_a_pin_typed_before_its_payment_is_known_goes_to_the_phone_that_was_shown(console: Console):
-    console.hold("/sandbox/payments?limit=1")
+    console.hold(r"/sandbox/payments\?limit=1$")
     console.open()
     first = console.ask("10.00")
     expect(console.pin).to_be_focused()
@@ -284,11 +284,30 @@ def test_a_pin_typed_before_its_payment_is_known_goes_to_the_phone_that_was_show
     assert console.bench.client.payment_intents.retrieve(first).status == "succeeded"
 
 
+def test_a_prompt_that_is_over_does_not_come_back_while_the_next_payment_is_read(console: Console):
+    console.hold("")
+    console.open()
+    console.ask("10.00")
+    expect(console.pin).to_be_focused()
+    console.page.keyboard.type("1234\n")
+    expect(console.phone).to_contain_text("Approved.")
+    console.page.evaluate(r"() => { window.isHeld = '/sandbox/(phones|payments/pi_[^/]+)$'; }")
+    second = console.ask("20.00")
+    expect(console.detail).not_to_contain_text("K10.00")
+    expect(console.phone).to_contain_text("Pay K20.00")
+    console.page.keyboard.type("12")
+    console.release()
+    console.sees("K20.00", within=console.detail.locator("h1"))
+    console.page.keyboard.type("34\n")
+    expect(console.phone).to_contain_text("Approved.")
+    assert console.bench.client.payment_intents.retrieve(second).status == "succeeded"
+
+
 def test_no_digit_is_lost_when_a_payment_is_read_as_it_was_before_it_was_confirmed(console: Console):
     """The page asks for a payment while it has no phone yet, and has the answer when the phone rings already."""
     intents = console.bench.client.payment_intents
     made = intents.create(amount=Decimal("10.00"), description="Monstera")
-    console.hold(f"/sandbox/payments/{made.id}")
+    console.hold(f"/sandbox/payments/{made.id}$")
     console.open()
     console.has_held()
     intents.confirm(made.id, phone=PHONE, provider="mtn")

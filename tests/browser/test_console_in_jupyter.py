@@ -131,8 +131,9 @@ def test_an_editor_or_a_field_that_is_written_in_is_not_left_for_a_prompt(lab: "
 
 
 def test_a_pin_is_on_the_screen_in_a_moment(lab: "Lab"):
+    """It is typed at once, while the page still reads on after the approval before: no digit is lost."""
     console, took = Shown(lab, lab.shop, "bench.console()"), list[float]()
-    while len(took) < TIMES and min(took, default=MOST_MS) >= MOST_MS:
+    while len(took) < 4 or (len(took) < TIMES and min(took) >= MOST_MS):
         lab.run("ask()")
         expect(console.phone.locator(".words")).to_contain_text("Enter PIN")
         expect(console.pin).to_be_editable()
@@ -140,8 +141,6 @@ def test_a_pin_is_on_the_screen_in_a_moment(lab: "Lab"):
         console.keyboard.type("1234")
         expect(console.pin).to_have_value("1234")
         took.append(console.pin.evaluate(ENTER))
-        # What is typed in the second after an approval, while the page reads on, is not what is measured.
-        lab.page.wait_for_timeout(1500)
     assert min(took) < MOST_MS, took
 
 

@@ -90,7 +90,8 @@ function Ready() {
   const selected = chosen ?? (store.typing && before.current ? before.current : newest);
   before.current = selected;
   const { data: details } = useRead(selected && `/sandbox/payments/${selected}`, (row) => row.kind === "payment" && row.id === selected);
-  const handsets = useHandsets(details?.payment);
+  // By its id before it is read: what an earlier reading of all phones has told may be over.
+  const handsets = useHandsets(details?.payment ?? (selected && { id: selected }));
   const dead = useDeadLetters();
   const views = {
     webhooks: () => html`<${Webhooks} place=${place} dead=${dead} />`,
