@@ -87,6 +87,20 @@ def arrived(bench: Workbench) -> list[str]:
     return [last.verdict, *last.headers]
 
 
+def in_which_order(bench: Workbench) -> list[str]:
+    """The types of the events, as they came within 10 s, of an intent that is asked for and paid at once."""
+    confirmed(bench)
+    bench.phone(PHONE).enter_pin("1234")
+    bench.clock.advance(10)
+    return [each.type.partition(".")[2] for each in bench.receiver.events]
+
+
+def come_after(bench: Workbench, *moments_s: int) -> list[int]:
+    """How many messages of a charge have come after each of some steps."""
+    charge(bench)
+    return after_each(bench, moments_s, lambda: len(bench.receiver.arrivals))
+
+
 def told_of(bench: Workbench) -> list[str]:
     """The types of events of an intent that is made, a charge and a decline."""
     intent(bench), charge(bench), charge(bench, key="declined", phone=BROKE)
@@ -347,6 +361,12 @@ CHOICES: list[tuple[str, Any, Seen, Any, Any]] = [
     ("dead_letter", "dropped", dead_letters, [1, 1], [1, 0]),
     ("replay", "new_id", sent_again, ["accepted", "duplicate"], ["accepted", "accepted"]),
     ("ordering", "per_object", order_of, ["canceled", "created"], ["created", "canceled"]),
+    ("ordering", "out_of_order", in_which_order,
+     ["created", "requires_action", "processing", "succeeded", "succeeded"],
+     ["succeeded", "succeeded", "created", "requires_action", "processing"]),
+    ("repeats", "duplicate", lambda b: (charge(b), [each.verdict for each in b.receiver.arrivals])[1],
+     ["accepted"], ["accepted", "duplicate"]),
+    ("lateness", "thirty_seconds", lambda b: come_after(b, 29, 1), [1, 1], [0, 1]),
     ("signature_tolerance_s", 600, lambda b: late_by(b, 500), "refused", "duplicate"),
     ("retry_schedule_s", (0, 5, 300, 1800, 7200, 18000, 36000, 36000), lambda b: attempts(b, 500), [10, 10], [8, 8]),
     ("retry_schedule_s", (0, *(1800,) * 48), lambda b: attempts(b, 500), [10, 10], [49, 49]),

@@ -4,11 +4,8 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
-
-import msgspec
 
 from workbench.domain.gaps import REGISTER, Choice, choices_of, rows_by, written
 from workbench.domain.interface import PAGE, SECTIONS
@@ -206,9 +203,8 @@ def _failed_by_request(row: TraceRow) -> bool:
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
     """Row of the register → what relied on it, the most frequent first, with how often."""
     found: dict[str, Counter[str]] = {}
-    newest: dict[tuple[str | None, str], tuple[str, int]] = {}
     for row in trace:
-        for names, by in (*_by_row(row), *_by_order(row, newest)):
+        for names, by in _by_row(row):
             for name in names.split():
                 found.setdefault(name, Counter())[by] += 1
     return {
@@ -239,29 +235,6 @@ def _operation(called: str) -> str:
     """A call without its query, and without the ids in its path."""
     path = called.partition("?")[0].split("/")
     return "/".join("…" if "_" in part and any(map(str.isupper, part)) else part for part in path)
-
-
-_FIRST: Final = ("created", "requires_action", "pending", "processing")
-"""What comes before all else that happens to a payment at the same moment."""
-
-
-def _by_order(row: TraceRow, newest: dict[tuple[str | None, str], tuple[str, int]]) -> Iterator[tuple[str, str]]:
-    """An event that arrived after a younger one of its object; `newest` holds the youngest of each so far."""
-    if row.kind == WEBHOOK and row.result[0] == "2":
-        family, _, happened = row.what.partition(".")
-        about = (row.payment, family)
-        age = (_timestamp(row.detail["body"]), _FIRST.index(happened) if happened in _FIRST else len(_FIRST))
-        if age < newest.get(about, age):
-            yield "ordering", f"webhook {row.what}, late"
-        newest[about] = max(age, newest.get(about, age))
-
-
-def _timestamp(body: str) -> str:
-    """When an event happened, in whichever envelope."""
-    with suppress(msgspec.MsgspecError):
-        event = msgspec.json.decode(body, type=dict[str, Any])
-        return str(event.get("timestamp") or event.get("time", ""))
-    return ""
 
 
 # The letter

@@ -419,9 +419,22 @@ class Gaps:
         notebook="retries_dead_letters_and_replay")
     ordering: str = row("6", "unordered", "unordered, at least once",
         alternatives={"per_object": "in order for each object: an event waits until the object's earlier events are "
-                      "delivered to the endpoint or are dead letters"},
+                      "delivered to the endpoint or are dead letters",
+                      "out_of_order": "what a payment goes through on its way (created, requires_action, processing, "
+                      "pending) comes 10 s late, so after a success or failure that follows at once"},
         asks="In which order do the events of one payment arrive?", cost=2, relied=("Delivery",),
-        code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
+        happens=("webhook ", "a webhook"), code=("sandbox/service/webhooks.py",),
+        notebook="retries_dead_letters_and_replay")
+    repeats: str = row("6", "once", "once, when the first attempt succeeds",
+        alternatives={"duplicate": "twice, although the first attempt has succeeded"},
+        why="a receiver has to handle an event that comes twice: at least once is all that retries can promise",
+        shows="That failed deliveries are retried with backoff.",
+        asks="May a webhook that we have answered with 200 come again?", cost=3,
+        happens=("webhook ", "a webhook"), code=("sandbox/delivery.py",))
+    lateness: str = row("6", "at_once", "at once",
+        alternatives={"thirty_seconds": "thirty seconds after what they tell has happened"},
+        asks="How soon after a payment has succeeded does its webhook come?", cost=2,
+        happens=("webhook ", "a webhook"), code=("sandbox/service/webhooks.py",))
 
     # 7. Errors
     error_format: str = row("7", "problem",

@@ -23,7 +23,8 @@ DUPLICATE: Final = "duplicate"
 OUT_OF_ORDER: Final = "out_of_order"
 FAULTS: Final = (DUPLICATE, OUT_OF_ORDER)
 """Faults that deliveries to an endpoint can be given, to test a receiver."""
-
+ON_THE_WAY: Final = ("created", "requires_action", "processing", "pending")
+"""What events say of a payment before its outcome."""
 
 EVENT_TYPES: Final = (
     *(f"payment_intent.{each}" for each in ("created", "requires_action", "processing", "succeeded",

@@ -206,11 +206,15 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         return
     if outcome.wait_ms is not None:
         tx.schedule(DELIVER, delivery.id, in_ms=outcome.wait_ms)
-    elif outcome.status == webhooks.DELIVERED and number == delivery.spent + 1 and DUPLICATE in endpoint.faults:
+    elif outcome.status == webhooks.DELIVERED and number == delivery.spent + 1 and _is_doubled(tx, endpoint):
         tx.schedule(DELIVER, delivery.id)
     if outcome.status != webhooks.PENDING:
         settled(tx, delivery)
     _note(tx, endpoint, outcome)
+
+
+def _is_doubled(tx: Transaction, endpoint: Endpoint) -> bool:
+    return tx.gaps.repeats == DUPLICATE or DUPLICATE in endpoint.faults
 
 
 def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:

@@ -10,7 +10,16 @@ from msgspec import UNSET
 from workbench.domain import webhooks, wire
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.signatures import SCHEMES
-from workbench.domain.webhooks import OUT_OF_ORDER, Delivery, Endpoint, OldSecret, StoredEvent, check_filter, types_of
+from workbench.domain.webhooks import (
+    ON_THE_WAY,
+    OUT_OF_ORDER,
+    Delivery,
+    Endpoint,
+    OldSecret,
+    StoredEvent,
+    check_filter,
+    types_of,
+)
 from workbench.domain.wire import control
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
@@ -24,7 +33,8 @@ DELIVER, DROP = "deliver", "drop"
 KEPT_MS: Final = 30 * 86_400_000
 """How long a dead letter is kept where it is dropped."""
 HELD_BACK_MS: Final = 10_000
-"""How much later every other event comes where disorder was asked for."""
+"""How much later an event comes where disorder was asked for."""
+LATE_MS: Final = 30_000
 OVERLAP_MS: Final = 86_400_000
 """How long after a roll messages are signed with the secrets before as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
@@ -62,10 +72,12 @@ def emit(
 
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
-    """Put an event on its way to an endpoint, now; every other one later where it asked for disorder."""
+    """Put an event on its way to an endpoint, now; later where the register or a fault of the endpoint says so."""
     delivery = tx.deliveries.add(Delivery(**tx.made("del", event.account), event=event.id, endpoint=endpoint.id))
-    held_back = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
-    tx.schedule(DELIVER, delivery.id, in_ms=HELD_BACK_MS if held_back else 0)
+    is_swapped = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
+    is_swapped = is_swapped or (tx.gaps.ordering == OUT_OF_ORDER and event.type.endswith(ON_THE_WAY))
+    late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
+    tx.schedule(DELIVER, delivery.id, in_ms=late_ms + (HELD_BACK_MS if is_swapped else 0))
     return delivery
 
 
