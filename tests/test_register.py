@@ -59,12 +59,42 @@ def test_the_modules_of_a_row_are_there_and_one_reads_it_and_its_notebook_mentio
         assert not gap.notebook or re.search(rf"\b{gap.name}\b", texts[gap.notebook]), gap.name
 
 
+DESCRIBE = {
+    "sandbox/openapi/document.py", "sandbox/openapi/schemas.py", "domain/wire/__init__.py", "domain/wire/base.py",
+    "evidence.py", "session.py", "sandbox/provenance.py",
+}  # fmt: skip
+"""What describes bodies and operations, reads recordings, and lets the client follow what is in force."""
+ELSEWHERE = {
+    ("pictures/retries.py", "retry_schedule_s"), ("pictures/retries.py", "delivery_success"),
+    ("certify/payments.py", "prompt_timeout_s"), ("certify/run.py", "signature_scheme"),
+    ("certify/run.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
+    ("domain/wire/control.py", "zed_mobile"), ("analysis/simulate/simulation.py", "prompt_timeout_s"),
+    *(("going_live.py", each) for each in ("clearing", "prompt_timeout_s", "late_success", "signature_tolerance_s",
+                                           "retry_schedule_s", "endpoint_disable_after_s")),
+}  # fmt: skip
+"""Pictures, exams, the simulation and the checklist, which follow the values in force. A new row needs none of them."""
+
+
+def test_a_row_is_one_entry_and_the_branches_that_apply_it():
+    texts = {each.relative_to(PACKAGE).as_posix(): each.read_text("utf-8") for each in PACKAGE.rglob("*.py")}
+    found = {
+        (module, gap.name)
+        for module, text in texts.items()
+        for gap in REGISTER
+        if module not in {"domain/gaps.py", *gap.code, *DESCRIBE} and is_read(gap.name, text)
+    }
+    assert found == ELSEWHERE
+
+
+def is_read(name: str, text: str) -> bool:
+    return re.search(rf"gaps\.{name}\b|(rows|gaps|chosen|in_force)\[\"{name}\"\]|gaps, \"{name}\"", text) is not None
+
+
 def readers(name: str) -> list[str]:
     """The modules that read a row: what its column `code` may say."""
-    found = (
-        path for path in PACKAGE.rglob("*.py") if re.search(rf"gaps\.{name}\b|\(\"{name}\", ", path.read_text("utf-8"))
-    )
-    return [path.relative_to(PACKAGE).as_posix() for path in found]
+    return [
+        path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if is_read(name, path.read_text("utf-8"))
+    ]
 
 
 # The table

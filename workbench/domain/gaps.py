@@ -103,7 +103,8 @@ class Gaps:
     clearing: str = row("1", "next_day", "pending becomes available at 00:00 Africa/Lusaka the next day",
         alternatives={"immediate": "at once", "t_plus_2": "at 00:00 Africa/Lusaka two days later"},
         asks="When does received money become available to us?", cost=2, relied=("Balance", "balance_insufficient"),
-        happens=("entry cleared", "money that cleared"), code=("sandbox/service/clearing.py",),
+        happens=("entry cleared", "money that cleared"),
+        code=("sandbox/service/clearing.py", "sandbox/service/payouts.py"),
         notebook="after_the_payment")
     payouts: str = row("1", "on_request", "on request; rejected beyond the available balance",
         alternatives={"daily": "daily: all available money at 00:00 Africa/Lusaka, automatically; until then on "
@@ -124,7 +125,8 @@ class Gaps:
             "decimals"},
         why="the only currency shown",
         shows="ZMW alone.", asks="Which currencies do you accept?",
-        relied=("currency_unsupported", "currency_retired"), code=("sandbox/service/checks.py",),
+        relied=("currency_unsupported", "currency_retired"),
+        code=("sandbox/service/checks.py", "sandbox/service/payouts.py"),
         notebook="create_an_intent")
     currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
         "case for charges",
@@ -162,7 +164,7 @@ class Gaps:
     phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
         alternatives={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"',
         shows="International, with a leading plus sign.", asks="Do you accept numbers in national form too?",
-        relied=("phone_invalid",), code=("sandbox/service/checks.py",))
+        relied=("phone_invalid",), code=("sandbox/service/checks.py", "sandbox/service/attempts.py"))
     operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
         "long forms",
         alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use",
@@ -174,7 +176,7 @@ class Gaps:
         "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are unassigned ones (79)",
         alternatives={"zed": "accepted as zed"},
         asks="Do you take payments from numbers of Zed Mobile?", relied=("phone_without_wallet", "operator_unknown"),
-        code=("sandbox/service/checks.py",))
+        code=("sandbox/service/checks.py", "sandbox/service/payments.py", "sandbox/service/handsets.py"))
     charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
         alternatives={"major": "major units: 150 is 150.00 ZMW"},
         why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document",
@@ -221,7 +223,7 @@ class Gaps:
         why="Stripe's states; only succeeded and canceled are final",
         shows="The behaviour, without names of states.",
         asks="Which states does a payment intent have, and which transitions?", cost=2,
-        relied=("PaymentIntent", "AcceptedIntent"), code=("domain/payments.py",),
+        relied=("PaymentIntent", "AcceptedIntent"), code=("domain/payments.py", "sandbox/service/attempts.py"),
         notebook="what_is_not_documented")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
         alternatives={"expired": "adds expired, when nobody answers the prompt"},
@@ -234,7 +236,8 @@ class Gaps:
         here="the sandbox answers for the customer; a number that is no test number pays",
         why="200 with succeeded is the only outcome shown",
         shows="A 200 response with `succeeded`.", asks="Does the response to a charge wait for the customer?", cost=3,
-        relied=("createCharge",), code=("sandbox/service/payments.py",), notebook="charge_in_one_call")
+        relied=("createCharge",),
+        code=("sandbox/service/payments.py", "sandbox/operations.py"), notebook="charge_in_one_call")
     prompt_timeout_s: int = row("3", 300, "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
         why="assumed: MTN allows 5 minutes, other prompts wait from 60 s to 600 s",
@@ -295,7 +298,7 @@ class Gaps:
         why="the flow is illustrative", here="those of one_account are drawn, and shown at the start",
         shows="A flow with e-mail address and password, described as illustrative.",
         asks="Whose e-mail address and password does the token operation take?",
-        relied=("issueToken", "credentials_wrong"), code=("sandbox/service/accounts.py",),
+        relied=("issueToken", "credentials_wrong"), code=("sandbox/service/accounts.py", "sandbox/store/files.py"),
         notebook="tokens_and_plants")
     token_field: str = row("4", "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
@@ -318,7 +321,8 @@ class Gaps:
     publishable_key: str = row("5", "own_intent", "confirm and retrieve one intent with its client_secret; else 403",
         alternatives={"nothing": "nothing at all"},
         shows="That it is for checkouts and SDKs.", asks="What may a publishable key do?", cost=2,
-        relied=("key_not_allowed", "client_secret_missing", "key publishable"), code=("sandbox/service/payments.py",),
+        relied=("key_not_allowed", "client_secret_missing", "key publishable"),
+        code=("sandbox/service/payments.py", "sandbox/engine.py"),
         notebook="keys")
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
@@ -360,7 +364,7 @@ class Gaps:
         why="this specification fits HMAC-SHA256 with retries and replay",
         shows="HMAC-SHA256.", asks="Which header holds the signature, and what exactly is signed?", cost=2,
         relied=("createWebhookEndpoint", "rollWebhookEndpointSecret"), happens=("webhook ", "a webhook"),
-        code=("sandbox/delivery.py",), notebook="verify_webhooks")
+        code=("sandbox/delivery.py", "sandbox/service/webhooks.py"), notebook="verify_webhooks")
     signature_tolerance_s: int = row("6", 300,
         "300 s, both ways", alternatives={600: "600 s, both ways"},
         why="assumed: the specification leaves it to the receiver, and its libraries take five minutes",
@@ -372,7 +376,7 @@ class Gaps:
         "by the API; several endpoints, each with its own secret, shown once; after a roll, the old secret signs too "
         "for a day", alternatives={"dashboard": "one endpoint, registered on the dashboard only"},
         asks="How do we register a webhook endpoint, and may there be several?",
-        relied=("WebhookEndpoint", "endpoint_exists"), code=("sandbox/service/webhooks.py",),
+        relied=("WebhookEndpoint", "endpoint_exists"), code=("sandbox/service/webhooks.py", "sandbox/operations.py"),
         notebook="your_own_backend")
     retry_schedule_s: tuple[int, ...] = row("6", (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
         "ten attempts, each after this wait, with ±20 % jitter",
@@ -388,7 +392,7 @@ class Gaps:
         code=("domain/webhooks.py",))
     delivery_timeout_s: int = row("6", 15, "15 s for the whole response", alternatives={5: "5 s", 30: "30 s"},
         asks="How quickly must our endpoint respond?", cost=2, happens=("webhook .*took longer", "a slow answer"),
-        code=("sandbox/delivery.py",))
+        code=("sandbox/delivery.py", "sandbox/driver.py"))
     delivery_gone: str = row("6", "disables", "410 disables the endpoint",
         alternatives={"retried": "retried like any failure"},
         asks="Does a 410 from us end the deliveries?", cost=2, happens=(r"webhook 410\b", "a 410"),
@@ -467,7 +471,7 @@ class Gaps:
         alternatives={"100_per_60": "100 requests in 60 s for each account, with RateLimit-Policy and RateLimit "
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
-        code=("sandbox/exchange.py",))
+        code=("sandbox/exchange.py", "sandbox/engine.py", "sandbox/rate_limit.py"))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",
