@@ -119,12 +119,13 @@ _SHOWN: Final = (
 
 
 def _suggested(result: Reconciled) -> dict[str, str]:
-    """The id of a break → what it may be one movement with: proposed, not taken."""
+    """The id of a break → the others that may be one movement with it, by their keys: proposed, not taken."""
+    keys = {name: key for name, key in python_rows(result.breaks, "id", "key") if has_key(key)}
     found: dict[str, list[str]] = defaultdict(list)
     for breaks, why in python_rows(result.suggestions, "breaks", "why"):
         ids = breaks.split("; ")
         for each in ids:
-            others = ", ".join(other for other in ids if other != each)
+            others = ", ".join(keys.get(other, other) for other in ids if other != each)
             found[each].append(f"Perhaps one with {others}: {why}" if others else why)
     return {name: " ".join(texts) for name, texts in found.items()}
 
