@@ -153,6 +153,7 @@ ONE_FLAW = [
 
 
 @pytest.mark.parametrize(("kind", "name", "came"), ONE_FLAW)
+@pytest.mark.thorough
 def test_a_shop_with_a_flaw_in_its_orders_fails_the_check_by_name(kind: str, name: str, came: str, tmp_path: Path):
     exam = Exam(tmp_path, kind)
     done = exam.run()
@@ -207,6 +208,7 @@ def test_what_explains_several_failures_stands_first_and_once(kind: str, title: 
     assert kind == "verifies nothing" or not re.search("accepted as genuine|Whoever knows|Anybody who", done.stdout)
 
 
+@pytest.mark.thorough
 def test_a_large_body_is_a_warning_with_the_setting_of_each_framework(tmp_path: Path):
     exam = Exam(tmp_path, "small bodies")
     done = exam.run()
@@ -215,6 +217,7 @@ def test_a_large_body_is_a_warning_with_the_setting_of_each_framework(tmp_path: 
     assert all(each in done.stdout for each in ("express.raw", "bodyLimit", "DATA_UPLOAD_MAX_MEMORY_SIZE"))
 
 
+@pytest.mark.thorough
 def test_a_shop_that_does_not_start_again_fails_that_check_and_ends_the_exam(tmp_path: Path):
     exam = Exam(tmp_path, "starts once")
     done = exam.run()
@@ -223,6 +226,7 @@ def test_a_shop_that_does_not_start_again_fails_that_check_and_ends_the_exam(tmp
     assert "nothing listens any more" in done.stdout
 
 
+@pytest.mark.thorough
 def test_what_was_not_examined_is_one_line_with_the_option(tmp_path: Path):
     exam = Exam(tmp_path, "good", orders=False)
     done = exam.run()
@@ -233,6 +237,7 @@ def test_what_was_not_examined_is_one_line_with_the_option(tmp_path: Path):
     assert len(exam.named("not examined")) == 11
 
 
+@pytest.mark.thorough
 def test_an_interrupted_exam_prints_checks_as_they_end_and_writes_what_is_known(command: str, tmp_path: Path):
     (tmp_path / "gaps.toml").write_text("delivery_timeout_s = 30\n")
     exam = Exam(tmp_path, "good", "--gaps", str(tmp_path / "gaps.toml"))

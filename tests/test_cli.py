@@ -171,6 +171,7 @@ def connected(server: "Server") -> Workbench:
         (signal.SIGHUP, 1), pytest.param(signal.SIGHUP, 2, marks=LATER),
     ],
 )  # fmt: skip
+@pytest.mark.thorough
 def test_asked_to_end_it_answers_what_came_ends_with_its_workers_and_leaves_the_file_alone(
     serving: "Serving", tmp_path: Path, ask: signal.Signals, workers: int
 ):
@@ -208,6 +209,7 @@ def test_asked_to_end_it_answers_what_came_ends_with_its_workers_and_leaves_the_
 
 
 @pytest.mark.parametrize("ask", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=LATER)], ids=["interrupt", "hang_up"])
+@pytest.mark.thorough
 def test_an_end_of_the_whole_terminal_ends_it_cleanly(
     serving: "Serving", ask: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

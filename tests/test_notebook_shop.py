@@ -136,6 +136,7 @@ def told(request: pytest.FixtureRequest, notebook: dict[str, Any], database: Pat
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
+@pytest.mark.thorough
 def test_any_order_and_any_repetition_of_a_payments_events_ends_alike(
     told: Told, notebook: dict[str, Any], database: Path, tmp_path: Path, data: st.DataObject
 ):
@@ -295,6 +296,7 @@ def test_the_price_is_the_shops_and_not_the_browsers(street: Street):
 
 
 @pytest.mark.parametrize("number", ["12345", "0961234567", "+260211123456", "+254712345678", ""])
+@pytest.mark.thorough
 def test_a_number_that_is_refused_costs_no_attempt_and_no_time(number: str, street: Street):
     refused = street.buy(number)
     assert (refused.status_code, refused.json()["status"]) == (400, "open")
@@ -317,6 +319,7 @@ def test_a_number_without_a_wallet_costs_no_waiting_time(street: Street):
 
 @pytest.mark.parametrize("lost", ["request", "response", "half"])
 @pytest.mark.parametrize("end", ["payment_intents", "confirm"])
+@pytest.mark.thorough
 def test_a_call_whose_response_is_lost_is_sent_again_under_its_key(end: str, lost: str, street: Street):
     street.line.loses = [(end, lost)] * 2
     earlier = street.bench.client.payment_intents.create(amount=1)

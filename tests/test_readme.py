@@ -83,6 +83,7 @@ def test_every_scenario_is_named():
     assert not [name for name in (*ASKABLE, *operations.ANY_POST) if f"`{name}`" not in told]
 
 
+@pytest.mark.thorough
 def test_the_books_of_a_shop_are_reconciled_as_the_page_does(tmp_path: Path):
     line = blocks(GUIDE["reconcile"].read_text("utf-8"))[0].text.replace("cd fixtures\n", "").replace("\\\n", "")
     for name in ("october.html", "october.xlsx"):
@@ -94,6 +95,7 @@ def test_the_books_of_a_shop_are_reconciled_as_the_page_does(tmp_path: Path):
     assert {each.name for each in tmp_path.iterdir()} == {"october.html", "october.xlsx"}
 
 
+@pytest.mark.thorough
 def test_a_week_is_reconciled_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (code,) = [each for each in blocks(section("In a notebook", GUIDE["reconcile"])) if each.language == "python"]
     monkeypatch.chdir(tmp_path)

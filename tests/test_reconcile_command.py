@@ -318,6 +318,7 @@ class TestForAPerson:
             done = case.run_with(ledger, statement)
             assert (done.exit_code, hint in done.stderr, re.findall(r"\w='|\(\)|Python", done.stderr)) == (2, True, [])
 
+    @pytest.mark.thorough
     def test_of_many_breaks_some_of_each_code_are_listed_as_wide_as_the_terminal(self, tmp_path: Path):
         missing = [row for row in BOTH if row is not BOTH[3]]
         other = [row | {"amount_minor": 50_000} for row in missing[:30]]

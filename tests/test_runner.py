@@ -229,6 +229,7 @@ def test_an_exercise_that_is_not_done_is_no_error_and_said(mixed: Run):
     assert mixed.printed("exercises", "exercise").startswith("Not done yet: No intent with the description Orchid")
 
 
+@pytest.mark.thorough
 def test_an_exercise_whose_solution_does_not_prove_right_fails_its_notebook(run: Callable[..., Run], tmp_path: Path):
     notebooks = [
         write(tmp_path, "elsewhere", f"{SETUP}\npay = Workbench(seed=8).client", tagged(BLANK, "exercise")),

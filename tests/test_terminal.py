@@ -110,7 +110,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-LONG = {"run", "certify"}
+LONG = {"run", "certify", "reconcile", "month", "simulate"}
 
 
 @pytest.mark.parametrize(

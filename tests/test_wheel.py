@@ -34,6 +34,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SHIPPED = ("workbench/notebooks/", "workbench/fixtures/")
 
 
+@pytest.mark.thorough
 def test_the_wheel_holds_every_module_notebook_and_fixture_and_no_test_nor_what_stands_beside(wheel: Path):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())

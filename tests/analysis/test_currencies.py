@@ -103,6 +103,7 @@ def test_a_draft_takes_three_digits_for_thousands_only_where_the_named_currency_
     assert draft_layout(folder / "kwd.csv").statement().rows["amount_minor"].tolist() == [1_550_000, 612_500]
 
 
+@pytest.mark.thorough
 def test_every_report_writes_amounts_with_the_currencys_decimals(folder: Path):
     command = ["reconcile", "ledger.csv", "mtn.csv", "--layout", "uganda.toml"]
     with chdir(folder):

@@ -476,6 +476,7 @@ class TestCommand:
             ("breaks.xlsx", (), "", ""),
         ],
     )
+    @pytest.mark.thorough
     def test_a_table_of_breaks_that_is_filled_in_is_decisions(
         self, tmp_path: Path, name: str, options: tuple[str, ...], mark: str, encoding: str
     ):

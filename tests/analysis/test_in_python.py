@@ -60,6 +60,7 @@ def test_a_frame_with_a_float_of_minor_units_names_the_call_that_helps():
         reconcile(whole, THEIRS)
 
 
+@pytest.mark.thorough
 def test_a_folder_that_was_saved_is_carried_on(tmp_path: Path):
     first = reconcile(OURS, THEIRS)
     first.carry_forward.save(tmp_path / "october")

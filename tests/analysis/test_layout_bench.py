@@ -180,6 +180,7 @@ DOUBTS = ({"dates"}, {"columns.key"}, {"columns.description"}, ON_MONEY)
 
 @given(form=FORMS, rows=ROWS)
 @settings(deadline=None, max_examples=12)
+@pytest.mark.thorough
 def test_what_a_draft_reads_otherwise_is_doubted(form: Form, rows: list[Row]):
     if not form.balance:
         # Headings that mislead are only found out by a balance, which an opening tells alone.

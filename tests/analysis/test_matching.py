@@ -184,6 +184,7 @@ class TestInNarratives:
     overlap=st.sampled_from([0, 15]),
 )
 @example(seed=1, cuts=[30, 60], overlap=15)
+@pytest.mark.thorough
 def test_periods_end_as_one_run_does(seed: int, cuts: list[int], overlap: int):
     """Around a cut no two movements have one amount: what is like a row, and not told yet, nobody can see.
 

@@ -312,6 +312,7 @@ def lines_of(rows: Sequence[Mapping[str, str]], **more: str) -> str:
     return pd.DataFrame([{**row, **more} for row in rows]).to_csv(index=False)
 
 
+@pytest.mark.thorough
 def test_a_column_that_is_not_read_changes_nothing_in_a_whole_ledger(tmp_path: Path):
     odd = [[{**WHOLE[0], name: text}, *WHOLE[1:]] for name, texts in ODD.items() for text in texts]
     cases = [(lines_of(rows), lines_of(rows, note="")) for rows in [WHOLE, *odd]]

@@ -105,6 +105,7 @@ def test_a_hash_that_is_given_counts_as_one_that_is_made_and_of_two_keys_none_do
     assert pairs(old.breaks)["z4"] == "wrong_reference"
 
 
+@pytest.mark.thorough
 def test_thousands_of_one_customer_and_one_amount_are_ambiguous_at_once():
     rows = [movement(f"{n}", 5, occurred_at=None, phone="0961234567") for n in range(4_000)]
     found = reconcile(*tables([row | {"key": f"a{row['key']}"} for row in rows], rows)).breaks

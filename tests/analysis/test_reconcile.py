@@ -634,6 +634,7 @@ KEPT_OF_IT = (f"CUSTOMER for order 20260105123456 by {MASKED_NUMBERS}", "Paid / 
 
 class TestNarratives:
     @pytest.mark.parametrize("kind", SOME_KINDS)
+    @pytest.mark.thorough
     def test_text_and_age_of_what_is_open_survive_two_closes_with_numbers_masked(self, kind: str):
         """The files of all months have one name, and lines of the same numbers."""
 
@@ -670,6 +671,7 @@ class TestNarratives:
         assert by_code["missing_in_statement"] == (7, 0, None, None)
         assert by_code["missing_in_ledger"] in {(None, None, 1, 0), (None,) * 4}
 
+    @pytest.mark.thorough
     def test_a_group_is_as_old_as_its_oldest_row_and_lines_without_a_number_are_told_apart_by_their_keys(self):
         lines = statement_of({**P, **SAID}, {**C, "description": "of c"}).assign(line=0)
         found = python_rows(reconcile(ledger_of(A), lines).breaks, "key", "description")
@@ -794,6 +796,7 @@ class TestSettling:
         assert reconcile(ledger, nothing, carry_forward=first.carry_forward).breaks.empty
 
 
+@pytest.mark.thorough
 def test_all_that_is_proposed_is_taken_by_the_service_and_the_next_run_finds_it_settled(tmp_path: Path):
     bench = Workbench()
     bench.simulate(payments=130, days=5, seed=3, out=tmp_path)

@@ -827,6 +827,7 @@ class TestJournal:
             ("quickbooks", ["{id},06/01/2026,1200,{key} {text},,5.00", "{id},06/01/2026,7901,{key} {text},5.00,"]),
         ],
     )  # fmt: skip
+    @pytest.mark.thorough
     def test_each_program_has_its_own_columns_from_the_command_line(
         self, form: str, expected: list[str], tmp_path: Path
     ):

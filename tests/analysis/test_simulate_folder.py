@@ -227,6 +227,7 @@ def run(*arguments: str) -> Result:
 
 
 class TestCommand:
+    @pytest.mark.thorough
     def test_it_tells_what_it_writes_and_one_seed_is_one_folder_byte_for_byte(self, command: str, tmp_path: Path):
         asked = ("--payments", "30", "--days", "3", "--seed", "9", "--out", str(tmp_path / "command"))
         done = subprocess.run(  # noqa: S603  our own command
@@ -358,6 +359,7 @@ def test_any_other_register_will_do(gaps: dict[str, object]):
         bench.ledger.verify()
 
 
+@pytest.mark.thorough
 def test_however_often_a_customer_pays_each_pin_is_typed_into_its_own_prompt():
     often = Traffic(
         customers=1, intents_per_100k=90_000, late_per_100k=8_000, refunds_per_100k=40_000,

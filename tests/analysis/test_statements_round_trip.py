@@ -194,6 +194,7 @@ ANY_TEXT = st.text(
 @settings(max_examples=60 if MANY else 3, deadline=None)
 @given(texts=st.lists(ANY_TEXT, min_size=1, max_size=4))
 @example(texts=['"Acme" Ltd', 'a";"b', '";'])  # a row that begins with a quote is of the delimiter that reads it
+@pytest.mark.thorough
 def test_what_the_csv_module_writes_is_read_whatever_its_first_cells_hold(
     name: str, delimiter: str | None, texts: list[str]
 ):

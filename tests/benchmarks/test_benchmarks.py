@@ -104,6 +104,7 @@ def test_a_ratio_to_the_floor_may_grow_by_a_twentieth_and_no_more():
     ]
 
 
+@pytest.mark.thorough
 def test_where_nothing_counts_instructions_nothing_fails(tmp_path: Path):
     command = [sys.executable, "-m", "tests.benchmarks", "--instructions"]
     done = subprocess.run(  # noqa: S603  our own command

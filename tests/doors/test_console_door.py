@@ -145,6 +145,7 @@ class TestTheCode:
             assert httpx.get(server.console_url).status_code == 403
             assert server.errors == ""
 
+    @pytest.mark.thorough
     def test_of_two_workers_each_knows_what_the_other_let_in(self, serving: Serving):
         with serving(*OPTIONS, "--workers", "2") as server:
             met = dict[int | None, Console]()
@@ -323,6 +324,7 @@ def test_a_sandbox_in_a_notebook_has_no_such_door():
 
 
 class TestTheCommand:
+    @pytest.mark.thorough
     def test_open_has_the_link_opened_in_a_browser(
         self, serving: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):

@@ -252,6 +252,7 @@ class TestPipelining:
             # Others are answered meanwhile.
             assert door.send(door.head("/docs", "Host: localhost"))[0] == 200
 
+    @pytest.mark.thorough
     def test_one_that_does_not_read_is_given_up(self, door: Door, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("workbench.sandbox.connections.BODY_S", 1)
         pages = asked(door, "/openapi.json") * 99 + asked(door, "/openapi.json", "Connection: close")

@@ -132,6 +132,7 @@ sys.exit(7)
 """
 
 
+@pytest.mark.thorough
 def test_a_script_that_closes_no_receiver_no_console_and_no_port_ends(served: Served):
     command = [sys.executable, "-c", UNCLOSED, served.base_url, str(served.secret_key)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603  our own lines

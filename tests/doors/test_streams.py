@@ -232,6 +232,7 @@ def worker_of(server: Server, port: int) -> int | None:
     return None
 
 
+@pytest.mark.thorough
 def test_what_another_worker_commits_is_told_in_time_too(serving: Serving, tmp_path: Path):
     with serving("--port", "0", "--json", "--workers", "2", "--store", str(tmp_path / "store.db")) as server:
         door = of(server)
@@ -252,6 +253,7 @@ def test_what_another_worker_commits_is_told_in_time_too(serving: Serving, tmp_p
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.thorough
 def test_asked_to_end_the_server_ends_them_at_once(serving: Serving, workers: int):
     with serving("--port", "0", "--json", "--workers", str(workers)) as server, ExitStack() as closing_all:
         streams = [closing_all.enter_context(Stream(of(server))) for _ in range(8)]
@@ -264,6 +266,7 @@ def test_asked_to_end_the_server_ends_them_at_once(serving: Serving, workers: in
         assert server.process.wait(5) == 0
 
 
+@pytest.mark.thorough
 def test_no_read_is_held_open_so_that_the_log_of_writes_can_be_folded(serving: Serving, tmp_path: Path):
     store = tmp_path / "store.db"
     with serving("--port", "0", "--json", "--store", str(store)) as server, Stream(of(server)) as stream:
@@ -274,6 +277,7 @@ def test_no_read_is_held_open_so_that_the_log_of_writes_can_be_folded(serving: S
         assert stream.hears("payment", Shop(of(server)).intent())
 
 
+@pytest.mark.thorough
 def test_fifty_cost_no_thread_and_all_of_them_hear(serving: Serving):
     with serving("--port", "0", "--json") as server, ExitStack() as closing_all:
         door, process = of(server), psutil.Process(server.process.pid)

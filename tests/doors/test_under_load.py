@@ -55,6 +55,7 @@ def client_of(address: dict[str, str]) -> httpx.Client:
     return httpx.Client(base_url=address["base_url"], headers=headers, trust_env=False, timeout=30, verify=False)  # noqa: S501  no TLS
 
 
+@pytest.mark.thorough
 def test_hundreds_that_stall_hold_nobody_up(serving: Serving):
     half = "POST /v1/payment_intents HTTP/1.1\r\nHost: localhost\r\nContent-Length: 80\r\n\r\n{"
     with (
@@ -230,6 +231,7 @@ def test_a_shop_may_call_a_notebook_back_that_advances_its_clock(store: StoreFil
         pytest.param(signal.SIGINT, 1, marks=LATER), pytest.param(signal.SIGTERM, 2, marks=LATER),
     ],
 )  # fmt: skip
+@pytest.mark.thorough
 def test_asked_to_end_under_load_it_breaks_no_request(
     serving: Serving, tmp_path: Path, ask: signal.Signals, workers: int
 ):

@@ -589,6 +589,7 @@ def test_without_a_weekend_there_is_nothing_to_add_up(bench: Workbench, said: Sa
 
 class TestNothingRaises:
     @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda each: each.name)
+    @pytest.mark.thorough
     def test_whatever_is_handed_over(self, said: Said, exercise: Exercise):
         names = list(inspect.signature(exercise.check).parameters)
         for given in (7, "x", Exercise, [], {}):

@@ -207,6 +207,7 @@ class TestWhereItSpeaks:
                 assert server.process.stdout
                 assert server.process.stdout.read() == ""
 
+    @pytest.mark.thorough
     def test_lines_of_several_workers_and_threads_are_whole(self, serving: Serving):
         def run(address: dict[str, str]) -> list[str]:
             with caller(address) as client:
@@ -222,6 +223,7 @@ class TestWhereItSpeaks:
         ]
         assert others == []
 
+    @pytest.mark.thorough
     def test_colours_are_for_a_terminal_that_wants_them(self, bounded: Bounded):
         def shown(**settings: str) -> str:
             """What a terminal gets of a request that is fine, one that is not, and a delivery that fails."""
@@ -250,6 +252,7 @@ class TestWhereItSpeaks:
             assert "\x1b" not in shown(**settings)
         assert "\x1b[32m200" in shown(TERM="xterm", NO_COLOR=""), "set but empty, it says nothing"
 
+    @pytest.mark.thorough
     def test_a_pipe_that_nobody_reads_holds_nobody_up(self, bounded: Bounded):
         command = [COMMAND, "serve", *JSON]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603  our own command
@@ -334,6 +337,7 @@ class TestLongRuns:
         assert all(0 < int(each) <= 5 for each in left)
         assert [*moments, ends[0]] == sorted({*moments, ends[0]}), "on its way to one end"
 
+    @pytest.mark.thorough
     def test_a_notebook_shows_it_to_whoever_looks_and_takes_it_away(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("JPY_SESSION_NAME", "somebody's.ipynb")
         displayed, printed = executed(LONG.format(takes_s=0.05, payments=10, seconds=5 * 86_400))
