@@ -94,8 +94,6 @@ class Workbench(Session):
     """The sandbox itself, where it is of this process."""
     _within: Receiver
     """The receiver of this process, registered or not."""
-    webhook_url = ""
-    """Where events are posted to the merchant's own application; empty without one."""
     _console: "Console | None" = None
 
     def __init__(
@@ -263,8 +261,8 @@ class Workbench(Session):
         found = self._engine.signing_secret(self.webhook_url) if self._engine and self.webhook_url else None
         return super().webhook_secret if found is None else Secret(found)
 
-    def _receivers_now_s(self) -> float:
-        return self.clock.now_ms / 1000 if self._engine and not self.webhook_url else super()._receivers_now_s()
+    def _receivers_now_s(self) -> int | None:
+        return self.clock.now_ms // 1000 if self._engine and not self.webhook_url else None
 
     @property
     def trace(self) -> Trace:

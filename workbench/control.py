@@ -12,6 +12,7 @@ from workbench.calls import invalid, segments
 from workbench.client import PaymentsClient, listed
 from workbench.domain import wire
 from workbench.domain.moments import clock_text, moment, rfc3339
+from workbench.domain.signing import SignedMessage
 from workbench.domain.wire import control
 from workbench.errors import ApiError, AuthenticationFailed, PermissionDenied, UnexpectedResponse
 
@@ -80,6 +81,11 @@ class SandboxControl:
         """Make deliveries to an endpoint misbehave, or behave again."""
         path = f"webhook_endpoints{segments(endpoint_id)}/faults"
         return self.post(path, wire.FaultyEndpoint, {"faults": faults})
+
+    def sign(self, body: str, how: str, **more: str | int | None) -> SignedMessage:
+        """A message signed by `how`; `more` are the other fields of `control.Sign`."""
+        made = self.post("sign", control.Signed, {"body": body, "how": how, **more})
+        return SignedMessage(made.body.encode(), made.headers)
 
     def accounts(self, **bounds: str) -> list[wire.LedgerAccount]:
         """Every account posted to, with its sums; `as_of` and `known_at` are moments of RFC 3339."""

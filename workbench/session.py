@@ -1,6 +1,5 @@
 """One connection to a sandbox: what the Lab, the analysis and the simulation are handed. `Workbench` is one."""
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from types import MappingProxyType
@@ -13,9 +12,8 @@ from workbench.closing import Closing
 from workbench.control import Clock, Operator, SandboxControl
 from workbench.domain import wire
 from workbench.domain.masking import Secret
-from workbench.domain.signatures import id_in
-from workbench.domain.signing import SignedMessage, Signer, signed
-from workbench.domain.webhooks import types_of
+from workbench.domain.signing import SignedMessage
+from workbench.domain.webhooks import ENABLED, types_of
 from workbench.errors import ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
@@ -80,6 +78,8 @@ class Session(Closing):
         """The sandbox's clock."""
         self.operator = Operator(self.control)
         """The operators: `script` what becomes of the next payments, `outage`, `query`."""
+        self.webhook_url = ""
+        """Where events are posted to the merchant's application of this process; empty without one."""
         self.started: Receiver | None = None
         """The receiver, once there is one."""
         self.receiver_url = ""
@@ -172,33 +172,36 @@ class Session(Closing):
         """The secret that webhooks are signed with: of `receiver`, which is started for it where there is none yet."""
         return Secret(self.receiver.secrets[-1])
 
-    def sign(self, body: object, how: str = "right", *, message_id: str | None = None) -> SignedMessage:
-        """A message to send to your own endpoint, signed with `webhook_secret`, in the scheme in force, now.
+    def sign(
+        self, body: object, how: str = "right", *, message_id: str | None = None, endpoint: str | None = None
+    ) -> SignedMessage:
+        """A message to send to your own endpoint, signed with its secret, in the scheme in force, now.
 
-        `body` is bytes, text, or what is written as JSON, such as an event of `client.events`. `how` is `right`,
-        `several` (another's signature before the right one), or wrong on purpose: `wrong_secret`, `stale`, `future`,
-        `tampered`, `reserialised`, `unsigned`, `malformed`, `malformed_timestamp`. `message_id` is that of the body
-        unless it is given; where the scheme has no header for it, the one in the body counts.
-        Raises InvalidRequest: no such name, or the scheme has nothing like it.
+        `body` is text, bytes in UTF-8, or what is written as JSON, such as an event of `client.events`. `how` is
+        `right`, `several` (another's signature before the right one), or wrong on purpose: `wrong_secret`, `stale`,
+        `future`, `other_scheme`, `tampered`, `reserialised`, `unsigned`, `malformed`, `malformed_timestamp`.
+        `message_id` is that of the body unless it is given; where the scheme has no header for it, the one in the body
+        counts. `endpoint` is the id of yours, by default the newest that is enabled; without any, that of `receiver`.
+        Raises InvalidRequest: no such name, the scheme has nothing like it, or no UTF-8. Raises NotFound: no such
+        endpoint.
 
         >>> body, headers = bench.sign({"id": "evt_1", "type": "charge.succeeded"}, "stale")  # doctest: +SKIP
         >>> shop.test_client().post("/webhooks", data=body, headers=headers)  # doctest: +SKIP
         """
-        text = body.encode() if isinstance(body, str) else body if isinstance(body, bytes) else wire.to_json(body)
-        rows = self.untraced.in_force()
-        signer = Signer(
-            secret=self.webhook_secret,
-            message_id=message_id or id_in(text) or "evt_signed_by_hand",
-            now_s=int(self._receivers_now_s()),
-            scheme=rows["signature_scheme"],
-            tolerance_s=rows["signature_tolerance_s"],
-            payload=rows["event_payload"],
-        )
-        return signed(signer, text, how)
+        try:
+            text = body if isinstance(body, str) else (body if isinstance(body, bytes) else wire.to_json(body)).decode()
+        except UnicodeDecodeError:
+            raise invalid("A message is text in UTF-8.", "body") from None
+        enabled = {each.url: each.id for each in self._looking.webhook_endpoints.each() if each.status == ENABLED}
+        url = self.webhook_url or next((each for each in enabled if each != self.receiver_url), "")
+        if not (endpoint or url):
+            _ = self.receiver  # its first use registers it
+        signing = endpoint or enabled.get(url)
+        return self.untraced.sign(text, how, endpoint=signing, message_id=message_id, timestamp=self._receivers_now_s())
 
-    def _receivers_now_s(self) -> float:
-        """Seconds since 1970 by the clock of whoever checks."""
-        return time.time()
+    def _receivers_now_s(self) -> int | None:
+        """Seconds since 1970 by the clock of whoever checks; None where that is this machine's."""
+        return None
 
     def close(self) -> None:
         """Close all that was opened with it, the latest first."""

@@ -521,7 +521,7 @@ NO_CALL = frozenset({
     ("POST", "/sandbox/operations/{operation_id}/deprecation"), ("GET", "/sandbox/payments"),
     ("GET", "/sandbox/payments/{payment_id}"), ("GET", "/sandbox/requests"), ("GET", "/sandbox/requests/{request_id}"),
     ("GET", "/sandbox/requests/{request_id}/code"), ("GET", "/sandbox/changes"), ("GET", "/sandbox/phones"),
-    ("GET", "/sandbox/keys"), ("GET", "/sandbox/scenarios"),
+    ("GET", "/sandbox/keys"), ("GET", "/sandbox/scenarios"), ("POST", "/sandbox/sign"),
 })
 # fmt: on
 """Operations without a call of their own in Python: they are written as raw HTTP."""

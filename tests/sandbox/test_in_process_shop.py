@@ -17,7 +17,7 @@ import pytest
 
 from workbench import Workbench, verify
 from workbench.domain.signing import HOW, NOT_IN, TAKEN
-from workbench.errors import InvalidRequest, ServeRefused, StateConflict
+from workbench.errors import InvalidRequest, NotFound, ServeRefused, StateConflict
 from workbench.receiver import Receiver
 from workbench.sandbox import addresses, asgi, delivery
 
@@ -363,6 +363,41 @@ def test_any_message_is_signed_right_or_wrong_on_purpose_in_the_scheme_in_force(
             assert bench.receiver.arrivals[-1].reason == "signature_mismatch"
     reasons = {each.reason for each in bench.receiver.arrivals if each.verdict == "refused"}
     assert reasons == REASONS - WITHOUT[gaps["signature_scheme"]]
+
+
+def test_over_http_a_message_is_signed_with_the_secret_of_ones_own_endpoint_which_no_response_holds():
+    with (
+        Workbench(seed=7) as local,
+        local.serve() as served,
+        Workbench.connect(served.base_url, served.secret_key) as bench,
+    ):
+
+        def asked(key: str = bench.secret_key, **body: object) -> Any:  # noqa: ANN401  JSON
+            return bench.http.post("/sandbox/sign", headers={"Authorization": f"Bearer {key}"}, json=body)
+
+        shop = bench.client.webhook_endpoints.create(url="http://127.0.0.1:9/webhooks")
+        bench.client.webhook_endpoints.create(url="http://127.0.0.1:9/newest")
+        for body in ('{"id": "evt_1"}', "K150 at ½, no JSON"):
+            answer = asked(body=body, endpoint=shop.id)
+            assert shop.secret.removeprefix("whsec_") not in answer.text
+            assert answer.json()["body"] == body
+            assert verify(body.encode(), answer.json()["headers"], [shop.secret], now_s=int(time.time()))
+            assert verify(*bench.sign(body, endpoint=shop.id), [shop.secret], now_s=int(time.time()))
+        at_noon = asked(body="{}", endpoint=shop.id, message_id="evt_2", timestamp=43_200).json()["headers"]
+        assert verify(b"{}", at_noon, [shop.secret], now_s=43_200) == "evt_2"
+        newest = bench.client.webhook_endpoints.create(url="http://127.0.0.1:9/last")
+        assert verify(b"{}", asked(body="{}").json()["headers"], [newest.secret], now_s=int(time.time()))
+        assert bench.receiver.secrets, "it is registered last, and is not one's own"
+        assert verify(*bench.sign("{}"), [newest.secret], now_s=int(time.time()))
+        for each in bench.client.webhook_endpoints.each():
+            bench.client.webhook_endpoints.update(each.id, status="disabled")
+        with pytest.raises(NotFound, match="POST /v1/webhook_endpoints"):
+            bench.sign("{}")
+        with pytest.raises(NotFound, match="we_none"):
+            bench.sign("{}", endpoint="we_none")
+        with pytest.raises(InvalidRequest, match="UTF-8"):
+            bench.sign(b"\xff")
+        assert asked(served.publishable_key, body="{}").status_code == 403
 
 
 @pytest.mark.thorough

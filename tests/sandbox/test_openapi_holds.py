@@ -242,6 +242,7 @@ def play_webhooks(story: Story) -> None:
     story.call("PATCH", path, body_of("UpdateWebhookEndpoint"))
     story.post(f"{path}/roll_secret")
     story.post(f"/sandbox/webhook_endpoints/{endpoint['id']}/faults", body_of("DeliveryFaults"))
+    story.post("/sandbox/sign", body_of("Sign"))
     events = story.get("/v1/events?limit=100&type=*")
     story.get("/v1/events?created_since=2026-01-05T06:00:00Z&search=charge")
     story.get("/sandbox/webhook_endpoints")
@@ -459,6 +460,7 @@ def refuse_by_state(story: Story) -> None:
     story.post(f"{path}/confirm", body_of("ConfirmPaymentIntent"), key=publishable)
     charge = story.post("/v1/charges", body_of("CreateCharge"))
     story.post("/v1/refunds", {"charge": "none"})
+    story.post("/sandbox/sign", {"body": "", "endpoint": "none"})
     story.post("/sandbox/operator/query", {"charge": "none"})
     story.post("/sandbox/operator/query", {"charge": charge["id"]})
     key = story.post("/v1/api_keys", {"kind": "secret"})["id"]

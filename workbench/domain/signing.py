@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from workbench.domain import wire
 from workbench.domain.signatures import SCHEMES, TIMESTAMP_HEADER, headers_for
 from workbench.errors import InvalidRequest
 
@@ -21,14 +20,14 @@ class SignedMessage(NamedTuple):
 
 
 class Signer(NamedTuple):
-    """What a message is signed with: a secret, the rows of the register in force, a moment in seconds since 1970."""
+    """What a message is signed with: a secret, a moment in seconds since 1970, and rows of the register in force."""
 
     secret: str
     message_id: str
     now_s: int
     scheme: str
     tolerance_s: int
-    payload: str
+    media_type: str
 
     def headers(self, body: bytes, *, secret: str = "", later_s: int = 0, first: str = "") -> dict[str, str]:
         """The headers of a scheme; `first` is a secret that signs before the right one."""
@@ -75,6 +74,12 @@ def _malformed_timestamp(by: Signer, body: bytes) -> SignedMessage:
     return SignedMessage(body, {**headers, name: headers[name].replace(str(by.now_s), "yesterday")})
 
 
+def _other_scheme(by: Signer, body: bytes) -> SignedMessage:
+    """Genuine, with the right secret, as another service signs."""
+    other = next(each for each in SCHEMES if each != by.scheme)
+    return SignedMessage(body, by._replace(scheme=other).headers(body))
+
+
 HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "right": lambda by, body: SignedMessage(body, by.headers(body)),
     # Another's signature before the right one, as while a secret is being rolled.
@@ -82,6 +87,7 @@ HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "wrong_secret": lambda by, body: SignedMessage(body, by.headers(body, secret=by.other_secret)),
     "stale": lambda by, body: SignedMessage(body, by.headers(body, later_s=-by.away_s)),
     "future": lambda by, body: SignedMessage(body, by.headers(body, later_s=by.away_s)),
+    "other_scheme": _other_scheme,
     "tampered": _tampered,
     "reserialised": _reserialised,
     "unsigned": lambda _, body: SignedMessage(body, {}),
@@ -108,4 +114,4 @@ def signed(by: Signer, body: bytes, how: str = "right") -> SignedMessage:
         message = f"There is no message {how!r} where signature_scheme is {by.scheme!r}: it {why}."
         raise InvalidRequest(message, code="parameter_invalid", param="how")
     made = HOW[how](by, body)
-    return made._replace(headers={"Content-Type": wire.MEDIA_TYPES[by.payload], **made.headers})
+    return made._replace(headers={"Content-Type": by.media_type, **made.headers})

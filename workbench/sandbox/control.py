@@ -233,6 +233,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "webhook_endpoints", webhooks.endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
     _row("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults, shapes.FaultyEndpoint,
          body=shapes.DeliveryFaults),
+    _row("POST", "sign", webhooks.sign, shapes.Signed, body=shapes.Sign, refuses=(404,)),
     _row("GET", "ledger/accounts", ledger.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
     _row("GET", "ledger/entries", ledger.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
     _row("POST", "ledger/entries", ledger.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),

@@ -12,6 +12,7 @@ from workbench.domain.ledger import SETTLEMENTS, TRACKED
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import OFFERED
 from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE, TEST_NUMBERS
+from workbench.domain.signing import HOW
 from workbench.domain.webhooks import FAULTS
 from workbench.domain.wire import base
 from workbench.domain.wire.base import Schema, Source, View, WithSecrets, is_id, meaning
@@ -201,6 +202,30 @@ class DeliveryFaults(OfSandbox):
     """How deliveries to an endpoint misbehave: `duplicate`, `out_of_order`, both or neither."""
 
     faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})] = field(default_factory=list)
+
+
+_SigningEndpoint = Annotated[base.EndpointId, meaning("Its secret signs; by default the newest enabled endpoint's.")]
+_SignedAt = Annotated[
+    int, Meta(ge=0, le=MAX_AT_MS // 1000), meaning("Seconds since 1970; by default this machine's time.")
+]
+
+
+class Sign(OfSandbox):
+    """A message for your endpoint, and what is wrong with it on purpose; `right` and `several` are genuine."""
+
+    body: Annotated[str, meaning("What is signed, to the byte.")]
+    how: Annotated[str, meaning(enum=[*HOW])] = "right"
+    endpoint: _SigningEndpoint | None = None
+    message_id: Annotated[str, meaning("By default the id in the body.")] | None = None
+    timestamp: _SignedAt | None = None
+
+
+class Signed(OfSandbox):
+    """What to post to your endpoint: the body to the byte, and the headers that go with it."""
+
+    body: str
+    headers: dict[str, str]
+    object: Annotated[str, meaning(const="signed_message")] = "signed_message"
 
 
 class Clock(OfSandbox):

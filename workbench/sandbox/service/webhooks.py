@@ -1,5 +1,6 @@
 """Webhooks: endpoints, and events with their deliveries: written in the commit of what happened, and sent again."""
 
+import time
 from collections.abc import Iterator
 from itertools import count, takewhile
 from typing import Any, Final, TypeVar, cast
@@ -9,7 +10,8 @@ from msgspec import UNSET
 
 from workbench.domain import webhooks, wire
 from workbench.domain.moments import milliseconds_in, rfc3339
-from workbench.domain.signatures import SCHEMES
+from workbench.domain.signatures import SCHEMES, id_in
+from workbench.domain.signing import Signer, signed
 from workbench.domain.webhooks import (
     ON_THE_WAY,
     OUT_OF_ORDER,
@@ -21,7 +23,7 @@ from workbench.domain.webhooks import (
     types_of,
 )
 from workbench.domain.wire import control
-from workbench.errors import InvalidRequest, StateConflict
+from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
 from workbench.sandbox.service import checks
@@ -317,3 +319,28 @@ def endpoints_faults(tx: Transaction, caller: Caller) -> control.Rows[control.Fa
     """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
     kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
     return control.Rows([control.FaultyEndpoint(each.id, list(each.faults)) for each in kept])
+
+
+def sign(tx: Transaction, caller: Caller, body: control.Sign) -> control.Signed:
+    """POST /sandbox/sign: sign a message as the service does, or wrong on purpose, for you to post to your endpoint."""
+    if body.endpoint is not None:
+        endpoint = ENDPOINTS.find(tx, caller, body.endpoint, param="endpoint")
+    elif newest := tx.endpoints.first(order="seq DESC", account=caller.account, status=webhooks.ENABLED):
+        endpoint = newest
+    else:
+        message, hint = (
+            "No endpoint is enabled, so there is no secret to sign with.",
+            f"Register one: POST {ENDPOINTS.url}.",
+        )
+        raise NotFound(message, code="endpoint_not_found", param="endpoint", hint=hint)
+    text = body.body.encode()
+    signer = Signer(
+        secret=endpoint.secret,
+        message_id=body.message_id or id_in(text) or "evt_signed_by_hand",
+        now_s=int(time.time()) if body.timestamp is None else body.timestamp,
+        scheme=tx.gaps.signature_scheme,
+        tolerance_s=tx.gaps.signature_tolerance_s,
+        media_type=wire.MEDIA_TYPES[tx.gaps.event_payload],
+    )
+    made = signed(signer, text, body.how)
+    return control.Signed(made.body.decode(), made.headers)
