@@ -7,17 +7,19 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from workbench import Workbench, resources
+from workbench import Receiver, Workbench, resources
 from workbench.cli import COMMANDS, app
 from workbench.domain.scenarios import ASKABLE, TEST_NUMBERS
 from workbench.sandbox import operations
@@ -125,23 +127,53 @@ def test_the_tests_of_a_shop_pass(test: str, monkeypatch: pytest.MonkeyPatch, tm
         names[test](bench, tmp_path)
 
 
+@contextmanager
+def shop_beside_a_sandbox() -> Iterator[dict[str, str]]:
+    """The variables that the page names, of a sandbox on a port and of a shop that verifies what arrives."""
+
+    class Shop(Receiver):
+        """Its endpoint is registered by the lines themselves."""
+
+        def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+            self.secrets = [bench._engine.signing_secret(url)]  # noqa: SLF001  the response with it is the lines' own
+            return super().__call__(environ, start_response)
+
+    with Workbench(seed=7) as bench, bench.serve() as served, Shop().listen() as url:
+        yield {**os.environ, "URL": served.base_url, "KEY": str(served.secret_key), "SHOP": url}
+
+
+NAMED_BY = {"payment_intent": "INTENT", "webhook_endpoint": "ENDPOINT"}
+"""The object of a response → the variable that holds its id in the lines after it."""
+
+
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not on this machine")
 def test_the_curl_lines_work_one_after_another():
-    (lines,) = [each for each in blocks(section("A payment with curl", GUIDE["serve"])) if each.language == "sh"]
-    calls = re.findall(r"^curl .*?(?<!\\)$", lines.text, re.MULTILINE | re.DOTALL)
-    answers = []
-    with Workbench(seed=7) as bench, bench.serve() as served:
-        environment = {**os.environ, "URL": served.base_url, "KEY": str(served.secret_key)}
+    lines = "\n".join(each.text for each in blocks(GUIDE["http"].read_text("utf-8")) if each.language == "sh")
+    calls = re.findall(r"^curl .*?(?<!\\)$", lines, re.MULTILINE | re.DOTALL)
+    objects = []
+    with shop_beside_a_sandbox() as environment:
         for call in calls:
             command = ["sh", "-c", call.replace("curl ", "curl -sS -m 20 --noproxy '*' ", 1)]
             done = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)  # noqa: S603  our own lines
-            answers.append(json.loads(done.stdout))
-            if len(answers) == 2:
-                environment["ID"] = answers[1]["id"]
-        assert bench.client.payment_intents.retrieve(environment["ID"]).status == "succeeded"
-    assert [each["object"] for each in answers] == [
-        "webhook_endpoint", "payment_intent", "payment_intent", "phone", "clock", "charge",
+            answer = json.loads(done.stdout)
+            objects.append(answer.get("object", answer.get("code")))
+            if name := NAMED_BY.get(objects[-1]):
+                environment[name] = answer["id"]
+    assert objects == [
+        "payment_intent", "payment_intent", "phone", "charge", "clock", "clock", "payment_declined", "operator_script",
+        "operator", "webhook_endpoint", "webhook_endpoint", "list", "signed_message", "list", "payment_details",
+        "reset", "account",
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not on this machine")
+def test_the_javascript_prints_what_its_comments_say():
+    script = "\n".join(each.text for each in blocks(GUIDE["http"].read_text("utf-8")) if each.language == "js")
+    with shop_beside_a_sandbox() as environment:
+        command = ["node", "--input-type=module", "--eval", script]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603  our own lines
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == re.findall(r"^console\.log\(.*\); // (.*)$", script, re.MULTILINE)
 
 
 def test_the_commands_of_going_live_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
