@@ -108,23 +108,53 @@ def need(found: object, what: str, config: pytest.Config) -> None:
         (pytest.fail if config.getoption("--require-recipes") else pytest.skip)(text)
 
 
+GUARDS = {
+    "PaymentsTest.java": {
+        "!messages.add(id)": "false",
+        "before.refunded ?": "false ?",
+        "return 400; // not genuine": ";",
+    },
+    "payments.test.mjs": {
+        "messages.has(id)": "false",
+        "refunded ?": "false ?",
+        "return 400; // not genuine": ";",
+    },
+    "payments_test.go": {
+        "s.messages[id] {": "false {",
+        "!before.refunded": "true",
+        "return http.StatusBadRequest // not genuine": "_ = 0 //",
+    },
+    "payments_test.php": {
+        "isset($books['messages'][$id])": "false",
+        "!isset($books['orders'][$about['id']]['refunded'])": "true",
+        "return 400; // not genuine": ";",
+    },
+}
+"""What keeps a shop from shipping twice, from shipping what was refunded and from believing anybody → without it."""
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_recipe_takes_a_payment(name: str, tmp_path: Path, pytestconfig: pytest.Config):
-    line = re.match(r"(?:<\?php\n)?// .*: (.*)", fixture("recipes").joinpath(name).read_text())[1].split()
+def test_the_recipe_passes_and_finds_each_flaw_of_its_shop(name: str, tmp_path: Path, pytestconfig: pytest.Config):
+    text = fixture("recipes").joinpath(name).read_text("utf-8")
+    line = re.match(r"(?:<\?php\n)?// .*: (.*)", text)[1].split()
     need(shutil.which(line[0]), line[0], pytestconfig)
-    shutil.copy(fixture("recipes") / name, tmp_path)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "GOCACHE": str(tmp_path / "cache")}
-    done = subprocess.run(  # noqa: S603  ours
-        line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=240
-    )
+
+    def run(recipe: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / name).write_text(recipe, "utf-8")
+        return subprocess.run(  # noqa: S603  ours
+            line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=240
+        )
+
+    done = run(text)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^ok|# pass 1$", done.stdout, re.MULTILINE)
-    # Without the PIN it fails: it is the payment that is looked at.
-    (tmp_path / name).write_text((tmp_path / name).read_text().replace("1234", "4321"))
-    wrong = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=240)  # noqa: S603  ours
-    assert wrong.returncode != 0
+    assert re.search(r"(^ok: .*\n){3}|# pass 3$|^ok ", done.stdout, re.MULTILINE)
+    flawed = {guard: text.replace(guard, instead) for guard, instead in GUARDS[name].items()}
+    for flaw, recipe in {**flawed, "another PIN": re.sub(r"\b1234\b", "4321", text)}.items():
+        assert recipe != text, flaw
+        assert run(recipe).returncode != 0, flaw
 
 
 @pytest.mark.parametrize("name", BOOKS)
