@@ -75,9 +75,17 @@ def test_what_is_announced_to_people_can_be_called_and_its_port_is_taken(serving
     assert all(words in said for words in ("listens", port, "--port", "anybody who reaches the port"))
 
 
-def test_beside_containers_it_answers_by_its_name_and_calls_private_networks_with_a_warning(serving: "Serving"):
-    compose = yaml.safe_load(fixture("compose.yml").read_text())["services"]["sandbox"]["command"][-1]
-    options = compose.partition("serve ")[2].partition(" >")[0].replace("--port 4242", "--port 0").split()
+def test_beside_containers_it_answers_by_its_name_and_calls_private_networks_with_a_warning(
+    serving: "Serving", tmp_path: Path
+):
+    compose = yaml.safe_load(fixture("compose.yml").read_text())["services"]["sandbox"]["entrypoint"][-1]
+    options = (
+        compose.partition("serve ")[2]
+        .partition(" >")[0]
+        .replace("--port 4242", "--port 0")
+        .replace("/store", str(tmp_path))
+        .split()
+    )
     with serving(*options) as server, connected(server) as bench:
         endpoints = bench.client.webhook_endpoints
         assert [each.url for each in endpoints.each()] == ["http://shop:3000/webhooks"]

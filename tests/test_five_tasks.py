@@ -95,7 +95,8 @@ PLACES = {
     "an_own_notebook_in_ci": (
         Place(README, "Where to go next", "workbench/docs/notebooks.md#your-own-notebooks-in-ci", is_code=False),
         Place("notebooks", "Your own notebooks in CI", "fixtures/notebooks-workflow.yml", is_code=False),
-        Place("notebooks", "Your own notebooks in CI", "pip wheel --no-deps -w vendor .", is_code=False),
+        Place("notebooks", "Your own notebooks in CI", "http.md#install-and-start", is_code=False),
+        Place("http", "Install and start", "pip wheel --no-deps -w vendor .", is_code=False),
         Place("your_own_notebooks", "The parameters cell", '{"tags": ["parameters"]}'),
         Place("your_own_notebooks", "Each night, in CI", 'fixture("notebooks-workflow.yml")'),
         Place("your_own_notebooks", "The results for machines", 'iter("testcase")'),

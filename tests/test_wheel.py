@@ -1,12 +1,18 @@
-"""The wheel, installed where nothing of this checkout is in sight: it carries the notebooks and runs them."""
+"""The wheel, installed where nothing of this checkout is in sight, and the steps of the container, done without one."""
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.test_recipes import free_port
+from workbench.resources import fixture
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 300
@@ -87,3 +93,90 @@ def test_installed_elsewhere_it_is_that_package_that_runs_every_notebook_and_fit
     for kind in ("ipynb", "html"):
         assert sorted(each.stem for each in (tmp_path / "results").glob(f"*.{kind}")) == shown
     assert (tmp_path / "results" / "junit.xml").is_file()
+
+
+# The container. Its steps are done in folders and environments of this machine, one for each stage: no image is pulled.
+
+STEPS = [line.split(maxsplit=1) for line in fixture("Dockerfile").read_text("utf-8").splitlines() if line[:1].isupper()]
+FOLDERS = ("/src", "/wheels", "/store", "/keys")
+
+
+class Stage:
+    """A stage of the image as a folder: its Python is an environment, its absolute paths lie below it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.within = root
+        called(sys.executable, "-m", "venv", root / "venv", cwd=ROOT)
+        path = f"{root / 'venv/bin'}:{os.environ['PATH']}"
+        self.environment = {**CLEAN, "PATH": path, "HOME": str(root)}
+
+    def own(self, text: str) -> str:
+        """A text of the Dockerfile with the paths of this stage."""
+        return re.sub("|".join(FOLDERS), lambda found: f"{self.root}{found[0]}", text)
+
+    def run(self, command: str) -> None:
+        """As RUN does; no account is made on this machine."""
+        command = self.own(re.sub(r"useradd .*? && (.*) --owner=\w+", r"\1", command))
+        done = subprocess.run(  # noqa: S603  ours
+            ["/bin/sh", "-ec", command],
+            cwd=self.within,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT_S,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def copied(arguments: str, stage: Stage, stages: dict[str, Stage]) -> None:
+    """As COPY does, from this checkout or from another stage."""
+    *names, target = arguments.split()
+    source = stages[names.pop(0).removeprefix("--from=")] if names[0].startswith("--from=") else None
+    for name in names:
+        there = Path(source.own(name)) if source else ROOT / name
+        to = stage.root / target[1:] if target.startswith("/") else stage.within / target
+        if there.is_dir():
+            shutil.copytree(there, to, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(there, to)
+
+
+def test_the_steps_of_the_container_make_a_sandbox_that_is_healthy_and_keeps_its_store(
+    tmp_path: Path, pytestconfig: pytest.Config
+):
+    if not pytestconfig.getoption("--installed"):
+        pytest.skip("asked for with --installed: all that the package needs is fetched once more")
+    stages, said = dict[str, Stage](), dict[str, str]()
+    for step, arguments in STEPS:
+        match step:
+            case "FROM":
+                stage = Stage(tmp_path / str(len(stages)))
+                stages[arguments.partition(" AS ")[2]] = stage
+            case "WORKDIR":
+                stage.within = stage.root / arguments[1:]
+                stage.within.mkdir()
+            case "COPY":
+                copied(arguments, stage, stages)
+            case "RUN":
+                stage.run(arguments)
+            case _:
+                said[step] = arguments
+    assert (said["USER"], said["VOLUME"]) == ("workbench", "/store")
+    port = free_port()
+
+    def command(text: str) -> list[str]:
+        # Here it listens on this machine's loopback alone.
+        return json.loads(stage.own(text).replace("0.0.0.0", "127.0.0.1").replace("4242", port))  # noqa: S104  none here
+
+    addresses = []
+    for _ in range(2):
+        serve = [*command(said["ENTRYPOINT"]), *command(said["CMD"])]
+        with subprocess.Popen(serve, env=stage.environment, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  ours
+            addresses.append(json.loads(process.stdout.readline()))
+            called(*command(said["HEALTHCHECK"].partition("CMD ")[2]), cwd=stage.root)
+            process.terminate()
+            assert process.wait(30) == 0
+    assert addresses[0]["secret_key"] == addresses[1]["secret_key"]
+    assert [each.name for each in (stage.root / "store").iterdir()] == ["sandbox.db"]
