@@ -1,5 +1,6 @@
 """The plugin of pytest, seen from outside: a merchant's tests that are run by it."""
 
+import datetime as dt
 import itertools
 import shlex
 import socket
@@ -279,6 +280,50 @@ def test_setup(bench, missing): pass
     assert ["test_shop.py::test_one[30-merchant_fee=none]", "--workbench-gaps=each"] in found
     assert "by hand:  Workbench(seed='test_shop.py::test_one[30]', gaps={'merchant_fee': 'none'})" in result.outlines
     run(source, *found[0]).assert_outcomes(failed=1)
+
+
+def test_by_hand_a_sandbox_is_opened_as_it_was_and_served_with_the_same_address_and_keys(
+    run: Run, pytester: pytest.Pytester
+):
+    result = run("""
+from datetime import UTC, datetime
+
+@pytest.mark.workbench(gaps={"merchant_fee": "none"}, start=datetime(2027, 1, 1, tzinfo=UTC))
+def test_own(bench, served_bench):
+    with open("served", "w") as told:
+        print(served_bench.base_url, str(served_bench.secret_key), str(bench.secret_key), file=told)
+    assert False
+""")
+    result.assert_outcomes(failed=1)
+    base_url, *keys = (pytester.path / "served").read_text().split()
+    lines = [line.partition("by hand:  ")[2] for line in result.outlines if line.startswith("by hand:")]
+    (in_process,) = [line for line in lines if "serve(" not in line]
+    (served,) = [line for line in lines if "serve(" in line]
+    names: dict[str, Any] = {"Workbench": Workbench, "datetime": dt}
+    exec(served, names)  # noqa: S102  our own lines
+    with names["bench"], eval(in_process, names) as bench, Workbench.connect(base_url, keys[0]) as served:  # noqa: S307  the same
+        assert str(bench.secret_key) == keys[1]
+        for each in (served, bench):
+            assert each.clock.now.year == 2027
+            assert each.control.in_force()["merchant_fee"] == "none"
+
+
+def test_what_served_bench_cannot_do_names_the_call_that_does(run: Run):
+    run("""
+from workbench.errors import ServeRefused
+
+def test_calls(served_bench):
+    with pytest.raises(ServeRefused, match=r"bench\\.client\\.webhook_endpoints\\.create\\(url=…\\)"):
+        served_bench.deliver_to(lambda environ, start: [])
+    with pytest.raises(ServeRefused, match="Give your shop bench.base_url and bench.secret_key"):
+        served_bench.serve()
+    assert served_bench.webhook_secret == served_bench.receiver.secrets[-1]
+
+def test_secret(served_bench):
+    served_bench.client.webhook_endpoints.create(url="http://127.0.0.1:9/webhooks")
+    with pytest.raises(ServeRefused, match=r"The secret of http://127.0.0.1:9/webhooks .* bench\\.sign needs none"):
+        served_bench.webhook_secret
+""").assert_outcomes(passed=2)
 
 
 def test_what_a_test_leaves_open_is_told_and_is_no_failure(run: Run):

@@ -19,6 +19,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.test_recipes import VERIFIER
 from workbench import Receiver, Workbench, resources
 from workbench.cli import COMMANDS, app
 from workbench.domain.scenarios import ASKABLE, TEST_NUMBERS
@@ -125,6 +126,22 @@ def test_the_tests_of_a_shop_pass(test: str, monkeypatch: pytest.MonkeyPatch, tm
     exec(tests.text, names)  # noqa: S102  our own lines
     with Workbench(seed=7) as bench:
         names[test](bench, tmp_path)
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not on this machine")
+def test_the_shop_beside_the_tests_passes_them(tmp_path: Path):
+    text = section("A shop that runs beside the tests", GUIDE["testing"])
+    conftest, tests = [each.text for each in blocks(text) if each.language == "python"]
+    shutil.copy(resources.fixture("receivers") / "shop.mjs", tmp_path)
+    verifier = tmp_path / "node_modules/standardwebhooks/index.mjs"
+    verifier.parent.mkdir(parents=True)
+    verifier.write_text(VERIFIER, "utf-8")
+    (verifier.parent / "package.json").write_text('{"exports": "./index.mjs"}', "utf-8")
+    (tmp_path / "conftest.py").write_text(conftest, "utf-8")
+    (tmp_path / "test_shop.py").write_text(tests, "utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", "-W", "error"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  ours
+    assert "2 passed" in done.stdout, done.stdout
 
 
 @contextmanager

@@ -176,7 +176,10 @@ class Workbench(Session):
         if self.http.is_closed:
             raise ServeRefused("This Workbench is closed.")
         if self._engine is None:
-            raise ServeRefused(f"This Workbench is connected to a sandbox that is served already: {self.base_url}.")
+            raise ServeRefused(
+                f"This Workbench is connected to a sandbox that is served already, at {self.base_url}.",
+                hint="Give your shop bench.base_url and bench.secret_key.",
+            )
         from workbench.sandbox.server import listening  # asyncio takes a while to load
 
         serving = self.closing.enter_context(ExitStack())
@@ -207,7 +210,10 @@ class Workbench(Session):
     def _mount(self, app: object, url: str) -> None:
         """Register a URL, and let an application answer there; None for one that is to come."""
         if self._engine is None:
-            raise ServeRefused("A served sandbox sends webhooks to a URL: register your endpoint's address.")
+            raise ServeRefused(
+                "A served sandbox sends webhooks to a URL.",
+                hint="Start your shop on a port, and register it: bench.client.webhook_endpoints.create(url=…).",
+            )
         if urlsplit(url).hostname == MERCHANT_HOST:
             raise ServeRefused(f"{MERCHANT_HOST} is the host of the Workbench's own receiver: name another host.")
         self._engine.mount(url, app)

@@ -261,9 +261,16 @@ def _shown(item: pytest.Item, opened: _Open) -> str:
         shown = f"The trace cannot be read: {error}"
     mode = item.config.getoption("--workbench-gaps")
     options = f" --workbench-gaps={mode}" if mode else ""
-    gaps = f", gaps={dict(opened.gaps)!r}" if opened.gaps else ""
+    start = Options.of(item).start
+    opening = (
+        {"seed": opened.seed} | ({"gaps": {**opened.gaps}} if opened.gaps else {}) | ({"start": start} if start else {})
+    )
+    by_hand = f"Workbench({', '.join(f'{name}={value!r}' for name, value in opening.items())})"
+    if opened.bench.is_served:
+        # The same address and the same keys: the shop that runs beside it keeps its environment.
+        by_hand = f"bench = {by_hand}; bench.serve({opened.bench.base_url.rpartition(':')[2]})"
     again = f"again:    pytest {shlex.quote(item.nodeid)}{options}"
-    return f"{shown}\n\n{again}\nby hand:  Workbench(seed={opened.seed!r}{gaps})"
+    return f"{shown}\n\n{again}\nby hand:  {by_hand}"
 
 
 def _variation_of(item: pytest.Item) -> Variation | None:

@@ -14,7 +14,7 @@ from workbench.domain import wire
 from workbench.domain.masking import Secret
 from workbench.domain.signing import SignedMessage
 from workbench.domain.webhooks import ENABLED, types_of
-from workbench.errors import ServiceUnreachable
+from workbench.errors import ServeRefused, ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
 from workbench.trace import TraceContext
@@ -169,8 +169,21 @@ class Session(Closing):
 
     @property
     def webhook_secret(self) -> Secret:
-        """The secret that webhooks are signed with: of `receiver`, which is started for it where there is none yet."""
+        """The secret that webhooks are signed with: of `receiver`, which is started for it where there is none yet.
+
+        Raises ServeRefused: there is none, and your own endpoint, whose secret was shown once.
+        """
+        if self.is_served and self.started is None and (own := [*self._enabled_endpoints()]):
+            raise ServeRefused(
+                f"The secret of {own[0]} is in the response that registered it, and nowhere else.",
+                hint="Keep the result of bench.client.webhook_endpoints.create(url=…), or make another secret with "
+                "webhook_endpoints.roll_secret(id). To sign a message, bench.sign needs none.",
+            )
         return Secret(self.receiver.secrets[-1])
+
+    def _enabled_endpoints(self) -> dict[str, str]:
+        """The URLs of the enabled endpoints, newest first, with their ids."""
+        return {each.url: each.id for each in self._looking.webhook_endpoints.each() if each.status == ENABLED}
 
     def sign(
         self, body: object, how: str = "right", *, message_id: str | None = None, endpoint: str | None = None
@@ -192,7 +205,7 @@ class Session(Closing):
             text = body if isinstance(body, str) else (body if isinstance(body, bytes) else wire.to_json(body)).decode()
         except UnicodeDecodeError:
             raise invalid("A message is text in UTF-8.", "body") from None
-        enabled = {each.url: each.id for each in self._looking.webhook_endpoints.each() if each.status == ENABLED}
+        enabled = self._enabled_endpoints()
         url = self.webhook_url or next((each for each in enabled if each != self.receiver_url), "")
         if not (endpoint or url):
             _ = self.receiver  # its first use registers it

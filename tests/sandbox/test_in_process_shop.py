@@ -314,7 +314,7 @@ def test_an_address_that_cannot_be_registered_and_a_served_sandbox_are_refused()
         Workbench(seed=7) as local,
         local.serve() as served,
         Workbench.connect(served.base_url, served.secret_key) as connected,
-        pytest.raises(ServeRefused, match="register your endpoint"),
+        pytest.raises(ServeRefused, match="a URL"),
     ):
         connected.deliver_to(Receiver())
 
