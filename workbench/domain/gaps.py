@@ -371,7 +371,7 @@ class Gaps:
         here="in process the timestamp is the sandbox's clock, over a socket this machine's: a receiver on a port "
         "checks by its own",
         asks="How old may a webhook be before we should reject it?", happens=("webhook ", "a webhook"),
-        code=("bench.py",), notebook="verify_webhooks")
+        code=("bench.py", "sandbox/service/webhooks.py"), notebook="verify_webhooks")
     endpoint_registration: str = row("6", "api",
         "by the API; several endpoints, each with its own secret, shown once; after a roll, the old secret signs too "
         "for a day", alternatives={"dashboard": "one endpoint, registered on the dashboard only"},
