@@ -268,6 +268,8 @@ def test_a_served_sandbox_tells_what_was_relied_on_and_leaves_no_trace_of_being_
             before = len(bench.trace)
             used, page = other.gaps.used, other.gaps._repr_mimebundle_()["text/html"]
             assert [dict(row) for row in used] == [dict(row) for row in bench.gaps.used]
+            rows = other.control.get("gaps/used", dict)["data"]
+            assert {row["name"]: row["used_by"] for row in rows} == {row["name"]: row["used_by"] for row in used}
             assert other.gaps.questions() == bench.gaps.questions()
             assert f'<a href="{served.base_url}/docs/interface#section-6">6</a>' in page
             assert len(bench.trace) == before

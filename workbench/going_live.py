@@ -11,12 +11,13 @@ import msgspec
 
 from workbench.domain.gaps import REGISTER, Gaps, written
 from workbench.domain.moments import in_lusaka, milliseconds
+from workbench.domain.reliance import relied_on
 from workbench.domain.wire import TraceRow
 from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_of, entry_of, screen_of, webhook_of
 from workbench.errors import CheckLiveRefused
 from workbench.har import TRACE
 from workbench.look import page
-from workbench.register import GapRow, relied_on
+from workbench.register import GapRow
 from workbench.render import Table, Tabular, table
 from workbench.resources import notebook_name
 from workbench.visible import visible

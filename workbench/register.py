@@ -1,17 +1,14 @@
-"""The register as a table, the rows that a run relied on, and the letter of questions that they leave."""
+"""The register as a table, and the letter of questions that its rows leave."""
 
-import re
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
-from workbench.domain.gaps import REGISTER, Choice, choices_of, rows_by, written
+from workbench.domain.gaps import Choice, choices_of, written
 from workbench.domain.interface import PAGE, SECTIONS
-from workbench.domain.scenarios import SCENARIOS
-from workbench.domain.wire import ABOUT, TraceRow
-from workbench.domain.wire.trace_rows import CALL, WEBHOOK
+from workbench.domain.reliance import relied_on
+from workbench.domain.wire import TraceRow
 from workbench.errors import GapRefused
 from workbench.extras import extras_named
 from workbench.render import Column, Tabular, bundle, preformatted, table
@@ -181,60 +178,6 @@ def _lines(row: GapRow, width: int | None) -> Iterator[tuple[str, ...]]:
     yield cells["section"], cells["name"] + (" (changed)" if row.is_changed else ""), ""
     for left, right in zip_longest(does, others, fillvalue=""):
         yield "", f"  {left}", right
-
-
-# What a run relied on
-
-
-_OF_OPERATORS: Final = tuple(
-    f'code":"{code}"' for each in SCENARIOS.values() for code in (each.refusal, each.rejection) if code
-)
-"""How a failure looks in a body that no customer causes at the handset."""
-
-
-def _failed_by_request(row: TraceRow) -> bool:
-    if row.kind not in {CALL, WEBHOOK}:
-        return False
-    body = row.detail["body"] if row.kind == WEBHOOK else row.detail["response"]["body"]
-    asked = row.kind == CALL and any(name.lower() == "sandbox-scenario" for name in row.detail["request"]["headers"])
-    return asked or any(each in body for each in _OF_OPERATORS)
-
-
-def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
-    """Row of the register → what relied on it, the most frequent first, with how often."""
-    found: dict[str, Counter[str]] = {}
-    for row in trace:
-        for names, by in _by_row(row):
-            for name in names.split():
-                found.setdefault(name, Counter())[by] += 1
-    return {
-        name: [by if count == 1 else f"{by} ({count})" for by, count in counted.most_common()]
-        for name, counted in found.items()
-    }
-
-
-def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
-    """The names of rows of the register, and what relied on them."""
-    own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
-    if row.kind == CALL:
-        said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")
-        yield said.partition('gaps="')[2].rstrip('"'), own
-    if row.kind == WEBHOOK and (about := ABOUT.get(row.what.partition(".")[0])):
-        yield " ".join(rows_by().get(about.__name__, ())), own
-    fault = row.detail["fault"] or "" if row.kind == WEBHOOK else ""
-    shown = f"{row.kind} {row.result} {row.what} {fault}"
-    for gap in REGISTER:
-        pattern, called = gap.happens
-        if pattern and re.match(pattern, shown):
-            yield gap.name, called or own
-    if _failed_by_request(row):
-        yield "failure_triggers", own
-
-
-def _operation(called: str) -> str:
-    """A call without its query, and without the ids in its path."""
-    path = called.partition("?")[0].split("/")
-    return "/".join("…" if "_" in part and any(map(str.isupper, part)) else part for part in path)
 
 
 # The letter

@@ -522,6 +522,7 @@ NO_CALL = frozenset({
     ("GET", "/sandbox/payments/{payment_id}"), ("GET", "/sandbox/requests"), ("GET", "/sandbox/requests/{request_id}"),
     ("GET", "/sandbox/requests/{request_id}/code"), ("GET", "/sandbox/changes"), ("GET", "/sandbox/phones"),
     ("GET", "/sandbox/keys"), ("GET", "/sandbox/scenarios"), ("POST", "/sandbox/sign"),
+    ("GET", "/sandbox/gaps/used"),
 })
 # fmt: on
 """Operations without a call of their own in Python: they are written as raw HTTP."""

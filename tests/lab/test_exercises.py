@@ -18,12 +18,12 @@ import pytest
 
 from workbench import Receiver, Workbench, exercises, resources
 from workbench.domain.gaps import Gaps
+from workbench.domain.reliance import relied_on
 from workbench.errors import ApiError, ExerciseNotDone, ServiceUnreachable
 from workbench.going_live import checklist
 from workbench.lab.exercises import EXERCISES, check
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
-from workbench.register import relied_on
 
 Said = Callable[..., str]
 PHONE, PROVIDER, PREFIX = "+260961234567", "mtn", "+26096"

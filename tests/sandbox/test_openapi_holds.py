@@ -278,8 +278,8 @@ def play_keys(story: Story) -> None:
 
 def play_panel(story: Story) -> None:
     for path in (
-        "clock", "ledger/accounts", "ledger/entries", "ledger/postings", "ledger/verify", "trace", "gaps", "phones",
-        "keys", "scenarios", "changes?after=1", "changes", "changes?after=1000000",
+        "clock", "ledger/accounts", "ledger/entries", "ledger/postings", "ledger/verify", "trace", "gaps", "gaps/used",
+        "phones", "keys", "scenarios", "changes?after=1", "changes", "changes?after=1000000",
     ):  # fmt: skip
         story.get(f"/sandbox/{path}")
     story.get("/sandbox/ledger/accounts?as_of=2026-01-05T06:00:00Z&known_at=2026-01-05T08:00:00.123%2B02:00")

@@ -1,16 +1,17 @@
 """The table of operations under `/sandbox`, which no real service has; its clock, and what its dashboard searches."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 
-from msgspec import UNSET
-from msgspec.structs import asdict
+from msgspec import UNSET, to_builtins
+from msgspec.structs import asdict, replace
 
 from workbench.domain import wire
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
+from workbench.domain.reliance import relied_on
 from workbench.domain.wire import control as shapes
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import changes, deprecation, rate_limit, trace
@@ -63,6 +64,20 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:
 def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:
     """GET /sandbox/gaps: the register of what the interface leaves open, with the values in force."""
     return shapes.Rows(tx.gaps.as_records())
+
+
+def gaps_used(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.ReliedRow]:
+    """GET /sandbox/gaps/used: the rows of the register that what has happened since the last reset relied on."""
+
+    def all_rows() -> Iterator[wire.TraceRow]:
+        page = wire.TracePage([], has_more=True)
+        while page.has_more:
+            since = page.data[-1].seq if page.data else 0
+            page = trace.trace(tx, caller, query=wire.TraceQuery(since=since))
+            # As it travels.
+            yield from (replace(each, detail=to_builtins(each.detail)) for each in page.data)
+
+    return shapes.Rows([shapes.ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
 
 
 def scenarios(tx: Transaction, caller: Caller) -> shapes.OfferedScenarios:
@@ -252,6 +267,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "trace", trace.trace, wire.TracePage, query=wire.TraceQuery),
     _row("GET", "scenarios", scenarios, shapes.OfferedScenarios),
     _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
+    _row("GET", "gaps/used", gaps_used, shapes.Rows[shapes.ReliedRow]),
     SIMULATE,
     _row("POST", "reset", reset, shapes.WasReset),
 )

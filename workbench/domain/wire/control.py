@@ -518,6 +518,14 @@ class OfferedScenarios(OfSandbox):
         return cls(numbers, [*SCRIPTABLE], {**FAILURES}, operators, SANDBOX_PIN)
 
 
+class ReliedRow(OfSandbox):
+    """A row of the register that something relied on: calls and webhooks, the most frequent first."""
+
+    name: str
+    used_by: list[str]
+    object: Annotated[str, meaning(const="gap")] = "gap"
+
+
 class FaultyEndpoint(OfSandbox):
     """An endpoint and how deliveries to it misbehave."""
 

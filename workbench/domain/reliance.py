@@ -1,0 +1,61 @@
+"""The rows of the register that a run relied on, by its trace."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from workbench.domain.gaps import REGISTER, rows_by
+from workbench.domain.scenarios import SCENARIOS
+from workbench.domain.wire import ABOUT, TraceRow
+from workbench.domain.wire.trace_rows import CALL, WEBHOOK
+
+_OF_OPERATORS: Final = tuple(
+    f'code":"{code}"' for each in SCENARIOS.values() for code in (each.refusal, each.rejection) if code
+)
+"""How a failure looks in a body that no customer causes at the handset."""
+
+
+def _failed_by_request(row: TraceRow) -> bool:
+    if row.kind not in {CALL, WEBHOOK}:
+        return False
+    body = row.detail["body"] if row.kind == WEBHOOK else row.detail["response"]["body"]
+    asked = row.kind == CALL and any(name.lower() == "sandbox-scenario" for name in row.detail["request"]["headers"])
+    return asked or any(each in body for each in _OF_OPERATORS)
+
+
+def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
+    """Row of the register → what relied on it, the most frequent first, with how often."""
+    found: dict[str, Counter[str]] = {}
+    for row in trace:
+        for names, by in _by_row(row):
+            for name in names.split():
+                found.setdefault(name, Counter())[by] += 1
+    return {
+        name: [by if count == 1 else f"{by} ({count})" for by, count in counted.most_common()]
+        for name, counted in found.items()
+    }
+
+
+def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
+    """The names of rows of the register, and what relied on them."""
+    own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
+    if row.kind == CALL:
+        said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")
+        yield said.partition('gaps="')[2].rstrip('"'), own
+    if row.kind == WEBHOOK and (about := ABOUT.get(row.what.partition(".")[0])):
+        yield " ".join(rows_by().get(about.__name__, ())), own
+    fault = row.detail["fault"] or "" if row.kind == WEBHOOK else ""
+    shown = f"{row.kind} {row.result} {row.what} {fault}"
+    for gap in REGISTER:
+        pattern, called = gap.happens
+        if pattern and re.match(pattern, shown):
+            yield gap.name, called or own
+    if _failed_by_request(row):
+        yield "failure_triggers", own
+
+
+def _operation(called: str) -> str:
+    """A call without its query, and without the ids in its path."""
+    path = called.partition("?")[0].split("/")
+    return "/".join("…" if "_" in part and any(map(str.isupper, part)) else part for part in path)
