@@ -261,11 +261,9 @@ def _shown(item: pytest.Item, opened: _Open) -> str:
         shown = f"The trace cannot be read: {error}"
     mode = item.config.getoption("--workbench-gaps")
     options = f" --workbench-gaps={mode}" if mode else ""
-    start = Options.of(item).start
-    opening = (
-        {"seed": opened.seed} | ({"gaps": {**opened.gaps}} if opened.gaps else {}) | ({"start": start} if start else {})
-    )
-    by_hand = f"Workbench({', '.join(f'{name}={value!r}' for name, value in opening.items())})"
+    opening = {"seed": opened.seed, "gaps": {**opened.gaps}, "start": Options.of(item).start}
+    said = ", ".join(f"{name}={value!r}" for name, value in opening.items() if value or name == "seed")
+    by_hand = f"Workbench({said})"
     if opened.bench.is_served:
         # The same address and the same keys: the shop that runs beside it keeps its environment.
         by_hand = f"bench = {by_hand}; bench.serve({opened.bench.base_url.rpartition(':')[2]})"
