@@ -139,8 +139,9 @@ def test_the_shop_beside_the_tests_passes_them(tmp_path: Path):
     (verifier.parent / "package.json").write_text('{"exports": "./index.mjs"}', "utf-8")
     (tmp_path / "conftest.py").write_text(conftest, "utf-8")
     (tmp_path / "test_shop.py").write_text(tests, "utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", "-W", "error"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  ours
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "workbench.pytest_plugin", "-W", "error"]
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  ours
     assert "2 passed" in done.stdout, done.stdout
 
 
