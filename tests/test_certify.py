@@ -26,7 +26,7 @@ import pytest
 import standardwebhooks
 from click.testing import CliRunner, Result
 
-from workbench import Receiver, Workbench
+from workbench import Receiver, Workbench, process
 from workbench.certify import Report, certify, checks, exam, run, sending, shop
 from workbench.cli import app
 from workbench.domain.signatures import SECRET_PREFIX, STANDARD, verify
@@ -389,7 +389,7 @@ def test_an_endpoint_that_hangs_midway_is_left_soon(monkeypatch: pytest.MonkeyPa
 
 def test_what_a_shop_prints_is_given_once_without_colours_and_secrets():
     with tempfile.TemporaryFile(buffering=0) as log:
-        started = shop.Shop(log, start=None, target=None)  # type: ignore[arg-type]  no process is started
+        started = shop.Shop("", {}, log, sending.Target("http://127.0.0.1:9/"))
         for printed, shown in (
             (f"\x1b[35mone\x1b[0m {SECRET}", f"one {SECRET_PREFIX}••••"),
             ("\ntwo\x07", "\ntwo␇"),
@@ -548,7 +548,7 @@ def test_a_shop_that_does_not_listen_is_ended_and_what_it_printed_is_shown(
     command: str, said: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(shop, "_START_S", 0.3)
-    monkeypatch.setattr(shop, "_END_S", 0.2)
+    monkeypatch.setattr(process, "_END_S", 0.2)
     done = invoke(free_url(), "--cmd", f"sleep 600 & echo left $!; {command}; sleep 600")
     shown = " ".join(done.stderr.split())
     assert (done.exit_code, done.stdout) == (2, "")

@@ -38,6 +38,7 @@ WorkbenchError
 ├── LabRefused               a folder or a notebook that JupyterLab cannot be opened on
 ├── ReportRefused            results that cannot be written as asked
 ├── ExamRefused              an endpoint that cannot be examined as asked
+├── CommandRefused           a command of yours that cannot be run as asked
 ├── TrafficRefused           recorded traffic that cannot be read or written
 ├── CheckLiveRefused         a report or a trace from which no checklist can be made
 ├── ExtraMissing             a part of the package that the base installation leaves out
@@ -266,6 +267,10 @@ class LabRefused(WorkbenchError):
 
 class ExamRefused(WorkbenchError):
     """An endpoint, a secret, a shop or a command that cannot be used for the exam."""
+
+
+class CommandRefused(WorkbenchError):
+    """A command that cannot be started, or that fails before anything is switched."""
 
 
 class TrafficRefused(WorkbenchError):

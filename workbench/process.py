@@ -1,0 +1,105 @@
+"""A command of the user's with all its children: started in a group of its own, awaited, and ended as one."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, Final
+
+from workbench.domain.masking import mask
+from workbench.errors import CommandRefused
+from workbench.visible import visible
+
+POLL_S: Final = 0.02
+NOTHING: Final = "(nothing)"
+_END_S: Final = 3.0
+_SHOWN_LINES: Final = 40
+_READ_BYTES: Final = 1 << 20
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Process:
+    """A program and its arguments, or a line of the shell, in its own process group and without standard input.
+
+    It writes to `output` and `errors`, which are files and no pipes: what it leaves behind does not keep them open.
+    Without `errors`, both go to `output`.
+    Raises CommandRefused: the program cannot be started, or this machine has no process groups.
+    """
+
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        environment: Mapping[str, str],
+        output: IO[bytes],
+        errors: IO[bytes] | None = None,
+    ) -> None:
+        if sys.platform == "win32":
+            raise CommandRefused("Commands can be run on POSIX systems only, which this machine is not.")
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  the user's own command
+                command, shell=isinstance(command, str), stdin=subprocess.DEVNULL, stdout=output,
+                stderr=errors or output, env={**os.environ, **environment}, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise CommandRefused(f"{command[0]} cannot be started: {error.strerror}.") from None
+
+    @property
+    def status(self) -> int | None:
+        """The exit status; None while it runs, and the negative number of the signal that ended it."""
+        return self._process.poll()
+
+    def wait(self, limit_s: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until it has ended or `until` is true; False if neither comes within so many seconds."""
+        end = time.monotonic() + limit_s
+        while not until() and self.status is None:
+            if time.monotonic() > end:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def end(self, patience_s: float | None = None) -> None:
+        """Ask all processes of the group to end, wait so many seconds (3), and kill what is left."""
+        if self._signalled(signal.SIGTERM):
+            until = time.monotonic() + (_END_S if patience_s is None else patience_s)
+            while self._signalled(None) and time.monotonic() < until:
+                self._process.poll()
+                time.sleep(POLL_S)
+            self._signalled(signal.SIGKILL)
+        self._process.wait()
+
+    def _signalled(self, number: signal.Signals | None) -> bool:
+        """Signal all processes of the group, or none of them; whether there are any."""
+        try:
+            os.killpg(self._process.pid, number or 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+
+def printed(file: IO[bytes], begin: int = 0) -> str:
+    """The last lines of what a command printed, after the byte `begin`, without secrets."""
+    # Without moving to it: the process writes where the file stands.
+    end = os.fstat(file.fileno()).st_size
+    text = os.pread(file.fileno(), _READ_BYTES, max(begin, end - _READ_BYTES)).decode("utf-8", "replace")
+    lines = _COLOUR.sub("", text).splitlines()[-_SHOWN_LINES:]
+    return visible(mask("\n".join(lines)), lines=True)
+
+
+@contextmanager
+def ended_when_asked() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal leave the block as Ctrl-C does, so that what runs in it is ended too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = (signal.SIGTERM, signal.SIGHUP)
+    before = {each: signal.signal(each, lambda number, _: sys.exit(128 + number)) for each in asked}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
