@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from decimal import Decimal
 from functools import partial
@@ -197,34 +197,22 @@ def served(serving: Serving, *options: str) -> Iterator[Workbench]:
 
 
 @pytest.fixture(scope="session")
-def switches(workbench_gaps: Mapping[str, Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """The options by which `workbench serve` switches what --workbench-gaps asks for."""
-    if not workbench_gaps:
-        return ()
-    path = tmp_path_factory.mktemp("gaps") / "gaps.toml"
-    path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in workbench_gaps.items()))
-    return "--gaps", str(path)
-
-
-@pytest.fixture(scope="session")
-def served_bench(serving: Serving, switches: tuple[str, ...]) -> Iterator[Workbench]:
+def served_bench(serving: Serving) -> Iterator[Workbench]:
     """One served sandbox for the whole session, and one receiver for it: its store is shared."""
-    with served(
-        serving, "--seed", "7", *switches, "--allow-host", "allowed.example", "--allow-host", "192.0.2.7"
-    ) as bench:
+    with served(serving, "--seed", "7", "--allow-host", "allowed.example", "--allow-host", "192.0.2.7") as bench:
         yield bench
 
 
 @pytest.fixture(scope="module", params=DOORS)
-def shared_bench(request: pytest.FixtureRequest, workbench_gaps: Mapping[str, Any]) -> Iterator[Workbench]:
+def shared_bench(request: pytest.FixtureRequest) -> Iterator[Workbench]:
     """A sandbox through each door for the tests of a file; after the last of them its ledger verifies and balances.
 
     Served it is that of the session, or the file's own if that is to be ALONE.
     """
     if request.param == "in_process":
-        opened = Workbench(seed=7, gaps=workbench_gaps)
+        opened = Workbench(seed=7)
     elif getattr(request.module, "ALONE", False):
-        opened = served(request.getfixturevalue("serving"), *request.getfixturevalue("switches"))
+        opened = served(request.getfixturevalue("serving"))
     else:
         opened = nullcontext(request.getfixturevalue("served_bench"))
     with opened as bench:

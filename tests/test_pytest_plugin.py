@@ -1,7 +1,6 @@
 """The plugin of pytest, seen from outside: a merchant's tests that are run by it."""
 
 import datetime as dt
-import itertools
 import shlex
 import socket
 import subprocess
@@ -9,22 +8,16 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import entry_points
-from typing import Any
 
-import covertable  # noqa: F401  what a run here loads first is forgotten at its end, and loaded again by the next
-import flask  # noqa: F401  the same
+import flask  # noqa: F401  what a run here loads first is forgotten at its end, and loaded again by the next
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from workbench import Workbench, pytest_plugin
-from workbench.domain import gaps
 from workbench.sandbox import engine  # noqa: F401  the same
 
 pytest_plugins = ["pytester"]
 
 Run = Callable[..., pytest.RunResult]
-FEW = ("charge_amount_unit", "merchant_fee", "operator_fee")
 
 SHOP = '''
 import time
@@ -123,18 +116,6 @@ def run(pytester: pytest.Pytester) -> Run:
     return ran
 
 
-@pytest.fixture
-def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A register of few rows: a run under each of its choices takes no time."""
-    monkeypatch.setattr(gaps, "REGISTER", tuple(row for row in gaps.REGISTER if row.name in FEW))
-
-
-def report(result: pytest.RunResult) -> list[str]:
-    """The lines on what the tests depend."""
-    lines = itertools.dropwhile(lambda line: "what your code depends on" not in line, result.outlines)
-    return [line for line in itertools.takewhile(lambda line: "====" not in line, [*lines][1:]) if line]
-
-
 def test_it_is_installed_with_the_package_and_loads_nothing_before_it_is_used():
     (entry,) = entry_points(group="pytest11", name="workbench")
     assert entry.load() is pytest_plugin
@@ -142,7 +123,8 @@ def test_it_is_installed_with_the_package_and_loads_nothing_before_it_is_used():
         "import sys, pytest; before = {*sys.modules}; import workbench.pytest_plugin; print(*{*sys.modules} - before)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)  # noqa: S603  ours
-    assert {*done.stdout.split()} <= {"workbench", "workbench.pytest_plugin", "shlex"}
+    ours = {f"workbench.{name}" for name in ("pytest_plugin", "alternatives", "errors", "visible")}
+    assert {*done.stdout.split()} <= {"workbench", "shlex", *ours}
 
 
 def test_ten_tests_of_a_flask_shop_take_less_than_a_second(run: Run):
@@ -259,8 +241,7 @@ def test_other(served_bench, workbench_server):
         socket.create_connection(("127.0.0.1", int((pytester.path / "port").read_text())), timeout=5)
 
 
-@pytest.mark.usefixtures("few_rows")
-def test_a_test_that_fails_shows_what_happened_and_how_to_have_it_again(run: Run):
+def test_a_test_that_fails_shows_what_happened_and_how_to_have_it_again(run: Run, monkeypatch: pytest.MonkeyPatch):
     source = """
 @pytest.mark.parametrize("n", [30])
 def test_one(bench, n):
@@ -269,17 +250,22 @@ def test_one(bench, n):
     charged(bench, 100)
     assert pending(bench) < 1
 
-def test_setup(bench, missing): pass
+@pytest.mark.workbench(gaps={"merchant_fee": "2.5%"})
+def test_own(bench):
+    assert charged(bench) and pending(bench) == 97.5
 """
-    result = run(source, "--workbench-gaps=each", "-k", "test_one")
-    result.assert_outcomes(passed=3, failed=2, deselected=5)
+    run(source).assert_outcomes(passed=2)
+    monkeypatch.setenv("WORKBENCH_GAPS", '{"merchant_fee": "none"}')
+    result = run(source)
+    result.assert_outcomes(passed=1, failed=1)
     shown = result.stdout.str()
-    assert shown.count("rows before these)") == 2
-    assert shown.count("POST /v1/payment_intents ") < 2 * pytest_plugin.SHOWN_ROWS
-    found = [shlex.split(line.partition("pytest ")[2]) for line in result.outlines if line.startswith("again:")]
-    assert ["test_shop.py::test_one[30-merchant_fee=none]", "--workbench-gaps=each"] in found
+    assert shown.count("rows before these)") == 1
+    assert shown.count("POST /v1/payment_intents ") < pytest_plugin.SHOWN_ROWS
     assert "by hand:  Workbench(seed='test_shop.py::test_one[30]', gaps={'merchant_fee': 'none'})" in result.outlines
-    run(source, *found[0]).assert_outcomes(failed=1)
+    again = next(line for line in result.outlines if line.startswith("again:"))
+    switched, _, node = shlex.split(again)[1:]
+    assert switched == 'WORKBENCH_GAPS={"merchant_fee": "none"}'
+    run(source, node).assert_outcomes(failed=1)
 
 
 def test_by_hand_a_sandbox_is_opened_as_it_was_and_served_with_the_same_address_and_keys(
@@ -376,159 +362,3 @@ def test_failed(bench):
         "The test ended while +26096••••567 was asked for the PIN",
         "The test ended before charge.succeeded",
     ]
-
-
-DEPENDENT = """
-def test_unit(bench):
-    charged(bench)
-    assert [*bench.untraced.trace()][-1].kind == "webhook"
-    assert pending(bench) < 1_000
-
-def test_fees(bench):
-    charged(bench)
-    assert pending(bench) == 9_750 / 100
-
-def test_pair(served_bench, workbench_gaps):
-    charged(served_bench)
-    assert (workbench_gaps.get("merchant_fee"), workbench_gaps.get("operator_fee")) != ("none", "none")
-
-def test_broken(bench):
-    assert False
-
-@pytest.mark.workbench(gaps={"charge_amount_unit": "minor"})
-def test_settled(bench):
-    charged(bench)
-    assert pending(bench) < 100
-
-def test_other(): pass
-"""
-ALONE = [
-    "your code depends on charge_amount_unit = major: test_fees, test_unit",
-    "your code depends on merchant_fee = flat_1.00: test_fees",
-    "your code depends on merchant_fee = none: test_fees, test_settled",
-]
-BOTH = [*ALONE[:2], "your code depends on merchant_fee = none with operator_fee = none: test_pair", ALONE[2]]
-
-
-@pytest.mark.usefixtures("few_rows")
-@pytest.mark.parametrize(
-    ("mode", "found"),
-    [
-        ("each", ALONE),
-        pytest.param("pairwise", BOTH, marks=pytest.mark.thorough),
-        pytest.param("all", BOTH, marks=pytest.mark.thorough),
-    ],
-)
-def test_the_report_says_on_what_each_test_depends(run: Run, mode: str, found: list[str]):
-    result = run(DEPENDENT, f"--workbench-gaps={mode}", "--tb=no", "-v")
-    assert "test_settled[merchant_fee=none]" in result.stdout.str() or mode == "pairwise"
-    assert "test_settled[charge_amount_unit=major]" not in result.stdout.str()
-    *said, nothing, counted = report(result)
-    assert said == found
-    assert nothing.endswith("with the defaults: test_broken")
-    assert counted.startswith("Tests: 4;")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("few_rows")
-def test_what_passes_when_it_is_run_again_is_explained_by_no_choice(run: Run):
-    source = """
-ran = set()
-
-def test_one(bench, workbench_gaps):
-    assert len(workbench_gaps) < 2 or str(workbench_gaps) in ran or ran.add(str(workbench_gaps))
-"""
-    *said, _ = report(run(source, "--workbench-gaps=pairwise", "--tb=no"))
-    assert said
-    assert all(line.endswith(" is explained by no choice: test_one") for line in said)
-
-
-FEW_ROWS = f"""
-from workbench.domain import gaps
-
-gaps.REGISTER = tuple(row for row in gaps.REGISTER if row.name in {FEW})
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("mode", "found"), [("each", ALONE), ("all", BOTH)])
-def test_workers_of_xdist_report_together(pytester: pytest.Pytester, mode: str, found: list[str]):
-    """Each of them finds the combinations by itself, and they are the same."""
-    pytester.makepyfile(test_shop=CHARGES + DEPENDENT, conftest=FEW_ROWS)
-    options = ("-pno:schemathesis", "-pno:nbval", "--tb=no", "--strict-markers", f"--workbench-gaps={mode}", "-n2")
-    result = pytester.runpytest_subprocess(*options, timeout=240)
-    assert [line for line in report(result) if "depends on" in line] == found
-    result = pytester.runpytest_subprocess(*options, "-k", "test_other", timeout=240)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "none of those selected does" in result.stdout.str()
-
-
-OWN = """
-import pytest
-from workbench import Workbench
-
-@pytest.fixture
-def bench({takes}):
-    with Workbench(seed=7{gives}) as opened:
-        yield opened
-"""
-
-
-@pytest.mark.usefixtures("few_rows")
-def test_a_run_that_varies_nothing_is_refused(run: Run):
-    result = run("def test_one(): pass", "--workbench-gaps=each")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "varies tests that use bench or served_bench, and none of those selected does" in result.stderr.str()
-
-
-@pytest.mark.usefixtures("few_rows")
-def test_a_fixture_of_ones_own_is_refused_until_it_takes_the_choices(run: Run):
-    both = "def test_one(bench): assert pending(bench) == 0 or charged(bench)\ndef test_two(served_bench): pass"
-    result = run(both, "--workbench-gaps=each", conftest=OWN.format(takes="", gives=""))
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "must take the fixture workbench_gaps" in result.stderr.str()
-    assert "conftest.py:4." in result.stderr.str()
-
-
-@pytest.mark.usefixtures("few_rows")
-def test_a_fixture_of_ones_own_that_takes_the_choices_is_varied(run: Run):
-    own = OWN.format(takes="workbench_gaps", gives=", gaps=workbench_gaps")
-    result = run(
-        "def test_fees(bench): assert charged(bench) and pending(bench) == 97.5", "--workbench-gaps=each", conftest=own
-    )
-    assert report(result)[:-1] == [
-        line.replace("test_fees, test_unit", "test_fees").replace(", test_settled", "") for line in ALONE
-    ]
-
-
-@pytest.mark.usefixtures("few_rows")
-def test_what_lacks_its_extra_says_which(run: Run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "covertable", None)  # type: ignore[arg-type]  as where it is not installed
-    result = run(DEPENDENT, "--workbench-gaps=pairwise")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "pip install 'mobile-money-workbench[pairwise]'" in result.stderr.str()
-
-
-def test_every_pair_of_values_is_in_a_combination():
-    values = {gap.name: (gap.default, *gap.alternatives) for gap in gaps.REGISTER if gap.alternatives}
-    defaults = {name: those[0] for name, those in values.items()}
-    found = [{**defaults, **row} for row in pytest_plugin.combinations()]
-    for (one, its), (other, others) in itertools.combinations(values.items(), 2):
-        assert {(row[one], row[other]) for row in found} == {*itertools.product(its, others)}
-
-
-@given(
-    culprits=st.sets(st.integers(0, 29), min_size=1, max_size=3),
-    others=st.sets(st.integers(0, 29)),
-)
-def test_the_least_that_fails_is_found(culprits: set[int], others: set[int]):
-    tried: list[object] = []
-
-    def fails(rows: Any) -> bool:  # noqa: ANN401  rows of a register
-        tried.append(rows)
-        return culprits <= {*rows}
-
-    given_rows = dict.fromkeys(sorted(culprits | others), 1)
-    assert {*pytest_plugin.least_of(given_rows, fails)} == culprits
-    assert len(tried) <= 2 * len(given_rows) + 10

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Self
 from urllib.parse import urlsplit
 
+from workbench.alternatives import reporting, switched
 from workbench.closing import Closing
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE
@@ -71,7 +72,7 @@ def _settings(
         raise TypeError(message)
     return Settings(
         path=None if store is None else Path(store), seed=None if seed is None else str(seed),
-        start_ms=None if start is None else milliseconds(start), gaps=Gaps.chosen(gaps),
+        start_ms=None if start is None else milliseconds(start), gaps=Gaps.chosen(switched(gaps)),
     )  # fmt: skip
 
 
@@ -81,9 +82,10 @@ class Workbench(Session):
     `seed` makes it repeatable: one seed gives the same trace, to the byte. `store` is a file to keep it in;
     opened again, its clock goes on from where it stood. `start` is the clock's first moment, an aware
     datetime (2026-01-05 06:00 UTC unless it is given). `gaps` switches rows of the register; they are not kept in the
-    file. `webhooks` is your shop, a WSGI or ASGI application of this process, such as one of Flask, Django or
-    FastAPI: events are posted to it at `webhook_url` without a port, signed with `webhook_secret`. Give `webhook_url`
-    alone where the shop has to be made with that secret, then `deliver_to(shop)`.
+    file, and have the last word where `workbench each` switches rows for a run of tests. `webhooks` is your shop, a
+    WSGI or ASGI application of this process, such as one of Flask, Django or FastAPI: events are posted to it at
+    `webhook_url` without a port, signed with `webhook_secret`. Give `webhook_url` alone where the shop has to be made
+    with that secret, then `deliver_to(shop)`.
     Raises StoreRefused: not a store, or one of another seed or start. Raises GapRefused: no such row.
     Raises TypeError and ServeRefused for `webhooks` as `deliver_to` does.
     It is only an HTTP client of `/v1` and `/sandbox`, so `Workbench.connect` gives the same over a
@@ -127,6 +129,7 @@ class Workbench(Session):
         self.closing.callback(engine.close)
         # The watchers stop before the store is closed, not in the middle of reading it.
         self.closing.callback(watchers.close)
+        self.closing.callback(reporting(engine))
         if webhooks is None and webhook_url is None:
             self._start_receiver(engine)
         else:

@@ -8,6 +8,7 @@ import click
 
 from workbench.commands.analysis import reconcile, simulate
 from workbench.commands.certify import certify
+from workbench.commands.each import each
 from workbench.commands.going_live import check_live
 from workbench.commands.layouts import layout
 from workbench.commands.notebooks import lab, run
@@ -19,7 +20,7 @@ from workbench.visible import visible
 COMMANDS: Final[Mapping[str, tuple[click.Command, ...]]] = {
     "Learn": (lab, run, docs),
     "Serve": (serve, openapi, gaps),
-    "Check": (certify, check_live, simulate, layout, reconcile),
+    "Check": (each, certify, check_live, simulate, layout, reconcile),
 }
 """What each command is for, in the order in which the help lists them."""
 

@@ -15,7 +15,6 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "papermill", "traitlets",
     ),
     ALL: ("matplotlib", "pandas", "pyarrow", "rich"),
-    "pairwise": ("covertable",),
     "spark": ("pyspark",),
     "sql": ("adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite"),
 }  # fmt: skip

@@ -1,36 +1,36 @@
 """What the interface shows holds under every alternative to what it does not; what does not is listed, test by test."""
 
+import json
 import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from workbench.pytest_plugin import variations
+from workbench.domain.gaps import REGISTER, written
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("alternatives.txt")
-"""Row = value, or several where it takes them together → the tests that see it. Each asserts what is switched."""
+"""Row = value → the tests that see it. Each asserts what is switched."""
 INTERFACE = "tests/doors/test_interface.py"
 """Of all tests these alone assert what the interface shows, and little else; other files hold our own choices."""
-# One process: which combinations explain a failure depends on what is known by then.
-OPTIONS = (
-    "-q", "--tb=no", "-pno:nbval", "-pno:schemathesis", "-pno:xdist", "-oaddopts=--import-mode=importlib",
-    "--workbench-gaps=all", "-kin_process",
+TESTS = (
+    sys.executable, "-m", "pytest", INTERFACE, "-q", "--tb=no", "-pno:nbval", "-pno:schemathesis", "-pno:xdist",
+    "-oaddopts=--import-mode=importlib", "-kin_process",
 )  # fmt: skip
-DEPENDS = "your code depends on "
 MOST_CORE_S = 600
 """Five minutes of two cores."""
 LIMIT_S = 3000
 
 
-def table(lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        switched, _, tests = line.removeprefix(DEPENDS).partition(": ")
-        yield switched
-        yield from (f"    {test.removesuffix('[in_process]').partition('::')[2]}" for test in tests.split(", "))
+def table(runs: list[dict[str, Any]]) -> Iterator[str]:
+    for run in sorted(runs, key=lambda run: run["row"]):
+        if not run["passed"]:
+            yield f"{run['row']} = {written(run['value'])}"
+            yield from (f"    {test.removesuffix('[in_process]')}" for test in run["failed"])
 
 
 def core_s() -> float:
@@ -39,18 +39,17 @@ def core_s() -> float:
 
 
 @pytest.mark.thorough
-def test_only_tests_of_what_is_switched_differ(pytestconfig: pytest.Config):
+def test_only_tests_of_what_is_switched_differ(pytestconfig: pytest.Config, command: str):
     before_s = core_s()
-    line = [sys.executable, "-m", "pytest", INTERFACE, *OPTIONS]
+    line = [command, "each", "--json", "--jobs", "2", "--", *TESTS]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT_S)  # noqa: S603  ours
-    said = (
-        done.stdout.partition("what your code depends on")[2].partition("====\n")[2].partition("====")[0].splitlines()
-    )
-    *found, counted = [each for each in said if each]
-    assert counted.endswith(f"; variations beside the defaults: {len(variations('all')) - 1}."), done.stdout[-2000:]
-    # Nothing failed with the defaults, and no failure is left without a reason.
-    assert [each for each in found if not each.startswith(DEPENDS)] == []
+    assert done.returncode == 1, done.stderr
+    made = json.loads(done.stdout)
+    # Each alternative was tried, but for rows that these tests do not reach.
+    alternatives = {row.name: len(row.alternatives) for row in REGISTER}
+    assert len(made["runs"]) == sum(alternatives.values()) - sum(alternatives[name] for name in made["skipped"])
+    assert [run for run in made["runs"] if not run["passed"] and not run["failed"]] == []
     if pytestconfig.getoption("--renew"):
-        TABLE.write_text("\n".join([*table(found), ""]))
-    assert [*table(found)] == TABLE.read_text().splitlines()
+        TABLE.write_text("\n".join([*table(made["runs"]), ""]))
+    assert [*table(made["runs"])] == TABLE.read_text().splitlines()
     assert core_s() - before_s < MOST_CORE_S

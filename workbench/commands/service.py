@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workbench.alternatives import reporting, switched
 from workbench.commands import FILE, PATH, PORT, show, show_page
 from workbench.errors import InvalidRequest
 from workbench.toml_text import read_toml
@@ -109,7 +110,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     from workbench.sandbox import addresses, server
     from workbench.sandbox.store import Settings
 
-    gaps = Gaps.chosen(rows_in(gaps_file) if gaps_file else None)
+    gaps = Gaps.chosen(switched(rows_in(gaps_file) if gaps_file else None))
     if not addresses.serves_loopback(host):
         warning = f"Warning: anybody who reaches the port at {visible(host)} can use this sandbox; it has no TLS."
         click.echo(warning, err=True)
@@ -123,7 +124,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
             click.launch(str(address.console_url))
 
     try:
-        server.serve(settings, host=host, announce=announce, **more)
+        server.serve(settings, host=host, announce=announce, opened=reporting, **more)
     except InvalidRequest as error:
         # The only request made here creates the webhook endpoint.
         raise click.BadParameter(str(error), param_hint="--webhook") from None

@@ -220,6 +220,7 @@ def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more:
 
 
 CLOCK = _row("GET", "clock", clock, shapes.Clock)
+RESET = _row("POST", "reset", reset, shapes.WasReset)
 CHANGES = _row("GET", "changes", changes.changes, shapes.Changes, query=wire.ChangesQuery)
 ADVANCE = _row("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
 SIMULATE = _row(
@@ -269,6 +270,6 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
     _row("GET", "gaps/used", gaps_used, shapes.Rows[shapes.ReliedRow]),
     SIMULATE,
-    _row("POST", "reset", reset, shapes.WasReset),
+    RESET,
 )
 # fmt: on

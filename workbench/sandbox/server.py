@@ -78,25 +78,28 @@ def listening(
     engine: Engine,
     port: int,
     *,
-    allow_hosts: Iterable[str],
-    allow_origins: Iterable[str],
-    after_each: Callable[[], object],
+    allow_hosts: Iterable[str] = (),
+    allow_origins: Iterable[str] = (),
+    after_each: Callable[[], object] = lambda: None,
+    ticks: bool = False,
 ) -> Iterator[str]:
     """Answer on a port of this machine's loopback too while the block runs; its base URL.
 
     `allow_hosts` are names to answer by beside the loopback's own, `allow_origins` those of pages that may call
     what a publishable key may. `after_each` is called after responses, when what the calls made due has been done.
+    `ticks` is for a clock that runs: what falls due is done then, and not after the next call.
     Requests in flight are finished before the block is left.
     Raises ServeRefused: what is allowed is no name of a host, or no origin. Raises PortTaken: something listens there.
     """
     app = engine.app_to_serve(Hosts(allow_hosts), Origins(allow_origins))
     bound, address = listener(LOOPBACK, port)
     runner, is_up, end = _Runner(engine, after_each), threading.Event(), list[Callable[[], object]]()
+    on_tick = partial(_tick, engine, runner) if ticks else lambda: None
 
     async def answering() -> None:
         ended = asyncio.Event()
         end.append(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set))
-        await answer_until(ended, engine, app, bound, after_each=runner.wake, on_tick=lambda: None, ready=is_up.set)
+        await answer_until(ended, engine, app, bound, after_each=runner.wake, on_tick=on_tick, ready=is_up.set)
 
     thread = threading.Thread(target=lambda: asyncio.run(answering()), name="workbench-serve", daemon=True)
     thread.start()
@@ -134,6 +137,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     allow_hosts: Sequence[str] = (),
     allow_origins: Sequence[str] = (),
     announce: Callable[[Address], object],
+    opened: "_Opened",
     quiet: bool = False,
 ) -> None:
     """Serve a sandbox at `host` until interrupted; call it from the main thread.
@@ -142,7 +146,8 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     thrown away at the end. Port 0 takes a free one. `webhook` is a URL that is sent every event: an
     enabled endpoint of the store with this URL is used again, or one is made. `allow_hosts` are names to answer by
     beside the loopback's own and `host`, `allow_origins` those of pages that may call what a publishable key may.
-    Unless it is `quiet`, standard error has a line for each request and each delivery.
+    Unless it is `quiet`, standard error has a line for each request and each delivery. `opened` is called in each
+    process with its sandbox, and what it returns before that closes.
     Raises PortTaken: something listens there. Raises ServeRefused: no address of this machine, no name, no origin.
     Raises StoreRefused: the file cannot be used. Raises InvalidRequest: `webhook` may not be called.
     """
@@ -159,6 +164,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         # Open to the end: who closes last folds into the file what was written last.
         engine = Engine(served, raise_bugs=False, speaker=_speaker(quiet=quiet))
         at_end.callback(engine.close, patience_s=0)
+        at_end.callback(opened(engine))
         keys = engine.store.key("secret"), engine.store.key("publishable")
         account: tuple[str | None, str | None] = engine.store.credentials or (None, None)
         registered = engine.registered(webhook) if webhook else None
@@ -166,7 +172,7 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
         if workers == 1:
             asyncio.run(_work(engine, who, bound, ready))
         else:
-            _supervise(workers, (replace(served, seed=None, start_ms=None), who, quiet, bound), ready)
+            _supervise(workers, (replace(served, seed=None, start_ms=None), who, opened, quiet, bound), ready)
 
 
 def _speaker(*, quiet: bool) -> Speaker | None:
@@ -180,25 +186,30 @@ async def _work(engine: Engine, who: "_Who", bound: socket.socket, ready: Callab
     """Answer and run what falls due as the clock goes, until this process is asked to end."""
     ended, runner = asyncio.Event(), _Runner(engine)
 
-    def tick() -> None:
-        try:
-            if engine.is_due:
-                runner.wake()
-            engine.store.write_calls()
-        except (NotNow, WorkbenchError) as error:
-            # The store itself says once what it cannot write.
-            _LOG.debug("not this tick: %s", error)
-        except Exception as error:  # noqa: BLE001  a later tick tries again
-            log_fault("what was read could not be traced", error)
-
     app = engine.app_to_serve(*who)
     with _signals_mean(partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)):
-        await answer_until(ended, engine, app, bound, after_each=lambda: None, on_tick=tick, ready=ready)
+        await answer_until(
+            ended, engine, app, bound, after_each=lambda: None, on_tick=partial(_tick, engine, runner), ready=ready
+        )
     runner.end(_HURRY_S)
 
 
+def _tick(engine: Engine, runner: _Runner) -> None:
+    """Run what has fallen due, and write what was read into the trace."""
+    try:
+        if engine.is_due:
+            runner.wake()
+        engine.store.write_calls()
+    except (NotNow, WorkbenchError) as error:
+        # The store itself says once what it cannot write.
+        _LOG.debug("not this tick: %s", error)
+    except Exception as error:  # noqa: BLE001  a later tick tries again
+        log_fault("what was read could not be traced", error)
+
+
 _Who = tuple[Hosts, Origins, Door]
-_Shared = tuple[Settings, _Who, bool, socket.socket]
+_Opened = Callable[[Engine], Callable[[], object]]
+_Shared = tuple[Settings, _Who, _Opened, bool, socket.socket]
 
 
 def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> None:
@@ -233,17 +244,18 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
 def _worker(
     settings: Settings,
     who: _Who,
+    opened: _Opened,
     quiet: bool,  # noqa: FBT001  one of a process's arguments
     bound: socket.socket,
     tells: connection.Connection,
 ) -> None:
     """Be one of several processes that answer on one socket from one file."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))
-    try:
+    with ExitStack() as at_end:
+        engine = Engine(settings, raise_bugs=False, speaker=_speaker(quiet=quiet))
+        at_end.callback(engine.close, patience_s=0)
+        at_end.callback(opened(engine))
         asyncio.run(_work(engine, who, bound, partial(tells.send, None)))
-    finally:
-        engine.close(patience_s=0)
 
 
 def _end_with_parent() -> None:

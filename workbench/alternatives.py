@@ -1,0 +1,90 @@
+"""What `workbench each` tells the processes of a command, and what their sandboxes tell back: the rows relied on."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from workbench.errors import GapRefused
+
+if TYPE_CHECKING:
+    from workbench.control import SandboxControl
+    from workbench.domain.wire import TraceRow
+    from workbench.sandbox.engine import Engine
+
+GAPS: Final = "WORKBENCH_GAPS"
+"""The rows that a run switches, as JSON: every sandbox of its processes takes them, unless it is opened with others."""
+RELIED: Final = "WORKBENCH_RELIED"
+"""The file to which every sandbox of a run adds a line of JSON when it opens, and one with the rows when it closes."""
+JUNIT: Final = "WORKBENCH_JUNIT"
+"""Where a run's report of its tests is looked for."""
+
+
+def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """`rows` over those that the environment switches. Raises GapRefused: the environment has no such JSON."""
+    try:
+        within = dict(json.loads(os.environ.get(GAPS) or "{}"))
+    except (ValueError, TypeError):
+        raise GapRefused(f'{GAPS} must be a JSON object of rows, such as {{"clearing": "immediate"}}.') from None
+    return {**within, **(rows or {})}
+
+
+class Relied:
+    """Collects the rows on which a sandbox relies, beyond its resets.
+
+    `counts` says of a row of the trace whether the command had a part in it.
+    """
+
+    def __init__(self, engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> None:
+        self._engine, self._counts = engine, counts
+        self._found: set[str] = set()
+        engine.before_reset.append(self.rows)
+
+    def rows(self) -> set[str]:
+        """The rows up to now."""
+        from workbench.register import relied_on
+
+        with looking_at(self._engine) as control:
+            self._found |= relied_on(filter(self._counts, control.trace())).keys()
+        return self._found
+
+
+@contextmanager
+def looking_at(engine: "Engine") -> Iterator["SandboxControl"]:
+    """The control plane of a sandbox of this process, called with its key of now and without a trace."""
+    from workbench.sandbox.engine import InProcess
+    from workbench.session import Session
+    from workbench.snippets import IN_PROCESS_URL
+    from workbench.watching import Watchers
+
+    watchers = Watchers()
+    transport = InProcess(engine, watchers)
+    with Session(IN_PROCESS_URL, engine.store.key("secret"), "", transport=transport, watchers=watchers) as session:
+        yield session.untraced
+
+
+def reporting(engine: "Engine") -> Callable[[], None]:
+    """Report that a sandbox has opened, where the environment asks for it; call what is returned before it closes."""
+    if RELIED not in os.environ:
+        return lambda: None
+    file, which = Path(os.environ[RELIED]), f"{os.getpid()}.{id(engine)}.{time.monotonic_ns()}"
+    _append(file, {"sandbox": which})
+    relied = Relied(engine)
+    return lambda: _append(file, {"sandbox": which, "rows": sorted(relied.rows())})
+
+
+def reported(file: Path) -> set[str] | None:
+    """The rows on which all sandboxes together relied; None if one has opened and not told what it relied on."""
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+    told = {each["sandbox"]: each["rows"] for each in lines if "rows" in each}
+    is_whole = all(each["sandbox"] in told for each in lines)
+    return {row for rows in told.values() for row in rows} if is_whole else None
+
+
+def _append(file: Path, line: Mapping[str, object]) -> None:
+    # One write at the file's end: lines of several processes do not mix.
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(line) + "\n")

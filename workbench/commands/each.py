@@ -1,0 +1,108 @@
+"""`workbench each`: any command, such as your tests, under every alternative to what the sandbox assumes."""
+
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from workbench.commands import PATH, show
+from workbench.commands.service import laid_out
+
+if TYPE_CHECKING:
+    from workbench.each import Run
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option("--row", "names", multiple=True, metavar="NAME", help="Switch only this row. May be repeated.")
+@click.option("--section", metavar="NUMBER", help="Switch only rows of this section of the interface, such as 2.5.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="How many runs go side by side.",
+)
+@click.option(
+    "--junit",
+    type=PATH,
+    metavar="PATH",
+    help="The file to which your command writes a JUnit report, or a folder of such files, so that the result names "
+    "the tests that fail. It is not needed where the command writes to the path in WORKBENCH_JUNIT.",
+)
+@click.option(
+    "--webhook",
+    metavar="PATH",
+    default="/webhooks",
+    show_default=True,
+    help="Where your shop takes webhooks, on the port in PORT: every event is sent there, signed with "
+    "PAYMENTS_WEBHOOK_SECRET. An empty PATH registers nothing.",
+)
+@click.option(
+    "--timeout",
+    "limit_s",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="End a run with all its children after so long, and count it as failed. By default ten minutes for the first "
+    "run, and ten times what that took and ten seconds for each other.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with the output of each failed run.")
+def each(  # noqa: PLR0913  one argument per option, handed over by name
+    *,
+    command: tuple[str, ...],
+    names: tuple[str, ...],
+    section: str | None,
+    jobs: int,
+    junit: Path | None,
+    webhook: str,
+    limit_s: float | None,
+    as_json: bool,
+) -> None:
+    """Run your tests under every alternative to what the sandbox assumes.
+
+    COMMAND is what runs them, in any language, such as: workbench each -- npm test
+
+    The first run has nothing switched, and must pass. Each other run has a sandbox that behaves as one alternative of
+    the register says; rows on which the first run did not rely are left out. The result names what fails.
+
+    The environment of a run has PAYMENTS_BASE_URL, PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and
+    PAYMENTS_WEBHOOK_SECRET; PORT, a free port for your shop; WORKBENCH_RUN_FOLDER, an empty folder; and
+    WORKBENCH_JUNIT, a path for a JUnit report of the tests. pytest writes one there by itself. For others, put the path
+    into the command, such as: workbench each -- sh -c 'phpunit --log-junit "$WORKBENCH_JUNIT"'
+
+    Each run is a line on standard error; the result is a table on standard output.
+
+    Exit status 0 when nothing fails under an alternative, 1 when something does, 2 when the first run fails or cannot
+    start, 130 after Ctrl-C.
+    """
+    from workbench.domain.gaps import Gaps, rows_named
+    from workbench.each import Interrupted, Plan
+    from workbench.each import each as run_each
+    from workbench.process import ended_when_asked
+    from workbench.register import GapRows
+
+    rows = rows_named(names)
+    if section is not None:
+        chosen = {row["name"] for row in GapRows(Gaps().as_records()).section(section)}
+        rows = tuple(row for row in rows if row.name in chosen)
+    if junit and jobs > 1:
+        raise click.UsageError("--junit is one place for all runs: use WORKBENCH_JUNIT in the command, or --jobs 1.")
+
+    def ended(run: "Run", number: int, of: int) -> None:
+        came = "" if run.passed else f": {len(run.failed)} failed" if run.failed else f": {run.why}"
+        click.echo(f"{number:>3}/{of} {run.took_s:6.1f} s  {run.switched}{came}", err=True)
+
+    status = None
+    try:
+        with ended_when_asked():
+            result = run_each(Plan(command, webhook, junit, limit_s, jobs), rows, ended)
+    except Interrupted as interrupted:
+        result, status = interrupted.result, 128 + signal.SIGINT
+    if as_json:
+        click.echo(laid_out(result.as_record()))
+    else:
+        show(result.table(), *result.sentences())
+    sys.exit(status or (1 if result.depends else 0))

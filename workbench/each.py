@@ -1,0 +1,285 @@
+"""One command run once for each alternative of the register, each time beside a sandbox that is switched to it."""
+
+import json
+import socket
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from workbench.alternatives import GAPS, JUNIT, RELIED, Relied, looking_at, reported
+from workbench.domain.gaps import Gap, Gaps, Value, written
+from workbench.domain.wire import TraceRow
+from workbench.domain.wire.trace_rows import WEBHOOK
+from workbench.errors import CommandRefused
+from workbench.process import NOTHING, POLL_S, Process, printed
+from workbench.render import Table, table
+from workbench.sandbox.addresses import LOOPBACK
+from workbench.sandbox.engine import Engine
+from workbench.sandbox.server import listening
+from workbench.sandbox.store import Settings
+
+FOLDER: Final = "WORKBENCH_RUN_FOLDER"
+FIRST_S: Final = 600.0
+"""How long the first run may take."""
+_TIMES, _MORE_S = 10, 10.0
+"""How long a later run may take, unless it is said: so many times as long as the first, and so many seconds more."""
+
+_SILENT: Final = {"rate_limit", "version_header"}
+"""Rows at whose default no response tells whether the command would do without it: they are never skipped."""
+
+Test = tuple[str, str]
+"""A test's class or file, and its name."""
+
+
+class Plan(NamedTuple):
+    """How a command is run.
+
+    `webhook` is the path at which it takes webhooks, on the port in PORT; empty for none. `junit` is the file, or the
+    folder of files, to which it writes its report itself; without it, the one in WORKBENCH_JUNIT is looked for.
+    `limit_s` is how long each run may take, in seconds.
+    """
+
+    command: Sequence[str]
+    webhook: str = "/webhooks"
+    junit: Path | None = None
+    limit_s: float | None = None
+    jobs: int = 1
+
+
+class Run(NamedTuple):
+    """One run of the command: the row and its value, how it ended, and the tests that failed, where that is known."""
+
+    row: str
+    value: Value | None
+    status: int | None
+    """None where the run had not ended in time."""
+    took_s: float
+    failed: tuple[Test, ...] = ()
+    printed: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the command passed, by its status and by its report."""
+        return self.status == 0 and not self.failed
+
+    @property
+    def switched(self) -> str:
+        """The row with its value."""
+        return f"{self.row} = {written(self.value)}" if self.row else "nothing switched"
+
+    @property
+    def why(self) -> str:
+        """How it failed, where no test is named."""
+        return f"not ended after {self.took_s:.0f} s" if self.status is None else f"exit status {self.status}"
+
+
+class Result(NamedTuple):
+    """What the command depends on: the first run, those under alternatives, and the rows for which there was none."""
+
+    first: Run
+    runs: Sequence[Run]
+    skipped: Sequence[str]
+    is_whole: bool
+    """Whether all that was planned was run."""
+
+    @property
+    def depends(self) -> list[Run]:
+        """The runs that failed."""
+        return [each for each in self.runs if not each.passed]
+
+    def tests(self, run: Run) -> list[str]:
+        """The failed tests by their names, in order; with their classes or files where several have one name."""
+        same = Counter(name for _, name in {test for each in self.runs for test in each.failed})
+        return [name if same[name] < 2 else f"{home}::{name}" for home, name in sorted({*run.failed})]
+
+    def table(self) -> Table:
+        """The alternatives under which the command failed, with what failed."""
+        rows = ((each.switched, ", ".join(self.tests(each)) or each.why) for each in self.depends)
+        return table("What your code depends on", ("if this differs", "these fail"), rows)
+
+    def sentences(self) -> Iterator[str]:
+        """What was found beside the table."""
+        ran = f"{len(self.runs)} alternatives run, {len(self.depends)} of them failed."
+        yield ran if self.is_whole else f"Interrupted: {ran}"
+        if self.skipped:
+            yield f"Not run, as the first run relied on none of these rows: {', '.join(self.skipped)}."
+
+    def as_record(self) -> dict[str, Any]:
+        """All of it as JSON types."""
+        return {
+            "first_run": self._record(self.first),
+            "runs": [{"row": each.row, "value": each.value, **self._record(each)} for each in self.runs],
+            "skipped": [*self.skipped],
+            "complete": self.is_whole,
+        }
+
+    def _record(self, run: Run) -> dict[str, Any]:
+        return {
+            "passed": run.passed, "status": run.status, "took_s": round(run.took_s, 2), "failed": self.tests(run),
+            "printed": run.printed,
+        }  # fmt: skip
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C after the first run; `result` holds what is known."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__()
+        self.result = result
+
+
+def each(plan: Plan, rows: Collection[Gap], ended: Callable[[Run, int, int], object]) -> Result:
+    """Run a command with nothing switched, and then under each alternative of `rows` on which that run relied.
+
+    `ended` is handed each run as it ends, its number and how many there are.
+    Raises CommandRefused: the command cannot be started, fails in the first run, or called no sandbox. Interrupted.
+    """
+    first, relied = _first(plan)
+    skipped = (
+        [] if relied is None else [row.name for row in rows if row.alternatives and row.name not in relied | _SILENT]
+    )
+    waiting = [(row.name, value) for row in rows if row.name not in skipped for value in row.alternatives]
+    ended(first, 1, len(waiting) + 1)
+    limit_s = plan.limit_s or first.took_s * _TIMES + _MORE_S
+    order: Sequence[tuple[str, Value | None]] = [*waiting]
+    runs, all_ = list[Run](), len(waiting) + 1
+
+    def result(*, is_whole: bool) -> Result:
+        return Result(first, sorted(runs, key=lambda run: order.index((run.row, run.value))), skipped, is_whole)
+
+    running: list[_Running] = []
+    try:
+        with ExitStack() as at_end:
+            at_end.callback(lambda: [one.close() for one in running])
+            while waiting or running:
+                while waiting and len(running) < plan.jobs:
+                    running.append(_Running(plan, *waiting.pop(0), limit_s=limit_s))
+                for one in [one for one in running if one.is_over]:
+                    runs.append(one.end())
+                    running.remove(one)
+                    ended(runs[-1], len(runs) + 1, all_)
+                time.sleep(POLL_S)
+    except KeyboardInterrupt:
+        raise Interrupted(result(is_whole=False)) from None
+    return result(is_whole=True)
+
+
+def _first(plan: Plan) -> tuple[Run, set[str] | None]:
+    """The run with nothing switched, and the rows on which it relied; None where a sandbox did not tell."""
+    running = _Running(plan, limit_s=plan.limit_s or FIRST_S, tells=True)
+    try:
+        while not running.is_over:
+            time.sleep(POLL_S)
+    except BaseException:
+        running.close()
+        raise
+    run = running.end()
+    relied = running.relied
+    if not run.passed:
+        failed = f"; these tests failed: {', '.join(name for _, name in run.failed)}" if run.failed else ""
+        said = f"With nothing switched, the command must pass, and it did not ({run.why}{failed}); it printed:"
+        raise CommandRefused(f"{said}\n{run.printed or NOTHING}")
+    if relied is not None and not relied:
+        raise CommandRefused(
+            "The command called no sandbox, so that no alternative would tell anything.",
+            hint="Let it call the one at PAYMENTS_BASE_URL, or open one with Workbench() or workbench serve.",
+        )
+    return run, relied
+
+
+class _Running:
+    """The command beside a sandbox of its own. `tells` lets sandboxes that it opens report what they relied on."""
+
+    relied: set[str] | None = None
+    """The rows on which all its sandboxes relied, once it has ended; None where one of them did not tell."""
+
+    def __init__(
+        self, plan: Plan, row: str = "", value: Value | None = None, *, limit_s: float, tells: bool = False
+    ) -> None:
+        self._plan, self._row, self._value, self._limit_s = plan, row, value, limit_s
+        with ExitStack() as opening:
+            self._folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="workbench-each-")))
+            self._log = opening.enter_context(tempfile.TemporaryFile())
+            gaps = {row: value} if row else {}
+            engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
+            opening.callback(engine.close, patience_s=0)
+            base_url = opening.enter_context(listening(engine, 0, ticks=True))
+            port = _free_port()
+            environment = {
+                "PAYMENTS_BASE_URL": base_url,
+                "PAYMENTS_SECRET_KEY": engine.store.key("secret"),
+                "PAYMENTS_PUBLISHABLE_KEY": engine.store.key("publishable"),
+                "PORT": str(port),
+                FOLDER: str(self._folder),
+                JUNIT: str(self._folder / "junit.xml"),
+            }
+            if plan.webhook:
+                url = f"http://{LOOPBACK}:{port}/{plan.webhook.lstrip('/')}"
+                environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(url)
+            self._relied = Relied(engine, _had_a_part(engine)) if tells else None
+            environment |= {RELIED: str(self._folder / "relied")} if tells else {}
+            environment |= {GAPS: json.dumps(gaps)} if gaps else {}
+            self._report = plan.junit or self._folder / "junit.xml"
+            self._before = _ages(self._report)
+            self._began = time.monotonic()
+            self._process = Process(plan.command, environment, self._log)
+            opening.callback(self._process.end)
+            self.close = opening.pop_all().close
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the command has ended, or has had its time."""
+        return self._process.status is not None or time.monotonic() - self._began > self._limit_s
+
+    def end(self) -> Run:
+        """End what is left of it; how it went."""
+        status, took_s = self._process.status, time.monotonic() - self._began
+        # A server that it started tells what it relied on when it ends.
+        self._process.end()
+        written_now = [file for file, age in _ages(self._report).items() if self._before.get(file) != age]
+        run = Run(self._row, self._value, status, took_s, tuple(_failed(written_now)))
+        if self._relied:
+            others = reported(self._folder / "relied")
+            self.relied = None if others is None else others | self._relied.rows()
+        run = run if run.passed else run._replace(printed=printed(self._log))
+        self.close()
+        return run
+
+
+def _had_a_part(engine: Engine) -> Callable[[TraceRow], bool]:
+    """Leaves out how its own endpoint was registered, and what was sent there while nobody listened."""
+    with looking_at(engine) as control:
+        own = {each.id for each in control.delivery_faults()}
+        before = control.trace_page(latest="1").data
+    last = before[-1].seq if before else 0
+
+    def counts(row: TraceRow) -> bool:
+        is_unheard = row.kind == WEBHOOK and row.detail["endpoint"] in own and row.detail["answer"] is None
+        return row.seq > last and not is_unheard
+
+    return counts
+
+
+def _free_port() -> int:
+    with socket.create_server((LOOPBACK, 0)) as bound:
+        return int(bound.getsockname()[1])
+
+
+def _ages(report: Path) -> dict[Path, int]:
+    """The file of a report, or the files of a folder, with when each was written last."""
+    files = report.rglob("*.xml") if report.is_dir() else [report]
+    return {file: file.stat().st_mtime_ns for file in files if file.exists()}
+
+
+def _failed(files: Iterable[Path]) -> Iterator[Test]:
+    """The tests that failed, by reports in the form of JUnit."""
+    for file in sorted(files):
+        with suppress(ET.ParseError):
+            for case in ET.parse(file).iter("testcase"):  # noqa: S314  the report of the user's own tests
+                if case.find("failure") is not None or case.find("error") is not None:
+                    yield case.get("classname") or case.get("file") or "", case.get("name", "")
