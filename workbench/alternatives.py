@@ -78,7 +78,12 @@ def reporting(engine: "Engine") -> Callable[[], None]:
 
 def reported(file: Path) -> set[str] | None:
     """The rows on which all sandboxes together relied; None if one has opened and not told what it relied on."""
-    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+    try:
+        lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    except FileNotFoundError:
+        return set()
+    except ValueError:  # killed while it told
+        return None
     told = {each["sandbox"]: each["rows"] for each in lines if "rows" in each}
     is_whole = all(each["sandbox"] in told for each in lines)
     return {row for rows in told.values() for row in rows} if is_whole else None

@@ -6,8 +6,9 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +35,8 @@ _SILENT: Final = {"rate_limit", "version_header"}
 
 Test = tuple[str, str]
 """A test's class or file, and its name."""
+_Switched = tuple[str, Value | None]
+"""A row and its value; no row for a run with nothing switched."""
 
 
 class Plan(NamedTuple):
@@ -95,7 +98,7 @@ class Result(NamedTuple):
     def tests(self, run: Run) -> list[str]:
         """The failed tests by their names, in order; with their classes or files where several have one name."""
         same = Counter(name for _, name in {test for each in self.runs for test in each.failed})
-        return [name if same[name] < 2 else f"{home}::{name}" for home, name in sorted({*run.failed})]
+        return [name if same[name] == 1 else f"{home}::{name}" for home, name in sorted({*run.failed})]
 
     def table(self) -> Table:
         """The alternatives under which the command failed, with what failed."""
@@ -139,68 +142,64 @@ def each(plan: Plan, rows: Collection[Gap], ended: Callable[[Run, int, int], obj
     `ended` is handed each run as it ends, its number and how many there are.
     Raises CommandRefused: the command cannot be started, fails in the first run, or called no sandbox. Interrupted.
     """
-    first, relied = _first(plan)
-    skipped = (
-        [] if relied is None else [row.name for row in rows if row.alternatives and row.name not in relied | _SILENT]
-    )
-    waiting = [(row.name, value) for row in rows if row.name not in skipped for value in row.alternatives]
-    ended(first, 1, len(waiting) + 1)
-    limit_s = plan.limit_s or first.took_s * _TIMES + _MORE_S
-    order: Sequence[tuple[str, Value | None]] = [*waiting]
-    runs, all_ = list[Run](), len(waiting) + 1
-
-    def result(*, is_whole: bool) -> Result:
-        return Result(first, sorted(runs, key=lambda run: order.index((run.row, run.value))), skipped, is_whole)
-
-    running: list[_Running] = []
-    try:
-        with ExitStack() as at_end:
-            at_end.callback(lambda: [one.close() for one in running])
-            while waiting or running:
-                while waiting and len(running) < plan.jobs:
-                    running.append(_Running(plan, *waiting.pop(0), limit_s=limit_s))
-                for one in [one for one in running if one.is_over]:
-                    runs.append(one.end())
-                    running.remove(one)
-                    ended(runs[-1], len(runs) + 1, all_)
-                time.sleep(POLL_S)
-    except KeyboardInterrupt:
-        raise Interrupted(result(is_whole=False)) from None
-    return result(is_whole=True)
-
-
-def _first(plan: Plan) -> tuple[Run, set[str] | None]:
-    """The run with nothing switched, and the rows on which it relied; None where a sandbox did not tell."""
-    running = _Running(plan, limit_s=plan.limit_s or FIRST_S, tells=True)
-    try:
-        while not running.is_over:
-            time.sleep(POLL_S)
-    except BaseException:
-        running.close()
-        raise
-    run = running.end()
-    relied = running.relied
-    if not run.passed:
-        failed = f"; these tests failed: {', '.join(name for _, name in run.failed)}" if run.failed else ""
-        said = f"With nothing switched, the command must pass, and it did not ({run.why}{failed}); it printed:"
-        raise CommandRefused(f"{said}\n{run.printed or NOTHING}")
+    ((first, relied),) = _runs(plan, [("", None)], plan.limit_s or FIRST_S)
+    if not first.passed:
+        failed = f"; these tests failed: {', '.join(name for _, name in first.failed)}" if first.failed else ""
+        said = f"With nothing switched, the command must pass, and it did not ({first.why}{failed}); it printed:"
+        raise CommandRefused(f"{said}\n{first.printed or NOTHING}")
     if relied is not None and not relied:
         raise CommandRefused(
             "The command called no sandbox, so that no alternative would tell anything.",
             hint="Let it call the one at PAYMENTS_BASE_URL, or open one with Workbench() or workbench serve.",
         )
-    return run, relied
+    kept = [row for row in rows if relied is None or row.name in relied | _SILENT]
+    skipped = [row.name for row in rows if row.alternatives and row not in kept]
+    order: list[_Switched] = [(row.name, value) for row in kept for value in row.alternatives]
+    runs, all_ = list[Run](), len(order) + 1
+    ended(first, 1, all_)
+
+    def result(*, is_whole: bool) -> Result:
+        return Result(first, sorted(runs, key=lambda run: order.index((run.row, run.value))), skipped, is_whole)
+
+    try:
+        with closing(_runs(plan, order, plan.limit_s or first.took_s * _TIMES + _MORE_S)) as later:
+            for run, _ in later:
+                runs.append(run)
+                ended(run, len(runs) + 1, all_)
+    except KeyboardInterrupt:
+        raise Interrupted(result(is_whole=False)) from None
+    return result(is_whole=True)
+
+
+def _runs(
+    plan: Plan, switched: Iterable[_Switched], limit_s: float
+) -> Generator[tuple[Run, set[str] | None], None, None]:
+    """Each run as it ends, and the rows on which its sandboxes relied."""
+    waiting, running = [*switched], list[_Running]()
+    # A server takes a while to close: the next run does not wait for it.
+    with ThreadPoolExecutor() as closers:
+        try:
+            while waiting or running:
+                while waiting and len(running) < plan.jobs:
+                    running.append(_Running(plan, *waiting.pop(0), limit_s))
+                for each in [each for each in running if each.is_over]:
+                    run = each.end()
+                    running.remove(each)
+                    closers.submit(each.close)
+                    yield run, each.relied
+                time.sleep(POLL_S)
+        finally:
+            for each in running:
+                closers.submit(each.close)
 
 
 class _Running:
-    """The command beside a sandbox of its own. `tells` lets sandboxes that it opens report what they relied on."""
+    """The command beside a sandbox of its own."""
 
     relied: set[str] | None = None
     """The rows on which all its sandboxes relied, once it has ended; None where one of them did not tell."""
 
-    def __init__(
-        self, plan: Plan, row: str = "", value: Value | None = None, *, limit_s: float, tells: bool = False
-    ) -> None:
+    def __init__(self, plan: Plan, row: str, value: Value | None, limit_s: float) -> None:
         self._plan, self._row, self._value, self._limit_s = plan, row, value, limit_s
         with ExitStack() as opening:
             self._folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="workbench-each-")))
@@ -217,13 +216,13 @@ class _Running:
                 "PORT": str(port),
                 FOLDER: str(self._folder),
                 JUNIT: str(self._folder / "junit.xml"),
+                GAPS: json.dumps(gaps),
             }
             if plan.webhook:
                 url = f"http://{LOOPBACK}:{port}/{plan.webhook.lstrip('/')}"
                 environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(url)
-            self._relied = Relied(engine, _had_a_part(engine)) if tells else None
-            environment |= {RELIED: str(self._folder / "relied")} if tells else {}
-            environment |= {GAPS: json.dumps(gaps)} if gaps else {}
+            self._relied = None if row else Relied(engine, _had_a_part(engine))
+            environment |= {} if row else {RELIED: str(self._folder / "relied")}
             self._report = plan.junit or self._folder / "junit.xml"
             self._before = _ages(self._report)
             self._began = time.monotonic()
@@ -237,7 +236,7 @@ class _Running:
         return self._process.status is not None or time.monotonic() - self._began > self._limit_s
 
     def end(self) -> Run:
-        """End what is left of it; how it went."""
+        """End what is left of the command; how it went. The sandbox stays open until `close`."""
         status, took_s = self._process.status, time.monotonic() - self._began
         # A server that it started tells what it relied on when it ends.
         self._process.end()
@@ -246,9 +245,7 @@ class _Running:
         if self._relied:
             others = reported(self._folder / "relied")
             self.relied = None if others is None else others | self._relied.rows()
-        run = run if run.passed else run._replace(printed=printed(self._log))
-        self.close()
-        return run
+        return run if run.passed else run._replace(printed=printed(self._log))
 
 
 def _had_a_part(engine: Engine) -> Callable[[TraceRow], bool]:

@@ -95,14 +95,17 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
         came = "" if run.passed else f": {len(run.failed)} failed" if run.failed else f": {run.why}"
         click.echo(f"{number:>3}/{of} {run.took_s:6.1f} s  {run.switched}{came}", err=True)
 
-    status = None
+    status = 128 + signal.SIGINT
     try:
         with ended_when_asked():
             result = run_each(Plan(command, webhook, junit, limit_s, jobs), rows, ended)
+        status = 1 if result.depends else 0
     except Interrupted as interrupted:
-        result, status = interrupted.result, 128 + signal.SIGINT
+        result = interrupted.result
+    except KeyboardInterrupt:
+        sys.exit(status)
     if as_json:
         click.echo(laid_out(result.as_record()))
     else:
         show(result.table(), *result.sentences())
-    sys.exit(status or (1 if result.depends else 0))
+    sys.exit(status)
