@@ -61,12 +61,13 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     limit_s: float | None,
     as_json: bool,
 ) -> None:
-    """Run your tests under every alternative to what the sandbox assumes.
+    """Run your tests once under every alternative of the register.
 
     COMMAND is what runs them, in any language, such as: workbench each -- npm test
 
-    The first run has nothing switched, and must pass. Each other run has a sandbox that behaves as one alternative of
-    the register says; rows on which the first run did not rely are left out. The result names what fails.
+    The register lists what the sandbox assumes, as `workbench gaps` shows it. The first run has nothing switched, and
+    must pass. Each other run has a sandbox that behaves as one alternative says; rows on which the first run did not
+    rely are left out. The result names what fails.
 
     The environment of a run has PAYMENTS_BASE_URL, PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and
     PAYMENTS_WEBHOOK_SECRET; PORT, a free port for your shop; WORKBENCH_RUN_FOLDER, an empty folder; and
