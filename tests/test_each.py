@@ -26,7 +26,7 @@ import base64, hashlib, hmac, json, os, threading, time, urllib.error, urllib.re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from xml.sax.saxutils import quoteattr
 
-paid = []
+prompted, paid = set(), []
 
 class Webhooks(BaseHTTPRequestHandler):
     def do_POST(self):
@@ -35,8 +35,11 @@ class Webhooks(BaseHTTPRequestHandler):
         signed = b".".join([self.headers["webhook-id"].encode(), self.headers["webhook-timestamp"].encode(), body])
         mac = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
         event = json.loads(body)
-        if f"v1,{mac}" in self.headers["webhook-signature"].split() and event["type"] == "payment_intent.succeeded":
-            paid.append(event["data"]["object"]["id"])
+        if f"v1,{mac}" in self.headers["webhook-signature"].split():
+            if event["type"] == "payment_intent.requires_action":
+                prompted.add(event["data"]["object"]["id"])
+            if event["type"] == "payment_intent.succeeded" and event["data"]["object"]["id"] in prompted:
+                paid.append(event["data"]["object"]["id"])
         self.send_response(200)
         self.end_headers()
 
@@ -68,7 +71,7 @@ def test_amount_is_in_ngwee():
 def test_declined_is_402():
     assert charge("+260960000002")[0] == 402
 
-def test_paid_by_webhook():
+def pays():
     _, intent = call("POST", "/v1/payment_intents", {"amount": 5, "currency": "ZMW",
                                                      "payment_method_types": ["mobile_money"]})
     call("POST", f"/v1/payment_intents/{intent['id']}/confirm", {
@@ -77,7 +80,14 @@ def test_paid_by_webhook():
     until = time.monotonic() + 1
     while intent["id"] not in paid and time.monotonic() < until:
         time.sleep(0.02)
-    assert intent["id"] in paid
+    return intent["id"]
+
+def test_ships_after_the_prompt():
+    assert pays() in paid
+
+def test_ships_once():
+    time.sleep(0.2)
+    assert len(paid) == len({*paid})
 
 server = ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Webhooks)
 threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -130,12 +140,14 @@ def found(result: Result) -> dict[str, Any]:
 
 
 def test_what_a_shop_takes_for_granted_is_found_by_the_names_of_its_tests(run: Each):
-    rows = "charge_amount_unit declined_status event_types rate_limit zed_mobile phone_format"
+    rows = "charge_amount_unit declined_status event_types ordering repeats rate_limit zed_mobile phone_format"
     result = run(SHOP, "--json", rows=rows)
     assert found(result) == {
         "charge_amount_unit = major": ["test_amount_is_in_ngwee"],
         "declined_status = 200": ["test_declined_is_402"],
-        "event_types = collection": ["test_paid_by_webhook"],
+        "event_types = collection": ["test_ships_after_the_prompt"],
+        "ordering = out_of_order": ["test_ships_after_the_prompt"],
+        "repeats = duplicate": ["test_ships_once"],
     }
     made = json.loads(result.stdout)
     assert made["skipped"] == ["zed_mobile", "phone_format"], "whether a suite makes too many calls, no response tells"
