@@ -6,7 +6,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -81,14 +81,48 @@ class Run(NamedTuple):
         return f"not ended after {self.took_s:.0f} s" if self.status is None else f"exit status {self.status}"
 
 
-class Result(NamedTuple):
-    """What the command depends on: the first run, those under alternatives, and the rows for which there was none."""
+class Each:
+    """What a command depends on, known as far as `run` has come."""
 
-    first: Run
-    runs: Sequence[Run]
-    skipped: Sequence[str]
-    is_whole: bool
-    """Whether all that was planned was run."""
+    first: Run | None = None
+    """The run with nothing switched."""
+    left = 0
+    """How many runs are to come."""
+
+    def __init__(self, plan: Plan, rows: Iterable[Gap]) -> None:
+        self._plan = plan
+        self._rows = [row for row in rows if row.alternatives]
+        self.runs: list[Run] = []
+        """Those under alternatives."""
+        self.skipped: list[str] | None = []
+        """Rows on which the first run did not rely; None where one of its sandboxes did not tell."""
+
+    def run(self, ended: Callable[[Run, int, int], object]) -> None:
+        """Run the command with nothing switched, and then under each alternative of the rows on which that relied.
+
+        `ended` is handed each run as it ends, its number and how many there are.
+        Raises CommandRefused: the command cannot be started, fails with nothing switched, or calls no sandbox.
+        """
+        ((first, relied),) = _runs(self._plan, [("", None)], self._plan.limit_s or FIRST_S)
+        if not first.passed:
+            failed = f"; these tests failed: {', '.join(name for _, name in first.failed)}" if first.failed else ""
+            said = f"With nothing switched, the command must pass, and it did not ({first.why}{failed}); it printed:"
+            raise CommandRefused(f"{said}\n{first.printed or NOTHING}")
+        if relied is not None and not relied:
+            raise CommandRefused(
+                "The command called no sandbox, so that no alternative would tell anything.",
+                hint="Let it call the one at PAYMENTS_BASE_URL, or open one with Workbench() or workbench serve.",
+            )
+        kept = [row for row in self._rows if relied is None or row.name in relied | _SILENT]
+        self.skipped = None if relied is None else [row.name for row in self._rows if row not in kept]
+        switched = [(row.name, value) for row in kept for value in row.alternatives]
+        self.first, self.left, all_ = first, len(switched), len(switched) + 1
+        ended(first, 1, all_)
+        with closing(_runs(self._plan, switched, self._plan.limit_s or first.took_s * _TIMES + _MORE_S)) as later:
+            for run, _ in later:
+                self.runs.append(run)
+                self.left -= 1
+                ended(run, all_ - self.left, all_)
 
     @property
     def depends(self) -> list[Run]:
@@ -106,69 +140,24 @@ class Result(NamedTuple):
         return table("What your code depends on", ("if this differs", "these fail"), rows)
 
     def sentences(self) -> Iterator[str]:
-        """What was found beside the table."""
-        ran = f"{len(self.runs)} alternatives run, {len(self.depends)} of them failed."
-        yield ran if self.is_whole else f"Interrupted: {ran}"
-        if self.skipped:
+        """What there is to say beside the table."""
+        left = f"; {self.left} were not run any more" if self.left else ""
+        yield f"{len(self.runs)} alternatives run, {len(self.depends)} of them failed{left}."
+        if self.skipped is None:
+            yield "No row was left out, as a sandbox of the command did not tell on which rows it had relied."
+        elif self.skipped:
             yield f"Not run, as the first run relied on none of these rows: {', '.join(self.skipped)}."
 
     def as_record(self) -> dict[str, Any]:
         """All of it as JSON types."""
-        return {
-            "first_run": self._record(self.first),
-            "runs": [{"row": each.row, "value": each.value, **self._record(each)} for each in self.runs],
-            "skipped": [*self.skipped],
-            "complete": self.is_whole,
-        }
-
-    def _record(self, run: Run) -> dict[str, Any]:
-        return {
-            "passed": run.passed, "status": run.status, "took_s": round(run.took_s, 2), "failed": self.tests(run),
-            "printed": run.printed,
-        }  # fmt: skip
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C after the first run; `result` holds what is known."""
-
-    def __init__(self, result: Result) -> None:
-        super().__init__()
-        self.result = result
-
-
-def each(plan: Plan, rows: Collection[Gap], ended: Callable[[Run, int, int], object]) -> Result:
-    """Run a command with nothing switched, and then under each alternative of `rows` on which that run relied.
-
-    `ended` is handed each run as it ends, its number and how many there are.
-    Raises CommandRefused: the command cannot be started, fails in the first run, or called no sandbox. Interrupted.
-    """
-    ((first, relied),) = _runs(plan, [("", None)], plan.limit_s or FIRST_S)
-    if not first.passed:
-        failed = f"; these tests failed: {', '.join(name for _, name in first.failed)}" if first.failed else ""
-        said = f"With nothing switched, the command must pass, and it did not ({first.why}{failed}); it printed:"
-        raise CommandRefused(f"{said}\n{first.printed or NOTHING}")
-    if relied is not None and not relied:
-        raise CommandRefused(
-            "The command called no sandbox, so that no alternative would tell anything.",
-            hint="Let it call the one at PAYMENTS_BASE_URL, or open one with Workbench() or workbench serve.",
-        )
-    kept = [row for row in rows if relied is None or row.name in relied | _SILENT]
-    skipped = [row.name for row in rows if row.alternatives and row not in kept]
-    order: list[_Switched] = [(row.name, value) for row in kept for value in row.alternatives]
-    runs, all_ = list[Run](), len(order) + 1
-    ended(first, 1, all_)
-
-    def result(*, is_whole: bool) -> Result:
-        return Result(first, sorted(runs, key=lambda run: order.index((run.row, run.value))), skipped, is_whole)
-
-    try:
-        with closing(_runs(plan, order, plan.limit_s or first.took_s * _TIMES + _MORE_S)) as later:
-            for run, _ in later:
-                runs.append(run)
-                ended(run, len(runs) + 1, all_)
-    except KeyboardInterrupt:
-        raise Interrupted(result(is_whole=False)) from None
-    return result(is_whole=True)
+        runs = [
+            {
+                "row": each.row or None, "value": each.value, "passed": each.passed, "status": each.status,
+                "took_s": round(each.took_s, 2), "failed": self.tests(each), "printed": each.printed,
+            }
+            for each in (*([self.first] if self.first else []), *self.runs)
+        ]  # fmt: skip
+        return {"runs": runs, "skipped": self.skipped, "left": self.left}
 
 
 def _runs(

@@ -80,8 +80,7 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     start, 130 after Ctrl-C.
     """
     from workbench.domain.gaps import Gaps, rows_named
-    from workbench.each import Interrupted, Plan
-    from workbench.each import each as run_each
+    from workbench.each import Each, Plan
     from workbench.process import ended_when_asked
     from workbench.register import GapRows
 
@@ -96,17 +95,16 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
         came = "" if run.passed else f": {len(run.failed)} failed" if run.failed else f": {run.why}"
         click.echo(f"{number:>3}/{of} {run.took_s:6.1f} s  {run.switched}{came}", err=True)
 
-    status = 128 + signal.SIGINT
+    found, status = Each(Plan(command, webhook, junit, limit_s, jobs), rows), 128 + signal.SIGINT
     try:
         with ended_when_asked():
-            result = run_each(Plan(command, webhook, junit, limit_s, jobs), rows, ended)
-        status = 1 if result.depends else 0
-    except Interrupted as interrupted:
-        result = interrupted.result
+            found.run(ended)
+        status = 1 if found.depends else 0
     except KeyboardInterrupt:
-        sys.exit(status)
+        if found.first is None:
+            sys.exit(status)
     if as_json:
-        click.echo(laid_out(result.as_record()))
+        click.echo(laid_out(found.as_record()))
     else:
-        show(result.table(), *result.sentences())
+        show(found.table(), *found.sentences())
     sys.exit(status)
