@@ -245,7 +245,9 @@ def _had_a_part(engine: Engine) -> Callable[[TraceRow], bool]:
     last = before[-1].seq if before else 0
 
     def counts(row: TraceRow) -> bool:
-        is_unheard = row.kind == WEBHOOK and row.detail["endpoint"] in own and row.detail["answer"] is None
+        is_unheard = (
+            row.kind == WEBHOOK and row.detail["endpoint"] in own and "ConnectError" in (row.detail["fault"] or "")
+        )
         return row.seq > last and not is_unheard
 
     return counts
