@@ -30,6 +30,7 @@ FIRST_S: Final = 600.0
 _TIMES, _MORE_S = 10, 10.0
 """How long a later run may take, unless it is said: so many times as long as the first, and so many seconds more."""
 
+_TELLS_S: Final = 10.0
 _SILENT: Final = {"rate_limit", "version_header"}
 """Rows at whose default no response tells whether the command would do without it: they are never skipped."""
 
@@ -147,6 +148,8 @@ class Each:
             yield "No row was left out, as a sandbox of the command did not tell on which rows it had relied."
         elif self.skipped:
             yield f"Not run, as the first run relied on none of these rows: {', '.join(self.skipped)}."
+        if self.depends:
+            yield "--row NAME runs a row again, and --json has what each failed run printed."
 
     def as_record(self) -> dict[str, Any]:
         """All of it as JSON types."""
@@ -208,7 +211,7 @@ class _Running:
                 GAPS: json.dumps(gaps),
             }
             if plan.webhook:
-                url = f"http://{LOOPBACK}:{port}/{plan.webhook.lstrip('/')}"
+                url = f"http://{LOOPBACK}:{port}{plan.webhook}"
                 environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(url)
             self._relied = None if row else Relied(engine, _had_a_part(engine))
             environment |= {} if row else {RELIED: str(self._folder / "relied")}
@@ -227,8 +230,8 @@ class _Running:
     def end(self) -> Run:
         """End what is left of the command; how it went. The sandbox stays open until `close`."""
         status, took_s = self._process.status, time.monotonic() - self._began
-        # A server that it started tells what it relied on when it ends.
-        self._process.end()
+        # A server that it started tells what it relied on when it ends, which takes it a while.
+        self._process.end(_TELLS_S if self._relied else None)
         written_now = [file for file, age in _ages(self._report).items() if self._before.get(file) != age]
         run = Run(self._row, self._value, status, took_s, tuple(_failed(written_now)))
         if self._relied:

@@ -46,7 +46,7 @@ class Process:
                 stderr=errors or output, env={**os.environ, **environment}, start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise CommandRefused(f"{command[0]} cannot be started: {error.strerror}.") from None
+            raise CommandRefused(f"{visible(command[0])} cannot be started: {error.strerror}.") from None
 
     @property
     def status(self) -> int | None:

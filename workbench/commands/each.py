@@ -88,6 +88,10 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     if section is not None:
         chosen = {row["name"] for row in GapRows(Gaps().as_records()).section(section)}
         rows = tuple(row for row in rows if row.name in chosen)
+    if webhook and not webhook.startswith("/"):
+        raise click.UsageError("--webhook is a path on the port in PORT, such as /webhooks.")
+    if " " in command[0]:
+        raise click.UsageError("Give COMMAND as words, such as: -- npm test; a line of the shell is: -- sh -c 'LINE'")
     if junit and jobs > 1:
         raise click.UsageError("--junit is one place for all runs: use WORKBENCH_JUNIT in the command, or --jobs 1.")
 
