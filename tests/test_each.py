@@ -291,6 +291,7 @@ def test_ctrl_c_ends_the_runs_and_prints_what_is_known(tmp_path: Path, command: 
     assert not any(child.is_running() for child in running)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("node"), reason="Node is not installed")
 def test_a_suite_in_node_is_named_test_by_test(run: Each, tmp_path: Path):
     (tmp_path / "shop.test.mjs").write_text("""
