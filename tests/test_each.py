@@ -77,7 +77,7 @@ def pays():
     call("POST", f"/v1/payment_intents/{intent['id']}/confirm", {
         "payment_method": {"type": "mobile_money", "mobile_money": {"phone": "+260961234567", "provider": "mtn"}}})
     call("POST", "/sandbox/phones/+260961234567/input", {"text": "1234"})
-    until = time.monotonic() + 1
+    until = time.monotonic() + 0.6
     while intent["id"] not in paid and time.monotonic() < until:
         time.sleep(0.02)
     return intent["id"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from workbench.alternatives import switched
 from workbench.commands import FILE, PORT
 from workbench.commands.service import rows_in
 from workbench.errors import ExamRefused
@@ -100,7 +101,7 @@ def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by 
         raise click.UsageError(
             "Give the endpoint's signing secret with --secret-env or --secret-file, or start the shop with --cmd."
         )
-    rows = rows_in(gaps_file) if gaps_file else None
+    rows = switched(rows_in(gaps_file) if gaps_file else None)
     scheme = Gaps.chosen(rows).signature_scheme
     secret = secret or run.new_secret(scheme)
     run.check_secret(secret, scheme)

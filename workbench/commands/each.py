@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workbench.each import Run
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--row", "names", multiple=True, metavar="NAME", help="Switch only this row. May be repeated.")
 @click.option("--section", metavar="NUMBER", help="Switch only rows of this section of the interface, such as 2.5.")
