@@ -275,6 +275,13 @@ def test_a_command_that_is_not_there_is_said(run: Each, command: str, said: str)
     assert (result.exit_code, said in result.stderr) == (2, True)
 
 
+def test_a_run_that_calls_no_sandbox_any_more_is_no_proof(run: Each):
+    kept = f"import os, sys\nif os.environ['WORKBENCH_GAPS'] != '{{}}': sys.exit()\n{CALL}"
+    result = run(kept, rows="error_format")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "passed with error_format = plain and called no sandbox, which it did before" in result.stderr
+
+
 def test_ctrl_c_ends_the_runs_and_prints_what_is_known(tmp_path: Path, command: str):
     (tmp_path / "shop.py").write_text(f"{CALL}\nif switched:\n    open('begun', 'w').close()\n    time.sleep(600)")
     line = [command, "each", "--row", "error_format", "--json", "--", sys.executable, "shop.py"]

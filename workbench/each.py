@@ -65,6 +65,8 @@ class Run(NamedTuple):
     took_s: float
     failed: tuple[Test, ...] = ()
     printed: str = ""
+    reached: bool = True
+    """Whether it called the sandbox, or opened one."""
 
     @property
     def passed(self) -> bool:
@@ -109,7 +111,7 @@ class Each:
             failed = f"; these tests failed: {', '.join(name for _, name in first.failed)}" if first.failed else ""
             said = f"With nothing switched, the command must pass, and it did not ({first.why}{failed}); it printed:"
             raise CommandRefused(f"{said}\n{first.printed or NOTHING}")
-        if relied is not None and not relied:
+        if not first.reached:
             raise CommandRefused(
                 "The command called no sandbox, so that no alternative would tell anything.",
                 hint="Let it call the one at PAYMENTS_BASE_URL, or open one with Workbench() or workbench serve.",
@@ -121,6 +123,11 @@ class Each:
         ended(first, 1, all_)
         with closing(_runs(self._plan, switched, self._plan.limit_s or first.took_s * _TIMES + _MORE_S)) as later:
             for run, _ in later:
+                if run.passed and not run.reached:
+                    raise CommandRefused(
+                        f"The command passed with {run.switched} and called no sandbox, which it did before.",
+                        hint="If it keeps the results of earlier runs, switch that off, such as by go test -count=1.",
+                    )
                 self.runs.append(run)
                 self.left -= 1
                 ended(run, all_ - self.left, all_)
@@ -195,6 +202,7 @@ class _Running:
         self._plan, self._row, self._value, self._limit_s = plan, row, value, limit_s
         with ExitStack() as opening:
             self._folder = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="workbench-each-")))
+            self._told = self._folder / "relied"
             self._log = opening.enter_context(tempfile.TemporaryFile())
             gaps = {row: value} if row else {}
             engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
@@ -209,12 +217,15 @@ class _Running:
                 FOLDER: str(self._folder),
                 JUNIT: str(self._folder / "junit.xml"),
                 GAPS: json.dumps(gaps),
+                RELIED: str(self._told),
             }
             if plan.webhook:
                 url = f"http://{LOOPBACK}:{port}{plan.webhook}"
                 environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(url)
-            self._relied = None if row else Relied(engine, _had_a_part(engine))
-            environment |= {} if row else {RELIED: str(self._folder / "relied")}
+            with looking_at(engine) as control:
+                self._own = {each.id for each in control.delivery_faults()}
+            self._engine, self._before_it = engine, _last(engine)
+            self._relied = None if row else Relied(engine, self._counts)
             self._report = plan.junit or self._folder / "junit.xml"
             self._before = _ages(self._report)
             self._began = time.monotonic()
@@ -233,27 +244,24 @@ class _Running:
         # A server that it started tells what it relied on when it ends, which takes it a while.
         self._process.end(_TELLS_S if self._relied else None)
         written_now = [file for file, age in _ages(self._report).items() if self._before.get(file) != age]
-        run = Run(self._row, self._value, status, took_s, tuple(_failed(written_now)))
+        reached = self._told.exists() or _last(self._engine) > self._before_it
+        run = Run(self._row, self._value, status, took_s, tuple(_failed(written_now)), reached=reached)
         if self._relied:
-            others = reported(self._folder / "relied")
+            others = reported(self._told)
             self.relied = None if others is None else others | self._relied.rows()
         return run if run.passed else run._replace(printed=printed(self._log))
 
+    def _counts(self, row: TraceRow) -> bool:
+        """Leaves out how its own endpoint was registered, and what was sent there while nobody listened."""
+        if row.kind == WEBHOOK and row.detail["endpoint"] in self._own:
+            return "ConnectError" not in (row.detail["fault"] or "")
+        return row.seq > self._before_it
 
-def _had_a_part(engine: Engine) -> Callable[[TraceRow], bool]:
-    """Leaves out how its own endpoint was registered, and what was sent there while nobody listened."""
-    with looking_at(engine) as control:
-        own = {each.id for each in control.delivery_faults()}
-        before = control.trace_page(latest="1").data
-    last = before[-1].seq if before else 0
 
-    def counts(row: TraceRow) -> bool:
-        is_unheard = (
-            row.kind == WEBHOOK and row.detail["endpoint"] in own and "ConnectError" in (row.detail["fault"] or "")
-        )
-        return row.seq > last and not is_unheard
-
-    return counts
+def _last(engine: Engine) -> int:
+    """The place of what happened last in a sandbox; a reset does not set it back."""
+    with engine.store.reading() as tx:
+        return tx.last("seq")
 
 
 def _free_port() -> int:
