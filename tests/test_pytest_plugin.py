@@ -13,7 +13,7 @@ import flask  # noqa: F401  what a run here loads first is forgotten at its end,
 import pytest
 
 from workbench import Workbench, pytest_plugin
-from workbench.sandbox import engine  # noqa: F401  the same
+from workbench.sandbox import server  # noqa: F401  the same
 
 pytest_plugins = ["pytester"]
 

@@ -41,7 +41,7 @@ class Relied:
     def __init__(self, engine: "Engine", counts: Callable[["TraceRow"], bool] = lambda _: True) -> None:
         self._engine, self._counts = engine, counts
         self._found: set[str] = set()
-        engine.before_reset.append(self.rows)
+        engine.store.before_reset.append(self.rows)
 
     def rows(self) -> set[str]:
         """The rows up to now."""

@@ -2,7 +2,7 @@
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from http import HTTPStatus
@@ -66,18 +66,13 @@ class Engine:
         self.speaker = speaker
         self._exchanges = Exchanges(self.store, raise_bugs=raise_bugs)
         self._paths = _paths(settings.gaps)
-        self.before_reset: list[Callable[[], object]] = []
-        """Each is called before a reset deletes what has happened."""
-        self.app = self._application(self._exchanges, Hosts(), Origins())
-
-    def _application(self, exchanges: Exchanges, hosts: Hosts, origins: Origins) -> "Application":
-        return Application(exchanges, self._driver, hosts, origins, self._paths, self.before_reset)
+        self.app = Application(self._exchanges, self._driver, Hosts(), Origins(), self._paths)
 
     def app_to_serve(self, hosts: Hosts, origins: Origins, door: Door | None = None) -> "Application":
         """The application for a real port: a bug is logged, masked, and answered as a 500."""
         # Where a publishable key may do nothing, no page may.
         pages = Origins() if self.store.gaps.publishable_key == "nothing" else origins
-        app = self._application(Exchanges(self.store, raise_bugs=False), hosts, pages)
+        app = Application(Exchanges(self.store, raise_bugs=False), self._driver, hosts, pages, self._paths)
         if door is not None:
             app.door, door.store, door.speaker = door, self.store, self.speaker
         return app
@@ -171,21 +166,12 @@ _Rest = Callable[[], Response]
 class Application:
     """The service, which answers by the names of `hosts` alone."""
 
-    def __init__(
-        self,
-        exchanges: Exchanges,
-        driver: Driver,
-        hosts: Hosts,
-        origins: Origins,
-        paths: "_Paths",
-        before_reset: Iterable[Callable[[], object]],
-    ) -> None:
+    def __init__(self, exchanges: Exchanges, driver: Driver, hosts: Hosts, origins: Origins, paths: "_Paths") -> None:
         self._exchanges = exchanges
         self._driver = driver
         self._hosts = hosts
         self._origins = origins
         self._paths = paths
-        self._before_reset = before_reset
         self.door: Door | None = None
         self._making = threading.Lock()
 
@@ -254,9 +240,6 @@ class Application:
             return replace(shown, body=make())
 
     def _run(self, operation: Operation, request: Request) -> Response | _Rest:
-        if operation is control.RESET:
-            for each in self._before_reset:
-                each()
         try:
             response = self._exchanges.respond(request, operation)
         except NotLookedUp as asked:

@@ -21,7 +21,7 @@ from workbench.errors import (
     UnsupportedMediaType,
     field_problem,
 )
-from workbench.sandbox import deprecation, idempotency, rate_limit, trace, views
+from workbench.sandbox import control, deprecation, idempotency, rate_limit, trace, views
 from workbench.sandbox.access import caller_of, challenges, credential_in
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
 from workbench.sandbox.operations import Operation
@@ -75,6 +75,8 @@ class Exchanges:
 
     def respond(self, request: Request, operation: Operation) -> Response:
         """Run an operation; what it changes and its response are one commit."""
+        for each in self._store.before_reset if operation is control.RESET else ():
+            each()
         return self._answered(request, operation, lambda tx, call: _run(tx, call, request, operation))
 
     def refuse(

@@ -127,6 +127,8 @@ class Store:
         self._wall_ms = wall_ms
         self.gaps = settings.gaps
         self.mounted_hosts: set[str] = set()
+        self.before_reset: list[Callable[[], object]] = []
+        """Called before a reset deletes what has happened."""
         self._prepare(settings, new_seed)
 
     def close(self) -> None:
