@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 
 import flask  # noqa: F401  what a run here loads first is forgotten at its end, and loaded again by the next
+import httpcore  # noqa: F401  the same
 import pytest
 
 from workbench import Workbench, pytest_plugin
@@ -23,6 +24,7 @@ SHOP = '''
 import time
 from decimal import Decimal
 import flask
+import httpcore  # noqa: F401  the same
 import pytest
 from workbench import verify
 
@@ -93,6 +95,7 @@ def test_a_duplicate_is_fulfilled_once(bench, shop):
 '''
 
 CHARGES = """
+import httpcore  # noqa: F401  the same
 import pytest
 
 def charged(bench, minor=10_000):
