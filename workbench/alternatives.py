@@ -45,7 +45,7 @@ class Relied:
 
     def rows(self) -> set[str]:
         """The rows up to now."""
-        from workbench.register import relied_on
+        from workbench.domain.reliance import relied_on
 
         with looking_at(self._engine) as control:
             self._found |= relied_on(filter(self._counts, control.trace())).keys()
