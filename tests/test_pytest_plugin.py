@@ -288,7 +288,7 @@ def test_own(bench, served_bench):
     lines = [line.partition("by hand:  ")[2] for line in result.outlines if line.startswith("by hand:")]
     (in_process,) = [line for line in lines if "serve(" not in line]
     (served,) = [line for line in lines if "serve(" in line]
-    names: dict[str, Any] = {"Workbench": Workbench, "datetime": dt}
+    names: dict[str, object] = {"Workbench": Workbench, "datetime": dt}
     exec(served, names)  # noqa: S102  our own lines
     with names["bench"], eval(in_process, names) as bench, Workbench.connect(base_url, keys[0]) as served:  # noqa: S307  the same
         assert str(bench.secret_key) == keys[1]
