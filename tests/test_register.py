@@ -18,12 +18,13 @@ from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.domain.interface import SECTIONS
 from workbench.errors import GapRefused, PaymentDeclined
-from workbench.register import COLUMNS, GapRows, written
+from workbench.register import COLUMNS, GapRows, letter, written
 from workbench.resources import course, interface, notebook_name
 from workbench.sandbox.exchange import Exchanges
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import OPERATIONS, Operation, in_force
 from workbench.sandbox.store import Transaction
+from workbench.toml_text import read_toml
 
 NAMES = [gap.name for gap in REGISTER]
 PACKAGE = Path(holds.exchange.__file__).parents[1]
@@ -114,28 +115,17 @@ def test_the_command_prints_a_table_of_80_columns_and_a_row_in_full():
         assert told in card
 
 
-def test_rows_are_chosen_by_section_word_and_change(tmp_path: Path):
-    rows = tmp_path / "rows.toml"
-    rows.write_text('prompt_timeout_s = 60\nretry_schedule_s = [0]\nerror_format = "plain"\n')
-
-    def names(*options: str) -> list[str]:
-        return [row["name"] for row in json.loads(run("gaps", "--json", *options).stdout)]
-
-    assert names() == NAMES
-    assert names("--section", "9") == ["version_header", "deprecation"]
-    assert names("--section", "2") == [gap.name for gap in REGISTER if gap.section.startswith("2.")]
-    assert names("--about", "FEE") == ["merchant_fee", "operator_fee", "fee_on_refund"]
-    changed = ("--gaps", str(rows), "--changed")
-    assert names(*changed) == ["prompt_timeout_s", "retry_schedule_s", "error_format"]
-    assert names(*changed, "--section", "7", "error_format") == ["error_format"]
-    assert "300: the prompt closes" in " ".join(run("gaps", *changed).stdout.split())
-    for refused, told in (
-        (("--section", "10"), "2.5"),
-        (("--changed",), "--gaps"),
-        (("erorr_format",), "error_format"),
-    ):
-        done = run("gaps", *refused)
-        assert (done.exit_code, told in done.stderr) == (2, True)
+def test_rows_are_looked_up_as_json_and_as_a_file_that_serve_takes():
+    assert [row["name"] for row in json.loads(run("gaps", "--json").stdout)] == NAMES
+    names = ("prompt_timeout_s", "retry_schedule_s")
+    assert [row["name"] for row in json.loads(run("gaps", *names, "--json").stdout)] == [*names]
+    for chosen in ((), names):
+        made = run("gaps", *chosen, "--toml").stdout
+        assert Gaps.chosen(read_toml(made.encode())) == Gaps()
+        assert [*read_toml(made.encode())] == [*(chosen or NAMES)]
+    assert "prompt_timeout_s = 300  # or: 60, 180, 600" in made
+    done = run("gaps", "erorr_format")
+    assert (done.exit_code, "error_format" in done.stderr) == (2, True)
 
 
 def test_a_bench_has_them_as_rows_frame_and_html():
@@ -276,25 +266,57 @@ def test_a_served_sandbox_tells_what_was_relied_on_and_leaves_no_trace_of_being_
     assert used["charge_wait"]["used_by"] == ["POST /v1/charges"]
 
 
-def test_the_letter_asks_each_question_once_with_what_is_shown_assumed_and_known_and_what_depends_on_it():
+def before_the_appendix(letter: str) -> list[str]:
+    return letter.partition("## Appendix")[0].split()
+
+
+def test_the_letter_asks_the_five_that_cost_most_first_and_the_others_in_a_line_each():
     with Workbench(seed=7, gaps={"charge_amount_unit": "major"}) as bench:
         assert "depends on nothing" in GapRows(bench.control.gaps()).questions()
         for key in "ab":
             charge(bench, amount=150, idempotency_key=key)
         letter, used = bench.gaps.questions(), bench.gaps.used
-    assert re.findall(r"^(\d+)\. \*\*(.+)\*\* \(`(\w+)`\)$", letter, re.MULTILINE) == [
-        (str(place), row["asks"], row["name"]) for place, row in enumerate(used, 1)
-    ]
-    of_unit = letter.partition("(`charge_amount_unit`)\n\n")[2].partition("\n\n")[0]
-    assert of_unit.splitlines() == [
-        "   - Your interface shows: An integer, without its unit.",
-        "   - We assumed: major units: 150 is 150.00 ZMW",
-        "   - It may also be: minor units: 15000 is 150.00 ZMW",
-        f"   - Why we assumed this: {used['charge_amount_unit']['why']}",
-        "   - What depends on it in our code: POST /v1/charges (2), webhook charge.succeeded (2)",
-    ]
+    first, _, others = letter.partition("## Appendix: ")
+    asked = re.findall(r"^## \d\. (.+)$", first, re.MULTILINE)
+    costs = sorted((row["cost"] for row in used), reverse=True)
+    assert [next(row["cost"] for row in used if row["asks"] == each) for each in asked] == costs[:5]
+    assert sorted(asked + re.findall(r"^- \*\*(.+?)\*\* ", others, re.MULTILINE)) == sorted(row["asks"] for row in used)
+    of_unit = first.partition("## 1. ")[2].partition("\n\n## ")[0]
+    assert (
+        of_unit
+        == f"""{used["charge_amount_unit"]["asks"]}
+
+- Your documentation shows: An integer, without its unit.
+- We assume: major units: 150 is 150.00 ZMW
+- It may also be: minor units: 15000 is 150.00 ZMW
+- What depends on it in our code: POST /v1/charges (2), webhook charge.succeeded (2)
+
+Our reference: `charge_amount_unit`"""
+    )
     assert not re.search(r"[a-z]{2}_[0-9A-Za-z]{24}", letter)
     assert repr(letter) == letter == letter._repr_markdown_()
+
+
+@pytest.mark.parametrize("seen", [{}, {gap.name: "a word " * 20 + "Is that right?" for gap in REGISTER}])
+def test_a_letter_of_every_row_is_short_and_in_the_providers_words(seen: dict[str, str]):
+    rows = [{**row, "used_by": ["POST /sandbox/reset", *["POST /v1/charges (12)"] * 9]} for row in Gaps().as_records()]
+    written = letter(rows, seen)
+    assert 100 < len(before_the_appendix(written)) <= 700
+    assert not re.search(r"(?i)our sandbox|the sandbox|/sandbox|sandbox-|bench\b|console|workbench", written)
+    assert [row["name"] for row in rows if row["of_sandbox"] and row["name"] in written] == []
+    assert all(row["asks"] in written for row in rows if not row["of_sandbox"])
+
+
+def test_what_was_seen_is_asked_to_be_confirmed_after_what_nobody_saw():
+    dear = [gap.name for gap in REGISTER if gap.cost == 3]
+    written = letter(Gaps().as_records(), {dear[0]: "major units. Is that right?"})
+    assert re.findall(r"Our reference: `(\w+)`", written) == dear[1:6]
+    assert f"major units. Is that right? (`{dear[0]}`)" in written
+    few = letter(
+        (row for row in Gaps().as_records() if row["name"] in dear[:2]), {dear[0]: "major units. Is that right?"}
+    )
+    assert "- We saw: major units. Is that right?" in few
+    assert "Appendix" not in few
 
 
 # The interface as a page

@@ -80,8 +80,7 @@ RECONCILE = (
 COMMANDS = {
     "gaps": ("gaps",),
     "rows": ("gaps", "retry_schedule_s", "charge_amount_unit"),
-    "letter": ("gaps", "--section", "2", "--questions"),
-    "evidence": ("gaps", "--from", "trace.har"),
+    "evidence": ("fit", "trace.har"),
     "reconcile": RECONCILE,
     "month": ("reconcile", "month/ledger.parquet", "month/statements/mtn.csv", "month/statements/airtel.xlsx"),
     "simulate": ("simulate", "--payments", "20", "--days", "2", "--seed", "7", "--out", "simWIDTH/month"),

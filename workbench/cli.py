@@ -12,14 +12,14 @@ from workbench.commands.each import each
 from workbench.commands.going_live import check_live
 from workbench.commands.layouts import layout
 from workbench.commands.notebooks import lab, run
-from workbench.commands.service import docs, gaps, openapi, serve
+from workbench.commands.service import docs, fit, gaps, openapi, serve
 from workbench.errors import WorkbenchError
 from workbench.extras import extras_named
 from workbench.visible import visible
 
 COMMANDS: Final[Mapping[str, tuple[click.Command, ...]]] = {
     "Learn": (lab, run, docs),
-    "Serve": (serve, openapi, gaps),
+    "Serve": (serve, openapi, gaps, fit),
     "Check": (each, certify, check_live, simulate, layout, reconcile),
 }
 """What each command is for, in the order in which the help lists them."""

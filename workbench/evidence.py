@@ -5,7 +5,8 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from http import HTTPStatus
@@ -19,7 +20,7 @@ from workbench.domain.masking import shortened
 from workbench.domain.phones import COUNTRY_CODE, EVERY_OPERATOR, WITHOUT_WALLET, operator_named, operator_of
 from workbench.domain.signatures import SCHEMES
 from workbench.domain.webhooks import TOLD_AS
-from workbench.errors import InvalidRequest, TrafficRefused
+from workbench.errors import InvalidRequest, SignatureRefused, TrafficRefused
 from workbench.har import Recorded, files_of, moment_s, recorded
 from workbench.render import Table, Tabular, table
 from workbench.sandbox.operations import OPERATIONS, Operation
@@ -39,8 +40,15 @@ class Other(NamedTuple):
     what: str
 
 
-Shown: TypeAlias = Value | Other | None
-"""The value of a row that an exchange shows; None if it shows none."""
+class Part(NamedTuple):
+    """What was seen of a value that says more: the value is consistent with it, and not shown by it alone."""
+
+    value: Value
+    what: str
+
+
+Shown: TypeAlias = Value | Other | Part | None
+"""What an exchange shows of a row; None if it shows nothing."""
 Body: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
@@ -178,14 +186,19 @@ def _tried(
     *names: str,
     asks: Callable[[Seen], object] = lambda _: True,
     by: Container[int] = (400, 422),
+    one: Callable[[Seen], str] | None = None,
 ) -> Shows:
-    """`taken` if what an exchange `asks` for was, `refused` if it was by a status, in words with one of the `names`."""
+    """`taken` if what an exchange `asks` for was, `refused` if it was by a status, in words with one of the `names`.
+
+    Where the values say more than one exchange can show, `one` names what this one is about.
+    """
 
     def shows(seen: Seen) -> Shown:
-        if not asks(seen):
+        is_named = not names or any(name in seen.text for name in names)
+        if not asks(seen) or not (seen.took or (seen.status in by and is_named)):
             return None
-        names_it = not names or any(name in seen.text for name in names)
-        return taken if seen.took else refused if seen.status in by and names_it else None
+        value = taken if seen.took else refused
+        return Part(value, f"{one(seen)} is {'accepted' if seen.took else 'rejected'}") if one else value
 
     return shows
 
@@ -237,14 +250,23 @@ def _states(
 _PAYS: Final = "createCharge confirmPaymentIntent"
 _MAKES: Final = "createCharge createPaymentIntent"
 _LISTS: Final = " ".join(each.id for each in OPERATIONS if each.id.startswith("list"))
-_EXTRA: Final = " ".join(
-    each.id
+_EXTRA: Final = {
+    each.id: f"{each.method} {each.path}"
     for each in OPERATIONS
     if each.source == "assumed" and "{" not in each.path and "webhook_endpoints" not in each.path
-)
+}
+_PAYMENTS: Final = {
+    "createPaymentIntent": "an intent", "createCharge": "a charge",
+    "confirmPaymentIntent": "a confirmation", "retrievePaymentIntent": "a retrieval",
+}  # fmt: skip
+_OF_ENVELOPE: Final = {*["type", "code", "message", "param", "decline_code", "doc_url", "charge", "request_id"]}
 _SHORT, _LONG = {*EVERY_OPERATOR}, {each.long_id for each in EVERY_OPERATOR.values()}
+_ZED: Final = [prefix for prefix, owner in WITHOUT_WALLET.items() if owner == "Zed Mobile"]
 _TAKEN: Final = {prefix for each in EVERY_OPERATOR.values() for prefix in each.prefixes} - {*WITHOUT_WALLET}
-_NONE, _AMOUNT_LEAST, _LEAST, _MOST, _AMOUNT_MOST = map(Decimal, ("0", "0.01", "1", "20000", "9999999999.99"))
+_CENT: Final = Decimal("0.01")
+_BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
+    "none": (_CENT, Decimal("9999999999.99")), "1_to_20000": (Decimal("1.00"), Decimal("20000.00")),
+}  # fmt: skip
 _NEAR_S: Final = 5
 
 
@@ -271,17 +293,12 @@ def _asks_a_national_number(seen: Seen) -> bool:
     return seen.phone.startswith("0") and not seen.phone.startswith("00") and _prefix(seen.phone) in _TAKEN
 
 
-def _asks_a_number_without_wallet(seen: Seen) -> bool:
-    return seen.phone.startswith(COUNTRY_CODE) and _prefix(seen.phone) in WITHOUT_WALLET
+def _asks_a_number_of_zed(seen: Seen) -> bool:
+    return seen.phone.startswith(COUNTRY_CODE) and _prefix(seen.phone) in _ZED
 
 
 def _asks_a_fraction(seen: Seen) -> bool:
     return seen.amount is not None and seen.amount != round(seen.amount, 2)
-
-
-def _asks_beyond_bounds(seen: Seen) -> bool:
-    amount = _NONE if seen.amount is None or _asks_a_fraction(seen) else seen.amount
-    return _AMOUNT_LEAST <= amount < _LEAST or _MOST < amount <= _AMOUNT_MOST
 
 
 def _asks_by_header_alone(seen: Seen) -> object:
@@ -296,22 +313,40 @@ def _asks_by_token(seen: Seen) -> bool:
 def _unknown_fields(seen: Seen) -> Shown:
     struct = seen.operation.body if seen.operation else None
     unknown = [each for each in seen.asked if struct is not None and each not in struct.__struct_encode_fields__]
-    return _tried("ignored", "refused", *unknown)(seen) if unknown else None
+    is_named = all(each in seen.text for each in unknown)
+    return _tried("ignored", "refused")(seen) if unknown and (seen.took or is_named) else None
 
 
-def _operator_ids(seen: Seen) -> Shown:
-    told = [each.get(name) for each in seen.charges for name in ("channel", "provider")]
-    told += [_within(each, "payment_method", "mobile_money").get("provider") for each in seen.intents]
-    for each in told:
-        if isinstance(each, str) and each:
-            return "short" if each in _SHORT else "long" if each in _LONG else Other(each[:40])
-    return None
+def _scale(seen: Seen) -> Shown:
+    asked, got = seen.amount, _number(seen.body.get("amount"))
+    if asked is None or not _asks_a_fraction(seen) or not seen.took:
+        return _tried("half_even", "exact", "amount", asks=_asks_a_fraction)(seen)
+    if got is not None and got != round(asked, 2):
+        return Other(f"{asked} becomes {got}")
+    if got is None or abs(asked - got) * 2 != _CENT:
+        return Part("half_even", "more than two decimals are accepted")
+    return Part("half_even", f"half a ngwee goes {'up' if got > asked else 'down'}")
 
 
 def _channel(seen: Seen) -> Shown:
-    if any(_short(each.get("channel")) != _short(each.get("provider")) for each in seen.charges):
-        return "asked_and_moved"
-    return "equal" if seen.id == "createCharge" and seen.charges and seen.is_mixed else None
+    asked, moved = seen.asked_operator, _wallet(seen.phone)
+    for each in seen.charges:
+        channel, provider = _short(each.get("channel")), _short(each.get("provider"))
+        if seen.id == "createCharge" and seen.is_mixed:
+            is_ours = (channel, provider) == (asked, moved)
+            told = Other(f"channel {channel} and provider {provider} for {asked} and a number of {moved}")
+            return "equal" if channel == provider else "asked_and_moved" if is_ours else told
+        if channel != provider:
+            return Part("asked_and_moved", "channel and provider differ")
+    return None
+
+
+def _mismatch(seen: Seen) -> Shown:
+    if seen.is_mixed and seen.took:
+        follows = any(_short(each.get("provider")) == _wallet(seen.phone) for each in seen.charges)
+        is_whole = follows and seen.body.get("warnings")
+        return "accepted" if is_whole else Part("accepted", "a number of another operator is accepted")
+    return _tried("accepted", "refused", "provider", "channel", asks=lambda each: each.is_mixed, by={400})(seen)
 
 
 def _prompt_timeout(seen: Seen) -> Shown:
@@ -332,9 +367,10 @@ def _time_s(event: Body) -> float:
 
 
 def _late(seen: Seen) -> Shown:
-    named = str(seen.asked.get("type", "")).endswith(".late_success") and seen.id == WEBHOOK
+    if seen.id == WEBHOOK and str(seen.asked.get("type", "")).endswith(".late_success"):
+        return Part("suspense", "an event of late success")
     waits = any(each.get("suspense") for each in (*seen.charges, *seen.intents))
-    return "suspense" if named or waits else None
+    return Part("suspense", "money in suspense") if waits else None
 
 
 def _with_suspense(seen: Seen) -> Shown:
@@ -346,7 +382,9 @@ def _with_suspense(seen: Seen) -> Shown:
 def _confirm(seen: Seen) -> Shown:
     if seen.ok and {*seen.body} == {"id", "status"} and seen.status != HTTPStatus.ACCEPTED:
         return Other(f"{seen.status} with id and status")
-    return _formed({"accepted": _only("id status"), "intent": _with("client_secret")})(seen)
+    is_whole = "expires_at" in _within(seen.body, "next_action", "ussd_prompt")
+    intent = "intent" if is_whole else Part("intent", "the intent, without a prompt")
+    return _formed({"accepted": _only("id status"), intent: _with("client_secret")})(seen)
 
 
 def _schemes(seen: Seen) -> Shown:
@@ -361,13 +399,16 @@ def _schemes(seen: Seen) -> Shown:
 def _events(seen: Seen) -> Shown:
     names = ("type", "event_type", "event", "topic")
     told = next((seen.asked[name] for name in names if isinstance(seen.asked.get(name), str)), "no type")
-    return next((value for value, types in TOLD_AS.items() if told in types.values()), Other(told[:60]))
+    named = (Part(value, told) for value, types in TOLD_AS.items() if told in types.values())
+    return next(named, Other(told[:60]))
 
 
 def _signed(seen: Seen) -> Shown:
     for name, way in SCHEMES.items():
         if all(header.lower() in seen.sent for header in way.headers):
-            return name
+            with suppress(SignatureRefused):
+                way.read({header: seen.sent[header.lower()] for header in way.headers})
+                return name
     found = [name for name in seen.sent if "signature" in name]
     return Other(f"the header {found[0][:60]}") if found else None
 
@@ -381,7 +422,35 @@ def _payouts(seen: Seen) -> Shown:
 def _declined(seen: Seen) -> Shown:
     if seen.status == HTTPStatus.PAYMENT_REQUIRED:
         return "402"
-    return "200" if seen.ok and seen.body.get("status") == "failed" else None
+    is_failed = seen.ok and seen.body.get("status") == "failed"
+    return None if not is_failed else "200" if seen.status == HTTPStatus.OK else Other(f"{seen.status} with failed")
+
+
+def _overlap(seen: Seen) -> Shown:
+    ends = {until for each in seen.objects if (until := _number(each.get("works_until"))) is not None}
+    # A list has the new key beside the one that was rolled for it.
+    rolled = {_number(each.get("created")) for each in seen.objects}
+    is_day = any(until - 86_400 in rolled for until in ends)
+    return None if not ends else "overlap" if is_day else Part("overlap", "a rolled key works on for some time")
+
+
+def _endpoints(seen: Seen) -> Shown:
+    if seen.status == HTTPStatus.NOT_FOUND:
+        return Part("dashboard", "the API has no endpoints")
+    if len(seen.of_kind("webhook_endpoint")) > 1:
+        return Part("api", "there are several endpoints")
+    return Part("api", "the API registers one") if seen.ok and seen.id == "createWebhookEndpoint" else None
+
+
+def _version(seen: Seen) -> Shown:
+    if seen.id == WEBHOOK:
+        return None
+    is_told, is_asked = ("api-version" in each for each in (seen.got, seen.sent))
+    if is_asked and seen.status == HTTPStatus.BAD_REQUEST and "version" in seen.text.lower():
+        return Part("api_version", "a header with an unknown version is rejected")
+    if is_asked and seen.took and not is_told:
+        return Part("none", "a header with a version is ignored")
+    return Part("api_version", "in a response") if is_told else Part("none", "in no response")
 
 
 def _rate(seen: Seen) -> Shown:
@@ -404,24 +473,29 @@ def _shows(value: Value, when: Callable[[Seen], object]) -> Shows:
 SIGNS: Final[tuple[Sign, ...]] = (
     Sign("payouts", WEBHOOK, _payouts),
     Sign("success_status", "createPaymentIntent createRefund createPayout", _success),
-    Sign("currencies", _MAKES, _tried("iso4217", "zmw", "currency", asks=_asks_foreign_money)),
-    Sign("currency_case", _MAKES, _tried("either", "strict", "currency", asks=_asks_the_other_case)),
+    Sign("currencies", _MAKES,
+         _tried("iso4217", "zmw", "currency", asks=_asks_foreign_money,
+                one=lambda seen: str(seen.asked["currency"]).upper())),
+    Sign("currency_case", _MAKES,
+         _tried("either", "strict", "currency", asks=_asks_the_other_case,
+                one=lambda seen: f"{seen.asked['currency']} for {_PAYMENTS[seen.id]}")),
     Sign("payment_method_types", "createPaymentIntent",
          _tried("includes", "only", "payment_method_types", asks=_asks_more_methods)),
     Sign("required_fields", "createCharge",
-         _tried("minimum", "with_reference", "reference",
+         _tried("minimum", "with_reference", "reference", one=lambda _: "a charge without a reference",
                 asks=lambda seen: seen.asked and not seen.asked.get("reference"))),
     Sign("intent_fields", "createPaymentIntent",
          _formed({"minimal": _only("id client_secret status"),
-                  "full": _with("object amount currency payment_method_types next_action created livemode")})),
+                  "full": _with("id client_secret object amount currency status description payment_method_types "
+                                "payment_method next_action last_payment_error latest_charge metadata warnings "
+                                "created livemode")})),
     Sign("unknown_fields", f"{_MAKES} confirmPaymentIntent", _unknown_fields),
     Sign("phone_format", _PAYS, _tried("national", "e164", "phone", asks=_asks_a_national_number)),
-    Sign("operator_ids", "", _operator_ids),
-    Sign("zed_mobile", _PAYS, _tried("zed", "refused", "phone", asks=_asks_a_number_without_wallet)),
-    Sign("intent_amount_scale", "createPaymentIntent", _tried("half_even", "exact", "amount", asks=_asks_a_fraction)),
+    Sign("zed_mobile", _PAYS,
+         _tried("zed", "refused", "phone", asks=_asks_a_number_of_zed, one=lambda seen: f"a {_prefix(seen.phone)}")),
+    Sign("intent_amount_scale", "createPaymentIntent", _scale),
     Sign("channel_and_provider", "", _channel),
-    Sign("operator_mismatch", _PAYS,
-         _tried("accepted", "refused", "provider", "channel", asks=lambda seen: seen.is_mixed)),
+    Sign("operator_mismatch", _PAYS, _mismatch),
     Sign("intent_states", "",
          _states("failed", "retryable", lambda seen: seen.intents,
                  lambda each: each.get("status") == "requires_payment_method" and each.get("last_payment_error"),
@@ -437,44 +511,46 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("client_secret_on_confirm", "confirmPaymentIntent",
          _tried("with_publishable_key", "always", "client_secret",
                 asks=lambda seen: seen.asked and "client_secret" not in seen.asked and seen.holds != "pk_")),
-    Sign("extra_endpoints", _EXTRA, _tried("offered", "absent", by={404})),
+    Sign("extra_endpoints", " ".join(_EXTRA),
+         _tried("offered", "absent", by={404}, one=lambda seen: _EXTRA.get(seen.id, ""),
+                # A refund of what there is not gets a 404 too.
+                asks=lambda seen: seen.ok or seen.id != "createRefund")),
     Sign("pagination", _LISTS,
-         _formed({"cursor": _with("has_more"), "page": _with("page per_page total")},
+         _formed({"cursor": _with("object url has_more data"), "page": _with("object url data page per_page total")},
                  lambda seen: seen.body if seen.ok and isinstance(seen.body.get("data"), list) else {})),
     Sign("token_field", "issueToken refreshToken",
          _formed({"access_token": _with("access_token"), "token": _with("token"),
                   "data.token": lambda body: "token" in _within(body, "data")})),
     Sign("refresh_request", "refreshToken",
-         _tried("body_or_header", "body", by={400, 401, 422}, asks=_asks_by_header_alone)),
+         _tried("body_or_header", "body", asks=_asks_by_header_alone)),
     Sign("access_token_use", "", _tried("everywhere", "plants", by={403}, asks=_asks_by_token)),
     Sign("publishable_key", "confirmPaymentIntent retrievePaymentIntent",
-         _tried("own_intent", "nothing", by={403}, asks=lambda seen: seen.holds == "pk_" and seen.names_a_secret)),
+         _tried("own_intent", "nothing", by={403}, asks=lambda seen: seen.holds == "pk_" and seen.names_a_secret,
+                one=lambda seen: _PAYMENTS[seen.id])),
     Sign("auth_schemes", "", _schemes),
-    Sign("key_rotation", "listApiKeys rollApiKey",
-         _shows("overlap", lambda seen: any(each.get("works_until") for each in seen.objects))),
-    Sign("key_revocation", "", _shows("at_once", lambda seen: '"key_revoked"' in seen.text)),
+    Sign("key_rotation", "listApiKeys rollApiKey", _overlap),
+    Sign("key_revocation", "", _shows(Part("at_once", "401 key_revoked"), lambda seen: '"key_revoked"' in seen.text)),
     Sign("event_types", WEBHOOK, _events),
     Sign("event_payload", WEBHOOK,
-         _formed({"cloudevents": lambda body: body.get("specversion"), "envelope": _with("id type timestamp data")},
-                 lambda seen: seen.asked)),
+         _formed({"cloudevents": _with("specversion id source type data"),
+                  "envelope": _with("id type timestamp api_version livemode data request")}, lambda seen: seen.asked)),
     Sign("signature_scheme", WEBHOOK, _signed),
-    Sign("endpoint_registration", "createWebhookEndpoint listWebhookEndpoints", _tried("api", "dashboard", by={404})),
+    Sign("endpoint_registration", "createWebhookEndpoint listWebhookEndpoints", _endpoints),
     Sign("endpoint_disable_after_s", WEBHOOK,
-         _shows(432_000, lambda seen: seen.asked.get("type") == "webhook_endpoint.disabled")),
+         _shows(Part(432_000, "an endpoint is disabled"),
+                lambda seen: seen.asked.get("type") == "webhook_endpoint.disabled")),
     Sign("replay", "replayEvent", _replayed),
     Sign("error_format", "",
-         _formed({"envelope": lambda body: isinstance(body.get("error"), dict), "plain": _only("error message"),
-                  "problem": _with("type title status")},
+         _formed({"envelope": lambda body: {"type", "message"} <= {*_within(body, "error")} <= _OF_ENVELOPE,
+                  "plain": _only("error message"), "problem": _with("type title status error message")},
                  lambda seen: seen.body if seen.status >= _FAULT and seen.id not in {WEBHOOK, "createPlant"} else {})),
     Sign("declined_status", "createCharge", _declined),
     Sign("rate_limit", "", _rate),
-    Sign("amount_bounds", "createPaymentIntent", _tried("none", "1_to_20000", "amount", asks=_asks_beyond_bounds)),
     Sign("idempotency_required", "createCharge",
          _tried("never", "charges", "Idempotency-Key", "idempotency",
                 asks=lambda seen: "idempotency-key" not in seen.sent)),
-    Sign("version_header", "",
-         lambda seen: None if seen.id == WEBHOOK else "api_version" if "api-version" in seen.got else "none"),
-    Sign("deprecation", "", _shows("headers", lambda seen: "deprecation" in seen.got)),
+    Sign("version_header", "", _version),
+    Sign("deprecation", "", _shows("headers", lambda seen: {"deprecation", "sunset"} <= {*seen.got})),
 )  # fmt: skip
 """What an exchange shows by itself."""
 
@@ -483,6 +559,37 @@ SIGNS: Final[tuple[Sign, ...]] = (
 
 Found: TypeAlias = Iterator[tuple[str, Shown, str]]
 """The name of a row, the value that was shown, and where."""
+
+
+def _operator_ids(traffic: Sequence[Seen]) -> Found:
+    """Each identifier in a response."""
+    for seen in traffic:
+        told = [each.get(name) for each in seen.charges for name in ("channel", "provider")]
+        told += [_within(each, "payment_method", "mobile_money").get("provider") for each in seen.intents]
+        for each in filter(None, told):
+            ours = "short" if each in _SHORT else "long" if each in _LONG else None
+            yield "operator_ids", Part(ours, str(each)) if ours else Other(str(each)[:40]), seen.place
+
+
+def _bounds(traffic: Sequence[Seen]) -> Found:
+    """The amounts of intents that were accepted and rejected: bounds are shown to the ngwee, or not at all."""
+    asked = [
+        each for each in traffic if each.id == "createPaymentIntent" and each.amount and not _asks_a_fraction(each)
+    ]
+    tried = {seen.amount: seen for seen in asked if seen.ok or (seen.status in {400, 422} and "amount" in seen.text)}
+    fits = {}
+    for value, (least, most) in _BOUNDS.items():
+        if all(seen.ok is (least <= amount <= most) for amount, seen in tried.items() if amount is not None):
+            edges = {least, most} if value == "none" else {least, most, least - _CENT, most + _CENT}
+            fits[value] = edges <= {*tried}
+    low, high = _BOUNDS["1_to_20000"]
+    telling = {amount: seen for amount, seen in tried.items() if amount is not None and not low <= amount <= high}
+    what = ", ".join(
+        f"{amount:.2f} is {'accepted' if telling[amount].ok else 'rejected'}" for amount in sorted(telling)
+    )
+    for seen in [*telling.values()][-1:]:
+        only = next(iter(fits), None)
+        yield "amount_bounds", Other(what) if only is None else only if fits[only] else Part(only, what), seen.place
 
 
 def _unit(traffic: Sequence[Seen]) -> Found:
@@ -559,8 +666,11 @@ def _keys(traffic: Sequence[Seen]) -> Found:
                 yield "reused_key_status", seen.status, seen.place
             continue
         again = "idempotent-replayed" in seen.got
-        if before.status == HTTPStatus.PAYMENT_REQUIRED and (again or seen.took):
-            yield "idempotency_keeps_errors", "declines" if again else "none", seen.place
+        is_fault = before.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        kept = "a 5xx" if is_fault else "a decline" if before.status == HTTPStatus.PAYMENT_REQUIRED else ""
+        if kept and (again or seen.took):
+            told = Part("declines", f"{kept} is repeated") if again else Part("none", f"{kept} is not repeated")
+            yield "idempotency_keeps_errors", told, seen.place
         if before.ok and (again or seen.ok) and seen.at_s and before.at_s:
             waited.append((seen.at_s - before.at_s, again, seen.place))
         if not again:
@@ -569,19 +679,21 @@ def _keys(traffic: Sequence[Seen]) -> Found:
 
 
 def _retained(waited: Sequence[tuple[float, bool, str]]) -> Found:
-    """The one time that is no shorter than each after which a key was known, and no longer than where it was not."""
+    """A time between the longest after which a key was known and the shortest after which it was not."""
     known = max((after_s for after_s, again, _ in waited if again), default=0)
     forgotten = min((after_s for after_s, again, _ in waited if not again), default=float("inf"))
     offered = _offered("idempotency_retention_s", int)
     fits = [each for each in offered if known - _NEAR_S <= each <= forgotten + _NEAR_S]
     if len(fits) < len(offered) and waited:
-        between = f"from {known:.0f} s to {forgotten:.0f} s"
-        only = fits[0] if len(fits) == 1 else None
-        yield "idempotency_retention_s", only if fits else Other(between), waited[-1][2]
+        between = f"known after {known:.0f} s, forgotten after {forgotten:.0f} s"
+        told: Shown = None if fits else Other(between)
+        if len(fits) == 1:
+            told = fits[0] if forgotten - known <= 2 * _MINUTE_S else Part(fits[0], between)
+        yield "idempotency_retention_s", told, waited[-1][2]
 
 
 _GAVE_UP_S: Final = 2 * 86_400
-_AT_LEAST_S, _FIRST_WAIT_S = 45, 180
+_MINUTE_S, _AT_LEAST_S, _FIRST_WAIT_S = 60, 45, 180
 """A first wait between these is neither the schedule's 5 s nor its 1800 s."""
 _WAITS: Final = {429, 502, 504}
 
@@ -609,13 +721,16 @@ def _retries(traffic: Sequence[Seen]) -> Found:
 def _second(first: Seen, again: Seen | None, ended_s: float) -> Found:
     """What is shown by that an event came a second time, or did not."""
     if first.status in range(203, 300) and (again or ended_s - first.at_s > _GAVE_UP_S):
-        yield "delivery_success", "200_201_202" if again else "2xx", (again or first).place
+        taken = Part("2xx", f"{first.status} is not retried")
+        yield "delivery_success", Part("200_201_202", f"{first.status} is retried") if again else taken, first.place
     if first.status == HTTPStatus.GONE and again:
         yield "delivery_gone", "retried", again.place
-    if first.status in _WAITS and again and "retry-after" not in first.got:
-        wait_s = again.at_s - first.at_s
-        near = "ignored" if wait_s < _AT_LEAST_S else "honoured" if wait_s < _FIRST_WAIT_S else None
-        yield "delivery_retry_after", near, again.place
+    if first.status in _WAITS and again:
+        wait_s, asked = again.at_s - first.at_s, first.got.get("retry-after", "")
+        least_s = max(_AT_LEAST_S, min(int(asked), 2 * _MINUTE_S)) if asked.isdecimal() else _AT_LEAST_S
+        near = "ignored" if wait_s < _AT_LEAST_S else "honoured" if least_s <= wait_s < _FIRST_WAIT_S else None
+        told = "Retry-After" if asked else "a minute after 429, 502 and 504"
+        yield "delivery_retry_after", near and Part(near, told), again.place
 
 
 def _schedule(tries: Sequence[Seen], ended_s: float) -> Shown:
@@ -630,9 +745,10 @@ def _schedule(tries: Sequence[Seen], ended_s: float) -> Shown:
         return near and (len(waits) == len(due) if is_over else len(waits) <= len(due))
 
     found = [each for each in _offered("retry_schedule_s", tuple) if fits(each)]
+    told = "waits of " + written([round(each) for each in waits])
     if len(found) == 1:
-        return found[0]
-    return None if found else Other("waits of " + written([round(each) for each in waits]))
+        return found[0] if is_over else Part(found[0], told)
+    return None if found else Other(told)
 
 
 def _order(traffic: Sequence[Seen]) -> Found:
@@ -650,7 +766,26 @@ def _order(traffic: Sequence[Seen]) -> Found:
         newest[about] = max(at_s, newest.get(about, at_s))
 
 
-TOGETHER: Final = (_unit, _wait, _late_after_all, _accounts, _keys, _retries, _order)
+TOGETHER: Final = (_operator_ids, _bounds, _unit, _wait, _late_after_all, _accounts, _keys, _retries, _order)
+PARTS: Final[Mapping[tuple[str, Value | None], int]] = {
+    ("currency_case", None): 2,  # intents, charges
+    ("operator_ids", None): 3,  # the operators
+    ("zed_mobile", None): len(_ZED),
+    ("intent_amount_scale", None): 3,  # half a ngwee up and down, and the nearest
+    ("late_success", None): 2,  # the money, the event
+    ("extra_endpoints", None): len(_EXTRA),
+    ("publishable_key", None): 2,  # confirm, retrieve
+    ("event_types", "by_object"): len(TOLD_AS["by_object"]),
+    ("event_types", "collection"): len(TOLD_AS["collection"]),
+    ("endpoint_registration", "api"): 2,  # by the API, several
+    ("delivery_retry_after", None): 2,  # with the header, without it
+    ("idempotency_keeps_errors", None): 2,  # declines, 5xx
+    ("version_header", None): 2,  # in responses, in requests
+}
+"""Row, and value or None for each of them → how many parts a value has: all must be seen before it is shown.
+
+A value with parts that does not stand here is never shown: no recording has every currency, or every status.
+"""
 UNSEEN: Final[Mapping[tuple[str, Value | None], str]] = {
     ("clearing", None): "a balance is of all payments of the account, those outside of the recording too",
     ("merchant_fee", None): "fees stand in the service's ledger and in a balance of all payments",
@@ -674,39 +809,69 @@ UNSEEN: Final[Mapping[tuple[str, Value | None], str]] = {
 
 
 class Finding(NamedTuple):
-    """What the traffic says of one row: each value that was shown, and by which exchanges."""
+    """What the traffic says of one row: each value that was shown whole or in part, and by which exchanges."""
 
     gap: Gap
-    shown: Mapping[Value | Other, Sequence[str]]
+    shown: Mapping[Value | Other | Part, Sequence[str]]
+
+    @property
+    def values(self) -> list[Value | Other]:
+        """Each value that was shown, or is consistent with what was."""
+        return [*dict.fromkeys(each.value if isinstance(each, Part) else each for each in self.shown)]
 
     @property
     def result(self) -> str:
         """`shown`, `contradicted` or `open`."""
-        return "open" if not self.shown else "contradicted" if len(self.shown) > 1 else "shown"
+        is_part = all(isinstance(each, Part) for each in self.shown)
+        return "contradicted" if len(self.values) > 1 else "open" if is_part else "shown"
 
     @property
     def value(self) -> Value | None:
         """The one value of the register that was shown."""
-        only = next(iter(self.shown), None)
-        return None if len(self.shown) > 1 or isinstance(only, Other) else only
+        only = self.values[0] if self.result == "shown" else None
+        return None if isinstance(only, Other) else only
 
     @property
     def why(self) -> str:
         """Why nothing can be shown of it, where that is so."""
         return "" if self.shown else UNSEEN.get((self.gap.name, None), "")
 
+    @property
+    def says(self) -> list[tuple[str, Value | Other, Sequence[str]]]:
+        """A text, a value and the exchanges for each value; of one that was seen in part, what was seen."""
+        told: list[tuple[str, Value | Other, Sequence[str]]] = []
+        for value in self.values:
+            parts = {each.what: by for each, by in self.shown.items() if isinstance(each, Part) and each.value == value}
+            text = f"none of ours: {value.what}" if isinstance(value, Other) else written(value)
+            if value not in self.shown:
+                text = f"{', '.join(parts)}: consistent with {text}, not shown"
+            told.append((text, value, [*self.shown.get(value, ()), *(place for by in parts.values() for place in by)]))
+        return told
+
+    @property
+    def asks(self) -> str:
+        """What was seen, in words that a provider knows, and whether that is right; empty where nothing was."""
+        meanings = {self.gap.default: self.gap.says, **self.gap.alternatives}
+        told = []
+        for value in self.values:
+            parts = [each.what for each in self.shown if isinstance(each, Part) and each.value == value]
+            meaning = value.what if isinstance(value, Other) else meanings[value]
+            told.append(
+                meaning if value in self.shown else f"{', '.join(parts)}, as it would be if this holds: {meaning}"
+            )
+        return "" if not told else f"{'; and '.join(told)}. {'Which is' if len(told) > 1 else 'Is that'} right?"
+
     def cells(self, most: int) -> list[tuple[str, ...]]:
         """Its lines in a table: a value each, in at most so many characters."""
-        told = [f"{_said(value)} ({places[0]})" for value, places in self.shown.items()]
-        told = told or [self.why and f"unseen: {self.why}"]
+        told = [f"{text} ({places[0]})" for text, _, places in self.says] or [self.why and f"unseen: {self.why}"]
         heads = [(self.gap.name, self.result), *[("", "")] * (len(told) - 1)]
         return [(*head, shortened(each, most)) for head, each in zip(heads, told, strict=True)]
 
     def as_record(self) -> dict[str, Any]:
         """The finding as JSON types."""
         values = [
-            {"value": _told(value), "ours": not isinstance(value, Other), "by": [*places]}
-            for value, places in self.shown.items()
+            {"value": _told(value), "says": text, "ours": not isinstance(value, Other), "by": [*places]}
+            for text, value, places in self.says
         ]
         about = {"section": self.gap.section, "name": self.gap.name, "result": self.result}
         return {**about, "values": values, "why": self.why}
@@ -714,10 +879,6 @@ class Finding(NamedTuple):
 
 _COLUMNS: Final = ("name", "result", "value, by which exchange")
 _WIDEST: Final = 34
-
-
-def _said(value: Value | Other) -> str:
-    return f"none of ours: {value.what}" if isinstance(value, Other) else written(value)
 
 
 def _told(value: Value | Other) -> Any:  # noqa: ANN401  a JSON value
@@ -740,14 +901,9 @@ class Evidence(Tabular):
         return {each.gap.name: each.value for each in self.findings if each.value is not None}
 
     @property
-    def left(self) -> list[str]:
-        """The rows that are still to be asked about: open, contradicted, or with a value that is none of ours."""
-        return [each.gap.name for each in self.findings if each.value is None]
-
-    def only(self, names: Iterable[str]) -> "Evidence":
-        """Those of some rows."""
-        chosen = {*names}
-        return replace(self, findings=tuple(each for each in self.findings if each.gap.name in chosen))
+    def seen(self) -> dict[str, str]:
+        """Row → what was seen of it, as a question to the provider: for `letter`."""
+        return {each.gap.name: each.asks for each in self.findings if each.shown}
 
     def as_records(self) -> list[dict[str, Any]]:
         """A finding a row, as JSON types."""
@@ -767,10 +923,10 @@ class Evidence(Tabular):
         """The rows as `--gaps FILE` takes them; what cannot be reproduced is a comment."""
         lines = [f"# What {self.read} recorded exchanges show of the service."]
         for each in self.findings:
-            for value, places in each.shown.items():
+            for text, value, places in each.says:
                 says = f"{each.gap.name} = {json.dumps(_told(value), ensure_ascii=False)}  # {places[0]}"
-                why = "none of ours: " if isinstance(value, Other) else "contradicted: "
-                lines.append(says if each.value is not None else f"# {why}{says}")
+                why = "none of ours" if isinstance(value, Other) else "contradicted" if len(each.values) > 1 else text
+                lines.append(says if each.value is not None else f"# {why}: {says}")
         return "\n".join(lines) + "\n"
 
 
@@ -798,8 +954,8 @@ def _is_webhook(exchange: Recorded) -> bool:
     return signed and isinstance(exchange.request.body, dict)
 
 
-def evidence(*places: str | Path) -> Evidence:
-    """What HAR files, or folders of them, say of each row of the register.
+def fit(*places: str | Path) -> Evidence:
+    """Reads HAR files, or folders of them, and says of each row of the register what the exchanges show.
 
     Raises TrafficRefused: a file that cannot be read as HAR, a folder without any, or nothing of this interface in it.
     """
@@ -820,13 +976,19 @@ def evidence(*places: str | Path) -> Evidence:
 
 
 def _findings(traffic: Sequence[Seen]) -> Iterable[Finding]:
-    found: dict[str, dict[Value | Other, list[str]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, dict[Value | Other | Part, list[str]]] = defaultdict(lambda: defaultdict(list))
     for row, value, place in _shown(traffic):
         if value is not None:
             found[row][value].append(place)
-    if "absent" in found["extra_endpoints"]:
+    if "absent" in {each.value for each in found["extra_endpoints"] if isinstance(each, Part)}:
         # Then the endpoints of webhooks are missing with all the others.
         found.pop("endpoint_registration", None)
+    for (row, only), count in PARTS.items():
+        values = {each.value for each in found[row] if isinstance(each, Part) and only in {None, each.value}}
+        for value in values:
+            parts = [each for each in found[row] if isinstance(each, Part) and each.value == value]
+            if len(parts) == count:
+                found[row][value].extend(place for each in parts for place in found[row].pop(each))
     return (Finding(gap, found.get(gap.name, {})) for gap in REGISTER)
 
 

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
 from workbench.domain.gaps import Choice, choices_of, written
-from workbench.domain.interface import PAGE, SECTIONS
+from workbench.domain.interface import PAGE
 from workbench.domain.reliance import relied_on
 from workbench.domain.wire import TraceRow
 from workbench.errors import GapRefused
@@ -15,11 +15,7 @@ from workbench.render import Column, Tabular, bundle, preformatted, table
 from workbench.resources import notebook_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
-
-    from workbench.evidence import Evidence
 
 Record = Mapping[str, Any]
 """A row of `GET /sandbox/gaps`."""
@@ -113,13 +109,6 @@ class GapRows(Tabular, list[GapRow]):
         """Those that are not at their default."""
         return self._with(row for row in self if row.is_changed)
 
-    def section(self, number: str) -> "GapRows":
-        """Those of a section, such as `6`; of `2` those of 2.1 and 2.5 too. Raises GapRefused: no such section."""
-        if number not in {each.number for each in SECTIONS}:
-            numbers = ", ".join(each.number for each in SECTIONS)
-            raise GapRefused(f"The interface has no section {number!r}; it has {numbers}.")
-        return self._with(row for row in self if number in {row["section"], row["section"].partition(".")[0]})
-
     def about(self, word: str) -> "GapRows":
         """Those with a word, or a part of one, in any column, in whatever case."""
         return self._with(row for row in self if word.casefold() in repr(row).casefold())
@@ -133,16 +122,6 @@ class GapRows(Tabular, list[GapRow]):
     def questions(self) -> "Letter":
         """What the rows that this run relied on leave to ask the provider, as a letter in Markdown."""
         return letter(self.used)
-
-    def shown_by(self, *files: "str | Path") -> "Evidence":
-        """What traffic recorded from the real service shows of these rows: HAR files, or folders of them.
-
-        Raises TrafficRefused: no HAR, cut off, or nothing of the interface in it.
-        """
-        # The table of operations takes a moment to load.
-        from workbench.evidence import evidence
-
-        return evidence(*files).only(row["name"] for row in self)
 
     @property
     @extras_named()
@@ -195,33 +174,42 @@ class Letter(str):
         return str(self)
 
 
-def letter(rows: Iterable[Record]) -> Letter:
-    """Each row as a question to the provider: what the interface shows, what we assumed, what else it may be.
+_FIRST_ASKED: Final = 5
+_MOST_USES: Final = 3
 
-    Where a row has `used_by`, what of ours depends on it.
+
+def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Letter:
+    """A letter to the provider: the five questions that cost most, and the others in an appendix, a line each.
+
+    `seen` has by the name of a row what recorded traffic shows, as a question: `Evidence.seen`. Of equal cost, what
+    nobody has seen stands first. Where a row has `used_by`, the letter says what depends on it.
     """
-    asked = [GapRow(row) for row in rows]
+    known = seen or {}
+    asked = sorted(
+        (GapRow(row) for row in rows if not row["of_sandbox"]), key=lambda row: (-row["cost"], row["name"] in known)
+    )
+    first, rest = asked[:_FIRST_ASKED], asked[_FIRST_ASKED:]
     parts = ["# Questions about your payment interface", _GREETING if asked else _NONE]
-    for section in SECTIONS:
-        those = [row for row in asked if row["section"] == section.number]
-        parts += [f"## Section {section.number}: {section.title}"] if those else []
-        parts += [_question(asked.index(row) + 1, row) for row in those]
+    for number, row in enumerate(first, 1):
+        does, *others = [str(each) if isinstance(row["value"], list | tuple) else each.says for each in row.choices]
+        told, uses = known.get(row["name"]), [each for each in row.get("used_by", ()) if "/sandbox" not in each]
+        lines = [
+            ("Your documentation shows", row["shows"]),
+            *([("We saw", told)] if told else [("We assume", does), ("It may also be", "; or ".join(others))]),
+            ("What depends on it in our code", ", ".join(uses[:_MOST_USES])),
+        ]
+        parts += [f"## {number}. {row['asks']}", "\n".join(f"- {name}: {text}" for name, text in lines if text)]
+        parts += [f"Our reference: `{row['name']}`"]
+    if rest:
+        lines = [(row, f"We saw: {known[row['name']]}") if row["name"] in known else
+                 (row, f"We assume: {row.choices[0].says}") for row in rest]  # fmt: skip
+        parts += [f"## Appendix: {len(rest)} more questions"]
+        parts += ["\n".join(f"- **{row['asks']}** {told} (`{row['name']}`)" for row, told in lines)]
     return Letter("\n\n".join(parts) + "\n")
 
 
 _GREETING = (
-    "We are integrating your interface. It leaves the following open, and our code depends on it. "
-    "Please answer each question, or tell us where to find the answer."
+    "We are integrating your interface. Of what it leaves open, a wrong guess costs us most in the questions that come "
+    "first. Please answer them, or tell us where to find the answer; an appendix has the others, if there are any."
 )
 _NONE = "So far our code depends on nothing that your interface leaves open."
-
-
-def _question(number: int, row: GapRow) -> str:
-    cells = row.cells
-    lines = [
-        ("Your interface shows", cells["shows"]), ("We assumed", cells["does"]),
-        ("It may also be", "; ".join(str(each._replace(is_default=False)) for each in row.choices[1:])),
-        ("Why we assumed this", cells["why"]), ("What depends on it in our code", ", ".join(row.get("used_by", ()))),
-    ]  # fmt: skip
-    answers = [f"   - {name}: {text}" for name, text in lines if text]
-    return "\n".join([f"{number}. **{row['asks']}** (`{row['name']}`)", "", *answers])

@@ -1,7 +1,8 @@
-"""`workbench serve`, `gaps`, `openapi` and `docs`: the service, its register, its description, the documentation."""
+"""`workbench serve`, `gaps`, `fit`, `openapi` and `docs`: the service, its register, its description, its pages."""
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -177,82 +178,74 @@ def laid_out(value: object) -> str:
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option("--section", metavar="NUMBER", help="Show only this section of the interface, such as 2.5.")
-@click.option("--about", metavar="WORD", help="Show only rows that contain this word.")
+@click.option("--json", "form", flag_value="json", help="Print the rows as JSON.")
 @click.option(
-    "--gaps",
-    "gaps_file",
-    type=FILE,
-    help="Show the rows as this TOML file switches them, the file of `workbench serve --gaps`.",
+    "--toml",
+    "form",
+    flag_value="toml",
+    help="Print the rows as TOML, each with its other values in a comment: a file to begin with for "
+    "`workbench serve --gaps`.",
 )
-@click.option(
-    "--from",
-    "recordings",
-    multiple=True,
-    type=PATH,
-    metavar="FILE…",
-    help="Read recorded traffic of the real service, HAR files or folders of them, and show which rows it answers.",
-)
-@click.option(
-    "--out", type=FILE, help="With --from: write the rows that it answers as TOML, for `workbench serve --gaps`."
-)
-@click.option("--changed", is_flag=True, help="Show only rows that --gaps or --from switches.")
-@click.option(
-    "--questions",
-    is_flag=True,
-    help="Print a letter in Markdown that asks the provider about the rows; with --from, about those still open.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
-def gaps(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
-    names: tuple[str, ...],
-    section: str | None,
-    about: str | None,
-    gaps_file: Path | None,
-    recordings: tuple[Path, ...],
-    out: Path | None,
-    changed: bool,  # noqa: FBT001  a flag of the command line
-    questions: bool,  # noqa: FBT001  a flag of the command line
-    as_json: bool,  # noqa: FBT001  a flag of the command line
-) -> None:
-    """Show what the interface leaves open, and what the sandbox does.
+def gaps(names: tuple[str, ...], form: str | None) -> None:
+    """Look up what the interface leaves open, and what the sandbox does.
 
     Without NAMES, a table lists all rows; in a pipe or a file, it shortens long texts. Named rows are shown in full.
     A TOML file for `workbench serve --gaps` switches alternatives on. `workbench docs interface` prints the
-    interface itself.
+    interface itself, section by section. `workbench fit` reads the rows from recorded traffic.
 
-    Exit status 0 when the rows are shown, 2 when a name, a value or a file is rejected.
+    Exit status 0 when the rows are shown, 2 when there is no such row.
     """
     from workbench.domain.gaps import Gaps, rows_named
-    from workbench.register import GapRows, letter
+    from workbench.register import GapRows
 
-    if changed and gaps_file is None and not recordings:
-        raise click.UsageError("--changed needs a file: add --gaps FILE or --from FILE.")
-    if recordings and gaps_file:
-        raise click.UsageError("--from and --gaps cannot be used together.")
-    if out and not recordings:
-        raise click.UsageError("--out needs recorded traffic: add --from FILE.")
-    found = None
-    if recordings:
-        from workbench.evidence import evidence
-
-        # What a shell makes of `--from *.har` follows the first as arguments.
-        found, names = evidence(*recordings, *names), ()
-        if out:
-            write_out(out, found.toml)
-    chosen = Gaps.chosen(found.values if found else rows_in(gaps_file) if gaps_file else None)
     named = {row.name for row in rows_named(names)}
-    rows = GapRows(row for row in chosen.as_records() if row["name"] in named)
-    rows = rows.changed if changed else rows
-    rows = rows.section(section) if section is not None else rows
-    rows = rows.about(about) if about is not None else rows
-    if found:
-        found = found.only(row["name"] for row in rows)
-    if questions:
-        show_page(letter(row for row in rows if not found or row["name"] in found.left))
-    elif as_json:
-        click.echo(laid_out(found.as_records() if found else rows))
+    rows = GapRows(row for row in Gaps().as_records() if row["name"] in named)
+    if form == "json":
+        click.echo(laid_out(rows))
+    elif form == "toml":
+        click.echo("\n".join(map(in_toml, rows)))
     else:
-        show(*([found] if found else rows if names else [rows]))
+        show(*(rows if names else [rows]))
+
+
+def in_toml(row: Mapping[str, Any]) -> str:
+    """A row as TOML, below a comment with its other values."""
+    others = [json.dumps(each["value"]) for each in row["alternatives"]]
+    return f"# {row['asks']}\n{row['name']} = {json.dumps(row['value'])}  # or: {', '.join(others) or 'nothing else'}\n"
+
+
+@click.command()
+@click.argument("recordings", nargs=-1, required=True, type=PATH, metavar="FILE…")
+@click.option("--out", type=FILE, help="Write the values that are shown as TOML, for `workbench serve --gaps`.")
+@click.option(
+    "--letter",
+    "letter_file",
+    type=FILE,
+    help="Write a letter to the provider, in Markdown: what was seen is asked to be confirmed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def fit(recordings: tuple[Path, ...], out: Path | None, letter_file: Path | None, as_json: bool) -> None:  # noqa: FBT001  a flag of the command line
+    """Fit the sandbox to recorded traffic of the real service.
+
+    FILE is a HAR file, or a folder of them. For each row of the register the table says whether the exchanges show
+    its value, contradict each other, or leave it open; of a value that they show in part, what they show. In a pipe
+    or a file it shortens long texts. Keys, secrets and phone numbers are masked before anything is read.
+
+    Exit status 0 when the files were read, 2 when one is rejected.
+    """
+    from workbench.domain.gaps import Gaps
+    from workbench.evidence import fit as fitted
+    from workbench.register import letter
+
+    found = fitted(*recordings)
+    if out:
+        write_out(out, found.toml)
+    if letter_file:
+        write_out(letter_file, letter(Gaps().as_records(), found.seen))
+    if as_json:
+        click.echo(laid_out(found.as_records()))
+    else:
+        show(found)
 
 
 @click.command()

@@ -180,7 +180,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
         return record(self._rows, self._table())
 
     def save(self, file: str | Path) -> None:
-        """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `gaps --from` and `check-live`.
+        """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `fit` and `check-live`.
 
         Raises TrafficRefused: it cannot be written there.
         """
