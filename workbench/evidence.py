@@ -47,7 +47,8 @@ class Part(NamedTuple):
     what: str
 
 
-Shown: TypeAlias = Value | Other | Part | None
+Told: TypeAlias = Value | Part
+Shown: TypeAlias = Told | Other | None
 """What an exchange shows of a row; None if it shows nothing."""
 Body: TypeAlias = dict[str, Any]
 T = TypeVar("T")
@@ -204,7 +205,7 @@ def _tried(
 
 
 def _formed(
-    forms: Mapping[Value, Callable[[Body], object]],
+    forms: Mapping[Told, Callable[[Body], object]],
     of: Callable[[Seen], Body] = lambda seen: seen.body if seen.ok else {},
 ) -> Shows:
     """The value whose form a body has: that of a success, unless it is another."""
@@ -383,7 +384,7 @@ def _confirm(seen: Seen) -> Shown:
     if seen.ok and {*seen.body} == {"id", "status"} and seen.status != HTTPStatus.ACCEPTED:
         return Other(f"{seen.status} with id and status")
     is_whole = "expires_at" in _within(seen.body, "next_action", "ussd_prompt")
-    intent = "intent" if is_whole else Part("intent", "the intent, without a prompt")
+    intent: Told = "intent" if is_whole else Part("intent", "the intent, without a prompt")
     return _formed({"accepted": _only("id status"), intent: _with("client_secret")})(seen)
 
 
@@ -466,7 +467,7 @@ def _replayed(seen: Seen) -> Shown:
     return None if not listed else "same_id" if replayed in listed else "new_id"
 
 
-def _shows(value: Value, when: Callable[[Seen], object]) -> Shows:
+def _shows(value: Told, when: Callable[[Seen], object]) -> Shows:
     return lambda seen: value if when(seen) else None
 
 

@@ -1,7 +1,8 @@
-"""What is left to do before real money moves: a checklist from the register, an exam's report and a run's trace."""
+"""Forty items or fewer to do before real money moves: from the register, an exam's report and a run's trace."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -19,28 +20,33 @@ from workbench.har import TRACE
 from workbench.look import page
 from workbench.register import GapRow
 from workbench.render import Table, Tabular, table
-from workbench.resources import notebook_name
 from workbench.visible import visible
 
 OPEN: Final = "open"
 DONE: Final = "done"
 BY_HAND: Final = "by hand"
 """No input tells; somebody has to look."""
-HOSTS, ROWS, EXAM, WATCH, CUSTOMERS = TOPICS = (
-    "Hosts and keys", "What is still guessed", "The exam", "What to watch", "What is stored of customers",
-)  # fmt: skip
+ROWS, EXAM = "What is still guessed", "The exam"
+AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls can fail"}
+"""What a mistake costs → the heading of its items."""
 _NOT_RELIED_ON: Final = "other rows are assumptions; the run did not rely on them"
-_COLUMNS: Final = ("state", "what", "why", "how to check")
+_COLUMNS: Final = ("state", "what", "why", "ticked off by")
+_MOST_ROWS, _MOST_FAILURES, _MOST_USES = 8, 3, 3
+"""So many rows and failed checks have an item of their own; another item sums up the others."""
 
 
 class Item(NamedTuple):
     """One line of the checklist; `state` is open, done or by hand."""
 
+    cost: int
     topic: str
     what: str
     why: str
-    check: str
+    evidence: str
+    """What ticks it off."""
     state: str = BY_HAND
+    rows: tuple[str, ...] = ()
+    """The rows of the register that it is about."""
 
 
 # The inputs
@@ -130,7 +136,7 @@ def _read(path: Path, shape: Any, form: str) -> Any:  # noqa: ANN401  what msgsp
 
 
 class Checklist(Tabular, tuple[Item, ...]):
-    """The items, in the order of their topics; shows itself as text and HTML."""
+    """The items, the costly first; shows itself as text and HTML."""
 
     __slots__ = ()
 
@@ -140,14 +146,14 @@ class Checklist(Tabular, tuple[Item, ...]):
         return [each for each in self if each.state == OPEN]
 
     @property
-    def guessed(self) -> list[Item]:
-        """The rows of the register that are open."""
-        return [each for each in self.open if each.topic == ROWS]
+    def guessed(self) -> list[str]:
+        """The rows of the register that are open, the costly first."""
+        return [name for each in self.open for name in each.rows]
 
     @property
-    def confirmed(self) -> list[Item]:
+    def confirmed(self) -> list[str]:
         """The rows of the register that the provider has answered as the sandbox does it."""
-        return [each for each in self if (each.topic, each.state) == (ROWS, DONE)]
+        return [name for each in self if each.state == DONE for name in each.rows]
 
     @property
     def knows_a_run(self) -> bool:
@@ -161,15 +167,15 @@ class Checklist(Tabular, tuple[Item, ...]):
         return ", ".join(f"{states.count(state)} {state}" for state in (OPEN, BY_HAND, DONE))
 
     def markdown(self) -> str:
-        """A list to tick off, a heading a topic."""
+        """A list to tick off, what can cost money first."""
         parts = ["# Before you go live", f"{self.summary}."]
-        for topic, items in groupby(self, lambda each: each.topic):
+        for cost, items in groupby(self, lambda each: each.cost):
             lines = [
                 f"- [{'x' if each.state == DONE else ' '}] **{_marked(each.what)}** ({each.state})\n"
-                f"  - why: {_marked(each.why)}\n  - how to check: {_marked(each.check)}"
+                f"  - why: {_marked(each.why)}\n  - ticked off by: {_marked(each.evidence)}"
                 for each in items
             ]
-            parts += [f"## {topic}", "\n".join(lines)]
+            parts += [f"## {AT_STAKE[cost]}", "\n".join(lines)]
         return "\n\n".join(parts) + "\n"
 
     def html(self) -> str:
@@ -179,8 +185,8 @@ class Checklist(Tabular, tuple[Item, ...]):
 
     def _tables(self) -> list[Table]:
         return [
-            table(topic, _COLUMNS, [(each.state, each.what, each.why, each.check) for each in items])
-            for topic, items in groupby(self, lambda each: each.topic)
+            table(AT_STAKE[cost], _COLUMNS, [(each.state, each.what, each.why, each.evidence) for each in items])
+            for cost, items in groupby(self, lambda each: each.cost)
         ]
 
     def __repr__(self) -> str:
@@ -208,128 +214,106 @@ def checklist(
     Raises GapRefused: there is no such row or value.
     """
     gaps = Gaps.chosen(settled)
-    parts: dict[str, Iterable[tuple[str, ...]]] = {
-        HOSTS: (*_hosts(trace), *_KEYS), ROWS: _rows(gaps, frozenset(settled or ()), trace),
-        EXAM: _examined(gaps, exam), WATCH: _watch(gaps), CUSTOMERS: _CUSTOMERS,
-    }  # fmt: skip
-    return Checklist(Item(topic, *rest) for topic, items in parts.items() for rest in items)
+    items = (*_by_hand(gaps, trace), *_rows(gaps, frozenset(settled or ()), trace), *_examined(gaps, exam))
+    return Checklist(sorted(items, key=lambda each: (-each.cost, each.state != OPEN)))
 
 
-# What is in an item beside its topic
+# What is in an item
 # fmt: off
 
 
-def _hosts(trace: Sequence[TraceRow] | None) -> Iterator[tuple[str, ...]]:
-    """The hosts that the run called are to be changed; one that it did not call is not."""
+def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
+    """What no input shows, with thresholds from the rows in force."""
+    waits, off_after_s = gaps.retry_schedule_s, gaps.endpoint_disable_after_s
     paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]
-    why = "Intents, charges and plants have hosts of their own; a host that is not named is taken to be base_url."
-    for name, begins, what in _CALLED:
-        if paths is None or any(path.startswith(begins) for path in paths):
-            yield (f"{name}: the provider's host of {what}, without /v1 at its end", why,
-                   f"PaymentsClient(…, {name}=…) in the production settings, as the provider wrote it to you.")
-        else:
-            yield (f"{name}: not needed, the run made no call of {what}", why,
-                   "The run did everything your shop does.", DONE)
+    called = [name for name, path in _CALLED.items() if paths is None or any(each.startswith(path) for each in paths)]
+    thresholds = {
+        "hosts": ", ".join(called or _CALLED), "clearing": gaps.clearing, "kept": _time(gaps.idempotency_retention_s),
+        "prompt": _time(gaps.prompt_timeout_s), "stale": _time(2 * gaps.prompt_timeout_s),
+        "timeout": _time(gaps.delivery_timeout_s), "tolerance": _time(gaps.signature_tolerance_s),
+        "skew": _time(max(1, gaps.signature_tolerance_s // 10)),
+        "last": f"The last attempt, of {len(waits)}, is about {_time(sum(waits))} after the first",
+        "off": f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else
+               "The endpoint is never disabled: only your own log shows that all deliveries fail.",
+        "late": {
+            "suspense": "the customer has paid and got nothing",
+            "succeeds": "the payment then succeeds, and an order that was given up is paid",
+        }[gaps.late_success],
+    }
+    for item in tomllib.loads(_BY_HAND.read_text("utf-8"))["item"]:
+        told = {name: item[name].format_map(thresholds) for name in ("what", "why", "evidence")}
+        yield Item(item["cost"], item["topic"], **told)
 
 
-_CALLED: Final = (
-    ("base_url", "", "intents"),  # the client takes it always
-    ("charges_url", "/v1/charges", "charges"),
-    ("plants_url", "/plants", "plants"),
-)
-_KEYS: Final = (
-    ("The live secret key only on the server, never in the repository", "Anybody with sk_live can move your money.",
-     "git log -p -S sk_live finds nothing; the server reads it from its environment or a vault."),
-    ("The live publishable key in pages and apps", "A page with pk_test takes no real payments.",
-     "Search the built pages and apps for pk_test."),
-    ("allow_live=True, only in the production settings",
-     "Without it the client rejects a live key before anything is sent, as it should on a laptop.",
-     "Search for allow_live: one place."),
-    ("A webhook endpoint at the live service, over HTTPS, with its own signing secret",
-     "The sandbox's secret verifies no live message: each would be rejected, and become a dead letter.",
-     "The live endpoint is listed, and its secret is in the server's environment; pay 1.00 ZMW and see it arrive."),
-)
+_BY_HAND: Final = Path(__file__).with_suffix(".toml")
+_CALLED: Final = {"intents": "/v1/payment_intents", "charges": "/v1/charges", "plants": "/plants"}
 
 
-def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None) -> Iterator[tuple[str, ...]]:
+def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None) -> Iterator[Item]:
     used = None if trace is None else relied_on(trace)
-    rest = 0
-    for row in map(GapRow, gaps.as_records()):
-        name, does = row["name"], row.cells["does"]
-        if name in settled and row.is_changed:
-            yield (f"{name}: {does}", "The sandbox's default differs.",
-                   "Run your tests with it: Workbench(gaps=…) or workbench serve --gaps FILE.")
-        elif name in settled:
-            yield f"{name}: {does}", "Your file says it is answered.", "The provider's answer is filed.", DONE
-        elif used is None or name in used:
-            by = f" Your run relied on it: {', '.join(used[name])}." if used else ""
-            read = f" To read: {notebook_name(row['notebook'])}." if row["notebook"] else ""
-            yield (f"{name}: we assume {does}", f"Section {row['section']} leaves it open.{by}",
-                   f"Ask: {row['asks']} Then name it in the file of --gaps.{read}", OPEN)
-        else:
-            rest += 1
+    rows = [row for row in map(GapRow, gaps.as_records()) if not row["of_sandbox"]]
+    rows.sort(key=lambda row: -row["cost"])
+    told = [row for row in rows if row["name"] in settled]
+    left = [row for row in rows if row["name"] not in settled and (used is None or row["name"] in used)]
+    for row in left[:_MOST_ROWS]:
+        by = f" Your run relied on it: {', '.join(used[row['name']][:_MOST_USES])}." if used else ""
+        yield Item(row["cost"], ROWS, f"{row['name']}: we assume {row.cells['does']}",
+                   f"Section {row['section']} of the interface leaves it open.{by}",
+                   f"The provider's answer to: {row['asks']} Name it in the file of --gaps.",
+                   OPEN, (row["name"],))
+    if rest := left[_MOST_ROWS:]:
+        yield Item(max(row["cost"] for row in rest), ROWS, f"{len(rest)} more assumptions, a wrong one less costly",
+                   "The interface leaves them open.",
+                   "The provider's answers to the letter of --letter. Name them in the file of --gaps.",
+                   OPEN, tuple(row["name"] for row in rest))
+    if otherwise := [row for row in told if row.is_changed]:
+        listed = "; ".join(f"{row['name']}: {row.cells['does']}" for row in otherwise)
+        yield Item(otherwise[0]["cost"], ROWS, f"The provider answered {listed}", "The sandbox's default differs.",
+                   "Your tests pass against workbench serve --gaps FILE.")
+    if as_assumed := [row["name"] for row in told if not row.is_changed]:
+        yield Item(1, ROWS, f"Answered as assumed: {', '.join(as_assumed)}", "Your file says so.",
+                   "The provider's answers are filed.", DONE, tuple(as_assumed))
     if used is not None:
-        yield (f"{rest} {_NOT_RELIED_ON}",
-               "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
-               "Record the trace of your whole test suite, not of one payment.")
+        yield Item(1, ROWS, f"{len(rows) - len(told) - len(left)} {_NOT_RELIED_ON}",
+                   "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
+                   "The trace is that of your whole test suite, not of one payment.")
 
 
-def _examined(gaps: Gaps, exam: Exam | None) -> Iterator[tuple[str, ...]]:
+def _examined(gaps: Gaps, exam: Exam | None) -> Iterator[Item]:
     if exam is None:
-        yield ("No exam report was given", "Flaws in an endpoint appear when a message comes twice, late or forged.",
-               "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)
+        yield Item(3, EXAM, "The webhook endpoint has not passed the exam: no report was given",
+                   "Flaws appear when a message is forged, late, repeated or out of order.",
+                   "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)
         return
     under = Gaps.chosen(exam.switched)
     differ = [(row.name, *(written(getattr(each, row.name)) for each in (under, gaps))) for row in REGISTER
               if getattr(under, row.name) != getattr(gaps, row.name)]
     if differ:
         rows = "; ".join(f"{name} = {was}, which is {is_now} now" for name, was, is_now in differ)
-        yield (f"The exam was taken under other rows: {rows}",
-               "What it passes under other rows shows nothing about the real service: no check is ticked off.",
-               "Take it again under your provider's answers: workbench certify URL … --gaps FILE --report exam.json.",
-               OPEN)
+        yield Item(3, EXAM, f"The exam was taken under other rows: {rows}",
+                   "What it passes then shows nothing about the real service: no check is ticked off.",
+                   "A report under the provider's answers: workbench certify URL … --gaps FILE --report exam.json.",
+                   OPEN)
         return
-    yield (f"{exam.endpoint} on {in_lusaka(milliseconds(exam.at))}: {exam.score}",
-           "The report is about the code that was examined.", "The same code goes live; if not, repeat the exam.")
-    for each in exam.checks:
-        if each.verdict == "passed":
-            yield each.title, each.why, each.came, DONE
-        else:
-            state = BY_HAND if each.verdict == "warning" else OPEN
-            yield f"{each.title}: {each.verdict}", each.why, each.fix, state
-
-
-def _watch(gaps: Gaps) -> tuple[tuple[str, str, str], ...]:
-    """What to be woken for, with thresholds from the rows in force."""
-    prompt_s, attempts_s, off_after_s = gaps.prompt_timeout_s, gaps.retry_schedule_s, gaps.endpoint_disable_after_s
-    last = f"The last attempt, of {len(attempts_s)}, is about {_time(sum(attempts_s))} after the first"
-    books = notebook_name("reconcile_a_statement")
-    late = {
-        "suspense": "The customer has paid and got nothing.",
-        "succeeds": "The payment then succeeds, and an order that was given up is paid; of one that was canceled or "
-        "paid otherwise the money waits.",
-    }[gaps.late_success]
-    return (
-        (f"Stale orders: pending for more than {_time(2 * prompt_s)}",
-         f"The prompt closes after {_time(prompt_s)}, so by then the outcome is known and its webhook was lost.",
-         "A job that retrieves each such payment; an alert when one stays pending for a day."),
-        ("Dead letters: more than none",
-         f"{last}; a dead letter is an order that nobody fulfilled.",
-         "List deliveries with status dead_letter each morning; fix the cause, then replay."),
-        ("Failing deliveries: no success for an hour",
-         f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else
-         "The endpoint is never disabled: only your own log shows that all deliveries fail.",
-         "Alert on your own 4xx and 5xx at the webhook URL, and on webhook_endpoint.disabled."),
-        ("Money in suspense: more than none for a day",
-         f"Money that comes after the prompt has closed: here late_success = {gaps.late_success!r}. {late}",
-         "Handle payment_intent.late_success; ask the provider to credit or return it."),
-        ("Daily reconciliation: any unexplained break, any variance but 0.00",
-         f"The books of shop, provider and operator first differ by one row; money clears {gaps.clearing}.",
-         f"workbench reconcile for the business date before, each morning; see {books}."),
-        (f"The server's clock: off by more than {_time(max(1, gaps.signature_tolerance_s // 10))}",
-         f"A message older than {_time(gaps.signature_tolerance_s)} is rejected: a wrong clock rejects them all.",
-         "NTP is on; alert on timestamp_stale and timestamp_in_future."),
+    failed, unseen, warned, passed = (
+        [each for each in exam.checks if each.verdict == verdict]
+        for verdict in ("failed", "not examined", "warning", "passed")
     )
+    for each in failed[:_MOST_FAILURES]:
+        yield Item(3, EXAM, f"{each.title}: failed", each.why, each.fix, OPEN)
+    if rest := failed[_MOST_FAILURES:]:
+        yield Item(3, EXAM, f"Failed too: {'; '.join(each.title for each in rest)}",
+                   "One cause often explains several.", "The exam passes, taken again.", OPEN)
+    if unseen:
+        yield Item(3, EXAM, f"Not examined: {'; '.join(each.title for each in unseen)}",
+                   unseen[0].why, unseen[0].fix, OPEN)
+    if warned:
+        yield Item(2, EXAM, f"Warnings: {'; '.join(each.title for each in warned)}", warned[0].why, warned[0].fix)
+    if passed:
+        taken = f"{exam.endpoint} on {in_lusaka(milliseconds(exam.at))}"
+        yield Item(1, EXAM, f"Passed: {exam.score}; {taken}",
+                   "The report is about the code that was examined.",
+                   "The same code goes live; if not, the exam is taken again.", DONE)
 
 
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
@@ -342,23 +326,3 @@ def _time(seconds: int) -> str:
         count, seconds = divmod(seconds, size)
         parts += [f"{count} {unit}"] if count else []
     return " ".join(parts[:2]) or "0 s"
-
-
-_CUSTOMERS: Final = (
-    ("Your database: the number, and what was bought",
-     "It is personal data: you are responsible for how long it is kept and who reads it.",
-     "Keep what refunds and the books need; set a day on which the rest is deleted."),
-    ("Your logs: no number, no key, no body of a request",
-     "Logs get copied to many places. The sandbox's trace masks both: +26096••••567, sk_test_••••.",
-     "Search a day's logs for 260 and nine digits, for 0 and nine digits, and for sk_."),
-    ("The PIN: nowhere", "It goes from the phone to the operator. A page that asks for it is a fraud.",
-     "No field of yours is named for it."),
-    ("The sandbox's store (--store FILE): whole numbers, unmasked",
-     "It needs them to reach handsets. What it shows is masked; the file is not.",
-     "Test with invented numbers; delete the file, and share no copy of it."),
-    ("Statements, and the results of reconciliation",
-     "A statement has customers' full numbers; breaks and carried rows mask them.",
-     "Only the accountants can read the folder of statements; a --phone-key FILE has mode 600."),
-    ("Notebooks and exam reports that are shared", "Outputs are stored with the notebook.",
-     "What the workbench shows is masked; check and clear what you printed yourself."),
-)

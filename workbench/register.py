@@ -201,10 +201,10 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
         parts += [f"## {number}. {row['asks']}", "\n".join(f"- {name}: {text}" for name, text in lines if text)]
         parts += [f"Our reference: `{row['name']}`"]
     if rest:
-        lines = [(row, f"We saw: {known[row['name']]}") if row["name"] in known else
-                 (row, f"We assume: {row.choices[0].says}") for row in rest]  # fmt: skip
         parts += [f"## Appendix: {len(rest)} more questions"]
-        parts += ["\n".join(f"- **{row['asks']}** {told} (`{row['name']}`)" for row, told in lines)]
+        texts = {each["name"]: f"We assume: {each.choices[0].says}" for each in rest}
+        texts |= {name: f"We saw: {text}" for name, text in known.items()}
+        parts += ["\n".join(f"- **{each['asks']}** {texts[each['name']]} (`{each['name']}`)" for each in rest)]
     return Letter("\n\n".join(parts) + "\n")
 
 

@@ -21,28 +21,38 @@ from workbench.commands.service import rows_in, write_out
 @click.option(
     "--trace",
     type=FILE,
-    help='The trace of your tests, as bench.trace.save("trace.har") or json.dump([*bench.trace], file) writes it. '
+    help='The trace of your tests, as GET /sandbox/trace or bench.trace.save("trace.har") in Python gives it. '
     "Assumptions that the tests did not rely on are then not listed as open.",
 )
 @click.option(
     "--out", type=FILE, help="Write the list to this .md or .html file; without --out, it is printed as Markdown."
 )
-def check_live(gaps_file: Path | None, exam: Path | None, trace: Path | None, out: Path | None) -> None:
-    """List what is left to do before real money moves.
+@click.option(
+    "--letter", "letter_file", type=FILE, help="Write a letter to the provider about the open rows to this file."
+)
+def check_live(
+    gaps_file: Path | None, exam: Path | None, trace: Path | None, out: Path | None, letter_file: Path | None
+) -> None:
+    """List what is left to do before real money moves, in forty items or fewer.
 
-    The list says what to change, ask, fix and watch. It works offline. What the files cannot show is marked "by hand".
+    The list says what to change, ask, fix and watch, and what ticks each item off; what can cost money comes first. It
+    works offline. What the files cannot show is marked "by hand".
 
     Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.
     """
+    from workbench.domain.gaps import Gaps
     from workbench.going_live import checklist, read_exam, read_trace
+    from workbench.register import letter, relied_on
 
     if out is not None and out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
-    found = checklist(
-        rows_in(gaps_file) if gaps_file else None,
-        read_exam(exam) if exam else None,
-        read_trace(trace) if trace else None,
-    )
+    settled = rows_in(gaps_file) if gaps_file else None
+    rows = read_trace(trace) if trace else None
+    found = checklist(settled, read_exam(exam) if exam else None, rows)
+    if letter_file:
+        used = relied_on(rows or ())
+        asked = (each for each in Gaps.chosen(settled).as_records() if each["name"] in found.guessed)
+        write_out(letter_file, letter({**each, "used_by": used.get(each["name"], ())} for each in asked))
     if out is None:
         show_page(found.markdown())
     else:

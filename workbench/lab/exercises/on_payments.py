@@ -614,8 +614,7 @@ def _nothing_guessed(answer: Any) -> Iterator[Verdict]:  # noqa: ANN401  whateve
         )  # fmt: skip
     if answer.guessed:
         yield wrong(
-            f"{len(answer.guessed)} rows are still guessed, the first of them "
-            f"{answer.guessed[0].what.partition(':')[0]}.",
+            f"{len(answer.guessed)} rows are still guessed, the first of them {answer.guessed[0]}.",
             seen=f"{len(answer.guessed)} open", expected="none", at="checklist(",
         )  # fmt: skip
     if not answer.confirmed:
