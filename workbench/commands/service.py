@@ -243,7 +243,7 @@ def fit(recordings: tuple[Path, ...], out: Path | None, letter_file: Path | None
     if letter_file:
         write_out(letter_file, letter(Gaps().as_records(), found.seen))
     if as_json:
-        click.echo(laid_out(found.as_records()))
+        click.echo(laid_out([each.as_record() for each in found.findings]))
     else:
         show(found)
 
