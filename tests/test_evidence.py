@@ -246,7 +246,7 @@ def foreign(found: Evidence) -> list[Any]:
 
 PARTLY = {
     "currencies", "delivery_retry_after", "delivery_success", "endpoint_disable_after_s", "event_types",
-    "extra_endpoints", "idempotency_keeps_errors", "key_revocation", "required_fields",
+    "extra_endpoints", "idempotency_keeps_errors", "key_revocation", "operator_mismatch", "required_fields",
 }  # fmt: skip
 """What the tour cannot show in whole: all currencies, statuses, events, operations and errors."""
 

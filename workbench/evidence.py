@@ -275,14 +275,6 @@ def _channel(seen: Seen) -> Shown:
     return None
 
 
-def _mismatch(seen: Seen) -> Shown:
-    if seen.is_mixed and seen.took:
-        follows = any(_short(each.get("provider")) == _WALLETS.get(_prefix(seen.phone)) for each in seen.charges)
-        is_whole = follows and seen.body.get("warnings")
-        return "accepted" if is_whole else Part("accepted", "a number of another operator is accepted")
-    return _tried("accepted", "refused", "provider", "channel", asks=lambda each: each.is_mixed, by={400})(seen)
-
-
 def _prompt_timeout(seen: Seen) -> Shown:
     is_event = seen.id == WEBHOOK
     begun_s = _time_s(seen.asked) if is_event else seen.at_s
@@ -333,14 +325,6 @@ def _signed(seen: Seen) -> Shown:
     return Other(f"the header {found[0][:60]}") if found else None
 
 
-def _overlap(seen: Seen) -> Shown:
-    ends = {until for each in seen.objects if (until := _number(each.get("works_until"))) is not None}
-    # A list has the new key beside the one that was rolled for it.
-    rolled = {_number(each.get("created")) for each in seen.objects}
-    is_day = any(until - 86_400 in rolled for until in ends)
-    return None if not ends else "overlap" if is_day else Part("overlap", "a rolled key works on for some time")
-
-
 def _rate(seen: Seen) -> Shown:
     policy = seen.got.get("ratelimit-policy")
     if policy is None:
@@ -356,111 +340,115 @@ def _replayed(seen: Seen) -> Shown:
 
 SIGNS: Final[tuple[tuple[str, str, Shows], ...]] = (
     ("payouts", WEBHOOK,
-         _first(("on_request", lambda seen: seen.event == "payout.created"
-                 and (seen.asked.get("requestid") or _within(seen.asked, "request").get("id"))),
-                ("daily", lambda seen: seen.event == "payout.created"))),
+     _first(("on_request", lambda seen: seen.event == "payout.created"
+             and (seen.asked.get("requestid") or _within(seen.asked, "request").get("id"))),
+            ("daily", lambda seen: seen.event == "payout.created"))),
     ("success_status", "createPaymentIntent createRefund createPayout",
-         lambda seen: {200: "200", 201: "201_created"}.get(seen.status, Other(str(seen.status))) if seen.ok else None),
+     lambda seen: {200: "200", 201: "201_created"}.get(seen.status, Other(str(seen.status))) if seen.ok else None),
     ("currencies", _MAKES,
-         _tried("iso4217", "zmw", "currency", one=lambda seen: str(seen.asked["currency"]).upper(),
-                asks=lambda seen: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(seen.asked.get("currency"))))),
+     _tried("iso4217", "zmw", "currency", one=lambda seen: str(seen.asked["currency"]).upper(),
+            asks=lambda seen: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(seen.asked.get("currency"))))),
     ("currency_case", _MAKES,
-         _tried("either", "strict", "currency", one=lambda seen: f"{seen.asked['currency']} for {_PAYMENTS[seen.id]}",
-                asks=lambda seen: f"{seen.id} {seen.asked.get('currency')}" in _OTHER_CASE)),
+     _tried("either", "strict", "currency", one=lambda seen: f"{seen.asked['currency']} for {_PAYMENTS[seen.id]}",
+            asks=lambda seen: f"{seen.id} {seen.asked.get('currency')}" in _OTHER_CASE)),
     ("payment_method_types", "createPaymentIntent",
-         _tried("includes", "only", "payment_method_types", asks=lambda seen: {"mobile_money"} < {
-             *map(str, types if isinstance(types := seen.asked.get("payment_method_types"), list) else ())})),
+     _tried("includes", "only", "payment_method_types", asks=lambda seen: {"mobile_money"} < {
+         *map(str, types if isinstance(types := seen.asked.get("payment_method_types"), list) else ())})),
     ("required_fields", "createCharge",
-         _tried("minimum", "with_reference", "reference", one=lambda _: "a charge without a reference",
-                asks=lambda seen: seen.asked and not seen.asked.get("reference"))),
+     _tried("minimum", "with_reference", "reference", one=lambda _: "a charge without a reference",
+            asks=lambda seen: seen.asked and not seen.asked.get("reference"))),
     ("intent_fields", "createPaymentIntent",
-         _formed({"minimal": _with("id client_secret status", alone=True),
-                  "full": _with("id client_secret object amount currency status description payment_method_types "
-                                "payment_method next_action last_payment_error latest_charge metadata warnings "
-                                "created livemode")})),
+     _formed({"minimal": _with("id client_secret status", alone=True),
+              "full": _with("id client_secret object amount currency status description payment_method_types "
+                            "payment_method next_action last_payment_error latest_charge metadata warnings "
+                            "created livemode")})),
     ("unknown_fields", f"{_MAKES} confirmPaymentIntent", _unknown_fields),
     ("phone_format", _PAYS, _tried("national", "e164", "phone", asks=lambda seen: re.match("0[1-9]", seen.phone)
-                                          and _prefix(seen.phone) in {*_WALLETS} - {*WITHOUT_WALLET})),
+                                      and _prefix(seen.phone) in {*_WALLETS} - {*WITHOUT_WALLET})),
     ("zed_mobile", _PAYS,
-         _tried("zed", "refused", "phone", one=lambda seen: f"a {_prefix(seen.phone)}",
-                asks=lambda seen: seen.phone.startswith(COUNTRY_CODE) and _prefix(seen.phone) in WITHOUT_WALLET)),
+     _tried("zed", "refused", "phone", one=lambda seen: f"a {_prefix(seen.phone)}",
+            asks=lambda seen: seen.phone.startswith(COUNTRY_CODE) and _prefix(seen.phone) in WITHOUT_WALLET)),
     ("intent_amount_scale", "createPaymentIntent", _scale),
     ("channel_and_provider", "", _channel),
-    ("operator_mismatch", _PAYS, _mismatch),
+    ("operator_mismatch", _PAYS,
+     _tried("accepted", "refused", "provider", "channel", by={400}, one=lambda _: "a number of another operator",
+            asks=lambda seen: seen.is_mixed)),
     ("intent_states", "",
-         _states("failed", "retryable", lambda seen: seen.intents,
-                 lambda each: each.get("status") == "requires_payment_method" and each.get("last_payment_error"),
-                 known="requires_payment_method requires_action processing succeeded canceled")),
+     _states("failed", "retryable", lambda seen: seen.intents,
+             lambda each: each.get("status") == "requires_payment_method" and each.get("last_payment_error"),
+             known="requires_payment_method requires_action processing succeeded canceled")),
     ("charge_states", "",
-         _states("expired", "three", lambda seen: seen.charges,
-                 lambda each: each.get("status") == "failed" and each.get("failure_code") == "prompt_timeout",
-                 known="pending succeeded failed")),
+     _states("expired", "three", lambda seen: seen.charges,
+             lambda each: each.get("status") == "failed" and each.get("failure_code") == "prompt_timeout",
+             known="pending succeeded failed")),
     ("prompt_timeout_s", f"confirmPaymentIntent {WEBHOOK}", _prompt_timeout),
     ("late_success", "",
-         _first((Part("suspense", "an event of late success"), lambda seen: seen.event.endswith(".late_success")),
-                (Part("suspense", "money in suspense"),
-                 lambda seen: any(each.get("suspense") for each in (*seen.charges, *seen.intents))))),
+     _first((Part("suspense", "an event of late success"), lambda seen: seen.event.endswith(".late_success")),
+            (Part("suspense", "money in suspense"),
+             lambda seen: any(each.get("suspense") for each in (*seen.charges, *seen.intents))))),
     ("confirm_with_money_in_suspense", "confirmPaymentIntent",
-         _first(("refused", lambda seen: seen.status == HTTPStatus.CONFLICT and "money_in_suspense" in seen.text),
-                ("accepted", lambda seen: seen.ok and "suspense" in str(seen.body.get("warnings"))))),
+     _first(("refused", lambda seen: seen.status == HTTPStatus.CONFLICT and "money_in_suspense" in seen.text),
+            ("accepted", lambda seen: seen.ok and "suspense" in str(seen.body.get("warnings"))))),
     ("confirm_response", "confirmPaymentIntent", _confirm),
     ("client_secret_on_confirm", "confirmPaymentIntent",
-         _tried("with_publishable_key", "always", "client_secret",
-                asks=lambda seen: seen.asked and "client_secret" not in seen.asked and seen.holds != "pk_")),
+     _tried("with_publishable_key", "always", "client_secret",
+            asks=lambda seen: seen.asked and "client_secret" not in seen.asked and seen.holds != "pk_")),
     ("extra_endpoints", " ".join(_EXTRA),
-         _tried("offered", "absent", by={404}, one=lambda seen: _EXTRA.get(seen.id, ""),
-                # A refund of what there is not gets a 404 too.
-                asks=lambda seen: seen.ok or seen.id != "createRefund")),
+     _tried("offered", "absent", by={404}, one=lambda seen: _EXTRA.get(seen.id, ""),
+            # A refund of what there is not gets a 404 too.
+            asks=lambda seen: seen.ok or seen.id != "createRefund")),
     ("pagination", _LISTS,
-         _formed({"cursor": _with("object url has_more data"), "page": _with("object url data page per_page total")},
-                 lambda seen: seen.body if seen.ok and isinstance(seen.body.get("data"), list) else {})),
+     _formed({"cursor": _with("object url has_more data"), "page": _with("object url data page per_page total")},
+             lambda seen: seen.body if seen.ok and isinstance(seen.body.get("data"), list) else {})),
     ("token_field", "issueToken refreshToken",
-         _formed({"access_token": _with("access_token"), "token": _with("token"),
-                  "data.token": lambda body: "token" in _within(body, "data")})),
+     _formed({"access_token": _with("access_token"), "token": _with("token"),
+              "data.token": lambda body: "token" in _within(body, "data")})),
     ("refresh_request", "refreshToken",
-         _tried("body_or_header", "body", asks=lambda seen: seen.scheme and not seen.sent_text
-                and seen.sent.get("content-length", "0") == "0")),
+     _tried("body_or_header", "body", asks=lambda seen: seen.scheme and not seen.sent_text
+            and seen.sent.get("content-length", "0") == "0")),
     ("access_token_use", " ".join(each.id for each in OPERATIONS if each.id != "createPlant"),
-         _tried("everywhere", "plants", by={403}, asks=lambda seen: seen.scheme == "bearer"
-                and seen.holds not in {"sk_", "pk_"} and "/v1/auth/" not in seen.url)),
+     _tried("everywhere", "plants", by={403}, asks=lambda seen: seen.scheme == "bearer"
+            and seen.holds not in {"sk_", "pk_"} and "/v1/auth/" not in seen.url)),
     ("publishable_key", "confirmPaymentIntent retrievePaymentIntent",
-         _tried("own_intent", "nothing", by={403}, one=lambda seen: _PAYMENTS[seen.id],
-                asks=lambda seen: seen.holds == "pk_" and "client_secret" in f"{seen.url} {[*seen.asked]}")),
+     _tried("own_intent", "nothing", by={403}, one=lambda seen: _PAYMENTS[seen.id],
+            asks=lambda seen: seen.holds == "pk_" and "client_secret" in f"{seen.url} {[*seen.asked]}")),
     ("auth_schemes", "", _schemes),
-    ("key_rotation", "listApiKeys rollApiKey", _overlap),
+    ("key_rotation", "listApiKeys rollApiKey",
+     _first((Part("overlap", "a rolled key works on for some time"),
+             lambda seen: any(each.get("works_until") for each in seen.objects)))),
     ("key_revocation", "", _first((Part("at_once", "401 key_revoked"), lambda seen: '"key_revoked"' in seen.text))),
     ("event_types", WEBHOOK, _events),
     ("event_payload", WEBHOOK,
-         _formed({"cloudevents": _with("specversion id source type data"),
-                  "envelope": _with("id type timestamp api_version livemode data request")}, lambda seen: seen.asked)),
+     _formed({"cloudevents": _with("specversion id source type data"),
+              "envelope": _with("id type timestamp api_version livemode data request")}, lambda seen: seen.asked)),
     ("signature_scheme", WEBHOOK, _signed),
     ("endpoint_registration", "createWebhookEndpoint listWebhookEndpoints",
-         _first((Part("dashboard", "the API has no endpoints"), lambda seen: seen.status == HTTPStatus.NOT_FOUND),
-                (Part("api", "there are several endpoints"), lambda seen: len(seen.of_kind("webhook_endpoint")) > 1),
-                (Part("api", "the API registers one"), lambda seen: seen.ok and seen.id == "createWebhookEndpoint"))),
+     _first((Part("dashboard", "the API has no endpoints"), lambda seen: seen.status == HTTPStatus.NOT_FOUND),
+            (Part("api", "there are several endpoints"), lambda seen: len(seen.of_kind("webhook_endpoint")) > 1),
+            (Part("api", "the API registers one"), lambda seen: seen.ok and seen.id == "createWebhookEndpoint"))),
     ("endpoint_disable_after_s", WEBHOOK,
-         _first((Part(432_000, "an endpoint is disabled"), lambda seen: seen.event == "webhook_endpoint.disabled"))),
+     _first((Part(432_000, "an endpoint is disabled"), lambda seen: seen.event == "webhook_endpoint.disabled"))),
     ("replay", "replayEvent", _replayed),
     ("error_format", "",
-         _formed({"envelope": lambda body: {"type", "message"} <= {*_within(body, "error")} <= _OF_ENVELOPE,
-                  "plain": _with("error message", alone=True), "problem": _with("type title status error message")},
-                 lambda seen: {} if seen.status < HTTPStatus.BAD_REQUEST or seen.id in {WEBHOOK, "createPlant"}
-                 else seen.body)),
+     _formed({"envelope": lambda body: {"type", "message"} <= {*_within(body, "error")} <= _OF_ENVELOPE,
+              "plain": _with("error message", alone=True), "problem": _with("type title status error message")},
+             lambda seen: {} if seen.status < HTTPStatus.BAD_REQUEST or seen.id in {WEBHOOK, "createPlant"}
+             else seen.body)),
     ("declined_status", "createCharge",
-         _first(("402", lambda seen: seen.status == HTTPStatus.PAYMENT_REQUIRED),
-                ("200", lambda seen: seen.ok and (seen.status, seen.body.get("status")) == (200, "failed")))),
+     _first(("402", lambda seen: seen.status == HTTPStatus.PAYMENT_REQUIRED),
+            ("200", lambda seen: seen.ok and (seen.status, seen.body.get("status")) == (200, "failed")))),
     ("rate_limit", "", _rate),
     ("idempotency_required", "createCharge",
-         _tried("never", "charges", "Idempotency-Key", "idempotency",
-                asks=lambda seen: "idempotency-key" not in seen.sent)),
+     _tried("never", "charges", "Idempotency-Key", "idempotency",
+            asks=lambda seen: "idempotency-key" not in seen.sent)),
     ("version_header", " ".join(each.id for each in OPERATIONS),
-         _first((Part("api_version", "a header with an unknown version is rejected"),
-                 lambda seen: "api-version" in seen.sent and seen.status == HTTPStatus.BAD_REQUEST
-                 and "version" in seen.text.lower()),
-                (Part("api_version", "in a response"), lambda seen: "api-version" in seen.got),
-                (Part("none", "a header with a version is ignored"),
-                 lambda seen: "api-version" in seen.sent and seen.took),
-                (Part("none", "in no response"), lambda _: True))),
+     _first((Part("api_version", "a header with an unknown version is rejected"),
+             lambda seen: "api-version" in seen.sent and seen.status == HTTPStatus.BAD_REQUEST
+             and "version" in seen.text.lower()),
+            (Part("api_version", "in a response"), lambda seen: "api-version" in seen.got),
+            (Part("none", "a header with a version is ignored"),
+             lambda seen: "api-version" in seen.sent and seen.took),
+            (Part("none", "in no response"), lambda _: True))),
     ("deprecation", "", _first(("headers", lambda seen: {"deprecation", "sunset"} <= {*seen.got}))),
 )  # fmt: skip
 """What an exchange shows by itself."""
@@ -694,10 +682,9 @@ def _order(traffic: Sequence[Seen]) -> Found:
 TOGETHER: Final = (_operator_ids, _bounds, _unit, _wait, _late_after_all, _accounts, _keys, _retries, _order)
 PARTS: Final[Mapping[str, int]] = {
     "currency_case": 2, "operator_ids": 3, "zed_mobile": len(WITHOUT_WALLET), "intent_amount_scale": 3,
-    "late_success": 2, "extra_endpoints": len(_EXTRA), "publishable_key": 2,
-    "event_types by_object": len(TOLD_AS["by_object"]),
-    "event_types collection": len(TOLD_AS["collection"]), "endpoint_registration api": 2, "delivery_retry_after": 2,
-    "idempotency_keeps_errors": 2, "version_header": 2,
+    "operator_mismatch refused": 1, "late_success": 2, "extra_endpoints": len(_EXTRA), "publishable_key": 2,
+    "event_types by_object": len(TOLD_AS["by_object"]), "event_types collection": len(TOLD_AS["collection"]),
+    "endpoint_registration api": 2, "delivery_retry_after": 2, "idempotency_keeps_errors": 2, "version_header": 2,
 }  # fmt: skip
 """Row, or row and value → how many parts a value has: all must be seen before it is shown.
 
@@ -771,10 +758,7 @@ class Finding(NamedTuple):
 
     def as_record(self) -> dict[str, Any]:
         """The finding as JSON types."""
-        values = [
-            {"value": _told(value), "says": text, "ours": not isinstance(value, Other), "by": [*places]}
-            for text, value, places in self.says
-        ]
+        values = [{"value": _told(value), "says": text, "by": places} for text, value, places in self.says]
         about = {"section": self.gap.section, "name": self.gap.name, "result": self.result}
         return {**about, "values": values, "why": self.why}
 
