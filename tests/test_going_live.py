@@ -112,6 +112,19 @@ def test_a_list_has_forty_items_or_fewer_in_the_words_of_any_language_the_costly
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_trace_is_read_by_pages_and_not_without_its_last():
+    rows = json.loads(Path("trace.json").read_text())
+    for name, page in (("1.json", rows[:2]), ("2.json", rows[2:])):
+        Path(name).write_text(json.dumps({"object": "list", "data": page, "has_more": name == "1.json"}))
+    assert run("--trace", "1.json", "--trace", "2.json").output == run("--trace", "trace.json").output
+    alone = run("--trace", "1.json")
+    assert (alone.exit_code, f"GET /sandbox/trace?since={rows[1]['seq']}" in " ".join(alone.output.split())) == (
+        2,
+        True,
+    )
+
+
+@pytest.mark.usefixtures("folder")
 def test_the_letter_asks_about_the_rows_that_are_open():
     run("--letter", "all.md")
     run("--letter", "some.md", "--trace", "trace.json", "--gaps", "value.toml")

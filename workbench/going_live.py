@@ -100,27 +100,29 @@ def read_exam(path: Path) -> Exam:
     return exam
 
 
-def read_trace(path: Path) -> list[TraceRow]:
-    """The rows of a trace: of `bench.trace.save("x.har")`, `json.dump([*bench.trace], file)` or `GET /sandbox/trace`.
+def read_trace(*paths: Path) -> list[TraceRow]:
+    """The rows of a trace: `bench.trace.save("x.har")`, `json.dump([*bench.trace], file)` or `GET /sandbox/trace`.
 
-    Raises CheckLiveRefused: it cannot be read, or holds none.
+    Raises CheckLiveRefused: it cannot be read, holds none, or the last page is missing.
     """
-    form = "a trace, such as bench.trace.save('trace.har') or json.dump([*bench.trace], file) writes"
-    read = _read(path, list[TraceRow] | _Kept, form)
-    rows = (read.log.trace if read.log else read.data) if isinstance(read, _Kept) else read
-    if rows is None:
-        raise CheckLiveRefused(f"{path} is not {form}.")
-    if not rows:
-        raise CheckLiveRefused(f"{path} has no rows of a trace.")
-    if isinstance(read, _Kept) and read.has_more:
-        raise CheckLiveRefused(f"{path} holds one page of a longer trace.", hint="Write it by bench.trace.save(…).")
-    try:
-        return [
-            msgspec.structs.replace(row, detail=msgspec.to_builtins(_DETAILS[row.kind]({"detail": row.detail})))
-            for row in rows
-        ]
-    except (KeyError, msgspec.ValidationError) as error:
-        raise CheckLiveRefused(f"{path} is not {form}: {visible(str(error))}.") from None
+    form = "a trace, such as GET /sandbox/trace returns or bench.trace.save('trace.har') writes"
+    found: list[TraceRow] = []
+    for path in paths:
+        read = _read(path, list[TraceRow] | _Kept, form)
+        rows = (read.log.trace if read.log else read.data) if isinstance(read, _Kept) else read
+        if rows is None:
+            raise CheckLiveRefused(f"{path} is not {form}.")
+        if not rows:
+            raise CheckLiveRefused(f"{path} has no rows of a trace.")
+        if isinstance(read, _Kept) and read.has_more and path == paths[-1]:
+            hint = f"Add the next page as another file: GET /sandbox/trace?since={rows[-1].seq}"
+            raise CheckLiveRefused(f"{path} holds one page of a longer trace.", hint=hint)
+        try:
+            details = [msgspec.to_builtins(_DETAILS[row.kind]({"detail": row.detail})) for row in rows]
+        except (KeyError, msgspec.ValidationError) as error:
+            raise CheckLiveRefused(f"{path} is not {form}: {visible(str(error))}.") from None
+        found += [msgspec.structs.replace(row, detail=each) for row, each in zip(rows, details, strict=True)]
+    return found
 
 
 def _read(path: Path, shape: Any, form: str) -> Any:  # noqa: ANN401  what msgspec decodes is of any type

@@ -20,9 +20,11 @@ from workbench.commands.service import rows_in, write_out
 @click.option("--exam", type=FILE, help="The report of `workbench certify … --report REPORT.json`.")
 @click.option(
     "--trace",
+    "traces",
+    multiple=True,
     type=FILE,
-    help='The trace of your tests, as GET /sandbox/trace or bench.trace.save("trace.har") in Python gives it. '
-    "Assumptions that the tests did not rely on are then not listed as open.",
+    help='The trace of your tests, as GET /sandbox/trace or bench.trace.save("trace.har") in Python gives it; may be '
+    "repeated, for its pages. Assumptions that the tests did not rely on are then not listed as open.",
 )
 @click.option(
     "--out", type=FILE, help="Write the list to this .md or .html file; without --out, it is printed as Markdown."
@@ -31,7 +33,7 @@ from workbench.commands.service import rows_in, write_out
     "--letter", "letter_file", type=FILE, help="Write a letter to the provider about the open rows to this file."
 )
 def check_live(
-    gaps_file: Path | None, exam: Path | None, trace: Path | None, out: Path | None, letter_file: Path | None
+    gaps_file: Path | None, exam: Path | None, traces: tuple[Path, ...], out: Path | None, letter_file: Path | None
 ) -> None:
     """List what is left to do before real money moves, in forty items or fewer.
 
@@ -47,7 +49,7 @@ def check_live(
     if out is not None and out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
     settled = rows_in(gaps_file) if gaps_file else None
-    rows = read_trace(trace) if trace else None
+    rows = read_trace(*traces) if traces else None
     found = checklist(settled, read_exam(exam) if exam else None, rows)
     if letter_file:
         used = relied_on(rows or ())
