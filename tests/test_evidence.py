@@ -290,6 +290,7 @@ def test_the_command_writes_the_rows_and_a_letter_that_asks_to_confirm_them(eigh
     asked = letter.read_text()
     assert "- We saw: major units: 150 is 150.00 ZMW. Is that right?" in asked
     assert "We assume: 2.5 % half-up" in asked
+    assert len(asked.partition("## Appendix")[0].split()) <= 700
     with Workbench(seed=7, gaps=fit(eight).values) as bench:
         assert {row["name"]: row["value"] for row in bench.gaps.changed} == EIGHT
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from http import HTTPStatus
 from itertools import chain, pairwise
 from pathlib import Path
@@ -56,7 +55,9 @@ Body: TypeAlias = dict[str, Any]
 class Seen:
     """An exchange of the interface, or a webhook, with its bodies.
 
+    `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
     `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
+    `is_mixed` says that another operator was asked for than the one that the number is of.
     """
 
     def __init__(self, exchange: Recorded, operation: Operation | None) -> None:
@@ -65,58 +66,35 @@ class Seen:
         self.sent, self.got = exchange.request.headers, exchange.response.headers
         self.text, self.sent_text = exchange.response.text, exchange.request.text
         self.asked, self.body = _within(exchange.request.body), _within(exchange.response.body)
+        self.ok = self.status in _SUCCESS and "idempotent-replayed" not in self.got
+        self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
+        self.event = str(self.asked.get("type", ""))
         scheme, _, credential = self.sent.get("authorization", "").partition(" ")
         self.scheme, self.holds = scheme.lower(), credential[:3]
         is_charge = self.id == "createCharge"
         payer = self.asked if is_charge else _within(self.asked, "payment_method", "mobile_money")
+        self.operator = _short(payer.get("channel" if is_charge else "provider"))
         self.phone = str(payer.get("phone", ""))
-        self.asked_operator = _short(payer.get("channel" if is_charge else "provider"))
-
-    @property
-    def ok(self) -> bool:
-        """Whether it succeeded, and not as a copy of what came before."""
-        return self.status in _SUCCESS and "idempotent-replayed" not in self.got
-
-    @property
-    def took(self) -> bool:
-        """Whether the service took what was sent, whatever the customer then did."""
-        return self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
-
-    @cached_property
-    def objects(self) -> list[Body]:
-        """The objects in it: the response's, those of a list, or that of an event."""
+        self.wallet = _WALLETS.get(_prefix(self.phone))
+        self.is_mixed: bool = bool(self.operator and self.wallet and self.operator != self.wallet)
+        amount = _number(self.asked.get("amount"))
+        # What is longer than any amount is none: it would be rounded.
+        self.amount = amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
         listed = self.body.get("data") if self.status in _SUCCESS else []
         found = listed if isinstance(listed, list) else [self.body]
         found = [_within(self.asked, "data", "object")] if self.id == WEBHOOK else found
-        return [each for each in found if isinstance(each, dict) and isinstance(each.get("id"), str)]
+        self.objects: list[Body] = [each for each in map(_within, found) if isinstance(each.get("id"), str)]
+        intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
+        self.intents: list[Body] = self.of_kind("payment_intent", intents)
+        self.charges: list[Body] = self.of_kind("charge", "createCharge retrieveCharge listCharges")
 
-    def of_kind(self, kind: str, *operations: str) -> list[Body]:
-        """Those that are of a kind: by their member `object`, or as the answers of these operations."""
-        return [each for each in self.objects if each.get("object", kind if self.id in operations else "") == kind]
+    def of_kind(self, kind: str, operations: str = "") -> list[Body]:
+        """Its objects of a kind: by their member `object`, or as the responses of these operations."""
+        told = kind if self.id in operations.split() else ""
+        return [each for each in self.objects if each.get("object", told) == kind]
 
-    @property
-    def intents(self) -> list[Body]:  # noqa: D102  the name says it
-        return self.of_kind("payment_intent", "createPaymentIntent", "retrievePaymentIntent", "listPaymentIntents")
 
-    @property
-    def charges(self) -> list[Body]:  # noqa: D102  the name says it
-        return self.of_kind("charge", "createCharge", "retrieveCharge", "listCharges")
-
-    @property
-    def amount(self) -> Decimal | None:
-        """What was asked for; None for what is longer than any amount, which is not rounded."""
-        amount = _number(self.asked.get("amount"))
-        return amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < 12 else None  # noqa: PLR2004  digits
-
-    @property
-    def event(self) -> str:
-        """The type of the event."""
-        return str(self.asked.get("type", ""))
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether another operator was asked for than the one that the number is of."""
-        return bool(self.asked_operator) and _WALLETS.get(_prefix(self.phone)) not in {None, self.asked_operator}
+_DIGITS: Final = 12
 
 
 def _within(value: Any, *names: str) -> Body:  # noqa: ANN401  JSON is of any type
@@ -263,7 +241,7 @@ def _scale(seen: Seen) -> Shown:
 
 
 def _channel(seen: Seen) -> Shown:
-    asked, moved = seen.asked_operator, _WALLETS.get(_prefix(seen.phone))
+    asked, moved = seen.operator, seen.wallet
     for each in seen.charges:
         channel, provider = _short(each.get("channel")), _short(each.get("provider"))
         if seen.id == "createCharge" and seen.is_mixed:
@@ -796,8 +774,10 @@ class Evidence(Tabular):
             lines = [f"{text} ({places[0]})" for text, _, places in each.says] or [each.why and f"unseen: {each.why}"]
             heads = [(each.gap.name, each.result), *[("", "")] * (len(lines) - 1)]
             rows += [(*head, shortened(line, most)) for head, line in zip(heads, lines, strict=True)]
-        more = ", and there were more than are looked at" if self.left_out else ""
-        caption = f"What {self.read} recorded exchanges show of the register{more}"
+        results = [each.result for each in self.findings]
+        counts = ", ".join(f"{results.count(each)} {each}" for each in ("shown", "contradicted", "open"))
+        more = "; there were more than are looked at" if self.left_out else ""
+        caption = f"What {self.read} recorded exchanges show: {counts}{more}"
         return table(caption, ("name", "result", "value, by which exchange"), rows)
 
     def text(self, width: int | None = None) -> str:

@@ -229,10 +229,10 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
     waits, off_after_s = gaps.retry_schedule_s, gaps.endpoint_disable_after_s
     paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]
     called = [name for name, path in _CALLED.items() if paths is None or any(each.startswith(path) for each in paths)]
+    values = {row.name: getattr(gaps, row.name) for row in REGISTER}
     thresholds = {
-        "hosts": ", ".join(called or _CALLED), "clearing": gaps.clearing, "kept": _time(gaps.idempotency_retention_s),
-        "prompt": _time(gaps.prompt_timeout_s), "stale": _time(2 * gaps.prompt_timeout_s),
-        "timeout": _time(gaps.delivery_timeout_s), "tolerance": _time(gaps.signature_tolerance_s),
+        **{name: _time(value) if isinstance(value, int) else value for name, value in values.items()},
+        "hosts": ", ".join(called or _CALLED), "stale": _time(2 * gaps.prompt_timeout_s),
         "skew": _time(max(1, gaps.signature_tolerance_s // 10)),
         "last": f"The last attempt, of {len(waits)}, is about {_time(sum(waits))} after the first",
         "off": f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else

@@ -190,6 +190,7 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
     )
     first, rest = asked[:_FIRST_ASKED], asked[_FIRST_ASKED:]
     parts = ["# Questions about your payment interface", _GREETING if asked else _NONE]
+    parts[1] += f" An appendix has {len(rest)} more." * bool(rest)
     for number, row in enumerate(first, 1):
         does, *others = [str(each) if isinstance(row["value"], list | tuple) else each.says for each in row.choices]
         told, uses = known.get(row["name"]), [each for each in row.get("used_by", ()) if "/sandbox" not in each]
@@ -210,6 +211,6 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
 
 _GREETING = (
     "We are integrating your interface. Of what it leaves open, a wrong guess costs us most in the questions that come "
-    "first. Please answer them, or tell us where to find the answer; an appendix has the others, if there are any."
+    "first. Please answer them, or tell us where to find the answer."
 )
 _NONE = "So far our code depends on nothing that your interface leaves open."
