@@ -533,6 +533,14 @@ def test_a_body_that_was_not_saved_shows_nothing(
     assert hidden.isdisjoint(found.values)
 
 
+def test_a_charge_whose_response_was_not_saved_does_not_tell_whether_it_waited(tmp_path: Path):
+    cases = {"succeeded": {"answered"}, "pending": set(), "": set()}
+    for status, shown in cases.items():
+        told = {"id": "c", "status": status} if status else ["no", "body"]
+        found = fit(saved(tmp_path / "a.har", asked(200, told, CHARGES, amount=5)))
+        assert {value for each in found.findings if each.gap.name == "charge_wait" for value in each.shown} == shown
+
+
 @pytest.mark.parametrize(("length", "shown"), [("0", ["body_or_header"]), ("42", [])])
 def test_a_refresh_whose_length_is_not_0_had_a_body(length: str, shown: list[str], tmp_path: Path):
     url = "https://live.example/v1/auth/refresh"

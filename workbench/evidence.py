@@ -29,7 +29,7 @@ MOST_TEXT: Final = 64 * 2**20
 """So much of what is recognised is looked at; what follows is left out, and the result says so."""
 _EACH: Final = 2**12
 """What an exchange takes beside the text of its bodies, about, in bytes."""
-_SUCCESS: Final = range(200, 300)
+_SUCCESS, _DIGITS = range(200, 300), 12
 _NEAR_S, _MINUTE_S, _GAVE_UP_S = 5, 60, 2 * 86_400
 
 
@@ -57,7 +57,7 @@ class Seen:
 
     `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
     `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
-    `is_mixed` says that another operator was asked for than the one that the number is of.
+    `is_mixed`: another operator is asked for than that of the number. `unknown` are fields that no such request has.
     """
 
     def __init__(self, exchange: Recorded, operation: Operation | None) -> None:
@@ -80,6 +80,9 @@ class Seen:
         amount = _number(self.asked.get("amount"))
         # What is longer than any amount is none: it would be rounded.
         self.amount = amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
+        self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
+        known = getattr(operation and operation.body, "__struct_encode_fields__", self.asked)
+        self.unknown: list[str] = [name for name in self.asked if name not in known]
         listed = self.body.get("data") if self.status in _SUCCESS else []
         found = listed if isinstance(listed, list) else [self.body]
         found = [_within(self.asked, "data", "object")] if self.id == WEBHOOK else found
@@ -92,9 +95,6 @@ class Seen:
         """Its objects of a kind: by their member `object`, or as the responses of these operations."""
         told = kind if self.id in operations.split() else ""
         return [each for each in self.objects if each.get("object", told) == kind]
-
-
-_DIGITS: Final = 12
 
 
 def _within(value: Any, *names: str) -> Body:  # noqa: ANN401  JSON is of any type
@@ -133,7 +133,7 @@ def _offered(row: str) -> list[Any]:
 Shows: TypeAlias = Callable[[Seen], Shown]
 
 
-def _first(*cases: tuple[Told, Callable[[Seen], object]]) -> Shows:
+def _first(*cases: tuple[Shown, Callable[[Seen], object]]) -> Shows:
     """The value of the first case that an exchange is."""
     return lambda seen: next((value for value, is_so in cases if is_so(seen)), None)
 
@@ -218,21 +218,10 @@ _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
 }  # fmt: skip
 
 
-def _asks_a_fraction(seen: Seen) -> bool:
-    return seen.amount is not None and seen.amount != round(seen.amount, 2)
-
-
-def _unknown_fields(seen: Seen) -> Shown:
-    struct = seen.operation.body if seen.operation else None
-    unknown = [each for each in seen.asked if struct is not None and each not in struct.__struct_encode_fields__]
-    is_named = all(each in seen.text for each in unknown)
-    return _tried("ignored", "refused")(seen) if unknown and (seen.took or is_named) else None
-
-
 def _scale(seen: Seen) -> Shown:
     asked, got = seen.amount, _number(seen.body.get("amount"))
-    if asked is None or not _asks_a_fraction(seen) or not seen.took:
-        return _tried("half_even", "exact", "amount", asks=_asks_a_fraction)(seen)
+    if asked is None or not seen.is_fraction or not seen.took:
+        return _tried("half_even", "exact", "amount", asks=lambda each: each.is_fraction)(seen)
     if got is not None and got != round(asked, 2):
         return Other(f"{asked} becomes {got}")
     if got is None or abs(asked - got) * 2 != _CENT:
@@ -254,27 +243,17 @@ def _channel(seen: Seen) -> Shown:
 
 
 def _prompt_timeout(seen: Seen) -> Shown:
-    is_event = seen.id == WEBHOOK
-    begun_s = _time_s(seen.asked) if is_event else seen.at_s
-    asks = begun_s and (seen.event.endswith("requires_action") if is_event else seen.ok)
-    for each in seen.objects if asks else ():
-        ends = _number(_within(each, "next_action", "ussd_prompt").get("expires_at"))
-        if ends is not None:
-            near = [each for each in _offered("prompt_timeout_s") if abs(float(ends) - begun_s - each) <= _NEAR_S]
-            return near[0] if near else Other(f"{float(ends) - begun_s:.0f} s")
+    begun_s = _time_s(seen.asked) if seen.id == WEBHOOK else seen.at_s
+    asks = begun_s and (seen.event.endswith("requires_action") if seen.id == WEBHOOK else seen.ok)
+    ends = [_number(_within(each, "next_action", "ussd_prompt").get("expires_at")) for each in seen.objects if asks]
+    for lasts in [float(each) - begun_s for each in ends if each is not None]:
+        near = [each for each in _offered("prompt_timeout_s") if abs(lasts - each) <= _NEAR_S]
+        return near[0] if near else Other(f"{lasts:.0f} s")
     return None
 
 
 def _time_s(event: Body) -> float:
     return moment_s(str(event.get("timestamp") or event.get("time")))
-
-
-def _confirm(seen: Seen) -> Shown:
-    if seen.ok and {*seen.body} == {"id", "status"} and seen.status != HTTPStatus.ACCEPTED:
-        return Other(f"{seen.status} with id and status")
-    is_whole = "expires_at" in _within(seen.body, "next_action", "ussd_prompt")
-    intent: Told = "intent" if is_whole else Part("intent", "the intent, without a prompt")
-    return _formed({"accepted": _with("id status", alone=True), intent: _with("client_secret")})(seen)
 
 
 def _schemes(seen: Seen) -> Shown:
@@ -310,12 +289,6 @@ def _rate(seen: Seen) -> Shown:
     return "100_per_60" if re.search(r"\bq=100\b.*\bw=60\b", policy) else Other(policy[:60])
 
 
-def _replayed(seen: Seen) -> Shown:
-    listed = [each.get("event") for each in seen.objects if each.get("event")]
-    replayed = seen.url.partition("?")[0].split("/")[-2]
-    return None if not listed else "same_id" if replayed in listed else "new_id"
-
-
 SIGNS: Final[tuple[tuple[str, str, Shows], ...]] = (
     ("payouts", WEBHOOK,
      _first(("on_request", lambda seen: seen.event == "payout.created"
@@ -340,7 +313,10 @@ SIGNS: Final[tuple[tuple[str, str, Shows], ...]] = (
               "full": _with("id client_secret object amount currency status description payment_method_types "
                             "payment_method next_action last_payment_error latest_charge metadata warnings "
                             "created livemode")})),
-    ("unknown_fields", f"{_MAKES} confirmPaymentIntent", _unknown_fields),
+    ("unknown_fields", f"{_MAKES} confirmPaymentIntent",
+     _first(("ignored", lambda seen: seen.unknown and seen.took),
+            ("refused", lambda seen: seen.unknown and seen.status in {400, 422}
+             and all(name in seen.text for name in seen.unknown)))),
     ("phone_format", _PAYS, _tried("national", "e164", "phone", asks=lambda seen: re.match("0[1-9]", seen.phone)
                                       and _prefix(seen.phone) in {*_WALLETS} - {*WITHOUT_WALLET})),
     ("zed_mobile", _PAYS,
@@ -367,7 +343,12 @@ SIGNS: Final[tuple[tuple[str, str, Shows], ...]] = (
     ("confirm_with_money_in_suspense", "confirmPaymentIntent",
      _first(("refused", lambda seen: seen.status == HTTPStatus.CONFLICT and "money_in_suspense" in seen.text),
             ("accepted", lambda seen: seen.ok and "suspense" in str(seen.body.get("warnings"))))),
-    ("confirm_response", "confirmPaymentIntent", _confirm),
+    ("confirm_response", "confirmPaymentIntent",
+     _first(("accepted", lambda seen: seen.status == HTTPStatus.ACCEPTED and {*seen.body} == {"id", "status"}),
+            (Other("id and status without 202"), lambda seen: seen.ok and {*seen.body} == {"id", "status"}),
+            ("intent", lambda seen: "expires_at" in _within(seen.body, "next_action", "ussd_prompt")),
+            (Part("intent", "the intent, without a prompt"), lambda seen: seen.ok and "client_secret" in seen.body),
+            (Other("neither the intent nor its status"), lambda seen: seen.ok and seen.body))),
     ("client_secret_on_confirm", "confirmPaymentIntent",
      _tried("with_publishable_key", "always", "client_secret",
             asks=lambda seen: seen.asked and "client_secret" not in seen.asked and seen.holds != "pk_")),
@@ -406,7 +387,9 @@ SIGNS: Final[tuple[tuple[str, str, Shows], ...]] = (
             (Part("api", "the API registers one"), lambda seen: seen.ok and seen.id == "createWebhookEndpoint"))),
     ("endpoint_disable_after_s", WEBHOOK,
      _first((Part(432_000, "an endpoint is disabled"), lambda seen: seen.event == "webhook_endpoint.disabled"))),
-    ("replay", "replayEvent", _replayed),
+    ("replay", "replayEvent",
+     _first(("same_id", lambda seen: any(f"/{each.get('event')}/" in seen.url for each in seen.objects)),
+            ("new_id", lambda seen: any(each.get("event") for each in seen.objects)))),
     ("error_format", "",
      _formed({"envelope": lambda body: {"type", "message"} <= {*_within(body, "error")} <= _OF_ENVELOPE,
               "plain": _with("error message", alone=True), "problem": _with("type title status error message")},
@@ -452,7 +435,7 @@ def _bounds(traffic: Sequence[Seen]) -> Found:
     """The amounts of intents that were accepted and rejected: bounds are shown to the ngwee, or not at all."""
     tried = {
         seen.amount: seen for seen in traffic
-        if seen.id == "createPaymentIntent" and seen.amount and not _asks_a_fraction(seen)
+        if seen.id == "createPaymentIntent" and seen.amount and not seen.is_fraction
         and (seen.ok or (seen.status in {400, 422} and "amount" in seen.text))
     }  # fmt: skip
     low, high = _BOUNDS["1_to_20000"]
@@ -486,18 +469,15 @@ def _unit(traffic: Sequence[Seen]) -> Found:
 
 def _wait(traffic: Sequence[Seen]) -> Found:
     """Whether a charge is answered within the call. A prompt that nobody answered leaves one pending either way."""
-    made = [seen for seen in traffic if seen.id == "createCharge" and seen.took]
-    pending = {seen.body.get("id"): seen for seen in made if seen.body.get("status") == "pending"}
-    answered = [seen for seen in made if seen not in pending.values()]
+    calls = [seen for seen in traffic if seen.id == "createCharge" and seen.took]
+    pending = {each["id"]: seen for seen in calls for each in seen.charges if each.get("status") == "pending"}
+    answered = [seen for seen in calls if (seen.charges or not seen.ok) and seen not in pending.values()]
     for seen in answered:
         yield "charge_wait", "answered", seen.place
-    for seen in pending.values():
-        if seen.status == HTTPStatus.ACCEPTED:
-            yield "charge_wait", "accepted", seen.place
     paid = {each["id"] for seen in traffic for each in seen.charges if each.get("status") == "succeeded"}
-    for seen in pending.values() if not answered else ():
-        if seen.status != HTTPStatus.ACCEPTED and seen.body.get("id") in paid:
-            yield "charge_wait", "interactive", seen.place
+    for charge, seen in pending.items():
+        if seen.status == HTTPStatus.ACCEPTED or (charge in paid and not answered):
+            yield "charge_wait", "accepted" if seen.status == HTTPStatus.ACCEPTED else "interactive", seen.place
 
 
 def _late_after_all(traffic: Sequence[Seen]) -> Found:
@@ -741,9 +721,6 @@ class Finding(NamedTuple):
         return {**about, "values": values, "why": self.why}
 
 
-_WIDEST: Final = 34
-
-
 def _told(value: Value | Other) -> Any:  # noqa: ANN401  a JSON value
     return value.what if isinstance(value, Other) else list(value) if isinstance(value, tuple) else value
 
@@ -768,7 +745,7 @@ class Evidence(Tabular):
         """Row → what was seen of it, as a question to the provider: for `letter`."""
         return {each.gap.name: each.asks for each in self.findings if each.shown}
 
-    def _table(self, most: int = _WIDEST) -> Table:
+    def _table(self, most: int = 34) -> Table:
         rows = []
         for each in self.findings:
             lines = [f"{text} ({places[0]})" for text, _, places in each.says] or [each.why and f"unseen: {each.why}"]
@@ -782,7 +759,7 @@ class Evidence(Tabular):
 
     def text(self, width: int | None = None) -> str:
         """The table in lines of at most `width` columns, its texts whole; without a width, long ones are cut off."""
-        return self._table(sys.maxsize if width else _WIDEST).text(width)
+        return (self._table(sys.maxsize) if width else self._table()).text(width)
 
     @property
     def toml(self) -> str:

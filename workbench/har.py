@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from http.client import responses
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -239,12 +238,9 @@ def write(file: Path, rows: Iterable[Mapping[str, Any]], base_url: str) -> None:
     All of the rows stand in it once more, as they are, in `TRACE`, which other tools pass over: HAR has no place for a
     screen or an entry, and what a run relied on shows in those too.
     """
-    rows = list(rows)
-    kinds: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-        CALL: partial(_call, base_url.rstrip("/")),
-        WEBHOOK: _webhook,
-    }
-    entries = [kinds[row["kind"]](row) for row in rows if row["kind"] in kinds]
+    rows, base_url = list(rows), base_url.rstrip("/")
+    told = [row for row in rows if row["kind"] in {CALL, WEBHOOK}]
+    entries = [_call(base_url, row) if row["kind"] == CALL else _webhook(row) for row in told]
     creator = {"name": "workbench", "version": "1"}
     log = {"version": "1.2", "creator": creator, "entries": entries, TRACE: rows}
     text = json.dumps({"log": log}, indent=1, ensure_ascii=False)
