@@ -370,6 +370,7 @@ IN_PART: dict[str, tuple[str, Value, list[dict[str, Any]]]] = {
         "operator_mismatch", "accepted", [asked(200, None, CHARGES, phone=PHONE, channel="airtel", provider="airtel")]),
     "the intent, without a prompt": (
         "confirm_response", "intent", [asked(200, {"id": "x", "client_secret": "s"}, f"{INTENTS}/x/confirm")]),
+    "an object error": ("error_format", "envelope", [asked(400, {"error": {"reason": "no"}}, amount=5)]),
     "GET /v1/balance is rejected": (
         "extra_endpoints", "absent", [entry("GET", CHARGES.replace("charges", "balance"), 404, {}, {})]),
     "charge.succeeded": ("event_types", "by_object", [hook(200, "06:00:00")]),
@@ -411,7 +412,7 @@ def test_what_shows_a_part_of_a_value_does_not_show_the_value(seen: str, tmp_pat
         ("channel_and_provider", "channel mtn and provider airtel for airtel and a number of mtn",
          [asked(200, None, CHARGES, phone=PHONE, channel="airtel") | {"response": entry("", "", 200, {}, {
              "id": "c", "channel": "mtn", "provider": "airtel"})["response"]}]),
-        ("error_format", "members error", [asked(400, {"error": {"reason": "no"}}, amount=5)]),
+        ("error_format", "members errors", [asked(400, {"errors": [{"reason": "no"}]}, amount=5)]),
         ("event_payload", "members id, type, data", [hook(200, "06:00:00")]),
     ],
 )  # fmt: skip

@@ -391,7 +391,8 @@ SIGNS: Final[tuple[tuple[str, str, Shows], ...]] = (
      _first(("same_id", lambda seen: any(f"/{each.get('event')}/" in seen.url for each in seen.objects)),
             ("new_id", lambda seen: any(each.get("event") for each in seen.objects)))),
     ("error_format", "",
-     _formed({"envelope": lambda body: {"type", "message"} <= {*_within(body, "error")} <= _OF_ENVELOPE,
+     _formed({"envelope": lambda body: {"type", "code", "message"} <= {*_within(body, "error")} <= _OF_ENVELOPE,
+              Part("envelope", "an object error"): lambda body: _within(body, "error"),
               "plain": _with("error message", alone=True), "problem": _with("type title status error message")},
              lambda seen: {} if seen.status < HTTPStatus.BAD_REQUEST or seen.id in {WEBHOOK, "createPlant"}
              else seen.body)),
@@ -746,13 +747,12 @@ class Evidence(Tabular):
         return {each.gap.name: each.asks for each in self.findings if each.shown}
 
     def _table(self, most: int = 34) -> Table:
-        rows = []
-        for each in self.findings:
+        kinds, rows = ("shown", "contradicted", "open"), []
+        for each in sorted(self.findings, key=lambda each: (kinds.index(each.result), not each.shown)):
             lines = [f"{text} ({places[0]})" for text, _, places in each.says] or [each.why and f"unseen: {each.why}"]
             heads = [(each.gap.name, each.result), *[("", "")] * (len(lines) - 1)]
             rows += [(*head, shortened(line, most)) for head, line in zip(heads, lines, strict=True)]
-        results = [each.result for each in self.findings]
-        counts = ", ".join(f"{results.count(each)} {each}" for each in ("shown", "contradicted", "open"))
+        counts = ", ".join(f"{sum(each.result == kind for each in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
         caption = f"What {self.read} recorded exchanges show: {counts}{more}"
         return table(caption, ("name", "result", "value, by which exchange"), rows)

@@ -2,7 +2,6 @@
 
 import json
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,15 +202,11 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
     if form == "json":
         click.echo(laid_out(rows))
     elif form == "toml":
-        click.echo("\n".join(map(in_toml, rows)))
+        for row in rows:
+            others = ", ".join(json.dumps(each["value"]) for each in row["alternatives"]) or "nothing else"
+            click.echo(f"# {row['asks']}\n{row['name']} = {json.dumps(row['value'])}  # or: {others}\n")
     else:
         show(*(rows if names else [rows]))
-
-
-def in_toml(row: Mapping[str, Any]) -> str:
-    """A row as TOML, below a comment with its other values."""
-    others = [json.dumps(each["value"]) for each in row["alternatives"]]
-    return f"# {row['asks']}\n{row['name']} = {json.dumps(row['value'])}  # or: {', '.join(others) or 'nothing else'}\n"
 
 
 @click.command()
