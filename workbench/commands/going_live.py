@@ -35,10 +35,10 @@ from workbench.commands.service import rows_in, write_out
 def check_live(
     gaps_file: Path | None, exam: Path | None, traces: tuple[Path, ...], out: Path | None, letter_file: Path | None
 ) -> None:
-    """List what is left to do before real money moves, in forty items or fewer.
+    """List what is left to do before real money moves.
 
-    The list says what to change, ask, fix and watch, and what ticks each item off; what can cost money comes first. It
-    works offline. What the files cannot show is marked "by hand".
+    The list has forty items or fewer: what to change, ask, fix and watch, and what ticks each off. What can cost money
+    comes first. It works offline. What the files cannot show is marked "by hand".
 
     Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.
     """
