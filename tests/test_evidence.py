@@ -247,6 +247,7 @@ def foreign(found: Evidence) -> list[Any]:
 PARTLY = {
     "currencies", "delivery_retry_after", "delivery_success", "endpoint_disable_after_s", "event_types",
     "extra_endpoints", "idempotency_keeps_errors", "key_revocation", "operator_mismatch", "required_fields",
+    "token_credentials",
 }  # fmt: skip
 """What the tour cannot show in whole: all currencies, statuses, events, operations and errors."""
 
@@ -386,6 +387,10 @@ IN_PART: dict[str, tuple[str, Value, list[dict[str, Any]]]] = {
     "401 key_revoked": ("key_revocation", "at_once", [asked(401, {"code": "key_revoked"})]),
     "the API registers one": (
         "endpoint_registration", "api", [asked(200, None, "https://a.example/v1/webhook_endpoints")]),
+    "two accounts are let in": (
+        "token_credentials", "any",
+        [asked(200, None, "https://a.example/v1/auth/token", email=f"{name}@a.example") for name in "ab"]),
+    "a payout that no request made": ("payouts", "daily", [hook(200, "06:00:00", "payout.created")]),
     "in no response": ("version_header", "none", [asked(200, amount=5)]),
 }  # fmt: skip
 """What some exchanges show → the row, the value that says more, and the exchanges."""

@@ -293,7 +293,7 @@ SIGNS: Final[tuple[tuple[str, str, Shows], ...]] = (
     ("payouts", WEBHOOK,
      _first(("on_request", lambda seen: seen.event == "payout.created"
              and (seen.asked.get("requestid") or _within(seen.asked, "request").get("id"))),
-            ("daily", lambda seen: seen.event == "payout.created"))),
+            (Part("daily", "a payout that no request made"), lambda seen: seen.event == "payout.created"))),
     ("success_status", "createPaymentIntent createRefund createPayout",
      lambda seen: {200: "200", 201: "201_created"}.get(seen.status, Other(str(seen.status))) if seen.ok else None),
     ("currencies", _MAKES,
@@ -493,15 +493,15 @@ def _late_after_all(traffic: Sequence[Seen]) -> Found:
 
 
 def _accounts(traffic: Sequence[Seen]) -> Found:
-    """Two accounts that nobody opened are let in, or two refused where another is let in: one may be misspelled."""
+    """Two accounts are let in, or two refused where another is let in: one may be misspelled."""
     asked = [seen for seen in traffic if seen.id == "issueToken" and seen.asked.get("email")]
     known = {str(seen.asked["email"]): seen.place for seen in asked if seen.ok}
     refused = {str(seen.asked["email"]): seen.place for seen in asked if seen.status == HTTPStatus.UNAUTHORIZED}
     strangers = [place for email, place in refused.items() if email not in known]
     if len(known) > 1:
-        yield "token_credentials", "any", [*known.values()][-1]
+        yield "token_credentials", Part("any", "two accounts are let in"), [*known.values()][-1]
     elif known and len(strangers) > 1:
-        yield "token_credentials", "one_account", strangers[-1]
+        yield "token_credentials", Part("one_account", "one account of three is let in"), strangers[-1]
 
 
 def _keys(traffic: Sequence[Seen]) -> Found:
