@@ -43,8 +43,9 @@ def check_live(
     Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.
     """
     from workbench.domain.gaps import Gaps
+    from workbench.domain.reliance import relied_on
     from workbench.going_live import checklist, read_exam, read_trace
-    from workbench.register import letter, relied_on
+    from workbench.register import letter
 
     if out is not None and out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
