@@ -142,6 +142,12 @@ def test_a_bench_has_them_as_rows_frame_and_html():
     ]  # fmt: skip
     assert not frame.isna().any(axis=None)
     assert (row["name"], row["value"], gaps["pin_attempts"]) == ("pin_attempts", 1, row)
+    assert [each["name"] for each in gaps.section("9")] == ["version_header", "deprecation"]
+    assert [each["name"] for each in gaps.section("2")] == [
+        gap.name for gap in REGISTER if gap.section.startswith("2.")
+    ]
+    with pytest.raises(GapRefused, match=r"2\.5"):
+        gaps.section("10")
     assert page.count("<tr>") == len(NAMES) + 1
     assert '<a href="interface.md#section-2.5">2.5</a>' in page
     assert "where in the code" in page

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, overload
 
 from workbench.domain.gaps import Choice, choices_of, written
-from workbench.domain.interface import PAGE
+from workbench.domain.interface import PAGE, SECTIONS
 from workbench.domain.reliance import relied_on
 from workbench.domain.wire import TraceRow
 from workbench.errors import GapRefused
@@ -108,6 +108,13 @@ class GapRows(Tabular, list[GapRow]):
     def changed(self) -> "GapRows":
         """Those that are not at their default."""
         return self._with(row for row in self if row.is_changed)
+
+    def section(self, number: str) -> "GapRows":
+        """Those of a section, such as `6`; of `2` those of 2.1 and 2.5 too. Raises GapRefused: no such section."""
+        if number not in {each.number for each in SECTIONS}:
+            numbers = ", ".join(each.number for each in SECTIONS)
+            raise GapRefused(f"The interface has no section {number!r}; it has {numbers}.")
+        return self._with(row for row in self if number in {row["section"], row["section"].partition(".")[0]})
 
     def about(self, word: str) -> "GapRows":
         """Those with a word, or a part of one, in any column, in whatever case."""
