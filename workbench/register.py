@@ -217,7 +217,7 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
 
 
 _GREETING = (
-    "We are integrating your interface. Of what it leaves open, a wrong guess costs us most in the questions that come "
-    "first. Please answer them, or tell us where to find the answer."
+    "We are integrating your interface, and its documentation leaves some questions open. A wrong guess at these would "
+    "cost us most. Please answer them, or tell us where to find the answer."
 )
 _NONE = "So far our code depends on nothing that your interface leaves open."
