@@ -168,9 +168,32 @@ def test_the_table_says_what_depends_and_what_was_not_run(run: Each):
         "error_format = plain", "error_format = envelope"
     ]  # fmt: skip
     assert "Not run, as the first run relied on none of these rows: zed_mobile." in lines
+    assert "`workbench docs testing`" in result.stdout, "it says how tests are named"
     assert [line.partition("s  ")[2] for line in result.stderr.splitlines()] == [
         "nothing switched", "error_format = plain: exit status 1", "error_format = envelope: exit status 1"
     ]  # fmt: skip
+
+
+REPORTS = """
+said = {"in kwacha, exact": "<failure>the body has no title</failure>", "refund": "<error message='no code'/>"}
+faults = ["" if "problem" in media_type else fault for fault in said.values()]
+cases = [f"<testcase name='{name}'>{fault}</testcase>" for name, fault in zip(said, faults)]
+pathlib.Path(os.environ["WORKBENCH_JUNIT"]).write_text(f"<testsuite>{''.join(cases)}</testsuite>")
+sys.exit(any(faults))
+"""
+
+
+def test_one_value_is_run_as_the_table_writes_it_each_test_has_a_line_and_the_report_says_why(run: Each):
+    options = ("--row", "error_format = plain", "--row", "required_fields")
+    shown = run(CALL + REPORTS, *options).stdout.splitlines()
+    place = next(number for number, line in enumerate(shown) if line.startswith("error_format = plain"))
+    assert [line.split("  ")[-1] for line in shown[place : place + 2]] == ["in kwacha, exact", "refund"]
+    assert "Passed, as no test of yours saw a difference: required_fields." in shown
+    assert not any("docs testing" in line or "envelope" in line for line in shown)
+    printed = next(each["printed"] for each in json.loads(run(CALL + REPORTS, "--json", *options).stdout)["runs"][1:])
+    assert printed.split("\n\n") == ["in kwacha, exact: the body has no title", "refund: no code"]
+    refused = run(CALL, "--row", "error_format=none")
+    assert (refused.exit_code, "plain, envelope" in refused.stderr) == (2, True)
 
 
 def test_sandboxes_of_the_command_itself_are_switched_and_tell_what_they_relied_on(run: Each):

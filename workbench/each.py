@@ -6,14 +6,15 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from workbench.alternatives import GAPS, JUNIT, RELIED, Relied, looking_at, reported
-from workbench.domain.gaps import Gap, Gaps, Value, written
+from workbench.domain.gaps import Gaps, Value, written
+from workbench.domain.masking import mask
 from workbench.domain.wire import TraceRow
 from workbench.domain.wire.trace_rows import WEBHOOK
 from workbench.errors import CommandRefused
@@ -23,6 +24,7 @@ from workbench.sandbox.addresses import LOOPBACK
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.server import listening
 from workbench.sandbox.store import Settings
+from workbench.visible import visible
 
 FOLDER: Final = "WORKBENCH_RUN_FOLDER"
 FIRST_S: Final = 600.0
@@ -31,11 +33,20 @@ _TIMES, _MORE_S = 10, 10.0
 """How long a later run may take, unless it is said: so many times as long as the first, and so many seconds more."""
 
 _TELLS_S: Final = 10.0
+_MOST_SAID: Final = 2_000
+"""So many characters of what a report says of a failed test are kept."""
 _SILENT: Final = {"rate_limit", "version_header"}
 """Rows at whose default no response tells whether the command would do without it: they are never skipped."""
 
-Test = tuple[str, str]
-"""A test's class or file, and its name."""
+
+class Failure(NamedTuple):
+    """A test that failed: its class or file, its name, and what the report says of it."""
+
+    home: str
+    name: str
+    says: str
+
+
 _Switched = tuple[str, Value | None]
 """A row and its value; no row for a run with nothing switched."""
 
@@ -63,8 +74,9 @@ class Run(NamedTuple):
     status: int | None
     """None where the run had not ended in time."""
     took_s: float
-    failed: tuple[Test, ...] = ()
+    failed: tuple[Failure, ...] = ()
     printed: str = ""
+    """What its report says of the failed tests, and what it printed."""
     reached: bool = True
     """Whether it called the sandbox, or opened one."""
 
@@ -92,9 +104,9 @@ class Each:
     left = 0
     """How many runs are to come."""
 
-    def __init__(self, plan: Plan, rows: Iterable[Gap]) -> None:
-        self._plan = plan
-        self._rows = [row for row in rows if row.alternatives]
+    def __init__(self, plan: Plan, rows: Mapping[str, Collection[Value]]) -> None:
+        """`rows` has the values to run the command under, by the name of the row; a row not relied on is left out."""
+        self._plan, self._rows = plan, rows
         self.runs: list[Run] = []
         """Those under alternatives."""
         self.skipped: list[str] | None = []
@@ -108,7 +120,7 @@ class Each:
         """
         ((first, relied),) = _runs(self._plan, [("", None)], self._plan.limit_s or FIRST_S)
         if not first.passed:
-            failed = f"; these tests failed: {', '.join(name for _, name in first.failed)}" if first.failed else ""
+            failed = f"; these tests failed: {', '.join(each.name for each in first.failed)}" if first.failed else ""
             said = f"With nothing switched, the command must pass, and it did not ({first.why}{failed}); it printed:"
             raise CommandRefused(f"{said}\n{first.printed or NOTHING}")
         if not first.reached:
@@ -116,9 +128,9 @@ class Each:
                 "The command called no sandbox, so that no alternative would tell anything.",
                 hint="Let it call the one at PAYMENTS_BASE_URL, or open one with Workbench() or workbench serve.",
             )
-        kept = [row for row in self._rows if relied is None or row.name in relied | _SILENT]
-        self.skipped = None if relied is None else [row.name for row in self._rows if row not in kept]
-        switched = [(row.name, value) for row in kept for value in row.alternatives]
+        kept = [row for row in self._rows if relied is None or row in relied | _SILENT]
+        self.skipped = None if relied is None else [row for row in self._rows if row not in kept]
+        switched: list[_Switched] = [(row, value) for row in kept for value in self._rows[row]]
         self.first, self.left, all_ = first, len(switched), len(switched) + 1
         ended(first, 1, all_)
         with closing(_runs(self._plan, switched, self._plan.limit_s or first.took_s * _TIMES + _MORE_S)) as later:
@@ -129,6 +141,8 @@ class Each:
                         hint="If it keeps the results of earlier runs, switch that off, such as by go test -count=1.",
                     )
                 self.runs.append(run)
+                # Of runs side by side the later may end first.
+                self.runs.sort(key=lambda each: switched.index((each.row, each.value)))
                 self.left -= 1
                 ended(run, all_ - self.left, all_)
 
@@ -139,12 +153,17 @@ class Each:
 
     def tests(self, run: Run) -> list[str]:
         """The failed tests by their names, in order; with their classes or files where several have one name."""
-        same = Counter(name for _, name in {test for each in self.runs for test in each.failed})
-        return [name if same[name] == 1 else f"{home}::{name}" for home, name in sorted({*run.failed})]
+        same = Counter(name for _, name in {test[:2] for each in self.runs for test in each.failed})
+        failed = sorted({test[:2] for test in run.failed})
+        return [name if same[name] == 1 else f"{home}::{name}" for home, name in failed]
 
     def table(self) -> Table:
         """The alternatives under which the command failed, with what failed."""
-        rows = ((each.switched, ", ".join(self.tests(each)) or each.why) for each in self.depends)
+        rows = [
+            (each.switched if number == 0 else "", test)
+            for each in self.depends
+            for number, test in enumerate(self.tests(each) or [each.why])
+        ]
         return table("What your code depends on", ("if this differs", "these fail"), rows)
 
     def sentences(self) -> Iterator[str]:
@@ -155,8 +174,13 @@ class Each:
             yield "No row was left out, as a sandbox of the command did not tell on which rows it had relied."
         elif self.skipped:
             yield f"Not run, as the first run relied on none of these rows: {', '.join(self.skipped)}."
+        if passed := {each.row for each in self.runs} - {each.row for each in self.depends}:
+            yield f"Passed, as no test of yours saw a difference: {', '.join(sorted(passed))}."
+        if any(not each.failed for each in self.depends):
+            yield "To have the tests named, let them write a JUnit report: `workbench docs testing` says how."
         if self.depends:
-            yield "--row NAME runs a row again, and --json has what each failed run printed."
+            one = self.depends[0].switched
+            yield f"--row '{one}' runs that again; --json has what failed tests and the command said."
 
     def as_record(self) -> dict[str, Any]:
         """All of it as JSON types."""
@@ -249,7 +273,8 @@ class _Running:
         if self._relied:
             others = reported(self._told)
             self.relied = None if others is None else others | self._relied.rows()
-        return run if run.passed else run._replace(printed=printed(self._log))
+        said = [visible(mask(f"{each.name}: {each.says}"), lines=True) for each in run.failed if each.says]
+        return run if run.passed else run._replace(printed="\n\n".join(filter(None, [*said, printed(self._log)])))
 
     def _counts(self, row: TraceRow) -> bool:
         """Leaves out how its own endpoint was registered, and what was sent there while nobody listened."""
@@ -275,10 +300,14 @@ def _ages(report: Path) -> dict[Path, int]:
     return {file: file.stat().st_mtime_ns for file in files if file.exists()}
 
 
-def _failed(files: Iterable[Path]) -> Iterator[Test]:
+def _failed(files: Iterable[Path]) -> Iterator[Failure]:
     """The tests that failed, by reports in the form of JUnit."""
     for file in sorted(files):
         with suppress(ET.ParseError):
             for case in ET.parse(file).iter("testcase"):  # noqa: S314  the report of the user's own tests
-                if case.find("failure") is not None or case.find("error") is not None:
-                    yield case.get("classname") or case.get("file") or "", case.get("name", "")
+                for fault in (*case.findall("failure"), *case.findall("error"))[:1]:
+                    home, says = (
+                        case.get("classname") or case.get("file") or "",
+                        fault.text or fault.get("message") or "",
+                    )
+                    yield Failure(home, case.get("name", ""), says.strip()[:_MOST_SAID])

@@ -11,12 +11,19 @@ from workbench.commands import PATH, show
 from workbench.commands.service import laid_out
 
 if TYPE_CHECKING:
+    from workbench.domain.gaps import Value
     from workbench.each import Run
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option("--row", "names", multiple=True, metavar="NAME", help="Switch only this row. May be repeated.")
+@click.option(
+    "--row",
+    "names",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="Switch only this row, or only to this value, as the result writes it. May be repeated.",
+)
 @click.option("--section", metavar="NUMBER", help="Switch only rows of this section of the interface, such as 2.5.")
 @click.option(
     "--jobs",
@@ -79,15 +86,10 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when nothing fails under an alternative, 1 when something does, 2 when the first run fails or cannot
     start, 130 after Ctrl-C.
     """
-    from workbench.domain.gaps import Gaps, rows_named
     from workbench.each import Each, Plan
     from workbench.process import ended_when_asked
-    from workbench.register import GapRows
 
-    rows = rows_named(names)
-    if section is not None:
-        chosen = {row["name"] for row in GapRows(Gaps().as_records()).section(section)}
-        rows = tuple(row for row in rows if row.name in chosen)
+    rows = _switched(names, section)
     if webhook and not webhook.startswith("/"):
         raise click.UsageError("--webhook is a path on the port in PORT, such as /webhooks.")
     if " " in command[0]:
@@ -112,3 +114,21 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     else:
         show(found.table(), *found.sentences())
     sys.exit(status)
+
+
+def _switched(names: tuple[str, ...], section: str | None) -> dict[str, list["Value"]]:
+    """Row → the values to switch it to, as `--row` and `--section` choose them."""
+    from workbench.domain.gaps import Gaps, rows_named, written
+    from workbench.register import GapRows
+
+    asked = [(name.strip(), value.strip()) for name, _, value in (each.partition("=") for each in names)]
+    rows = {row.name: [*row.alternatives] for row in rows_named([name for name, _ in asked]) if row.alternatives}
+    if section is not None:
+        chosen = {row["name"] for row in GapRows(Gaps().as_records()).section(section)}
+        rows = {name: values for name, values in rows.items() if name in chosen}
+    for name, values in rows.items():
+        if wanted := {value for row, value in asked if row == name and value}:
+            rows[name] = [value for value in values if written(value) in wanted]
+            if len(rows[name]) < len(wanted):
+                raise click.UsageError(f"{name} can be switched to {', '.join(map(written, values))}.")
+    return rows
