@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -530,7 +531,8 @@ REGISTER: tuple[Gap, ...] = tuple(
 _BY_NAME = {gap.name: gap for gap in REGISTER}
 
 
-def rows_by(kind: str = "") -> dict[str, tuple[str, ...]]:
+@cache
+def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
     """What relies on the register → its rows: things with a name or code, or those of a `kind`, such as `warning`."""
     found: dict[str, tuple[str, ...]] = {}
     for gap in REGISTER:
@@ -539,6 +541,11 @@ def rows_by(kind: str = "") -> dict[str, tuple[str, ...]]:
                 name = thing.removeprefix(f"{kind} ")
                 found[name] = (*found.get(name, ()), gap.name)
     return found
+
+
+def rows_settling(thing: str) -> tuple[str, ...]:
+    """The rows that settle an operation, a struct of the wire or an error's code, by its name."""
+    return rows_by().get(thing, ())
 
 
 def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:

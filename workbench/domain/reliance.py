@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from workbench.domain.gaps import REGISTER, rows_by
+from workbench.domain.gaps import REGISTER, rows_settling
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.wire import ABOUT, TraceRow
 from workbench.domain.wire.trace_rows import CALL, WEBHOOK
@@ -28,9 +28,8 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
     """Row of the register → what relied on it, the most frequent first, with how often."""
     found: dict[str, Counter[str]] = {}
     for row in trace:
-        for names, by in _by_row(row):
-            for name in names.split():
-                found.setdefault(name, Counter())[by] += 1
+        for name, by in _by_row(row):
+            found.setdefault(name, Counter())[by] += 1
     return {
         name: [by if count == 1 else f"{by} ({count})" for by, count in counted.most_common()]
         for name, counted in found.items()
@@ -38,13 +37,13 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
-    """The names of rows of the register, and what relied on them."""
+    """Each row of the register that a row of the trace relied on, and what relied on it."""
     own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
     if row.kind == CALL:
         said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")
-        yield said.partition('gaps="')[2].rstrip('"'), own
+        yield from ((name, own) for name in said.partition('gaps="')[2].rstrip('"').split())
     if row.kind == WEBHOOK and (about := ABOUT.get(row.what.partition(".")[0])):
-        yield " ".join(rows_by().get(about.__name__, ())), own
+        yield from ((name, own) for name in rows_settling(about.__name__))
     fault = row.detail["fault"] or "" if row.kind == WEBHOOK else ""
     shown = f"{row.kind} {row.result} {row.what} {fault}"
     for gap in REGISTER:

@@ -11,7 +11,7 @@ from typing import Any, Final, get_args, get_origin
 from msgspec import UNSET
 
 from workbench.domain import scenarios, wire
-from workbench.domain.gaps import Gaps, rows_by
+from workbench.domain.gaps import Gaps, rows_by, rows_settling
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
 from workbench.domain.phones import COUNTRY_CODE, ZED, e164_of, operator_of
@@ -27,7 +27,6 @@ _DECLINED: Final = 402
 _ENDING: Final = 7
 """So many digits at the end of a number make it a test number."""
 TRIGGERED: Final = ("failure_triggers",)
-_SETTLING: Final = rows_by()
 _OF_KEY, _OF_MEMBER, _OF_FAILURE, _OF_WARNING = map(rows_by, ("key", "member", "failure", "warning"))
 
 
@@ -43,7 +42,7 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     rows |= {"extra_endpoints"} if operation.source == "assumed" else set()
     rows |= {"idempotency_retention_s"} if replayed else set()
     if status < _ERRORS:
-        rows |= {*rows_of(operation.id), *_of_response(operation.response)}
+        rows |= {*rows_settling(operation.id), *_of_response(operation.response)}
         rows |= set() if is_shown or is_sandboxes else {"success_status"}
     else:
         rows |= set() if is_shown else {"error_format"}
@@ -52,14 +51,9 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     return f'{source}; gaps="{" ".join(sorted(rows))}"' if rows else source
 
 
-def rows_of(thing: str) -> Rows:
-    """The rows that settle an operation, a struct of the wire or an error's code."""
-    return _SETTLING.get(thing, ())
-
-
 def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
     """The rows that settle the members of a body, and of the rows that it lists."""
-    yield from rows_of((get_origin(response) or response).__name__)
+    yield from rows_settling((get_origin(response) or response).__name__)
     for each in (*get_args(response), *(wire.ABOUT.values() if response in _EVENTS else ())):
         yield from _of_response(each)
 
@@ -70,7 +64,7 @@ _EVENTS: Final = (wire.Event, wire.CloudEvent)
 def refused_by(operation: Operation, code: str) -> Rows:
     """The rows without which there would be another response than this refusal."""
     struct = operation.body.__name__ if operation.body else ""
-    return rows_of(code) + rows_of(f"{struct} {code}")
+    return rows_settling(code) + rows_settling(f"{struct} {code}")
 
 
 def _is_small_or_large(body: Any, gaps: Gaps) -> bool:  # noqa: ANN401  of an intent or a charge

@@ -18,7 +18,7 @@ import msgspec
 from workbench import resources
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES, OperatorNames
-from workbench.domain.gaps import Gaps, choices_of
+from workbench.domain.gaps import Gaps, choices_of, rows_settling
 from workbench.domain.interface import PAGE, SECTIONS
 from workbench.domain.payments import FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OFFERED
@@ -30,7 +30,7 @@ from workbench.sandbox.openapi.document import document, examples_of_run
 from workbench.sandbox.openapi.markdown import rendered
 from workbench.sandbox.openapi.schemas import Schema
 from workbench.sandbox.operations import in_force
-from workbench.sandbox.provenance import provenance, rows_of
+from workbench.sandbox.provenance import provenance
 from workbench.snippets import IN_PROCESS_URL, Snippet, snippet
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def errors(request: Request, choices: InForce) -> Response:
     return _page(
         "errors.html",
         kinds=[(kind, list(rows)) for kind, rows in groupby(CODES.items(), key=lambda item: item[1].kind)],
-        rows_of=rows_of,
+        rows_settling=rows_settling,
         failures=[(code, says, OPERATOR_NAMES.get(code, OperatorNames())) for code, says in FAILURES.items()],
     )
 
