@@ -425,8 +425,8 @@ class Gaps:
     ordering: str = row("6", "unordered", "unordered, at least once",
         alternatives={"per_object": "in order for each object: an event waits until the object's earlier events are "
                       "delivered to the endpoint or are dead letters",
-                      "out_of_order": "what a payment goes through on its way (created, requires_action, processing, "
-                      "pending) comes 10 s late, so after a success or failure that follows at once"},
+                      "out_of_order": "events before an outcome (created, requires_action, processing, pending) come "
+                      "10 s late, so after a success or failure that follows at once"},
         asks="In which order do the events of one payment arrive?", cost=2, relied=("Delivery",),
         happens=("webhook ", "a webhook"), code=("sandbox/service/webhooks.py",),
         notebook="retries_dead_letters_and_replay")
