@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 from workbench.domain.gaps import REGISTER, Gap, Value, rows_named, written
 from workbench.domain.masking import shortened
+from workbench.domain.money import MAX_MAJOR_DIGITS
+from workbench.domain.payments import BOUNDS_MAJOR
 from workbench.domain.phones import COUNTRY_CODE, EVERY_OPERATOR, WITHOUT_WALLET
 from workbench.domain.signatures import SCHEMES
 from workbench.domain.webhooks import TOLD_AS
@@ -214,8 +216,9 @@ _OTHER_CASE: Final = {"createPaymentIntent zmw", "createCharge ZMW"}
 _OF_ENVELOPE: Final = {*["type", "code", "message", "param", "decline_code", "doc_url", "charge", "request_id"]}
 _CENT: Final = Decimal("0.01")
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
-    "none": (_CENT, Decimal("9999999999.99")), "1_to_20000": (Decimal("1.00"), Decimal("20000.00")),
-}  # fmt: skip
+    name: (Decimal(least or _CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - _CENT))
+    for name, (least, most) in BOUNDS_MAJOR.items()
+}
 
 
 def _scale(seen: Seen) -> Shown:
