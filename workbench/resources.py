@@ -6,6 +6,7 @@ import tempfile
 import tomllib
 from difflib import get_close_matches
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,41 +17,47 @@ _READABLE = 0o644
 
 
 class Notebook(NamedTuple):
-    """A notebook of the course, as its line in notebooks/course.toml says it."""
+    """A notebook of the course, or one beside it, as its line in notebooks/course.toml describes it."""
 
     number: int
-    """Its place, from 0."""
+    """Its place in the course, from 1; 0 beside the course."""
     part: str
     slug: str
-    """What it is called wherever its place does not matter."""
+    """The notebook's name wherever its place does not matter."""
     title: str
     about: str
     minutes: int
-    optional: bool = False
     was: tuple[str, ...] = ()
     """Names without ending that the file had before, the last one first."""
 
     @property
     def name(self) -> str:
         """The file's name without its ending."""
-        return f"{self.number:02}_{self.slug}"
+        return f"{self.number:02}_{self.slug}" if self.number else self.slug
+
+    @property
+    def within(self) -> str:
+        """The file's path within the folder of the notebooks."""
+        return f"{self.name}.ipynb" if self.number else f"more/{self.name}.ipynb"
 
     @property
     def path(self) -> Path:
         """The file."""
-        return _shipped("notebooks") / f"{self.name}.ipynb"
+        return _shipped("notebooks") / self.within
 
 
 @cache
 def course() -> dict[str, Notebook]:
-    """The notebooks by slug, in their order."""
+    """The notebooks by slug, in their order; those beside the course come last."""
     table = tomllib.loads((_shipped("notebooks") / "course.toml").read_text("utf-8"))
-    rows = [
-        {**row, "part": part["title"], "was": tuple(row.get("was", ()))}
+    places = count(1)
+    return {
+        row["slug"]: Notebook(
+            **row | {"was": tuple(row.get("was", ()))}, part=part["title"], number=0 if "beside" in part else next(places)
+        )
         for part in table["parts"]
         for row in part["notebooks"]
-    ]
-    return {row["slug"]: Notebook(number, **row) for number, row in enumerate(rows)}
+    }
 
 
 def notebooks() -> list[Path]:
@@ -59,8 +66,8 @@ def notebooks() -> list[Path]:
 
 
 def former_names() -> dict[str, list[str]]:
-    """The name of each notebook's file, and those that it had in earlier versions."""
-    return {each.path.name: [f"{old}.ipynb" for old in each.was] for each in course().values()}
+    """The path of each notebook within their folder, and the names of the files that it replaces."""
+    return {each.within: [f"{old}.ipynb" for old in each.was] for each in course().values()}
 
 
 def notebook_name(slug: str) -> str:

@@ -11,16 +11,12 @@ from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from xml.etree import ElementTree as ET  # only ever a file of our own
 
 import pandas as pd
 import pytest
 
 from workbench import Receiver, Workbench, exercises, resources
-from workbench.domain.gaps import Gaps
-from workbench.domain.reliance import relied_on
 from workbench.errors import ApiError, ExerciseNotDone, ServiceUnreachable
-from workbench.going_live import checklist
 from workbench.lab.exercises import EXERCISES, check
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
@@ -154,15 +150,6 @@ MISTAKES = {
         "buy:Fern:35.50 annul": "was canceled",
         "buy:Monstera ring pin buy:Fern:35.50 attempt": "Another customer has paid for the Fern",
     },
-    "exact_amount": {
-        "order:Orchid:87.35:A-17 annul": "was canceled",
-        "order:Orchid:87.35:A-17 buy:Orchid:1.00": "Done: ",
-        "order:orchid:87.35:A-17": "The description is written differently. seen: 'orchid' expected: 'Orchid'",
-        "buy:Orchid:8735": "counts kwacha, not ngwee. seen: K8,735.00 expected: K87.35",
-        "buy:Orchid:87.53": "is not its price. seen: K87.53 expected: K87.35",
-        "buy:Orchid:87.35": "the metadata is not. seen: {} expected: {'order': 'A-17'}",
-        "order:Orchid:87.35:17": "seen: {'order': '17'}",
-    },
     "second_try": {
         "buy:Basil": "Not done yet: The intent for the Basil is there, and not confirmed",
         "buy:Basil ring pin": "No attempt at the Basil has failed with wrong_pin",
@@ -171,15 +158,6 @@ MISTAKES = {
         "buy:Basil ring bad bad bad buy:Basil ring pin": "and another intent was paid",
         "buy:Basil ring bad bad bad ring_at:1": "on the same number. seen: +26096••••001, +26096••••567 expected: one",
         "buy:Basil ring refuse ring pin": "seen: declined_by_customer, no failure expected: wrong_pin, no failure",
-    },
-    "net_of_39": {
-        "": "Not done yet: No payment in the books",
-        "buy:Sale:39.00 attempt": "merchant is owed K38.02. seen: K38.02 expected: K39.00",
-        "buy:Sale:39.00 attempt buy:Sale:1.00 attempt": "the merchant is owed K38.02",
-        "buy:Sale:40.00 attempt refund": "refunded",
-        "buy:Sale:3900.00 attempt": "An intent counts kwacha, not ngwee. seen: K3,900.00 expected: about K39.00",
-        "buy:Sale:40.00": "The intent of K40.00 is not paid: confirm it",
-        "charge:40:a": "The amount of a charge counts ngwee. seen: K0.40",
     },
     "in_debt": {
         "": "Not done yet: No Lily",
@@ -190,29 +168,6 @@ MISTAKES = {
         "buy:Lily:80.00 ring pin later:86400 pay_out refund:50": "seen: K50.00 refunded expected: K80.00 refunded",
         "buy:Lily:80.00 ring pin later:86400 pay_out refund": "Done: The merchant owes K80.00 for this Lily",
         "buy:Lily ring pin later:86400 refund": "came out of the merchant's own balance",
-    },
-    "smallest_fee": {
-        "": "Not done yet: No payment that small",
-        "buy:Sale:0.49 attempt": "keeps nothing of K0.49: it is too small. seen: no fee",
-        "buy:Sale:50.00 attempt": "An intent counts kwacha, not ngwee. seen: K50.00",
-        "buy:Sale:0.50": "The intent of K0.50 is not paid: confirm it",
-        "buy:Sale:0.50 attempt": "Done: ",
-        "buy:Sale:1.00 attempt": "keeps a fee of K1.00, and of a smaller payment too",
-    },
-    "lost_answer": {
-        "": "Not done yet: No charge",
-        "charge:12:a": "seen: K0.12 expected: K12.05",
-        "charge:1205:a": "Now suppose that the response was lost",
-        "charge:1205:a charge:1205:b": "seen: 2 payments expected: 1 payment",
-        "charge:1205:a charge:1205:b charge:1205:a charge:1205:b": "seen: 2 payments expected: 1 payment",
-        "charge:1205:a charge:1205:b charge:1205:c charge:1205:c": "Done: Asked 2 times",
-        "charge:12:a charge:1205:b": "Now suppose that the response was lost",
-        "charge:1205:a charge_at_refused:1205:b:2 charge:1205:a": "Done: Asked 2 times",
-        "charge_at:1205:a:5": "no test number. seen: pending expected: succeeded",
-        "charge:1205:a charge_refused:1206:a": "must equal the first one in every field. seen: 422 expected: 200",
-        "charge:1205:a charge_at_refused:1205:b:2": "The second request had a key of its own",
-        "charge:1205:a list no_json": "suppose that the response",
-        "charge:1205:a charge:1205:a": "Done: Asked 2 times",
     },
     "from_the_app": {
         "buy:Lily": "Not done yet: The intent for the Lily is there, and not confirmed",
@@ -246,14 +201,6 @@ MISTAKES = {
         "down buy:Rose ring pin later:345600": "Bring the database back",
         "down buy:Rose ring pin later:345600 up replay buy:Rose ring pin": "Done: ",
     },
-    "relied_on_late": {
-        "": "Not done yet: No payment relies on late_success",
-        "buy:Lily ring": "The prompt is still open",
-        "buy:Lily ring later:3600": "no money came after it. Use the test number whose money comes late. seen: prompt",
-        "buy:Lily ring_late later:310": "Not done yet: The prompt has expired, and its money is still on the way",
-        "buy:Lily ring_late later:3600": "Done: Money came after its prompt had expired",
-        "buy:Lily ring_at:5 later:3600": "prompt_timeout on +26096••••005 expected: a number whose money comes late",
-    },
 }
 TOKEN = 'pay.auth.token(email="shop@example.com", password="x").access_token'
 WRONG_TYPE = {**EVENT, "type": "charge.succeeded"}
@@ -276,15 +223,6 @@ CASES = [
         own(body={**EVENT, "id": "evt_yours"}): "The body has another. seen: evt_yours expected: evt_mine",
         f"receiver.secrets.append({MINE!r})" + own(body=EVENT, secret=MINE): "a secret of your own",
         own(body=EVENT): "Done: The receiver accepted it",
-    }.items()),
-    *(("plant_by_token", code, words) for code, words in {
-        "": "Not done yet: No plant with the name Aloe",
-        'pay.plants.create(id=1, name="Aloe")': "registered with a key. Ask for a token, and make a client with it. "
-            "seen: Bearer sk_test_•••• expected: Bearer at_••••",
-        'bench.http.post("/plants", json={"name": "Aloe"}, headers={"Authorization": "Bearer at_x"})':
-            "The service refused the Aloe: The key does not belong to this sandbox. seen: 401 expected: 200",
-        f'bench.client_with({TOKEN}).plants.create(id=1, name="Fern")': "Not done yet: No plant with the name Aloe",
-        f'bench.client_with({TOKEN}).plants.create(id=1, name="Aloe")': "Done: ",
     }.items()),
     *(("charge_surely", code, words) for code, words in {
         f"{SIGNATURE} pass": "Not done yet: The function has not charged anybody",
@@ -356,22 +294,6 @@ def _at_the_shop(bench: Workbench, _: Path) -> dict[str, Any]:
     return {"buy": buy, "browse": browse}
 
 
-def _of_late_money(bench: Workbench, _: Path) -> dict[str, Any]:
-    for ending, scenario in (("001", "approve"), ("005", "prompt_timeout"), ("010", "late_success")):
-        number = f"{PREFIX}4567{ending}"
-        bench.operator.script(number, [scenario])
-        intent = bench.client.payment_intents.create(amount=Decimal(150))
-        bench.client.payment_intents.confirm(intent.id, phone=number, provider=PROVIDER)
-        bench.clock.advance(minutes=10)
-    return {}
-
-
-def _of_a_run(_: Workbench, folder: Path) -> dict[str, Any]:
-    junit = folder / "junit.xml"
-    junit.write_text('<a><testcase name="one"/><testcase name="two"><failure/></testcase></a>')
-    return {"junit": junit, "ET": ET}
-
-
 def _of_two_weeks(bench: Workbench, _: Path) -> dict[str, Any]:
     bench.simulate(payments=60, days=14)
     charges = bench.tables.charges
@@ -412,39 +334,9 @@ def _examined(_: Workbench, __: Path) -> dict[str, Any]:
     return {"report_of": report, "shop": shop}
 
 
-def _gone_live(bench: Workbench, _: Path) -> dict[str, Any]:
-    bench.client.payment_intents.create(amount=Decimal(150))
-    trace = [*bench.control.trace()]
-    return {"checklist": checklist, "exam": None, "trace": trace, "relied_on": [*relied_on(trace)], "Gaps": Gaps}
-
-
 WEEKEND, OF_MTN = 'weekend_minor = {}.loc[{}, "amount_minor"].sum()', "breaks[breaks.account == 'operator:mtn:float']"
-CASE = 'failed = next(each.get("name") for each in ET.parse(junit).iter("testcase") if {})'
 READ_AGAIN = "mint = browse(f\"/orders/{mint['number']}\")"
 ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, str]]] = {
-    "who_has_it": (lambda *_: {}, {
-        'answer = "merchant"': "days later", 'answer = "Provider"': "who keeps the wallets", 'answer = "bank"': "sweep",
-        'answer = "customer"': "give it away", 'answer = " Operator "': "Done: ",
-        'answer = "the operator"':
-            "one word. seen: 'the operator' expected: merchant, provider, operator or bank line 1",
-    }),
-    "came_late": (_of_late_money, {
-        'digits = "567"': "seen: 567 expected: one of 001, 005, 010", 'digits = "005"':
-            "This payment is prompt_timeout",
-        'digits = "001"': "This payment is succeeded, and no money came", 'digits = "010"': "Done: K150.00 came",
-        "digits = 10": 'a text of three digits, in quotation marks. seen: 10 expected: a text such as "567" line 1',
-        'digits = "+260964567010"': "a text of three digits", "digits = ...": "Not done yet: Your answer is still open",
-    }),
-    "failed_case": (_of_a_run, {
-        'failed = "three"': "No test case has this name. seen: three expected: one; two line 1",
-        'failed = "two"':
-            "This is right, and it is typed: with another seed it would not be. Let code find failed. seen: 'two'",
-        CASE.format("True"): "no element failure inside. seen: one",
-        CASE.format('each.find("failure") is None'): "no element failure inside. seen: one",
-        CASE.format('each.find("failure") is not None'): "Done: ",
-        'failed = [each for each in ET.parse(junit).iter("testcase")]': "the name of one case: each.get",
-        "failed = [].sort()": "Not done yet: Your answer is None. A call that prints",
-    }),
     "refused_order": (_at_the_shop, {
         'mint = "Mint"': "the order as the shop answers with it", 'mint = buy("Mint")["intent"]': "seen: pi_",
         'mint = {"intent": buy("Mint")["intent"]}': "the order as the shop answers with it",
@@ -472,17 +364,6 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         "weekend_minor = int((weekday >= 5).sum())": "how many payments there are, not how much they are",
         "weekend_minor = 1": "Which charges count, and which days? seen: K0.01",
     }),
-    "largest_break": (_reconciled, {
-        "largest = breaks.iloc[0]": "2 breaks of this account are larger than K0.05",
-        "largest = breaks.iloc[2]":
-            "1 break of this account is larger than K0.70, on one side or the other. seen: K0.70",
-        "largest = breaks.sort_values('variance_minor').iloc[-1]": "of another account. seen: bank:settlement",
-        f"largest = {OF_MTN}": "one row of result.breaks, with all its columns. seen: DataFrame",
-        f"largest = {OF_MTN}.variance_minor.abs().max()": "one row of result.breaks, with all its columns. seen: int64",
-        "largest = breaks['code']": "one row of result.breaks", "largest = breaks.iloc[1][['account']]": "one row of",
-        "largest = breaks.iloc[1].replace(-900, -100_000)": "no row of result.breaks",
-        "largest = breaks.iloc[1]": "Done: amount_mismatch, K9.00", "largest = breaks.iloc[[1]]": "Done: ",
-    }),
     "what_is_left": (_reconciled, {
         f"left_minor = int({OF_MTN}.variance_minor.sum())":
             "Done: 3 breaks are left, and explain the difference of -825",
@@ -494,11 +375,6 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         f"left_minor = len({OF_MTN})": "how many breaks are left, not their sum", "left_minor = -9": "These are kwacha",
         "left_minor = -8": "Which rows count", "left_minor = -8.25": "a whole number of ngwee", "left_minor = '-8'":
             "int",
-    }),
-    "one_account": (_reconciled, {
-        "one = part(0, 1, 2)": "Done: 3 breaks", "one = part(0, 1)": "seen: 2 breaks expected: 3 breaks",
-        "one = result": "It compares other accounts", "one = part(0, 1, 1)": "not the same breaks",
-        "one = breaks": "what reconcile returns. seen: DataFrame", "one = 'part'": "what reconcile returns. seen: str",
     }),
     "passes_the_exam": (_examined, {
         "repaired, report = shop(), report_of()": "should be the report of an exam",
@@ -514,13 +390,6 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
             "of another shop: no message has reached repaired. seen: 0",
         'repaired, report = 7, report_of("passed")': "of another shop: no message has reached repaired. seen: int",
         'repaired, report = shop(), report_of("passed")': "Done: All 1 checks",
-    }),
-    "nothing_guessed": (_gone_live, {
-        "answer = relied_on": "a list as checklist(…) gives it back. seen: list expected: Checklist",
-        "answer = checklist(trace=trace)": "rows are still guessed, the first of them",
-        "answer = checklist({name: getattr(Gaps(), name) for name in relied_on[1:]}, exam, trace)": "1 rows are still",
-        "answer = checklist({name: getattr(Gaps(), name) for name in relied_on}, exam)": "Pass the trace too",
-        "answer = checklist({}, exam, [])": "No row is confirmed: the trace is empty",
     }),
 }  # fmt: skip
 

@@ -72,17 +72,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("metadata={", "extra={", "TypeError"),
     ],
     # keys
-    "handed_to_the_app": [
-        ('"key"', '"api_key"', "take it out and use it. seen: sk_test_•••• expected: pk_test_•••• line 4"),
-        ('"key": keys["secret"],', "", "seen: id, client_secret expected: key, id, client_secret"),
-        ('keys["secret"],\n        "id": intent.id', 'keys["publishable"],\n        "id": intent.client_secret',
-         "the app cannot confirm the intent: "),
-        ('keys["secret"],', 'keys["publishable"], "amount": intent.amount,', "no others. seen: key, amount, id,"),
-        ('return {\n        "key": keys["secret"],', 'return [keys["publishable"]] or {',
-         "should return a dict. seen: list"),
-        ('keys["secret"],', 'keys.pop("publishable"),',
-         "changes keys, which belongs to whoever calls it. Work on a copy. seen: 'publishable' is gone"),
-    ],
     # confirm_with_ussd
     "unknown_is_not_failed": [
         ('        return "failed"', '        return "paid"',
@@ -122,15 +111,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("round(gross_minor * 0.975)", "gross_minor * 0.975", "should return two integers"),
     ],
     # after_the_payment
-    "payout_of_what_is_there": [
-        ("pending[0].amount +", "pending[0].amount + 0 *", "seen: K48.75 expected: K97.50 line 4: amount = "),
-        ("balance.pending[0].amount +", "Decimal(1000) +", "is more than the K97.50 that is available"),
-        (f"{_PENDING_TOO}    return pay", f"{_AVAILABLE_ALONE}    pay", "should return the payout of it. seen: None"),
-        ("balance.pending[0].amount + balance.available[0].amount",
-         "max(balance.pending[0].amount, balance.available[0].amount)",
-         "K48.75 is more than the K0.00 that is available"),
-        (_PENDING_TOO, _AVAILABLE_ALONE.replace("== 0", "< 0"), "is not more than zero"),
-    ],
     # verify_webhooks
     "genuine_messages": [
         (_DUMPED, "json.dumps(event, separators=(',', ':')).encode()", "seen: body_reserialised expected: payment_int"),
@@ -154,25 +134,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "whose content was changed gets through. seen: False expected: SignatureRefused line 5: except"),
     ],
     # charge_in_one_call
-    "shipped_unpaid": [
-        ("charge is not None", 'charge.status != "failed"', "Nobody has answered the prompt yet"),
-        ("charge is not None", 'charge.status == "paid"', "paid. seen: False expected: True line 9: return"),
-        ("charge is not None", "charge.status", "A customer has paid. seen: 'succeeded' expected: True"),
-        ("return False", "return True", "The wallet holds too little"),
-        ("charge is not None", 'charge.status != "pending"',
-         "Where a service declines with 200, the charge is failed."),
-        ("", "def may_ship(pay, amount_minor, phone, order):\n    return phone.endswith('1') or pay.x",
-         "one charge, of this order and its amount. seen: no charge expected: ORDER-0: K150.00"),
-        ((
-                 'f"{order}-attempt-1"\n        )\n    except PaymentDeclined:\n'
-                 "        return False\n    return charge is not None"
-             ),
-         (
-                 '"attempt-1"\n        )\n    except PaymentDeclined:\n'
-                 '        return False\n    return charge.status == "succeeded"'
-             ),
-         "Called as may_ship(pay, 15001, phone, 'ORDER-1'), your code stopped with IdempotencyKeyReused"),
-    ],
     # when_payments_fail
     "lets_go": [
         ('while outcome != "succeeded":', 'if outcome != "succeeded":', "seen: 2 attempts expected: 1"),
@@ -277,20 +238,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('on="key", how="left"', 'how="outer"', "Both sides have A-2, with different amounts: join on the key alone"),
     ],
     # settle_and_decide
-    "settle_all": [
-        ("without.append(each.code)", "pass", "Not every proposal is posted. seen: 1 posted"),
-        ("except errors.LedgerRefused", "except errors.StateConflict", "Your code stopped with LedgerRefused"),
-        ("bench.settle(each)", "isinstance(each.proposal, str) and bench.settle(each)", "not the right ones. seen: []"),
-        ("bench.settle(each)", "without.append(each.code)", "seen: 0 posted"),
-        ("",
-         (
-                 "def settle_all(bench, breaks):\n    for each in breaks.itertuples():\n"
-                 "        try:\n            bench.settle(each)\n"
-                 "        except errors.LedgerRefused:\n            pass\n"
-                 '    return ["ambiguous", "timing"]'
-             ),
-         "not the right ones. seen: ['ambiguous', 'timing'] expected: ['ambiguous', 'invalid_row', 'timing']"),
-    ],
     # when_the_data_outgrows_the_laptop
     "mean_of_parts": [
         ("sum(means) // len", "sum(means) / len", "A mean of ngwee is a whole number. seen: float"),
@@ -315,34 +262,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          ".retrieve(intent_id)\n    return asked.created", "No prompt is on the customer's phone"),
     ],
     # certify_your_endpoint
-    "fresh_both_ways": [
-        ("<= 300", "<= 3600", "A message from 301 s ago is accepted. seen: True expected: False line 5: return"),
-        ("now_s - int(timestamp)", "int(timestamp) - now_s", "A message from 301 s ago is accepted"),
-        ("return now_s", "return 0 <= now_s", "A message from 299 s ahead is refused"),
-        ((
-                 "if timestamp is None or not timestamp.isdecimal():\n"
-                 "        return False\n    return now_s - int(timestamp)"
-             ), "return abs(now_s - int(timestamp))",
-         "Called as is_fresh(None, 1767592800), your code stopped with TypeError"),
-        ("now_s - int(timestamp) <= 300", "abs(now_s - int(timestamp)) < 300", "A message from 300 s ago is refused"),
-        ("now_s - int(timestamp) <= 300", "abs(now_s - int(timestamp)) <= 301", "A message from 301 s ago is accepted"),
-    ],
     # going_live
-    "alert_that_fires": [
-        (_PENDING, 'each.status != "succeeded"', "names a payment that has failed. seen: named expected: not named"),
-        (_PENDING, 'each.status == "succeeded"',
-         "does not name a payment that an operator has not decided for 11 minutes"),
-        (_PENDING, 'each.status == "processing"', "does not name a payment that is 11 minutes old, with a prompt"),
-        (_PENDING, 'each.status == "requires_action"', "seen: not named expected: named line 6: if each.status"),
-        (f"{_PENDING} and now_s - each.created > 600", _WAITS, "names a payment that is undecided for 9 minutes only"),
-        (f"{_PENDING} and now_s - each.created > 600", f"{_WAITS} and now_s - each.created > 1200",
-         "decided for 11 minutes"),
-        (f"{_PENDING} and now_s - each.created > 600", f"{_WAITS} and now_s - each.created > 10", "for 9 minutes only"),
-        ("", f"def stale(pay, now_s):\n    return [each.id for each in pay.payment_intents.list().data if {_WAITS}]",
-         "does not name a payment that an operator has not decided"),
-        ("", f"def stale(pay, now_s):\n    return [each for each in pay.payment_intents.each() if {_WAITS}] or pay",
-         "should return a list of ids. seen: "),
-    ],
     # tokens_and_plants
     "second_day": [
         ('tokens["access"] = renewed.access_token', "pass", "On day 2 the person has to sign in again"),

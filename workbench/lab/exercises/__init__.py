@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 
 from workbench.errors import ExerciseNotDone
-from workbench.lab.exercises import on_books, on_payments, repairs
+from workbench.lab.exercises import on_books, on_failures, on_going_live, on_payments, on_records
 from workbench.lab.exercises.functions import brief
 from workbench.lab.exercises.predictions import compare, predict
 from workbench.lab.exercises.progress import Report, progress
@@ -21,10 +21,10 @@ MUST_BE_DONE = "WORKBENCH_EXERCISES_MUST_BE_DONE"
 _hints_shown: dict[str, int] = {}
 
 _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
-_CHECKS = {**vars(on_payments), **vars(on_books), **vars(repairs)}
+_CHECKS = {**vars(on_payments), **vars(on_records), **vars(on_failures), **vars(on_books), **vars(on_going_live)}
 EXERCISES = tuple(
     Exercise(name, check=_CHECKS[f"_{name}"], **row)
-    for name, row in sorted(_ROWS.items(), key=lambda each: course()[each[1]["notebook"]].number)
+    for name, row in sorted(_ROWS.items(), key=lambda each: list(course()).index(each[1]["notebook"]))
 )
 """In the order of the notebooks."""
 

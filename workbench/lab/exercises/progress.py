@@ -131,7 +131,7 @@ class Report(NamedTuple):
             '<li style="display:inline-block;width:8em;vertical-align:top;text-align:center;padding:0 .3em .8em;'
             'box-sizing:border-box;background:linear-gradient(currentColor,currentColor) 0 1.2em/100% 2px no-repeat">'
             f'<span style="display:inline-block;width:2.4em;line-height:2.1em;border-radius:50%;{_RINGS[state]}">'
-            f'<span style="color:{ink}">{"✓" if state is State.DONE else notebook.number}</span></span><br>'
+            f'<span style="color:{ink}">{"✓" if state is State.DONE else notebook.number or "+"}</span></span><br>'
             f"<small>{escape(notebook.title)}<br>{done} of {len(own)} done</small></li>"
         )
 
