@@ -15,7 +15,7 @@ from workbench.render import Table, bundle, is_live, table
 from workbench.resources import Notebook, course, write_whole
 
 FILE_VARIABLE = "WORKBENCH_PROGRESS"
-_BESIDE_THE_NOTEBOOKS = Path(".workbench") / "progress.json"
+_FOLDER = ".workbench"
 _NAMES = {State.WRONG: "tried", State.DONE: "done"}
 _KEPT_STATES = {word: state for state, word in _NAMES.items()}
 _STATES = {State.NOT_YET: "not begun", State.WRONG: "tried", State.DONE: "✓ done"}
@@ -74,7 +74,12 @@ def progress() -> Progress:
     named = os.environ.get(FILE_VARIABLE)
     if named:
         return Progress(Path(named))
-    return Progress(_BESIDE_THE_NOTEBOOKS.absolute() if is_live() else None)
+    if not is_live():
+        return Progress(None)
+    # A kernel runs in its notebook's folder; the notebooks beside the course have a folder of their own.
+    here = Path.cwd()
+    folder = next((each for each in (here, here.parent) if (each / _FOLDER).is_dir()), here)
+    return Progress(folder / _FOLDER / "progress.json")
 
 
 def _further(one: dict[str, State], other: dict[str, State]) -> dict[str, State]:
