@@ -42,15 +42,17 @@ def check(name: str, *given: object) -> None:
     cell = Cell.of_file(sys._getframe(1).f_code.co_filename)  # noqa: SLF001  where it was called
     verdict = verdict_on(exercise, given, cell)
     progress().note(exercise.name, verdict.state)
-    tell(f"{verdict.state.value}: {verdict.says}")
+    lines = [f"{verdict.state.value}: {verdict.says}"]
     # Of a cell in which nothing was done yet there is nothing to see.
     if verdict.seen and not (verdict.state is State.NOT_YET and cell.is_as_in(exercise.cell)):
-        tell(f"  seen: {brief(verdict.seen)}", f"  expected: {verdict.expected}")
+        lines += [f"  seen: {brief(verdict.seen)}", f"  expected: {verdict.expected}"]
     if line := cell.line_with(verdict.at):
-        tell(f"  {line}")
+        lines.append(f"  {line}")
     if verdict.state is not State.DONE:
         helps = "solution" if _hints_shown.get(exercise.name, 0) > len(exercise.hints) else "hint"
-        tell(f'exercises.{helps}("{exercise.name}") helps.')
+        lines.append(f'exercises.{helps}("{exercise.name}") helps.')
+    tell(*lines, mark=verdict.state.mark)
+    if verdict.state is not State.DONE:
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
 
