@@ -508,7 +508,7 @@ def test_each_hint_tells_more_and_the_last_where_the_solution_is(said: Said, cap
 
 
 def report_of(name: str) -> str:
-    return next(row[-1] for row in exercises.report().table.rows if row[2] == name)
+    return next(row[-1] for row in exercises.report().rows if row[2] == name)
 
 
 @pytest.fixture
@@ -530,16 +530,13 @@ class TestProgress:
     ):
         shown = exercises.report()._repr_mimebundle_()
         assert "<caption>Exercises: 0 of" in shown["text/html"]
-        places = re.findall(r"<small>(.*?)<br>(\d) of (\d) done</small>", shown["text/html"])
-        assert [title for title, *_ in places] == [each.title for each in resources.course().values()]
-        assert (sum(int(each[1]) for each in places), sum(int(each[2]) for each in places)) == (0, len(EXERCISES))
         assert all(
             resources.notebook_name(each.notebook) in shown["text/plain"] and each.title in shown["text/html"]
             for each in EXERCISES
         )
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         assert (another(""), FILE.exists()) == ("not begun", False), "not done yet is nothing to keep"
-        assert another(code_of("buy:Fern:1.00")) == "tried"
+        assert another(code_of("buy:Fern:1.00")) == "… tried"
         assert json.loads(FILE.read_text()) == {"exercises": {"second_payment": "tried"}}
         monkeypatch.delenv("JPY_SESSION_NAME")
         assert another(BY_NAME["second_payment"].solution) == "✓ done"
