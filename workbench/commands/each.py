@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     "limit_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="End a run with all its children after this time, and count it as failed. By default ten minutes for the first "
-    "run, and for every other run ten times as long as the first took, plus ten seconds.",
+    help="End a run with all its children after this time, and count it as failed. By default ten minutes for the "
+    "first run, and for every other run ten times as long as the first took, plus ten seconds.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with the output of each failed run.")
 def each(  # noqa: PLR0913  one argument per option, handed over by name
@@ -78,8 +78,8 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
 
     The environment of a run has PAYMENTS_BASE_URL, PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and
     PAYMENTS_WEBHOOK_SECRET; PORT, a free port for your shop; WORKBENCH_RUN_FOLDER, an empty folder; and
-    WORKBENCH_JUNIT, a path for a JUnit report of the tests. pytest writes the report by itself. With another test runner,
-    put the path into the command, such as: workbench each -- sh -c 'phpunit --log-junit "$WORKBENCH_JUNIT"'
+    WORKBENCH_JUNIT, a path for a JUnit report of the tests. pytest writes the report by itself. With another test
+    runner, put the path into the command, such as: workbench each -- sh -c 'phpunit --log-junit "$WORKBENCH_JUNIT"'
 
     Standard error has a line for each run; standard output has the result, a table.
 

@@ -48,7 +48,8 @@ _CHARGE = (
     "allow_hosts",
     multiple=True,
     metavar="NAME",
-    help="Answer to this name too, beside 127.0.0.1, localhost and --host, such as the name of a proxy. May be repeated.",
+    help="Answer to this name too, beside 127.0.0.1, localhost and --host, such as the name of a proxy. "
+    "May be repeated.",
 )
 @click.option(
     "--allow-origin",
@@ -101,8 +102,8 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 
     The printed link opens the console in a browser once; after that, standard error has another link.
 
-    The sandbox answers only this machine, unless --host names another address. Standard error has a line for each request and
-    each delivery, in colours on a terminal unless NO_COLOR is set.
+    The sandbox answers only this machine, unless --host names another address. Standard error has a line for each
+    request and each delivery, in colours on a terminal unless NO_COLOR is set.
 
     Exit status 0 when it was asked to end, 2 when it cannot start.
     """
