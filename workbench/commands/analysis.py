@@ -472,7 +472,7 @@ def _spark(engine: str) -> Iterator[None]:
     if find_spec("pyspark") is None:
         raise ReconcileRefused("Spark is not installed.", hint=how_to_install("spark"))
     if "JAVA_HOME" not in os.environ and which("java") is None:
-        raise ReconcileRefused("Spark needs Java, and there is none.", hint="Install one, or set JAVA_HOME.")
+        raise ReconcileRefused("Spark needs Java, and Java is not installed.", hint="Install one, or set JAVA_HOME.")
     from pyspark.sql import SparkSession
 
     # A Spark that somebody has set up stays as it is.
