@@ -414,7 +414,7 @@ def test_an_answer_is_judged(bench: Workbench, said: Said, tmp_path: Path, name:
 
 @pytest.mark.parametrize(("checks", "is_cell"), [
     ('exercises.check("second_payment", bench)', True),
-    ('exercises.check("exact_amount", bench)\nexercises.check("second_payment", bench)', False),
+    ('exercises.check("second_try", bench)\nexercises.check("second_payment", bench)', False),
     ('for name in ["second_payment"]:\n    exercises.check(name, bench)', False),
 ])  # fmt: skip
 def test_a_script_of_several_checks_is_no_cell_whose_line_is_named(
