@@ -238,7 +238,8 @@ def test_an_exercise_that_is_not_done_is_no_error_and_said(mixed: Run):
 def test_an_exercise_whose_solution_does_not_prove_right_fails_its_notebook(run: Callable[..., Run], tmp_path: Path):
     # The PIN is for another payment, and the Fern is sold by another sandbox.
     asks = "intent = bench.client.payment_intents.create(amount=Decimal(1))\n"
-    asks += "bench.client.payment_intents.confirm(intent.id, phone=phone, provider=provider)\npay = Workbench(seed=8).client"
+    asks += "bench.client.payment_intents.confirm(intent.id, phone=phone, provider=provider)\n"
+    asks += "pay = Workbench(seed=8).client"
     notebooks = [
         write(tmp_path, "elsewhere", SETUP, asks, tagged(BLANK, "exercise")),
         write(tmp_path, "unknown", SETUP, tagged(BLANK.replace("second_payment", "no_such"), "exercise")),
