@@ -607,6 +607,7 @@ make_server("127.0.0.1", int(sys.argv[1]), lame).serve_forever()
 """
 
 
+@pytest.mark.thorough
 def test_the_command_starts_a_shop_examines_it_and_writes_reports(tmp_path: Path):
     (tmp_path / "shop.py").write_text(SHOP)
     url = free_url()

@@ -17,6 +17,7 @@ NAMES = {
     "Receiver",
     "Traffic",
     "Workbench",
+    "as_text",
     "draft_layout",
     "exercises",
     "files",

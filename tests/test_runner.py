@@ -147,6 +147,7 @@ def mixed(run: Callable[..., Run], tmp_path_factory: pytest.TempPathFactory) -> 
     return done
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "words",
     [

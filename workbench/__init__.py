@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.domain.masking import mask
     from workbench.domain.moments import LUSAKA
     from workbench.domain.money import Money
+    from workbench.domain.reading import as_text
     from workbench.domain.signatures import verify
     from workbench.lab import exercises
     from workbench.receiver import Receiver
@@ -44,6 +45,7 @@ __all__ = [
     "Receiver",
     "Traffic",
     "Workbench",
+    "as_text",
     "draft_layout",
     "exercises",
     "files",
@@ -71,6 +73,7 @@ _HOMES = {
     "Receiver": "workbench.receiver",
     "Traffic": "workbench.analysis.simulate",
     "Workbench": "workbench.bench",
+    "as_text": "workbench.domain.reading",
     "draft_layout": "workbench.analysis.statements",
     "exercises": "workbench.lab.exercises",
     "files": "workbench.analysis.files",

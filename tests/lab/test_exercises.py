@@ -76,10 +76,6 @@ def code_of(story: str) -> str:
     return "".join(STEPS[name].format(*values, usual.get(name, "")) + "\n" for name, *values in steps)
 
 
-WITHOUT_CODE = ["how_mobile_money_works", "for_support_staff"]
-"""Notebooks for readers who write none: there is nothing to repair in them."""
-
-
 @pytest.fixture(autouse=True)
 def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A process in which nothing has been done, in a folder of its own; nobody looks."""
@@ -442,11 +438,11 @@ def assert_names_its_fault(told: str) -> None:
     assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
 
 
-def test_every_task_has_three_wrong_solutions():
+def test_every_task_has_eight_wrong_solutions():
     wrong = Counter(name for name, _, words in CASES if not words.startswith("Done"))
     wrong += Counter(name for name, (_, rows) in ANSWERS.items() for words in rows.values() if words[:4] != "Done")
     tasks = [each.name for each in EXERCISES if not each.repair]
-    assert {name: wrong[name] >= 3 for name in tasks} == dict.fromkeys(tasks, True)
+    assert {name: wrong[name] >= 8 for name in tasks} == dict.fromkeys(tasks, True)
     assert set(wrong) == set(tasks)
 
 
@@ -479,9 +475,9 @@ class TestNothingRaises:
             told = said(check, exercise.name, bench)
             assert told.startswith("Not ")
             assert exercise.name == "own_message" or "Run the notebook from its first cell" in told
-        broken = BY_NAME["exact_amount"]._replace(check=lambda _: iter(()))
+        broken = BY_NAME["second_payment"]._replace(check=lambda _: iter(()))
         monkeypatch.setattr(exercises, "EXERCISES", (broken,))
-        assert "The check cannot use what it was handed (StopIteration: " in said(check, "exact_amount", 7)
+        assert "The check cannot use what it was handed (StopIteration: " in said(check, "second_payment", 7)
 
 
 def test_a_name_that_is_none_and_a_run_in_which_all_must_be_done(
@@ -490,29 +486,29 @@ def test_a_name_that_is_none_and_a_run_in_which_all_must_be_done(
     for call in (check, exercises.hint, exercises.solution):
         assert "There is no exercise 'fren'. There are: second_payment," in said(call, "fren")
     monkeypatch.setenv(exercises.MUST_BE_DONE, "1")
-    for name, words in (("exact_amount", "exact_amount is not done: No intent"), ("fren", "no exercise")):
+    for name, words in (("second_payment", "second_payment is not done: No intent"), ("fren", "no exercise")):
         with pytest.raises(ExerciseNotDone, match=words):
             check(name, bench)
-    do(bench, BY_NAME["exact_amount"].solution)
-    check("exact_amount", bench)
+    do(bench, BY_NAME["second_payment"].solution)
+    check("second_payment", bench)
 
 
 def test_each_hint_tells_more_and_the_last_where_the_solution_is(said: Said, capsys: pytest.CaptureFixture[str]):
-    exercise = BY_NAME["exact_amount"]
+    exercise = BY_NAME["second_payment"]
     told = [said(exercises.hint, exercise.name) for _ in range(len(exercise.hints) + 2)]
     assert [exercise.task in each for each in told] == [True] * 5
     # Those that were shown are shown again.
     assert [text.count("Hint ") for text in told] == [1, 2, 3, 3, 3]
     assert told[-1] == told[-2]
-    assert ['exercises.solution("exact_amount") shows the code.' in each for each in told] == [False] * 3 + [True] * 2
-    exercises.solution("exact_amount")
+    assert ['exercises.solution("second_payment") shows the code.' in each for each in told] == [False] * 3 + [True] * 2
+    exercises.solution("second_payment")
     shown = capsys.readouterr().out
     assert exercise.solution in shown
     compile(shown, "a cell", "exec")
 
 
 def report_of(name: str) -> str:
-    return next(row[-1] for row in exercises.report().table.rows if row[2] == name)
+    return next(row[-1] for row in exercises.report().rows if row[2] == name)
 
 
 @pytest.fixture
@@ -522,8 +518,8 @@ def another(bench: Workbench) -> Said:
     def another(code: str) -> str:
         progress.cache_clear()
         do(bench, code)
-        check("exact_amount", bench)
-        return report_of("exact_amount")
+        check("second_payment", bench)
+        return report_of("second_payment")
 
     return another
 
@@ -534,51 +530,55 @@ class TestProgress:
     ):
         shown = exercises.report()._repr_mimebundle_()
         assert "<caption>Exercises: 0 of" in shown["text/html"]
-        places = re.findall(r"<small>(.*?)<br>(\d) of (\d) done</small>", shown["text/html"])
-        assert [title for title, *_ in places] == [each.title for each in resources.course().values()]
-        assert (sum(int(each[1]) for each in places), sum(int(each[2]) for each in places)) == (0, len(EXERCISES))
         assert all(
             resources.notebook_name(each.notebook) in shown["text/plain"] and each.title in shown["text/html"]
             for each in EXERCISES
         )
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         assert (another(""), FILE.exists()) == ("not begun", False), "not done yet is nothing to keep"
-        assert another(code_of("buy:Orchid:1.00")) == "tried"
-        assert json.loads(FILE.read_text()) == {"exercises": {"exact_amount": "tried"}}
+        assert another(code_of("buy:Fern:1.00")) == "… tried"
+        assert json.loads(FILE.read_text()) == {"exercises": {"second_payment": "tried"}}
         monkeypatch.delenv("JPY_SESSION_NAME")
-        assert another(BY_NAME["exact_amount"].solution) == "✓ done"
-        assert json.loads(FILE.read_text()) == {"exercises": {"exact_amount": "tried"}}, "nobody looks"
+        assert another(BY_NAME["second_payment"].solution) == "✓ done"
+        assert json.loads(FILE.read_text()) == {"exercises": {"second_payment": "tried"}}, "nobody looks"
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         another("")
-        do(bench, BY_NAME["second_payment"].solution)
+        do(bench, BY_NAME["from_the_app"].solution)
         # What another notebook keeps meanwhile is not lost.
-        FILE.write_text('{"exercises": {"second_try": "done", "exact_amount": "done"}}')
-        check("second_payment", bench)
-        assert another(code_of("buy:Orchid:2.00")) == "✓ done", "what was done once stays done"
-        assert {report_of(each) for each in ("second_payment", "second_try")} == {"✓ done"}
+        # An exercise of an earlier course is no exercise of this one.
+        FILE.write_text('{"exercises": {"second_try": "done", "second_payment": "done", "who_has_it": "done"}}')
+        check("from_the_app", bench)
+        assert another(code_of("buy:Fern:2.00")) == "✓ done", "what was done once stays done"
+        assert {report_of(each) for each in ("from_the_app", "second_try")} == {"✓ done"}
         assert [each.name for each in FILE.parent.iterdir()] == [FILE.name]
+        # A notebook beside the course, in a folder of its own, goes on with what was kept.
+        (tmp_path / "more").mkdir()
+        monkeypatch.chdir(tmp_path / "more")
+        progress.cache_clear()
+        assert report_of("second_try") == "✓ done"
+        monkeypatch.chdir(tmp_path)
         # A file that is named is used in any run.
         monkeypatch.delenv("JPY_SESSION_NAME")
         monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "deep" / "mine.json"))
         another("")
-        assert "exact_amount" in (tmp_path / "deep" / "mine.json").read_text()
+        assert "second_payment" in (tmp_path / "deep" / "mine.json").read_text()
 
     def test_a_file_that_cannot_be_read_or_written_is_no_error_said_once_and_left_as_it_is(
         self, another: Said, bench: Workbench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ):
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         FILE.parent.mkdir()
-        do(bench, BY_NAME["exact_amount"].solution)
+        do(bench, BY_NAME["second_payment"].solution)
         for text in ("", "{", "[]", "{}", '{"exercises": 7}', '{"exercises": {"a": "b"}}', "\udcff"):
             written = text.encode("utf-8", "surrogateescape")
             FILE.write_bytes(written)
-            assert (another(""), report_of("exact_amount")) == ("✓ done", "✓ done")
+            assert (another(""), report_of("second_payment")) == ("✓ done", "✓ done")
             assert capsys.readouterr().out.count("progress.json, which keeps your progress, cannot be read") == 1
             assert FILE.read_bytes() == written
         Path("gone").symlink_to("nowhere")
         monkeypatch.setenv(FILE_VARIABLE, "gone/mine.json")
         assert another("") == "✓ done"
-        check("exact_amount", bench)
+        check("second_payment", bench)
         assert capsys.readouterr().out.count("cannot be written") == 1
 
 
@@ -593,7 +593,9 @@ def test_the_notebooks_cells_and_words_are_those_of_the_table_in_their_order():
         calls += [re.findall(r'^exercises\.check\("(\w+)", ([\w, ]+)\)$', source, re.MULTILINE) for source in sources]
     wanted = [[(each.name, ", ".join(inspect.signature(each.check).parameters))] for each in EXERCISES]
     assert calls == wanted
-    assert [slug for slug in course if slug not in [each.notebook for each in EXERCISES if each.repair]] == WITHOUT_CODE
+    counts = Counter(each.notebook for each in EXERCISES)
+    assert counts == {slug: 2 if each.number else 1 for slug, each in course.items()}
+    assert {each.notebook for each in EXERCISES if each.repair} == {*course}
     for exercise in EXERCISES:
         assert (bool(exercise.title), bool(exercise.task), len(exercise.hints) >= 2) == (True, True, True)
         assert "exercises.check" not in exercise.solution

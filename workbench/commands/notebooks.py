@@ -79,8 +79,9 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     from workbench.sandbox.addresses import LOOPBACK, free_port
 
     bound = free_port(LOOPBACK, port)
-    copies = bring(resources.notebooks(), folder, resources.former_names())
-    bring([resources.interface()], folder)
+    shipped = {each.within: each.path for each in resources.course().values()}
+    copies = bring(shipped, folder, resources.former_names())
+    bring({resources.interface().name: resources.interface()}, folder)
     click.echo(f"Notebooks in {visible(str(folder))}: {visible(str(copies))}.")
 
     def tell(url: str) -> None:
