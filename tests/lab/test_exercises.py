@@ -39,6 +39,8 @@ STEPS = {
     "ring_at": f'pay{CONFIRM}prefix + "000000{{0}}")\npay.wait(it.id)',
     "app": f"app{CONFIRM}phone, client_secret=it.client_secret)",
     "app_without_secret": TRY.format(f"app{CONFIRM}phone)"),
+    "app_with_another": "secret = shop.payment_intents.create(amount=Decimal(5)).client_secret\n"
+    + TRY.format(f"app{CONFIRM}phone, client_secret=secret)"),
     "app_with_token": 'token = pay.auth.token(email="shop@example.com", password="x").access_token\n'
     f"bench.client_with(token){CONFIRM}phone)",
     "attempt": 'attempt(it.id, prefix + "0000001")',
@@ -134,26 +136,41 @@ receiver.receive(body, headers)
 MISTAKES = {
     "second_payment": {
         "": "Not done yet: No intent with the description Fern is there. exercises.hint",
+        "charge:3550:fern": "Not done yet: No intent with the description Fern is there.",
         "buy:Ferm:35.50 ring pin": "seen: the newest has 'Ferm' expected: 'Fern'",
         "buy:Fern:3550": "Not right yet: The amount of the Fern is not its price. seen: K3,550.00 expected: K35.50",
+        "buy:Fern:0.36 ring pin": "Not right yet: The amount of the Fern is not its price. seen: K0.36",
         "buy:Fern:35.50": "Not done yet: The intent for the Fern is there, and no prompt",
         "buy:Fern:35.50 ring": "Not done yet: A prompt for the Fern",
         "buy:Fern:35.50 ring pin buy:Fern:35.50 ring": "Done: ",
         "buy:Fern:35.50 ring pin buy:Fern:35.50 annul": "Done: ",
+        "buy:Fern:35.50 ring pin buy:Fern:35.50 ring pin": "The customer has paid twice: two intents for one",
         "buy:Fern:3550.00 ring pin buy:Fern:35.50 ring": "Not done yet: A prompt for the Fern",
         "buy:fern:35.50 ring pin": "The description is written differently. seen: 'fern' expected: 'Fern'",
         "buy:Fern:35.50 ring refuse": "The last attempt at the Fern has failed with declined_by_customer",
+        "buy:Fern:35.50 ring bad bad bad": "The last attempt at the Fern has failed with wrong_pin",
         "buy:Fern:35.50 annul": "was canceled",
+        "buy:Fern:35.50 ring annul": "was canceled",
         "buy:Monstera ring pin buy:Fern:35.50 attempt": "Another customer has paid for the Fern",
     },
     "second_try": {
-        "buy:Basil": "Not done yet: The intent for the Basil is there, and not confirmed",
-        "buy:Basil ring pin": "No attempt at the Basil has failed with wrong_pin",
-        "buy:Basil ring bad": "waits for a PIN",
-        "buy:Basil ring bad bad bad": "confirm the same intent again",
-        "buy:Basil ring bad bad bad buy:Basil ring pin": "and another intent was paid",
+        "": "Not done yet: No intent with the description Basil is there.",
+        "buy:Basil": "Not done yet: The intent for the Basil is there, and no prompt was sent yet: confirm it.",
+        "buy:Basil ring pin": "has failed with wrong_pin: enter a wrong PIN three times in a row. seen: succeeded",
+        "buy:Basil ring bad": "Not done yet: A prompt for the Basil waits on the phone.",
+        "buy:Basil ring bad bad pin": "No attempt at the Basil has failed with wrong_pin",
+        "buy:Basil ring bad bad bad": "at the Basil has failed with wrong_pin. Confirm the same intent again",
+        "buy:Basil ring bad bad bad ring": "A prompt for the Basil waits on the phone.",
+        "buy:Basil ring bad bad bad ring refuse": "has failed with declined_by_customer. Confirm the same intent again",
+        "buy:Basil ring bad bad bad annul": "The intent for the Basil was canceled: create another.",
+        "buy:Basil ring bad bad bad buy:Basil ring pin": "and another was created. One intent should see both",
+        "buy:Basil ring bad bad bad buy:Basil ring": "and another was created. One intent should see both",
+        "buy:Basil ring bad bad bad ring pin buy:Basil ring pin": "The customer has paid twice",
         "buy:Basil ring bad bad bad ring_at:1": "on the same number. seen: +26096••••001, +26096••••567 expected: one",
-        "buy:Basil ring refuse ring pin": "seen: declined_by_customer, no failure expected: wrong_pin, no failure",
+        "buy:Basil ring_at:3 ring pin": "Another customer has tried again",
+        "buy:Basil ring refuse ring pin": "seen: declined_by_customer, succeeded expected: wrong_pin, succeeded",
+        "buy:Basil ring bad bad bad ring pin": "Done: One intent, 2 attempts: wrong_pin, and then paid.",
+        "buy:Basil ring bad bad bad ring refuse ring pin": "Done: One intent, 3 attempts",
     },
     "in_debt": {
         "": "Not done yet: No Lily",
@@ -166,11 +183,17 @@ MISTAKES = {
         "buy:Lily ring pin later:86400 refund": "came out of the merchant's own balance",
     },
     "from_the_app": {
-        "buy:Lily": "Not done yet: The intent for the Lily is there, and not confirmed",
+        "": "Not done yet: No intent with the description Lily is there.",
+        "buy:Lily": "Not done yet: The intent for the Lily is there, and no prompt was sent yet: confirm it.",
         "buy:Lily ring pin": "It was confirmed with the secret key, which an app must not hold",
+        "buy:Lily ring refuse app pin": "It was confirmed with the secret key, which an app must not hold",
         "buy:Lily app_without_secret": "rejected: With a publishable key, client_secret is required. seen: 403",
+        "buy:Lily app_with_another": "rejected: client_secret is of another intent. seen: 403 expected: 200",
         "buy:Lily app_with_token pin": "It was confirmed with an access token",
-        "buy:Lily app": "the customer has a PIN to enter",
+        "buy:Lily app": "A prompt for the Lily waits on the phone. Enter the PIN 1234 on it.",
+        "buy:Lily app refuse": "The last attempt at the Lily has failed with declined_by_customer",
+        "buy:Lily annul": "The intent for the Lily was canceled: create another.",
+        "buy:Lily app pin buy:Lily app pin": "The customer has paid twice: two intents for one Lily.",
         "buy:Lily app pin buy:Lily app": "Done: ",
         "buy:lily app pin": "seen: 'lily' expected: 'Lily'",
     },
@@ -423,6 +446,17 @@ def test_a_script_of_several_checks_is_no_cell_whose_line_is_named(
     told = told_of_cell(f"{code_of('buy:Fern:3550')}\n{checks}\n", do(bench, "", exercises=exercises), said)
     assert "seen: K3,550.00" in told
     assert (" line 1: it = pay" in told) is is_cell
+
+
+def test_a_cell_that_is_run_again_may_sell_again_and_one_that_sells_twice_stays_wrong_until_it_sells_once(
+    bench: Workbench, said: Said
+):
+    once = "buy:Fern:35.50 ring pin"
+    told = []
+    for story in (once, once, f"{once} {once}", "", once, ""):
+        do(bench, code_of(story))
+        told.append(said(check, "second_payment", bench).partition(":")[0])
+    assert told == ["Done", "Done", "Not right yet", "Not right yet", "Done", "Done"]
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name not in {"one_account", "passes_the_exam"}])

@@ -174,8 +174,9 @@ class Gaps:
         relied=("PaymentIntent", "Charge", "operator_unknown"), code=("sandbox/views.py",),
         notebook="going_live")
     zed_mobile: str = row("2.5", "refused",
-        "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are unassigned ones (79)",
-        alternatives={"zed": "accepted as zed"},
+        "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are valid numbers whose "
+        "operator is not known (79)",
+        alternatives={"zed": "all four accepted as zed"},
         asks="Do you take payments from numbers of Zed Mobile?", relied=("phone_without_wallet", "operator_unknown"),
         code=("sandbox/service/checks.py", "sandbox/service/payments.py", "sandbox/service/handsets.py"))
     charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
