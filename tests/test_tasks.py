@@ -81,9 +81,9 @@ PLACES = {
         Place("read_the_ledger", "The shares, worked out by hand", "(gross * 250 + 5000) // 10000"),
         Place("read_the_ledger", "The shares, worked out by hand", "(gross * 100 + 5000) // 10000"),
         Place("python", "What a workbench offers", "bench.clock.advance(hours="),
-        Place("after_the_payment", "The balance of a past evening", "bench.ledger.trial_balance(as_of=evening)"),
-        Place("after_the_payment", "The balance of a past evening", "A date instead of a moment", is_code=False),
-        Place("after_the_payment", "What was known then", "known_at="),
+        Place("read_the_ledger", "The balance at a past moment", "bench.ledger.trial_balance(as_of=first_morning)"),
+        Place("read_the_ledger", "The balance at a past moment", "A date instead of a moment", is_code=False),
+        Place("read_the_ledger", "What was known then", "known_at="),
         Place("read_the_ledger", "Verify", "bench.ledger.verify()"),
     ),
     "a_statement_with_three_breaks_to_clean": (
@@ -215,10 +215,10 @@ def test_where_each_ngwee_went_and_a_past_balance(bench: Workbench):
         ("operator:mtn:float", "debit", gross),
     ]
 
-    evening = bench.clock.now
+    first_morning = bench.clock.now
     bench.clock.advance(hours=40)
-    then = bench.ledger.trial_balance(as_of=evening)
-    that_day = bench.ledger.trial_balance(as_of=date(2026, 1, 5), known_at=evening)
+    then = bench.ledger.trial_balance(as_of=first_morning)
+    that_day = bench.ledger.trial_balance(as_of=date(2026, 1, 5), known_at=first_morning)
     now = bench.ledger.trial_balance()
     assert then.equals(that_day)
     assert credit(then) == {"merchant:plants:pending": 8517, "income:merchant_fee": 218}
