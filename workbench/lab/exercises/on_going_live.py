@@ -127,10 +127,11 @@ def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Ver
                 )  # fmt: skip
                 return
             confirms = sum(each.target.endswith(f"{intent.id}/confirm") for each in calls_of(sandbox))
-            says = f"{where}, your code sent {confirms} confirms for the intent."
+            says = f"{where}, your code sent {confirms} confirms."
             yield from same(confirms, 1, says, ".confirm(", brief)
-            rung = [number for _, _, number in _WAYS if sandbox.phone(number).waiting]
-            yield from same(rung, [phone], f"{where}, the prompt is not on the customer's phone alone.", "phone")
+            rung = " and ".join(number for _, _, number in _WAYS if sandbox.phone(number).waiting)
+            says = f"{where}, the prompt is not on this customer's phone alone."
+            yield from same(rung or "none", phone, says, "phone=", str)
             closes = sandbox.client.payment_intents.retrieve(intent.id).next_action.ussd_prompt.expires_at
             says = f"{where}, your function returned another moment than that at which the prompt closes."
             yield from same(seen, closes, says, "return", brief)
@@ -172,8 +173,8 @@ def _of_calls(calls: "list[TracedCall]", intent_id: str, day: int) -> Iterator[V
     refreshed = sum("/v1/auth/refresh" in each.target for each in calls)
     if refreshed >= day:
         yield wrong(
-            f"By day {day} the function has refreshed {refreshed} times, and {day - 1} tokens have expired.",
-            seen=f"{refreshed} refreshes", expected=str(day - 1), at="auth.refresh(",
+            f"On day {day} the function refreshed a token that was still valid.",
+            seen=f"refreshes: {refreshed}", expected=f"refreshes: {day - 1}", at="auth.refresh(",
         )  # fmt: skip
     if sum("/v1/auth/token" in each.target for each in calls) > 1:
         yield wrong(
