@@ -120,7 +120,7 @@ class Gaps:
         alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown",
         shows="200 for a charge and for a plant; for intents no status.",
         asks="Which status does a call that creates something have?", code=("sandbox/operations.py",),
-        notebook="create_an_intent")
+        notebook="intents_and_keys")
     currencies: str = row("2.1", "zmw", "ZMW only; ZMK is rejected by name",
         alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that defines decimals, with that many "
             "decimals"},
@@ -128,7 +128,7 @@ class Gaps:
         shows="ZMW alone.", asks="Which currencies do you accept?",
         relied=("currency_unsupported", "currency_retired"),
         code=("sandbox/service/checks.py", "sandbox/service/payouts.py"),
-        notebook="create_an_intent")
+        notebook="intents_and_keys")
     currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
         "case for charges",
         alternatives={"strict": "only the case that is documented for each"}, why="the documentation shows both",
@@ -141,7 +141,7 @@ class Gaps:
         alternatives={"only": "only mobile_money"}, why='"includes the value"',
         shows="A list that includes `mobile_money`.",
         asks="May `payment_method_types` hold other types beside `mobile_money`?", code=("sandbox/service/checks.py",),
-        notebook="create_an_intent")
+        notebook="intents_and_keys")
     required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
         "charge: amount, currency, type, channel, phone",
@@ -150,7 +150,7 @@ class Gaps:
         asks="Which fields of each request are required?",
         relied=("CreatePaymentIntent parameter_missing", "ConfirmPaymentIntent parameter_missing",
             "CreateCharge parameter_missing"),
-        code=("sandbox/service/checks.py",), notebook="create_an_intent")
+        code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
         "next_action, last_payment_error, latest_charge, metadata, warnings, created, livemode "
@@ -158,7 +158,7 @@ class Gaps:
         alternatives={"minimal": "only id, client_secret and status"},
         why="Stripe's fields, which integrators know",
         shows="`id` and `client_secret`.", asks="Which other fields does a payment intent have?",
-        relied=("PaymentIntent",), code=("sandbox/views.py",), notebook="create_an_intent")
+        relied=("PaymentIntent",), code=("sandbox/views.py",), notebook="intents_and_keys")
     unknown_fields: str = row("2.5", "ignored", "ignored in requests",
         alternatives={"refused": "rejected, each named"}, why="an added field must not break a client",
         asks="What do you do with an unknown field?", code=("sandbox/exchange.py",))
@@ -189,7 +189,7 @@ class Gaps:
         alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently",
         shows="A decimal number.", asks="What do you do with an amount that has more than two decimals?", cost=2,
         relied=("CreatePaymentIntent amount_too_precise",), code=("sandbox/service/checks.py",),
-        notebook="create_an_intent")
+        notebook="intents_and_keys")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
         alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough",
@@ -325,7 +325,7 @@ class Gaps:
         shows="That it is for checkouts and SDKs.", asks="What may a publishable key do?", cost=2,
         relied=("key_not_allowed", "client_secret_missing", "key publishable"),
         code=("sandbox/service/payments.py", "sandbox/engine.py"),
-        notebook="keys")
+        notebook="intents_and_keys")
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
         alternatives={"either": "either for every operation"},
@@ -450,7 +450,7 @@ class Gaps:
         why="includes the only documented error",
         shows="`error` and `message`, of the plant store alone.",
         asks="What does an error of the payment operations look like, and which codes are there?",
-        code=("sandbox/exchange.py", "sandbox/views.py"), notebook="create_an_intent")
+        code=("sandbox/exchange.py", "sandbox/views.py"), notebook="intents_and_keys")
     declined_status: str = row("7", "402",
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
         alternatives={"200": "200 with status failed"},
@@ -478,7 +478,7 @@ class Gaps:
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",
         relied=("amount_not_positive", "amount_too_large", "amount_out_of_bounds"),
-        code=("sandbox/service/checks.py",), notebook="create_an_intent")
+        code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     idempotency_required: str = row("8", "charges", "required for charges; optional for every other POST",
         alternatives={"never": "optional everywhere"}, why="only the charge request shows the header",
         shows="The header, on the charge's request.",
