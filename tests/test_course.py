@@ -195,6 +195,15 @@ def test_each_notebook_is_short_enough_to_be_done_in_one_go():
     assert sum(len(each.split()) for each in prose) <= MOST_WORDS
 
 
+PUBLIC = {"workbench", "workbench.errors", "workbench.certify", "workbench.going_live"}
+
+
+def test_what_a_reader_copies_uses_public_names_only():
+    imports = re.compile(r"^(?:from|import) (workbench[\w.]*)", re.MULTILINE)
+    sources = {each.name: "\n".join(source(cell) for cell in cells(each)) for each in course().values()}
+    assert {name: found for name, text in sources.items() if (found := {*imports.findall(text)} - PUBLIC)} == {}
+
+
 def test_no_text_names_a_notebook_by_a_number_that_nothing_holds():
     found = []
     for path in tracked():

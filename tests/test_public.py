@@ -22,6 +22,7 @@ NAMES = {
     "exercises",
     "files",
     "fixture",
+    "is_live",
     "ledger_columns",
     "mask",
     "money",

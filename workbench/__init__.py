@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.domain.signatures import verify
     from workbench.lab import exercises
     from workbench.receiver import Receiver
-    from workbench.render import picture, table
+    from workbench.render import is_live, picture, table
     from workbench.resources import fixture
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "exercises",
     "files",
     "fixture",
+    "is_live",
     "ledger_columns",
     "mask",
     "money",
@@ -78,6 +79,7 @@ _HOMES = {
     "exercises": "workbench.lab.exercises",
     "files": "workbench.analysis.files",
     "fixture": "workbench.resources",
+    "is_live": "workbench.render",
     "ledger_columns": "workbench.analysis.statements",
     "mask": "workbench.domain.masking",
     "money": "workbench.analysis.frames",

@@ -1,5 +1,6 @@
 """The exercises: what a check says of each usual mistake, and that nothing a person does makes it raise."""
 
+import ast
 import base64
 import inspect
 import json
@@ -15,7 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from workbench import Receiver, Workbench, exercises, resources
+from workbench import Workbench, exercises, resources
 from workbench.errors import ApiError, ExerciseNotDone, ServiceUnreachable
 from workbench.lab.exercises import EXERCISES, check
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
@@ -336,23 +337,47 @@ def _reconciled(_: Workbench, __: Path) -> dict[str, Any]:
 
 
 def _examined(_: Workbench, __: Path) -> dict[str, Any]:
-    def report(*verdicts: str) -> SimpleNamespace:
-        came = {"not examined": "--orders would examine it", "failed": "500"}
-        rows = [
-            SimpleNamespace(title=f"of {each}", verdict=each, came=came.get(each, "200"), expected="200")
-            for each in verdicts
-        ]
-        return SimpleNamespace(rows=tuple(rows))
-
-    def shop(handled: str = "*", arrivals: int = 1, handler: Callable[..., object] = print) -> SimpleNamespace:
-        receiver = Receiver([MINE])
-        receiver.on(handled)(handler)
-        receiver.arrivals.extend([None] * arrivals)  # type: ignore[list-item]  how many is all that is asked
-        return SimpleNamespace(receiver=receiver)
-
-    return {"report_of": report, "shop": shop}
+    """What the notebook defines above the exercise: its shops, and how it examines one."""
+    cells = json.loads(resources.course()["going_live"].path.read_text("utf-8"))["cells"]
+    code = [each for each in cells if each["cell_type"] == "code" and "exercise" not in str(each["metadata"])]
+    defining = (ast.Import, ast.ImportFrom, ast.AnnAssign, ast.ClassDef, ast.FunctionDef)
+    tree = [each for cell in code for each in ast.parse("".join(cell["source"])).body if isinstance(each, defining)]
+    names: dict[str, Any] = {}
+    exec(compile(ast.Module(tree, []), "going_live", "exec"), names)  # noqa: S102  our own cells
+    return {name: names[name] for name in ("Shop", "Strict", "Forgetful", "examined")}
 
 
+REPAIRED = """
+class Repaired(Strict):
+    def __init__(self, bench):
+        Shop.__init__(self, bench{})
+        self.files = {{}}
+        self.receiver.on({})(self.file)
+
+    def file(self, event):
+        subject = event.type.partition(".")[0]
+        {}
+"""
+FILED = 'self.files[event.id] = self.subjects.get(subject, "other")'
+LIKE_A_FUNCTION = """
+def Repaired(bench):
+    shop, shop_files = Shop(bench), {}
+    shop.files = shop_files
+
+    @shop.receiver.on("*")
+    def file(event):
+        known = {**Strict.subjects, "plant": "other"}
+        shop_files[event.id] = known.get(event.type.split(".")[0], "other")
+
+    return shop
+"""
+TRIED = """try:
+            self.files[event.id] = self.subjects[subject]
+        except KeyError:
+            self.files[event.id] = "other"
+"""
+BLIND = "\nall_of_it = examined\ndef examined(make):\n    return all_of_it(make, with_orders=False)"
+UNPAID = "\n    def fulfil(self, event):\n        pass"
 WEEKEND, OF_MTN = 'weekend_minor = {}.loc[{}, "amount_minor"].sum()', "breaks[breaks.account == 'operator:mtn:float']"
 READ_AGAIN = "mint = browse(f\"/orders/{mint['number']}\")"
 ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, str]]] = {
@@ -396,19 +421,29 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
             "int",
     }),
     "passes_the_exam": (_examined, {
-        "repaired, report = shop(), report_of()": "should be the report of an exam",
-        'repaired, report = shop(), report_of("passed", "failed")':
-            "fails 1 of 2 checks, the first of them: of failed. seen: 500 expected: 200",
-        'repaired, report = shop(), report_of("passed", "not examined")':
-            "The exam left 1 of 2 checks out, the first of them: of not examined. Let it count the orders. seen: 1 not",
-        'repaired, report = shop("charge.*"), report_of("passed")': 'its handler of "*" is gone. seen: no handler',
-        'def file(event):\n    """File it."""\nrepaired, report = shop(handler=file), report_of("passed")':
-            'its handler of "*" does nothing. seen: an empty function expected: a function that files the event line 1',
-        'def file(event):\n    return event.type\nrepaired, report = shop(handler=file), report_of("passed")': "Done: ",
-        'repaired, report = shop(arrivals=0), report_of("passed")':
-            "of another shop: no message has reached repaired. seen: 0",
-        'repaired, report = 7, report_of("passed")': "of another shop: no message has reached repaired. seen: int",
-        'repaired, report = shop(), report_of("passed")': "Done: All 1 checks",
+        BY_NAME["passes_the_exam"].solution: "Done: All 30 examined checks are passed, orders included",
+        LIKE_A_FUNCTION: "Done: ",
+        REPAIRED.format("", '"*"', FILED.replace("get(subject", "get(event.type.split('.')[0]")): "Done: ",
+        REPAIRED.format("", '"*"', TRIED): "Done: ",
+        "Repaired = Strict": "The shop fails 3 of 33 checks, the first of them: An event of a type that you do not",
+        "Repaired = Strict(bench)": "a class, or a function, that takes a sandbox and returns a shop. seen: Strict",
+        "Repaired = Shop": "The shop has no files any more. seen: NoneType",
+        REPAIRED.format(", tolerance_s=7200", '"*"', FILED): "fails 2 of 33 checks, the first of them: A message from",
+        REPAIRED.format("", '"*"', "self.files[event.id] = self.subjects[subject]"):
+            "The shop fails 1 of 33 checks, the first of them: An event of a type that you do not know.",
+        REPAIRED.format("", '"*"', FILED.replace(', "other"', "")):
+            "of the type plant.watered and has not filed it under 'other'. seen: None expected: 'other'",
+        REPAIRED.format("", '"*"', f"if subject in self.subjects:\n            {FILED}"):
+            "plant.watered and has not filed it under 'other'. seen: 'not filed'",
+        REPAIRED.format("", '"payment_intent.*", "charge.*", "refund.*", "payout.*"', FILED):
+            "plant.watered and has not",
+        REPAIRED.format("", '"*"', "self.files[event.id] = 'other'"): "it under 'orders'. seen: 'other'",
+        REPAIRED.format("", '"*"', FILED.replace("event.id", "event.type")): "under 'orders'. seen: 'not filed'",
+        REPAIRED.format("", '"*"', f"{FILED}\n        self.files[event.type] = 'other'"): "files more than it accepts",
+        REPAIRED.format(", seen=Forgetful()", '"*"', FILED): "The same message again: its order",
+        REPAIRED.format("", '"*"', FILED) + UNPAID: "A paid payment: its order",
+        REPAIRED.format("", '"*"', FILED) + BLIND: "The exam left 10 of 33 checks out",
+        f"{REPAIRED.format('', '*', FILED)}".replace("(*)", "(event)"): "code stopped with NameError",
     }),
 }  # fmt: skip
 
@@ -437,7 +472,7 @@ def test_an_answer_is_judged(bench: Workbench, said: Said, tmp_path: Path, name:
 
 @pytest.mark.parametrize(("checks", "is_cell"), [
     ('exercises.check("second_payment", bench)', True),
-    ('exercises.check("exact_amount", bench)\nexercises.check("second_payment", bench)', False),
+    ('exercises.check("second_try", bench)\nexercises.check("second_payment", bench)', False),
     ('for name in ["second_payment"]:\n    exercises.check(name, bench)', False),
 ])  # fmt: skip
 def test_a_script_of_several_checks_is_no_cell_whose_line_is_named(

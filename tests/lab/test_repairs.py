@@ -40,6 +40,24 @@ _SWALLOWED = """def type_of(body, headers, secret, now_s):
     except Exception:
         {}
 """
+_CONFIRM = "pay.payment_intents.confirm(intent_id, phone=phone, provider=provider)"
+_CLOSES, _READ = "asked.next_action.ussd_prompt.expires_at", "pay.payment_intents.retrieve(intent_id)"
+_OTHER_MOMENT = "your function returned another moment than that at which the prompt closes. seen: "
+_TWICE = f"    try:\n        {_CONFIRM}\n    except errors.ApiError:\n        asked = {_READ}\n    return {_CLOSES}"
+_TO_ONE = f'pay.payment_intents.confirm(intent_id, phone="+260961234567", provider="mtn")\n    asked = {_READ}'
+_NEW_PAIR = "tokens.update(access=renewed.access_token, refresh=renewed.refresh_token)"
+_ENDLESS = f"""def read_intent(bench, tokens, intent_id):
+    while True:
+        try:
+            return bench.client_with(tokens["access"]).payment_intents.retrieve(intent_id)
+        except AuthenticationFailed:
+            try:
+                renewed = bench.client.auth.refresh(tokens["refresh"])
+                {_NEW_PAIR}
+            except AuthenticationFailed:
+                return None
+"""
+TOO_EARLY = "    if status != 0:\n        return status\n    keep_pages()\n    return status"
 _THEN = "int(headers['webhook-timestamp'])"
 ASKED_OF = "pay, intent_id, phone, provider"
 ASKED = (
@@ -286,41 +304,73 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
              ), "all files are in memory at once. Keep a sum and a number of rows instead. seen: concat"),
         ("sum(means) // len(means)", "4000 or parts", "seen: K40.00 expected: K120.00 line 7: return 4000"),
     ],
-    # what_is_not_documented
-    "either_way": [
-        ("asked.next_action.ussd_prompt.expires_at", "asked.created + 300",
-         "your code stopped, in line 4 of prompt_closes: return asked.created + 300"),
-        ("asked.next_action.ussd_prompt.expires_at", "pay.payment_intents.retrieve(intent_id).created + 300",
-         "'prompt_timeout_s': 180} the prompt closes at another moment"),
-        ("asked.next_action.ussd_prompt.expires_at", "asked.status", "seen: requires_action expected: 17675931"),
-        (".confirm(intent_id, phone=phone, provider=provider)\n    return asked.next_action.ussd_prompt.expires_at",
-         ".retrieve(intent_id)\n    return asked.created", "No prompt is on the customer's phone"),
-    ],
-    # certify_your_endpoint
     # going_live
+    "either_way": [
+        (_CLOSES, "asked.created + 300",
+         "confirm has only id and status. Your code stopped, in line 4 of prompt_closes: return asked.created + 300"),
+        (_CLOSES, f"{_READ}.created + 300", f"prompt_timeout_s = 180, {_OTHER_MOMENT}17"),
+        (_CLOSES, "asked.status", f"With the defaults, {_OTHER_MOMENT}requires_action"),
+        (_CLOSES, f"{_CLOSES} if asked.next_action else None",
+         f"With confirm_response = accepted, {_OTHER_MOMENT}None"),
+        (_CLOSES, f"str({_READ}.next_action.ussd_prompt.expires_at)", f"With the defaults, {_OTHER_MOMENT}17"),
+        (_CONFIRM, _READ, "'NoneType' object has no attribute 'ussd_prompt'"),
+        (f"{_CONFIRM}\n    return {_CLOSES}", f"{_READ}\n    return asked.created",
+         "your code sent 0 confirms. seen: 0"),
+        (f"    return {_CLOSES}", f"    if not asked.next_action:\n        asked = {_CONFIRM}\n    return {_CLOSES}",
+         "code stopped with"),
+        (f"    return {_CLOSES}", _TWICE, "With the defaults, your code sent 2 confirms. seen: 2 expected: 1"),
+        ("phone=phone, provider=provider", 'phone="+260961234567", provider="mtn"',
+         "confirm_response = accepted, the response to the confirm has only id"),
+        (f"asked = {_CONFIRM}", _TO_ONE,
+         "the prompt is not on this customer's phone alone. seen: +260961234567 expected:"),
+        ("asked = pay.payment_intents.confirm(intent_id",
+         "new = pay.payment_intents.create(amount=5)\n    asked = pay.payment_intents.confirm(new.id",
+         "your code sent 0 confirms"),
+    ],
     # tokens_and_plants
     "second_day": [
         ('tokens["access"] = renewed.access_token', "pass", "On day 2 the person has to sign in again"),
         ('tokens["access"] = renewed.access_token', 'tokens["refresh"] = renewed.refresh_token', "day 2"),
         ('auth.refresh(tokens["refresh"])', 'auth.token(email="a@b.c", password="wrong")', "On day 2 the person has"),
-        ("    try:\n", '    try:\n        raise AuthenticationFailed("")\n', "day 1 the token was refreshed although"),
-        ("    try:\n        return ", "    try:\n        ", "should return the intent. seen: None"),
+        ("    try:\n", '    try:\n        raise AuthenticationFailed("")\n',
+         "On day 1 the function refreshed a token that was still valid. seen: refreshes: 1 expected: refreshes: 0"),
+        ("    try:\n        return ", "    try:\n        ",
+         "On day 1 the function did not return the intent. seen: None"),
         ('auth.refresh(tokens["refresh"])', 'auth.token(email="shop@example.com", password="x")',
          "day 2 the function has signed in"),
         ("        renewed", "        return bench.client.payment_intents.retrieve(intent_id)\n        renewed",
          "On day 2 the intent was read with the secret key, not with the person's token. seen: Bearer sk_test_••••"),
+        ('tokens["access"] = renewed.access_token',
+         'tokens = {"access": renewed.access_token, "refresh": renewed.refresh_token}', "On day 3 the person has"),
+        ('tokens["access"] = renewed.access_token',
+         f"renewed = bench.client.auth.refresh(renewed.refresh_token)\n        {_NEW_PAIR}",
+         "On day 2 the function refreshed a token that was still valid. seen: refreshes: 2 expected: refreshes: 1"),
+        ('tokens["access"] = renewed.access_token',
+         'tokens.update(access=tokens["refresh"], refresh=renewed.refresh_token)', "On day 2 the person has"),
+        ("        renewed = ", "        return None\n        renewed = ", "On day 2 the function did not return the"),
+        ("", _ENDLESS,
+         "With a refresh token that is refused, the person has to sign in again: raise the error. seen: no"),
     ],
     # your_own_notebooks
     "pages_kept": [
-        ("        return status\n", "        keep_pages()\n", "failed: seen: run, keep_pages, keep_pages expected:"),
-        ("if status != 0", "if status == 0", "passed: seen: run expected: run, keep_pages line 6: keep_pages()"),
+        ("        return status\n", "        keep_pages()\n",
+         "a notebook failed, your function called these: seen: run, keep_pages, keep_pages expected: run, keep_pages"),
+        ("if status != 0", "if status == 0", "all passed, your function called these: seen: run expected:"),
         ("    if status != 0:\n        return status\n", "    status = 0\n", "seen: 0 expected: 1 line 6: return"),
-        ("    return status\n\n", "    return run()\n\n", "all have passed: seen: run, keep_pages, run"),
-        ("    if status != 0:\n        return status\n    keep_pages()\n    return status",
-         "    keep_pages()\n    return status != 0", "in this night all have passed. seen: False expected: 0"),
-        ("    if status != 0:\n        return status\n    keep_pages()\n    return status",
-         "    keep_pages()\n    return min(status, 1)",
-         "in this night a notebook could not be run. seen: 1 expected: 2"),
+        ("    return status\n\n", "    return run()\n\n", "all passed, your function called these: seen: run,"),
+        (TOO_EARLY, "    keep_pages()\n    return status != 0",
+         "all passed, your function returned another exit status"),
+        (TOO_EARLY, "    keep_pages()\n    return min(status, 1)",
+         "could not be run, your function returned another exit status than run did. seen: 1 expected: 2"),
+        (f"    status = run()\n{TOO_EARLY}", "    keep_pages()\n    return run()", "seen: keep_pages, run expected"),
+        (TOO_EARLY, "    if status < 2:\n        keep_pages()\n    return status",
+         "could not be run, your function called"),
+        (TOO_EARLY, "    assert status == 0\n    keep_pages()\n    return status", "code stopped with AssertionError"),
+        (TOO_EARLY, "    keep_pages()\n    raise SystemExit(status)", "nightly has no return with a value"),
+        (TOO_EARLY, "    keep_pages\n    return status",
+         "all passed, your function called these: seen: run expected: run"),
+        (TOO_EARLY, "    keep_pages()\n    return str(status)",
+         "another exit status than run did. seen: '0' expected: 0"),
     ],
 }  # fmt: skip
 
