@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from workbench.cli import app
 from workbench.errors import LabRefused
 from workbench.lab.server import Copies, bring
-from workbench.resources import former_names, notebooks
+from workbench.resources import course, former_names
 
 NAMES = A, B = ("00_a.ipynb", "01_b.ipynb")
 
@@ -33,8 +33,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
+def within(shipped: Path) -> dict[str, Path]:
+    return {each.relative_to(shipped).as_posix(): each for each in shipped.rglob("*.ipynb")}
+
+
 def brought(shipped: Path, folder: Path) -> Copies:
-    return bring(shipped.iterdir(), folder)
+    return bring(within(shipped), folder)
 
 
 def test_what_has_the_name_of_a_notebook_and_is_none_is_theirs(shipped: Path, folder: Path):
@@ -85,39 +89,51 @@ def files(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
 
 
-def test_what_was_changed_under_an_older_name_moves_to_the_new_one_and_what_was_not_is_replaced(
-    shipped: Path, older: Path
-):
-    copies = bring(shipped.iterdir(), older, FORMER)
-    assert copies == Copies(new=(B,), theirs=(A,), renamed=("07_a.ipynb, now 00_a.ipynb",))
-    assert str(copies) == (
-        "1 new, 1 of your own, left as they are (00_a.ipynb), 1 of them renamed (07_a.ipynb, now 00_a.ipynb)"
-    )
-    assert files(older) == {A: "mine", B: f"first {B}", "99_b.ipynb": "a copy of one's own"}
+def test_what_was_changed_under_an_older_name_is_kept_apart_and_the_rest_goes(shipped: Path, older: Path):
+    copies = bring(within(shipped), older, FORMER)
+    assert copies == Copies(new=NAMES, kept=("07_a.ipynb",))
+    assert str(copies) == "2 new, 1 that you changed in an earlier course, now in earlier/ (07_a.ipynb)"
+    assert files(older) == {A: f"first {A}", B: f"first {B}", "99_b.ipynb": "a copy of one's own"}
+    assert files(older / "earlier") == {"07_a.ipynb": "mine"}
     assert (older / LAYOUT).read_text() == "open: 00_a.ipynb, 01_b.ipynb, 99_b.ipynb"
-    assert bring(shipped.iterdir(), older, FORMER) == Copies(same=(B,), theirs=(A,))
+    assert bring(within(shipped), older, FORMER) == Copies(same=NAMES)
     ship(shipped, "second")
-    assert bring(shipped.iterdir(), older, FORMER) == Copies(updated=(B,), theirs=(A,))
-    assert files(older) == {A: "mine", B: f"second {B}", "99_b.ipynb": "a copy of one's own"}
+    assert bring(within(shipped), older, FORMER) == Copies(updated=NAMES)
+    assert files(older / "earlier") == {"07_a.ipynb": "mine"}
 
 
-def test_without_its_memory_what_has_an_older_name_is_theirs_and_nothing_is_there_twice(shipped: Path, older: Path):
+def test_two_notebooks_that_became_one_are_both_kept(shipped: Path, older: Path):
+    (older / "08_b.ipynb").write_text("mine, too")
+    assert bring(within(shipped), older, {A: [*WAS]}) == Copies(new=NAMES, kept=WAS)
+    assert files(older / "earlier") == {"07_a.ipynb": "mine", "08_b.ipynb": "mine, too"}
+
+
+def test_without_its_memory_whatever_has_an_older_name_is_kept(shipped: Path, older: Path):
     (older / ".workbench" / "brought.json").unlink()
-    assert bring(shipped.iterdir(), older, FORMER).theirs == NAMES
-    assert files(older) == {A: "mine", B: "before 08_b.ipynb", "99_b.ipynb": "a copy of one's own"}
+    assert bring(within(shipped), older, FORMER) == Copies(new=NAMES, kept=WAS)
+    assert files(older / "earlier") == {"07_a.ipynb": "mine", "08_b.ipynb": "before 08_b.ipynb"}
 
 
-def test_two_that_were_both_changed_and_what_is_no_file_stay_where_they_are(shipped: Path, older: Path):
-    (older / A).write_text("mine, too")
+def test_what_was_kept_before_is_not_written_over_and_what_is_no_file_stays_where_it_is(shipped: Path, older: Path):
+    (older / "earlier").mkdir()
+    (older / "earlier" / "07_a.ipynb").write_text("kept before")
     (older / "08_b.ipynb").unlink()
     (older / "08_b.ipynb").symlink_to("07_a.ipynb")
-    assert bring(shipped.iterdir(), older, FORMER) == Copies(new=(B,), theirs=(A,))
+    assert bring(within(shipped), older, FORMER) == Copies(new=NAMES)
     assert (older / LAYOUT).read_text() == "open: 07_a.ipynb, 08_b.ipynb, 99_b.ipynb"
-    assert files(older).items() >= {(A, "mine, too"), ("07_a.ipynb", "mine"), ("08_b.ipynb", "mine")}
+    assert files(older).items() >= {("07_a.ipynb", "mine"), ("08_b.ipynb", "mine")}
+    assert files(older / "earlier") == {"07_a.ipynb": "kept before"}
+
+
+def test_a_notebook_beside_the_course_has_its_own_folder(shipped: Path, folder: Path):
+    (shipped / "more").mkdir()
+    (shipped / "more" / "c.ipynb").write_text("beside")
+    assert brought(shipped, folder) == Copies(new=(*NAMES, "more/c.ipynb"))
+    assert (folder / "more" / "c.ipynb").read_text() == "beside"
 
 
 def test_the_older_names_of_the_notebooks_are_of_files_that_are_not_shipped_now():
-    shipped = {each.name for each in notebooks()}
+    shipped = {each.within for each in course().values()}
     older = [name for names in former_names().values() for name in names]
     assert len({*older}) == len(older)
     assert shipped.isdisjoint(older)
@@ -139,7 +155,7 @@ def test_whatever_happens_each_notebook_is_brought_or_left_as_is_said_and_no_edi
         kinds = (("new", ""), ("same", now), ("updated", last_brought))
         kind = next((kind for kind, text in kinds if before == text), "theirs")
         files = {each: each.stat().st_mtime_ns for each in mine.parent.rglob("*")}
-        assert bring([shipped], mine.parent) == Copies(**{kind: (mine.name,)})
+        assert bring({shipped.name: shipped}, mine.parent) == Copies(**{kind: (mine.name,)})
         assert mine.read_text() == (before if kind == "theirs" else now)
         if kind == "same" and last_brought == now:
             assert {each: each.stat().st_mtime_ns for each in mine.parent.rglob("*")} == files

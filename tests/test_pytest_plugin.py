@@ -271,6 +271,7 @@ def test_own(bench):
     run(source, node).assert_outcomes(failed=1)
 
 
+@pytest.mark.thorough
 def test_by_hand_a_sandbox_is_opened_as_it_was_and_served_with_the_same_address_and_keys(
     run: Run, pytester: pytest.Pytester
 ):

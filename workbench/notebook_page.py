@@ -15,7 +15,7 @@ HIDDEN: Final = "hide-input"
 _PARAMETERS: Final = ("parameters", "injected-parameters")
 _PRIORITY: Final = ["text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain"]
 """No widgets: a page shows the HTML or text beside them."""
-_NEXT: Final = re.compile(r'href="([\w-]+)\.ipynb(#[^"]*)?"')
+_NEXT: Final = re.compile(r'href="(?:\.\./|more/)?([\w-]+)\.ipynb(#[^"]*)?"')
 """A link to another notebook, whose page stands beside this one."""
 _IMAGE: Final = re.compile(r'(<img\b[^>]*? src=)"(?!\w+:)([^"]+)"')
 _WRITTEN: Final = re.compile(r"(<pre\b[^>]*>)(.*?)(?=</pre>)", re.DOTALL)

@@ -53,7 +53,9 @@ def course() -> dict[str, Notebook]:
     places = count(1)
     return {
         row["slug"]: Notebook(
-            **row | {"was": tuple(row.get("was", ()))}, part=part["title"], number=0 if "beside" in part else next(places)
+            **row | {"was": tuple(row.get("was", ()))},
+            part=part["title"],
+            number=0 if "beside" in part else next(places),
         )
         for part in table["parts"]
         for row in part["notebooks"]

@@ -116,6 +116,7 @@ class TestACommand:
         assert {"Balance per statement 2,850.00", "Balance per books 2,920.00"} <= set(lines)
         assert len(re.findall("^Adjusted balance per .* 2,920.00$", done.stdout, re.MULTILINE)) == 2
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize(
         ("ledger", "named"),
         [
@@ -290,6 +291,7 @@ def worlds(draw: st.DrawFn) -> list[tuple[Moved, int | None, bool]]:
 LONG = settings.get_current_profile_name() == "long"
 
 
+@pytest.mark.thorough
 @settings(
     max_examples=60 if LONG else 3,
     deadline=None,

@@ -52,6 +52,7 @@ def run(month: int, *options: str) -> tuple[Result, pd.DataFrame, pd.DataFrame]:
     return done, files.read(Path("b.parquet"), BREAK), files.read(Path(f"kept{month}/rows.parquet"), CARRIED)
 
 
+@pytest.mark.thorough
 def test_over_three_months_what_is_decided_to_zero_closes_and_what_is_not_stays(tmp_path: Path):
     with chdir(tmp_path):
         _, first, _ = run(0)
@@ -91,6 +92,7 @@ def month(ours: list[Row], told: list[Row], *verdicts: tuple[str, ...], **more: 
     return reconcile(ledger.assign(balance_minor=moved.cumsum()), statement, decisions=decisions, **more)
 
 
+@pytest.mark.thorough
 def test_what_is_booked_under_another_key_closes_once_it_is_matched_and_only_its_own_period_can_take_that_back(
     tmp_path: Path,
 ):
@@ -158,6 +160,7 @@ def test_open_rows_that_meet_their_other_part_close_by_how_and_with_what_they_mo
     assert set(third.breaks["since_date"]) == {FIRST + timedelta(days=30)}, "not the close of February"
 
 
+@pytest.mark.thorough
 def test_a_line_that_people_matched_is_known_when_another_file_tells_it_again(tmp_path: Path):
     """And a second one like it is not: only what was told then is known."""
     ours, told = [on(1, "A", 50), on(30, "E1", 1)], [on(3, "made-b", 50), on(30, "E1", 1)]

@@ -164,6 +164,7 @@ class TestApplied:
         for name in ("rows", "closed", "ahead"):
             pd.testing.assert_frame_equal(getattr(result.carry_forward, name), getattr(before.carry_forward, name))
 
+    @pytest.mark.thorough
     def test_a_later_run_without_the_file_still_knows_and_a_person_may_take_it_back(self):
         first = settled()
 
@@ -432,6 +433,7 @@ class TestCommand:
                 app, ["reconcile", "ledger.parquet", "mtn.parquet", *options]
             )
 
+    @pytest.mark.thorough
     def test_after_decisions_nothing_is_open_until_a_row_changes_and_the_next_period_knows(self, tmp_path: Path):
         first = self.run(tmp_path, "--out", "breaks.csv")
         assert first.exit_code == 1

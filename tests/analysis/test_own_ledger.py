@@ -644,6 +644,7 @@ def test_what_the_statement_alone_had_before_is_no_part_of_what_the_ledger_opens
     assert later.proof[names].to_numpy().tolist() == [[637_550 - 8_550, 637_550, -8_550, 0, 0, True]]
 
 
+@pytest.mark.thorough
 def test_a_row_that_was_booked_late_is_found_with_a_number_and_without_one(tmp_path: Path):
     days = STATEMENT.splitlines(keepends=True)
     first, second = (csv_of(tmp_path, days[0] + "".join(part), name) for part, name in

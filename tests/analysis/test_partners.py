@@ -290,6 +290,7 @@ class TestSuggestions:
             took.append(process_time() - begun)
         assert min(took) < 1
 
+    @pytest.mark.thorough
     @settings(max_examples=4)
     @given(seed=st.integers(0, 10**6))
     def test_no_suggestion_changes_a_figure_and_one_call_takes_it(self, seed: int):

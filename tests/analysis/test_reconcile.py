@@ -603,6 +603,7 @@ class TestCarryForward:
             )
             pd.testing.assert_frame_equal(left, before, check_categorical=False)
 
+    @pytest.mark.thorough
     def test_what_was_matched_is_gone_for_good_and_refused_when_it_is_told_again(self, kind: str):
         name = "what was matched ahead of the closing date is not opened again"
         first, again = two_periods(kind)

@@ -891,6 +891,7 @@ class TestSignOff:
         with pytest.raises(ReconcileRefused, match="another person"):
             Signatures().signed("Ann", "", FIRST).signed("", " ann ", FIRST)
 
+    @pytest.mark.thorough
     def test_a_table_in_memory_has_a_hash_of_its_rows_whichever_library_holds_it(self, tmp_path: Path):
         rows = read_ledger(Desk(tmp_path).folder / "books.csv", layout=tmp_path / "books.toml").rows
         tables = [rows, pa.Table.from_pandas(rows, preserve_index=False), rows.iloc[:-1]]

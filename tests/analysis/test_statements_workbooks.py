@@ -173,6 +173,7 @@ NEAR = {
 
 
 class TestWhatIsReadAsBefore:
+    @pytest.mark.thorough
     def test_a_sheet_that_only_looks_large(self, book: Book):
         paths = [book(text, name=f"{number}.xlsx") for number, text in enumerate(NEAR.values())]
         read = dict(zip(NEAR, refusals_of(*paths), strict=True))

@@ -101,6 +101,7 @@ class TestTheCode:
             back = httpx.get(server.console_url, headers={"Cookie": cookie})
             assert (back.status_code, back.headers["location"], "set-cookie" in back.headers) == (303, "/", False)
 
+    @pytest.mark.thorough
     def test_the_next_one_is_printed_when_it_is_used(self, serving: Serving):
         with serving(*OPTIONS) as server:
             assert links(server) == []
@@ -110,6 +111,7 @@ class TestTheCode:
                 seen.add(next_link(server, place))
             assert len(seen) == 4
 
+    @pytest.mark.thorough
     def test_a_guess_is_refused_and_uses_nothing_up(self, serving: Serving):
         with serving(*OPTIONS) as server:
             url, code = server.address["base_url"], server.console_url.rpartition("=")[2]
@@ -120,6 +122,7 @@ class TestTheCode:
             assert httpx.post(f"{url}/?code={code}").status_code == 405
             assert httpx.get(server.console_url).status_code == 303
 
+    @pytest.mark.thorough
     def test_no_log_and_no_trace_holds_it(self, serving: Serving, tmp_path: Path):
         store = tmp_path / "store.db"
         with serving(*OPTIONS, "--store", str(store)) as server:
@@ -139,6 +142,7 @@ class TestTheCode:
             kept = "".join(connection.iterdump())
         assert code not in kept
 
+    @pytest.mark.thorough
     def test_quiet_prints_the_first_one_alone(self, serving: Serving):
         with serving(*OPTIONS, "--quiet") as server:
             assert httpx.get(server.console_url).status_code == 303
@@ -200,6 +204,7 @@ class TestTheCookie:
         code = console.ask("GET", f"/sandbox/requests/{charge.headers['request-id']}/code", **SAME).json()
         assert '-u "$SECRET_KEY:"' in code["curl"]
 
+    @pytest.mark.thorough
     def test_it_does_nothing_in_a_request_that_the_page_did_not_send(self, console: Console):
         missing = (401, "key_missing")
         port = int(console.url.rpartition(":")[2])
@@ -244,6 +249,7 @@ class TestTheCookie:
         publishable = {"Authorization": f"Bearer {console.server.address['publishable_key']}"}
         assert console.status("GET", KEYS, **SAME, **publishable) == (403, "key_not_allowed")
 
+    @pytest.mark.thorough
     def test_that_of_another_server_is_none(self, console: Console, serving: Serving):
         with serving(*OPTIONS, "--seed", "7") as other:
             theirs = Console.of(other).cookie
@@ -255,6 +261,7 @@ class TestTheCookie:
         beside = {"Cookie": f"{theirs}; {renamed}; a=b; {console.cookie}", **SAME}
         assert httpx.get(f"{console.url}{KEYS}", headers=beside).status_code == 200
 
+    @pytest.mark.thorough
     def test_it_ends_with_the_server(self, serving: Serving, tmp_path: Path):
         options = ("--json", "--seed", "7", "--store", str(tmp_path / "store.db"))
         with serving("--port", "0", *options) as server:
@@ -266,6 +273,7 @@ class TestTheCookie:
             assert again.console_url != server.console_url
             assert httpx.get(server.console_url).status_code == 403
 
+    @pytest.mark.thorough
     def test_it_goes_on_with_the_key_that_replaces_one(self, serving: Serving):
         with serving(*OPTIONS) as server:
             console = Console.of(server)
@@ -284,6 +292,7 @@ class TestThePage:
             assert "unsafe" not in policy
             assert not re.search(r"<script>|<style|\son\w+=|\sstyle=", page.text)
 
+    @pytest.mark.thorough
     def test_its_files_are_served_as_they_are_and_no_other(self, console: Console):
         folder = Path(__file__).parents[2] / "workbench" / "lab" / "console"
         types = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}

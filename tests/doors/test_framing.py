@@ -229,6 +229,7 @@ class TestPipelining:
         got = responses(door.raw(advance + asked(door, "/nowhere") + b"BROKEN\r\n\r\n"))
         assert [status for status, *_ in got] == [200, 404, 400]
 
+    @pytest.mark.thorough
     def test_thousands_are_answered_as_they_are_read(self, door: Door):
         count, one = 3000, asked(door, "/nowhere")
         with door.connection(60) as connection:

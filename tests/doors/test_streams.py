@@ -291,6 +291,7 @@ def test_fifty_cost_no_thread_and_all_of_them_hear(serving: Serving):
         assert sum(process.cpu_times()[:2]) - before < 0.2, "a tenth of a processor, and nobody does anything"
 
 
+@pytest.mark.thorough
 def test_one_that_is_left_is_forgotten(monkeypatch: pytest.MonkeyPatch):
     asked = list[float]()
     with Workbench(seed=7) as bench:

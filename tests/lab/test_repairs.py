@@ -59,23 +59,45 @@ _ENDLESS = f"""def read_intent(bench, tokens, intent_id):
 """
 TOO_EARLY = "    if status != 0:\n        return status\n    keep_pages()\n    return status"
 _THEN = "int(headers['webhook-timestamp'])"
+ASKED_OF = "pay, intent_id, phone, provider"
+ASKED = (
+    "pay.payment_intents.confirm(intent_id, phone=phone, provider=provider)\n    try:\n"
+    "        intent = pay.wait(intent_id"
+)
+_CANCELED = 'try: pay.payment_intents.cancel(intent_id)\n        except StateConflict: pass\n        return "failed"'
 # By the exercise's name: (what is replaced in the cell as it came, or nothing for all of it, by what, a piece of what
 # is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # start_here
     "only_when_paid": [
-        ('"requires_payment_method"', '"requires_action"', "an intent that is requires_payment_method"),
+        ('"requires_payment_method"', '"requires_action"', "True for an intent that is requires_payment_method."),
         ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action")',
-         "that is processing. seen: True expected: False line 4: if intent.status"),
+         "True for an intent that is processing. seen: True expected: False line 4: if intent.status"),
         ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action", "processing")',
-         "an intent that is canceled"),
-        ("return True", "return False", "that is succeeded. seen: False expected: True"),
-        ("return True", "True", "that is requires_action. seen: None expected: False"),
+         "returns True for an intent that is canceled"),
+        ("return True", "return False", "False for an intent that is succeeded. seen: False expected: True"),
+        ("return True", "True", "None for an intent that is requires_action. seen: None expected: False"),
+        ("return True", 'return intent.status in ("processing", "succeeded")', "for an intent that is processing"),
+        ("return True", 'return "ed" in intent.status', "for an intent that is canceled"),
+        ("return True", "return intent.status", "returns requires_action for an intent that is requires_action. seen"),
+        ("return False\n    return True", 'return intent.latest_charge is not None\n    return intent.status[0] == "s"',
+         "that is requires_payment_method after the customer has pressed cancel"),
+        ("return True",
+         ('charges = [each for each in pay.charges.each() if each.payment_intent == intent_id]\n'
+         '    return bool(charges) and charges[-1].status == "succeeded"'),
+         "that is succeeded after the customer has pressed cancel and tried again. seen: False expected: True"),
+        ("return True", 'return pay.wait(intent_id).status == "succeeded"',
+         "changes an intent that is requires_action. It should only look."),
+        ('intent.status == "requires_payment_method"', "intent.last_payment_error", "that is requires_payment_method."),
     ],
-    # create_an_intent
+    # intents_and_keys
     "priced_in_ngwee": [
         ("amount=price_minor,", "amount=price_minor / 100,", "amount must be a Decimal"),
         ("amount=price_minor,", "amount=price_minor // 100,", "expected: K87.35 line 4: amount=price_minor // 100,"),
+        ("amount=price_minor,", 'amount=Decimal(f"{price_minor // 100}.{price_minor % 100}"),',
+         "charges K0.50 for a price of 5 ngwee. seen: K0.50 expected: K0.05"),
+        ("    return pay", ("    pay.payment_intents.create(amount=Decimal(5))\n    price_minor /= Decimal(100)\n"
+         "    return pay"), "has created two intents for one order. seen: 2 expected: 1"),
         ("amount=price_minor,", "amount=Decimal(price_minor) / 10,", "seen: K873.50"),
         ("return pay", "pay", "order has no return with a value, so it returns None. seen: None"),
         ('price_minor,\n        description="Orchid",\n        metadata={"order": order_number}',
@@ -89,14 +111,10 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "Called as order(pay, 8735, 'A-17'), your code stopped"),
         ("metadata={", "extra={", "TypeError"),
     ],
-    # keys
     # confirm_with_ussd
     "unknown_is_not_failed": [
         ('        return "failed"', '        return "paid"',
-         (
-                 "still move. The function returns while the intent is processing, and is wrong about it. seen: "
-                 "'paid'"
-             )),
+         "still move. The function returns paid while the intent is processing. seen: 'paid'"),
         ("timeout_s=60", "timeout_s=600", "seen: 'failed' expected: 'unknown' line 7: return"),
         ('        return "failed"',
          (
@@ -104,9 +122,26 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
                  '            return "unknown"\n        return "failed"'
              ), "The prompt is still open, and the customer may yet pay."),
         ('        return "failed"', "        return collect(pay, intent_id, phone, provider)", "StateConflict: "),
+        ('        return "failed"', '        pay.payment_intents.cancel(intent_id)\n        return "failed"',
+         "StateConflict: "),
+        ('        return "failed"', f"        {_CANCELED}", "expected: 'unknown'"),
+        ('        return "failed"', f"        {_CANCELED.replace('failed', 'unknown')}",
+         "may yet pay. The function cancels the payment instead of reporting what it knows. seen: canceled"),
+        ('timeout_s=60)\n    except WaitExpired:\n        return "failed"',
+         'timeout_s=0)\n    except WaitExpired:\n        return "unknown"',
+         "The function returns unknown while the intent is requires_action. seen: 'unknown' expected: 'paid'"),
+        ("intent = pay.wait(intent_id, timeout_s=60)", "intent = pay.payment_intents.retrieve(intent_id)",
+         "approves. The function returns failed while the intent is requires_action"),
         ('else "failed"', 'else "unknown"',
-         "presses cancel. The function returns while the intent is requires_payment_method"),
-        ('return "paid" if', '"paid" if', "The customer approves. The function returns while the intent is succeeded"),
+         "presses cancel. The function returns unknown while the intent is requires_payment_method"),
+        ('return "paid" if', '"paid" if', "approves. The function returns None while the intent is succeeded"),
+        ('    return "paid" if', ('    if intent.status != "succeeded":\n'
+         "        pay.payment_intents.confirm(intent_id, phone=phone, provider=provider)\n"
+         '        intent = pay.wait(intent_id)\n    return "paid" if'),
+         "cancel. The function sends more than one prompt: it should ask once. seen: 2 prompts expected: 1 prompts"),
+        ('return "paid" if intent.status == "succeeded" else "failed"', "return intent.status",
+         "approves. The function returns succeeded while the intent is succeeded. seen: 'succeeded' expected: 'paid'"),
+        ('return "paid" if intent.status == "succeeded" else "failed"', "return intent", "seen: PaymentIntent("),
     ],
     # read_the_ledger
     "split_to_the_ngwee": [
@@ -395,6 +430,48 @@ def test_a_wrong_attempt_is_told_its_fault(
     assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
 
 
+# By the exercise's name: functions that do what is asked in another way than the solution.
+RIGHT_TOO = {
+    "only_when_paid": [
+        ("pay, intent_id", "return 'succeeded' in pay.payment_intents.retrieve(intent_id).status"),
+        ("pay, intent_id", ("charge = pay.payment_intents.retrieve(intent_id).latest_charge\n"
+         "    return charge is not None and pay.charges.retrieve(charge).status == 'succeeded'")),
+    ],
+    "priced_in_ngwee": [
+        ("pay, price_minor, order_number", ("return pay.payment_intents.create(amount=Decimal(price_minor).scaleb(-2), "
+         "description='Orchid', metadata={'order': order_number})")),
+        ("pay, price_minor, order_number", ("price = Decimal(f'{price_minor // 100}.{price_minor % 100:02}')\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+        ("pay, price_minor, order_number", ("price = Decimal(str(price_minor / 100))\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+    ],
+    "unknown_is_not_failed": [
+        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    return 'paid' if intent.status == 'succeeded' else 'failed'")),
+        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    error = intent.last_payment_error\n    if error and error.code == 'prompt_timeout':\n"
+         "        return 'unknown'\n    return 'failed' if error else 'paid'")),
+        (ASKED_OF, (f"{ASKED}, timeout_s=30)\n    except WaitExpired:\n        pass\n"
+         "    status = pay.payment_intents.retrieve(intent_id).status\n"
+         "    return {'succeeded': 'paid', 'requires_payment_method': 'failed'}.get(status, 'unknown')")),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "body"), [(name, *row) for name, rows in RIGHT_TOO.items() for row in rows]
+)
+def test_another_right_way_is_done(
+    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, arguments: str, body: str
+):
+    cell = REPAIRS[name].cell
+    function = cell[cell.index("def ") + 4 : cell.index("(")]
+    source = f"def {function}({arguments}):\n    {body}\n\n\n{cell[cell.index('exercises.check(') :]}"
+    assert told_of(REPAIRS[name], source, bench, capsys).startswith("Done: ")
+
+
 ASKS = "    return pay.payment_intents.retrieve(intent_id).status"
 OF_ANY_FUNCTION = [
     (f"async def may_leave(pay, intent_id):\n{ASKS}", "Write def without async: a call of may_leave would not run it"),
@@ -436,6 +513,6 @@ def test_a_fault_of_any_function_is_told(
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0, "it rings no more"
 
 
-def test_each_has_three_wrong_solutions():
-    assert {name: len(rows) >= 3 for name, rows in ATTEMPTS.items()} == dict.fromkeys(REPAIRS, True)
+def test_each_has_eight_wrong_solutions():
+    assert {name: len(rows) >= 8 for name, rows in ATTEMPTS.items()} == dict.fromkeys(REPAIRS, True)
     assert [name for name, each in REPAIRS.items() if "def " not in inspect.cleandoc(each.cell)] == []

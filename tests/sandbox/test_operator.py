@@ -221,6 +221,7 @@ AGAIN = {
 """Ending → further attempts of the same intent on the same number, so many seconds after the first."""
 
 
+@pytest.mark.thorough
 def test_a_number_confirmed_again(bench: Workbench, rows: Rows):
     first = {ending: row for (_, ending), row in OUTCOMES.items()}
     for ending, again in AGAIN.items():

@@ -45,10 +45,11 @@ def run(
 ) -> None:
     """Execute notebooks from top to bottom, and write a page of each.
 
-    NOTEBOOKS are files, or names of shipped notebooks such as verify_webhooks; without any, all shipped ones run.
+    NOTEBOOKS are files, or names of shipped notebooks such as verify_webhooks; without
+    names, all shipped notebooks run.
 
-    Exit status 0 when every cell ran, 1 when one failed, 2 when the notebooks cannot be run or the run was
-    interrupted.
+    Exit status 0 when every cell ran, 1 when a cell failed, 2 when the notebooks cannot be run or somebody interrupted
+    the run.
     """
     from workbench import resources, runner
 
@@ -79,8 +80,9 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     from workbench.sandbox.addresses import LOOPBACK, free_port
 
     bound = free_port(LOOPBACK, port)
-    copies = bring(resources.notebooks(), folder, resources.former_names())
-    bring([resources.interface()], folder)
+    shipped = {each.within: each.path for each in resources.course().values()}
+    copies = bring(shipped, folder, resources.former_names())
+    bring({resources.interface().name: resources.interface()}, folder)
     click.echo(f"Notebooks in {visible(str(folder))}: {visible(str(copies))}.")
 
     def tell(url: str) -> None:

@@ -101,7 +101,7 @@ FAILURES: Mapping[str, str] = {
     "wrong_pin": "The PIN was wrong too often.",
     "declined_by_customer": "The customer pressed cancel.",
     "prompt_timeout": "The customer did not answer in time.",
-    "limit_reached": "The wallet's daily or balance limit is reached.",
+    "limit_reached": "The wallet's limit is reached.",
     "payer_not_found": "There is no wallet on this number.",
     "payer_busy": "Another prompt is open on this number.",
     "operator_unavailable": "The operator is down.",

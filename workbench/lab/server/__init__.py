@@ -4,8 +4,9 @@ import hashlib
 import json
 import os
 import platform
+import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
@@ -24,11 +25,13 @@ from traitlets.config import Config
 
 from workbench.errors import LabRefused, NotFound
 from workbench.render import DOCKED
-from workbench.resources import notebooks, write_whole
+from workbench.resources import course, former_names, write_whole
 
 OURS: Final = ".workbench"
 """The folder within theirs that holds what the workbench remembers of it."""
-START: Final = notebooks()[0].name
+START: Final = next(iter(course().values())).name + ".ipynb"
+EARLIER: Final = "earlier"
+"""The folder within theirs for what they changed in notebooks that the course no longer has under that name."""
 _LAYOUTS: Final = "workspaces"
 _BROUGHT: Final = "brought.json"
 """Name → SHA-256 of each notebook as it was last brought: what still has it was not changed since."""
@@ -44,33 +47,35 @@ Raises NotFound: the name is none of those that there are.
 
 
 class Copies(NamedTuple):
-    """The names of the shipped notebooks, by what became of each."""
+    """The shipped notebooks' paths within the folder, by what became of each."""
 
     new: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     theirs: tuple[str, ...] = ()
     """Changed by the person, or never brought by the workbench: left as they are."""
-    renamed: tuple[str, ...] = ()
-    """Theirs, too, and `old name, now new name`: those that had the name of an earlier version."""
+    kept: tuple[str, ...] = ()
+    """Names of an earlier course's notebooks that the person had changed: now in the folder `earlier`."""
 
     def __str__(self) -> str:
         counted = [(self.new, "new"), (self.updated, "brought up to date"), (self.same, "as shipped")]
         parts = [f"{len(names)} {outcome}" for names, outcome in counted if names]
         if self.theirs:
             parts.append(f"{len(self.theirs)} of your own, left as they are ({', '.join(self.theirs)})")
-        if self.renamed:
-            parts.append(f"{len(self.renamed)} of them renamed ({'; '.join(self.renamed)})")
+        if self.kept:
+            parts.append(
+                f"{len(self.kept)} that you changed in an earlier course, now in {EARLIER}/ ({', '.join(self.kept)})"
+            )
         return ", ".join(parts)
 
 
-def bring(shipped: Iterable[Path], folder: Path, was: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Copies:
-    """Copy the shipped notebooks into a folder, which is made where there is none.
+def bring(shipped: Mapping[str, Path], folder: Path, was: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Copies:
+    """Copy the shipped notebooks, each to its path within the folder, which is made if it does not exist.
 
-    A notebook that is not there is written; one that is as it was last brought is replaced by a newer one; any other
-    is left alone, whatever it is. To have one anew, delete it. `was` has, by a file's name, those that it had in
-    earlier versions: what a person changed under one of them is theirs under the new one, and the rest goes. The copies
-    have no outputs: who is asked to predict a run has not seen it.
+    Writes a notebook that is missing, and replaces one that is as it was last brought. Leaves every other file alone:
+    to get the original again, delete yours. `was` has, by a notebook's path, the names of the files that it replaces:
+    the ones that a person changed move to `earlier`, and the others go. The copies have no outputs, so that nobody
+    sees a run before predicting it.
 
     Raises LabRefused: the folder cannot be made or written.
     """
@@ -78,19 +83,18 @@ def bring(shipped: Iterable[Path], folder: Path, was: Mapping[str, Sequence[str]
         remembered = folder / OURS / _BROUGHT
         remembered.parent.mkdir(parents=True, exist_ok=True)
         before = _read(remembered)
-        became: dict[str, list[str]] = {name: [] for name in Copies._fields}
+        became: dict[str, list[str]] = {outcome: [] for outcome in Copies._fields}
         hashes = dict(before)
-        for source in sorted(shipped):
+        for within, source in sorted(shipped.items()):
             content = _not_run(source.read_bytes())
-            for old in was.get(source.name, ()):
-                if _carried(folder / old, folder / source.name, hashes.pop(old, None)):
-                    became["renamed"].append(f"{old}, now {source.name}")
-            outcome = _outcome(folder / source.name, _hash(content), before.get(source.name))
-            became[outcome].append(source.name)
+            became["kept"] += [old for old in was.get(within, ()) if _is_kept(folder, old, hashes.pop(old, None))]
+            outcome = _outcome(folder / within, _hash(content), before.get(within))
+            became[outcome].append(within)
             if outcome in {"new", "updated"}:
-                write_whole(folder / source.name, content)
+                (folder / within).parent.mkdir(exist_ok=True)
+                write_whole(folder / within, content)
             if outcome != "theirs":
-                hashes[source.name] = _hash(content)
+                hashes[within] = _hash(content)
         _renamed_in_layouts(folder, was)
         if hashes != before:
             write_whole(remembered, json.dumps(hashes, indent=1, sort_keys=True).encode())
@@ -113,19 +117,17 @@ def _not_run(content: bytes) -> bytes:
     return f"{json.dumps(notebook, indent=1, ensure_ascii=False)}\n".encode()
 
 
-def _carried(old: Path, new: Path, brought: str | None) -> bool:
-    """Whether what a person made of a notebook under an older name has moved to the new one, which was free.
-
-    What they did not change goes.
-    """
-    if old.is_symlink() or not old.is_file():
+def _is_kept(folder: Path, name: str, brought: str | None) -> bool:
+    """Moves a notebook of an earlier course to `earlier` if it was changed, and deletes it if it was not."""
+    old, kept = folder / name, folder / EARLIER / name
+    if old.is_symlink() or not old.is_file() or os.path.lexists(kept):
         return False
     if _hash(old.read_bytes()) == brought:
         old.unlink()
-    elif not os.path.lexists(new):
-        old.rename(new)
-        return True
-    return False
+        return False
+    kept.parent.mkdir(exist_ok=True)
+    old.rename(kept)
+    return True
 
 
 def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
@@ -197,6 +199,18 @@ class _PageHandler(JupyterHandler):
         self.finish(body)
 
 
+class _FormerHandler(JupyterHandler):
+    """Leads from the address of a notebook of an earlier course to the one that teaches the same now."""
+
+    def initialize(self, now: Mapping[str, str]) -> None:
+        self._now = now
+
+    @authenticated
+    def get(self, name: str) -> None:
+        """Redirect to the notebook that replaces this one."""
+        self.redirect(f"/lab/tree/{quote(self._now[name])}")
+
+
 def first_notebook(folder: Path) -> Path:
     """The notebook to begin with, by its name.
 
@@ -227,6 +241,12 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     os.environ[DOCKED] = "yes"  # its kernels inherit it
     shown = [(each.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for each, show in pages.items()]
     server.web_app.add_handlers(".*$", shown)
+    now = {old: within for within, names in former_names().items() for old in names if not (folder / old).exists()}
+    former = "|".join(map(re.escape, now))
+    server.web_app.add_handlers(".*$", [(f"/lab/tree/({former})", _FormerHandler, {"now": now})])
+    # Tornado puts them second to last, and JupyterLab's own have every address below /lab/tree.
+    rules = server.web_app.default_router.rules
+    rules.insert(0, rules.pop(-2))
     tell(f"{base_url}{path}?token={token}")
     server.start()
 
