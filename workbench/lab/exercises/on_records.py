@@ -37,11 +37,12 @@ class _Tried:
 
         order = {**_ORDER, **changed}
         line = httpx.Client(transport=httpx.MockTransport(answered))
-        self.asked, self.response, self.error = 0, None, None
+        self.asked, self.response = 0, None
+        self.error: Exception | None = None
         try:
             self.response = charge(type(sandbox.client)(sandbox.base_url, str(sandbox.secret_key), http=line), order)
         except Exception as error:  # noqa: BLE001  any exception is a way to give up
-            self.error: Exception | None = error
+            self.error = error
         if self.asked > _PATIENCE:
             raise goes_on
         self.made = charges(sandbox, reference=str(order["reference"]))
