@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from workbench import Workbench, exercises, resources
-from workbench.errors import ApiError, ExerciseNotDone, ServiceUnreachable
+from workbench.errors import ApiError, ExerciseNotDone, InvalidRequest, PaymentDeclined, ServiceUnreachable
 from workbench.lab.exercises import EXERCISES, check
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
@@ -112,13 +112,22 @@ def do(bench: Workbench, code: str, **more: object) -> dict[str, Any]:
     names = {"bench": bench, "pay": pay, "shop": pay, "app": bench.client_with(bench.publishable_key)}
     names |= {"amount": "150.00", "phone": PHONE, "provider": PROVIDER, "prefix": PREFIX, "prefixes": {"mtn": PREFIX}}
     names |= {"Decimal": Decimal, "attempt": attempt, "handset": bench.phone(PHONE), "receiver": bench.receiver}
-    names |= {"ServiceUnreachable": ServiceUnreachable, "ApiError": ApiError, "pd": pd, **more}
+    names |= {"ServiceUnreachable": ServiceUnreachable, "ApiError": ApiError, "pd": pd}
+    names |= {"PaymentDeclined": PaymentDeclined, "InvalidRequest": InvalidRequest, **more}
     exec(code, names)  # noqa: S102  our own lines
     return names
 
 
-def own(
-    signature: str = "", *, milliseconds: bool = False, body: object = None, handler: str = "pass", secret: str = ""
+def own(  # noqa: PLR0913  one mistake each, by name
+    signature: str = "",
+    *,
+    milliseconds: bool = False,
+    body: object = None,
+    handler: str = "pass",
+    secret: str = "",
+    at: str = "",
+    spaces: bool = False,
+    drop: str = "",
 ) -> str:
     """A message that somebody signs, with a mistake in it."""
     return f"""
@@ -128,8 +137,10 @@ def handle(event):
     {handler}
 body = {json.dumps(body or {}).encode()!r}
 secret = {secret!r} or receiver.secrets[0]
-headers = headers_for(secret, "evt_mine", bench.clock.now_ms // {1 if milliseconds else 1000}, body)
+headers = headers_for(secret, "evt_mine", bench.clock.now_ms // {1 if milliseconds else 1000} {at}, body)
 headers["webhook-signature"] = {signature!r} or headers["webhook-signature"]
+headers.pop({drop!r}, None)
+body = body.replace(b": ", b":") if {spaces} else body
 receiver.receive(body, headers)
 """
 
@@ -174,14 +185,21 @@ MISTAKES = {
         "buy:Basil ring bad bad bad ring refuse ring pin": "Done: One intent, 3 attempts",
     },
     "in_debt": {
-        "": "Not done yet: No Lily",
-        "buy:Lily ring": "Not done yet: No Lily",
+        "": "Not done yet: No intent with the description Lily is there",
+        "buy:lily:80.00 ring pin later:86400 pay_out refund": "seen: 'lily' expected: 'Lily'",
+        "buy:Lily ring": "nobody has paid it. seen: requires_action expected: succeeded",
+        "buy:Lily ring refuse": "nobody has paid it. seen: requires_payment_method",
         "buy:Lily ring pin": "Not done yet: The Lily is sold",
+        "buy:Lily ring pin later:86400 pay_out": "Not done yet: The Lily is sold",
         "buy:Lily:80.00 ring pin refund": "seen: K2.00 owed expected: K80.00 owed",
         "buy:Rose:80.00 ring pin later:86400 pay_out refund buy:Lily:60.00 ring pin": "Not done yet: The Lily is sold",
         "buy:Lily:80.00 ring pin later:86400 pay_out refund:50": "seen: K50.00 refunded expected: K80.00 refunded",
-        "buy:Lily:80.00 ring pin later:86400 pay_out refund": "Done: The merchant owes K80.00 for this Lily",
+        "buy:Lily:80.00 ring pin later:86400 refund:80": "own balance. Before the refund, let a night pass and",
+        "buy:Rose:90.00 ring pin later:86400 pay_out buy:Lily:80.00 ring pin refund": "seen: K2.00 owed",
         "buy:Lily ring pin later:86400 refund": "came out of the merchant's own balance",
+        "buy:Lily:80.00 ring pin later:86400 pay_out refund": "Done: The merchant owes K80.00 for this Lily",
+        "buy:Lily:80.00 ring pin later:86400 pay_out refund:50 refund:30": "Done: The merchant owes K80.00",
+        "buy:Lily:80.00 ring pin refund buy:Lily:70.00 ring pin later:86400 pay_out refund": "Done: ",
     },
     "from_the_app": {
         "": "Not done yet: No intent with the description Lily is there.",
@@ -226,49 +244,78 @@ TOKEN = 'pay.auth.token(email="shop@example.com", password="x").access_token'
 WRONG_TYPE = {**EVENT, "type": "charge.succeeded"}
 SURELY = BY_NAME["charge_surely"].solution
 SIGNATURE = SURELY.partition("\n")[0]
+ALONE, RAISES, ENDLESS = "except ServiceUnreachable", SURELY[SURELY.index("    raise") :], "iter(int, 1)"
+AGAIN = "client.charges.create(**order, idempotency_key=key"
 CASES = [
     *((name, code_of(story), words) for name, rows in MISTAKES.items() for story, words in rows.items()),
     *(("own_message", code, words) for code, words in {
-        "": "Not done yet: No message",
-        own("v1,AAAA"): "the signature is not that of this id, this timestamp and this body. seen: signature_mismatch",
-        own(): "the signature fits, but the body is not an event; missing: id, type, timestamp, data.object. seen",
-        own(body={**EVENT, "data": {"id": "ch_mine"}}): "not an event; missing: data.object. seen: body_not_an_event",
-        own(body={each: EVENT[each] for each in ("id", "type", "data")}): "not an event; missing: timestamp. seen",
-        own(body={**EVENT, "id": 7}): "not an event; id and type should be texts, data.object a JSON object. seen",
-        own(milliseconds=True): "of seconds, not of milliseconds",
+        "": "Not done yet: No message with the webhook-id evt_mine",
+        own("v1,AAAA"): "No signature fits these bytes with this secret",
+        own(): "The body is not an event: it needs id, type and timestamp as texts, and data with an object in it.",
+        own(body={**EVENT, "data": {"id": "ch_mine"}}): "not an event: it needs id",
+        own(body={each: EVENT[each] for each in ("id", "type", "data")}): "seen: body_not_an_event expected: accepted",
+        own(body={**EVENT, "id": 7}): "not an event: it needs id, type and timestamp as texts",
+        own(milliseconds=True): "The present second is bench.clock.now_ms // 1000. seen: timestamp_",
+        own(body=EVENT, at="+ 301"): "The present second is bench.clock.now_ms // 1000. seen: timestamp_in_future",
+        own(body=EVENT, at="- 301"): "The message was signed 301 s ago; 300 s are allowed.",
+        own(body=EVENT, secret=MINE): "No signature fits these bytes with this secret",
+        own(body=EVENT, spaces=True): "The signature fits the same JSON written another way",
+        own(body=EVENT, drop="webhook-timestamp"): "The header webhook-timestamp is missing",
         own(body=EVENT, handler="raise OSError"):
             "a handler failed with OSError, in line 5 of handle: raise OSError. Take a type without a handler",
         own(body=WRONG_TYPE): "seen: charge.succeeded expected: charge.failed",
         own(body=WRONG_TYPE) + own(body=EVENT): "Done: ",
         own(body={**EVENT, "id": "evt_yours"}): "The body has another. seen: evt_yours expected: evt_mine",
+        own(body=EVENT).replace('"evt_mine", b', '"evt_yours", b'): "Not done yet: No message with the webhook-id",
         f"receiver.secrets.append({MINE!r})" + own(body=EVENT, secret=MINE): "a secret of your own",
         own(body=EVENT): "Done: The receiver accepted it",
+        own(body=EVENT).replace("e(body, headers)", "e(body, {name.title(): each for name, each in headers.items()})"):
+            "Done: The receiver accepted it",
+        f"receiver.receive(*bench.sign({EVENT!r}))": "Done: The receiver accepted it",
+        f"receiver.receive(*bench.sign({EVENT!r}, 'future'))": "in the future",
     }.items()),
     *(("charge_surely", code, words) for code, words in {
         f"{SIGNATURE} pass": "Not done yet: The function has not charged anybody",
         f"{SIGNATURE}\n    return client.charges.create(**order, idempotency_key=order['reference'])":
-            "Not right yet: A response was lost and the function gave up",
+            "gave up. The customer has paid and the shop does not know. seen: 1 requests, then ServiceUnreachable",
         SURELY: "Done: ",
         SURELY.replace("return client", "client"): "charge_surely has no return with a value",
-        SURELY.replace("return client.charges.create(**order, idempotency_key=key)", "return len(str("
-            "client.charges.create(**order, idempotency_key=key)))"):
-                "Now return the charge, so that the shop knows it. seen: int",
+        SURELY.replace(f"return {AGAIN})", f"return len(str({AGAIN})))"):
+            "Now return the charge, so that the shop knows it. seen: ",
         SURELY.replace("    for _", "    import uuid\n    for _").replace("_key=key", "_key=str(uuid.uuid4())"):
             "seen: 3 payments expected: 1",
-        SURELY.replace("return", "charge =").replace("range(5)", "iter(int, 1)") + "    return charge":
-            "The function has asked 100 times, and goes on. After a few rounds it should give up. seen: 100 requests",
+        SURELY.replace("return", "charge =").replace("range(5)", ENDLESS) + "    return charge":
+            "The function has asked 100 times, and goes on. After a few rounds it should give up, in line",
         SURELY.replace("{order['reference']}-attempt-1", "k"): "the key is the same for every order",
         SURELY.replace("    for _", "    import uuid\n    key = str(uuid.uuid4())\n    for _"):
             "Asked for the same order again, as after a restart, the customer has paid 2 times",
         SURELY.replace("client.charges", "bench.client.charges"): "charge_surely uses the notebook's bench",
-        SURELY.replace("range(5)", "iter(int, 1)"): "On a line that stays dead, the function has asked 100 times",
+        SURELY.replace("range(5)", ENDLESS): "The function has asked 100 times, and goes on",
+        SURELY.replace("range(5)", ENDLESS).replace(ALONE, "except"): "The function has asked 100 times, and goes on",
         SURELY.replace("    key", "    order['currency'] = 'ZMW'\n    key"): "charge_surely changes order",
         SURELY.replace("range(5)", "range(2)"):
-            "the function gave up. The customer has paid and the shop does not know.",
+            "The customer has paid and the shop does not know. seen: 2 requests, then RuntimeError",
         SURELY.replace("**order", "**{**order, 'amount': 100}"): "seen: K1.00 expected: K25.00",
         SURELY.replace("**order", "**order | {'amount': 100 + _}"): "IdempotencyKeyReused: ",
-        SURELY.replace("range(5)", "iter(int, 1)").replace("except ServiceUnreachable", "except Exception")
-            .replace("{order['reference']}", ""): "the key is the same for every order",
+        SURELY.replace("range(5)", ENDLESS).replace(ALONE, "except Exception").replace("{order['reference']}", ""):
+            "The function has asked 100 times, and goes on",
+        SURELY.replace(ALONE, "except Exception"): "After a decline (402) the function has charged again",
+        SURELY.replace(ALONE, "except ApiError"): "A response was lost and the function gave up",
+        SURELY.replace(ALONE, "except (ServiceUnreachable, PaymentDeclined)"): "seen: 5 requests expected: 1 request",
+        SURELY.replace(ALONE, "except (ServiceUnreachable, InvalidRequest)"):
+            "After an invalid request (400) the function has charged again",
+        SURELY.replace(RAISES, ""):
+            "On a line that stays dead the function raises no exception, so its caller does not learn that there is no "
+            "charge. seen: returned None expected: an exception",
+        SURELY.replace(RAISES, "    return 'unknown'"): "seen: returned unknown expected: an exception line 8: return",
+        SURELY.replace("    raise", f"    return {AGAIN} + '-2')\n    raise"): "Done: ",
+        SURELY.replace(ALONE, "except PaymentDeclined:\n            return None\n        except ServiceUnreachable"):
+            "After a decline (402) the function raises no exception",
+        SURELY.replace(ALONE, "except PaymentDeclined as error:\n            return client.charges.retrieve("
+            "error.facts['charge'])\n        except ServiceUnreachable"): "Done: ",
+        SURELY.replace("RuntimeError", "ServiceUnreachable"): "Done: ",
+        SURELY.replace("RuntimeError(", "TimeoutError("): "Done: ",
+        SURELY.replace("range(5)", "range(3)"): "Done: ",
         f"{SIGNATURE}\n    price = order['amount']\n    return price / 0":
             "ZeroDivisionError: division by zero, in line 3 of charge_surely",
         "charge_surely = 7": "charge_surely is no function any more. seen: int expected: a function line 1",

@@ -65,6 +65,77 @@ ASKED = (
     "        intent = pay.wait(intent_id"
 )
 _CANCELED = 'try: pay.payment_intents.cancel(intent_id)\n        except StateConflict: pass\n        return "failed"'
+_AGE = f"\n    if abs(now_s - {_THEN}) > 300:\n        "
+_BY_HAND = """import base64, hashlib, hmac
+def type_of(body, headers, secret, now_s):
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{{headers['webhook-id']}}.{{headers['webhook-timestamp']}}.".encode() + body
+    digest = hmac.new(key, signed, hashlib.sha256).digest()
+    if not hmac.compare_digest("v1," + base64.b64encode(digest).decode(), headers["webhook-signature"]):
+        raise ValueError("forged")
+    {}
+    return json.loads(body)["type"]
+"""
+_SPLIT = "def split(gross_minor):\n    fee = {}\n    return gross_minor - fee, fee"
+_ONCE_MORE = 'client.charges.create(**order, idempotency_key=f"{key}-again")'
+_RETURN = f"        return {_ONCE_MORE}"
+_FOUND = f"""        for each in client.charges.each():
+            if each.reference == order["reference"]{{}}:
+                {{}}
+{_RETURN.replace("{", "{{").replace("}", "}}")}"""
+
+
+_PRICED = "pay, price_minor, order_number"
+
+
+def _whole(name: str, arguments: str, body: str) -> tuple[str, str]:
+    """A whole function in place of the cell's."""
+    return "", f"def {name}({arguments}):\n    {body}"
+
+
+# By the exercise's name: functions that do what is asked in another way than the solution.
+RIGHT: dict[str, list[tuple[str, str]]] = {
+    "only_when_paid": [
+        _whole("may_leave", "pay, intent_id", "return 'succeeded' in pay.payment_intents.retrieve(intent_id).status"),
+        _whole("may_leave", "pay, intent_id", ("charge = pay.payment_intents.retrieve(intent_id).latest_charge\n"
+         "    return charge is not None and pay.charges.retrieve(charge).status == 'succeeded'")),
+    ],
+    "priced_in_ngwee": [
+        _whole("order", _PRICED, ("return pay.payment_intents.create(amount=Decimal(price_minor).scaleb(-2), "
+         "description='Orchid', metadata={'order': order_number})")),
+        _whole("order", _PRICED, ("price = Decimal(f'{price_minor // 100}.{price_minor % 100:02}')\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+        _whole("order", _PRICED, ("price = Decimal(str(price_minor / 100))\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+    ],
+    "unknown_is_not_failed": [
+        _whole("collect", ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    return 'paid' if intent.status == 'succeeded' else 'failed'")),
+        _whole("collect", ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    error = intent.last_payment_error\n    if error and error.code == 'prompt_timeout':\n"
+         "        return 'unknown'\n    return 'failed' if error else 'paid'")),
+        _whole("collect", ASKED_OF, (f"{ASKED}, timeout_s=30)\n    except WaitExpired:\n        pass\n"
+         "    status = pay.payment_intents.retrieve(intent_id).status\n"
+         "    return {'succeeded': 'paid', 'requires_payment_method': 'failed'}.get(status, 'unknown')")),
+    ],
+    "split_to_the_ngwee": [
+        ("", _SPLIT.format("max(1, int((Decimal(gross_minor) * 25 / 1000).quantize(Decimal(1), 'ROUND_HALF_UP')))")),
+        ("", _SPLIT.format("max(1, (gross_minor + 20) // 40)")),
+    ],
+    "genuine_messages": [
+        ("", _BY_HAND.format(f"{_AGE}raise ValueError('old')")),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST}"),
+        ("", _SWALLOWED.format("raise RuntimeError('forged') from None")),
+    ],
+    "looks_first": [
+        (_RETURN, _FOUND.format("", "return each")),
+        (_RETURN, _FOUND.format("", "return client.wait_charge(each.id)")),
+        (_RETURN, _FOUND.format("", "return client.charges.retrieve(each.id)").replace("-again", "-attempt-2")),
+    ],
+}  # fmt: skip
+"""Ways to do it that differ from the solution: what is replaced, and by what."""
 # By the exercise's name: (what is replaced in the cell as it came, or nothing for all of it, by what, a piece of what
 # is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
@@ -147,13 +218,16 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     "split_to_the_ngwee": [
         ("round(gross_minor * 0.975)", "gross_minor - fee", "seen: K0.02 expected: K0.03 line 3: fee ="),
         ("max(1, round(gross_minor * 0.025))", "max(1, (gross_minor * 250 + 5000) // 10000)", "K0.98 + K0.03 = K1.01"),
-        ("max(1, round(gross_minor * 0.025))", "(gross_minor * 250 + 5000) // 10000", "each was rounded on its own"),
-        ("return net, fee", "return net", "should return two integers: the merchant's share and the fee. seen: 9750"),
-        ("",
-         (
-                 "def split(gross_minor):\n    fee = max(1, int(gross_minor * 0.025 + 0.5))\n"
-                 "    return gross_minor - fee, fee"
-             ), "A float has 15 digits, and money is counted in integers"),
+        ("max(1, round(gross_minor * 0.025))", "(gross_minor * 250 + 5000) // 10000", "do not add up to the payment"),
+        ("return net, fee", "return net", "Return two integers: the merchant's share and the fee. seen: 9750"),
+        ("return net, fee", "return [net, fee]", "seen: [9750, 250] expected: two int"),
+        ("", _SPLIT.format("max(1, int(gross_minor * 0.025 + 0.5))"), "A floating-point number holds 15 digits"),
+        ("", _SPLIT.format("max(1, gross_minor * 250 // 10000)"), "seen: K0.02 expected: K0.03"),
+        ("", _SPLIT.format("-(-gross_minor * 250 // 10000)"), "K87.35 is rounded half up to a ngwee"),
+        ("", _SPLIT.format("(gross_minor * 250 + 5000) // 10000"), "seen: K0.00 expected: K0.01"),
+        ("", _SPLIT.format("max(100, (gross_minor * 250 + 5000) // 10000)"), "seen: K1.00 expected: K0.03"),
+        ("", _SPLIT.format("max(1, (gross_minor * 100 + 5000) // 10000)"), "seen: K1.00 expected: K2.50"),
+        ("", _SPLIT.format("round(Decimal(gross_minor) * Decimal('0.025'), 0)"), "(Decimal('9750'), Decimal('250'))"),
         ("",
          (
                  "def split(gross_minor):\n    fee = max(1, (gross_minor * 25 + 500) // 1000)\n"
@@ -161,8 +235,9 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
              ), "The share comes first, and then the fee. seen: K2.50 expected: K97.50 line 3: return fee"),
         ("", "def split(gross_minor):\n    print((gross_minor * 25 + 500) // 1000)",
          "split prints its result and returns None. seen: print expected: return line 2: print("),
-        ("round(gross_minor * 0.975)", "gross_minor * 0.975", "should return two integers"),
+        ("round(gross_minor * 0.975)", "gross_minor * 0.975", "Return two integers"),
     ],
+
     # after_the_payment
     # verify_webhooks
     "genuine_messages": [
@@ -170,6 +245,16 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         (_DUMPED, "body[:-1]", "line 4: verify(body[:-1]"),
         (f"verify({_DUMPED}, {_REST})", "pass", "whose content was changed gets through"),
         (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}{_THEN}", "301 seconds old gets through"),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST}, tolerance_s=10**6", "301 seconds old gets through"),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}max(now_s, {_THEN})", "from the future, 301 seconds early,"),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST}, tolerance_s=0", "A genuine message does not get through. The"),
+        (f"{_DUMPED}, {_REST}", "body, headers, ['whsec_' + 'A' * 40], now_s=now_s", "seen: signature_mismatch"),
+        ("", _BY_HAND.format("pass"), "that is 301 seconds old gets through"),
+        ("", _BY_HAND.format(f"\n    if now_s - {_THEN} > 300:\n        raise ValueError('old')"),
+         "A message from the future, 301 seconds early, gets through"),
+        ("", _BY_HAND.format(f"{_AGE}raise ValueError('old')").replace("{headers['webhook-timestamp']}.", ""),
+         "ValueError: forged"),
+        ("", _BY_HAND.format(f"{_AGE}return None"), "refuses a message that is 301 seconds old by returning None. Its"),
         ("",
          (
                  "def type_of(body, headers, secret, now_s):\n"
@@ -182,10 +267,13 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
                  "    verify(body, headers, bench.receiver.secrets, now_s=now_s)"
              ), "type_of uses the notebook's bench"),
         ("", _SWALLOWED.format("pass"),
-         "whose content was changed gets through. seen: None expected: SignatureRefused line 5: except"),
+         "whose content was changed by returning None. Its caller cannot tell this from a message without a type:"),
+        ("", _SWALLOWED.format("return None"), "seen: None expected: an exception line 5: except"),
         ("", _SWALLOWED.format("return False"),
-         "whose content was changed gets through. seen: False expected: SignatureRefused line 5: except"),
+         "changed by returning False. Its caller cannot tell this from a genuine message: raise an exception."),
+        ("", _SWALLOWED.format("return json.loads(body)['type']"), "A message whose content was changed gets through."),
     ],
+
     # charge_in_one_call
     # when_payments_fail
     "lets_go": [
@@ -236,13 +324,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # idempotency
     "looks_first": [
-        ("-again", "-2", "seen: 2 payments expected: 1"),
-        ('f"{key}-again"', "key", "stopped with ServiceFailed"),
-        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "None", "Now return the charge"),
-        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "next(client.charges.each())",
+        ("-again", "-2", "The customer had paid before, and the customer was charged again. seen: 2 charges"),
+        ('f"{key}-again"', "key", "keeps a 500 under its key. The function sent the request again under it"),
+        (_ONCE_MORE, "None", "Now return it. seen: None expected: the charge line"),
+        (_ONCE_MORE, "next(client.charges.each())",
          (
-                 "returns the charge of another order. An order's charge is known by its reference. seen: "
-                 "ORDER-server_error_after"
+                 "returns the charge of another order. An order's charge is known by its reference. seen: A expected: B"
              )),
         ("    try:\n", "    order['metadata'] = {}\n    try:\n", "changes order, which belongs to whoever calls it."),
         ("        return client.charges.create(**order, idempotency_key=f",
@@ -251,8 +338,24 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
                  "            if each.reference == order['reference']:\n"
                  "                return each\n            break\n"
                  "        return client.charges.create(**order, idempotency_key=f"
-             ), "The customer had paid before, and was charged again. seen: 2 payments"),
+             ), "The customer had paid before, and the customer was charged again. seen: 2 charges"),
+        (_RETURN, _FOUND.format(' and each.status == "succeeded"', "return each"),
+         "The charge was pending, and the customer was charged again. seen: 2 charges expected: 1"),
+        (_RETURN, _FOUND.format(' and each.status != "pending"', "return each"), "The charge was pending, and the cus"),
+        (_RETURN, _FOUND.format("", "return each").replace("-again", ""), "The service keeps a 500 under its key."),
+        (_RETURN, _FOUND.format("", "return each").replace(_ONCE_MORE, "None"),
+         "The service failed before the charge, and the order is unpaid. seen: none expected: 1"),
+        (_RETURN, _FOUND.format("", "return each.id"), "The order has one charge. Now return it. seen: ch_"),
+        (_RETURN, _FOUND.format("", "return None"), "The order has one charge. Now return it. seen: None"),
+        (_RETURN, "        raise", "code stopped with ServiceFailed"),
+        (_RETURN,
+         (
+                 "        for _ in range(3):\n            try:\n                return client.charges.create(**order, "
+                 "idempotency_key=key)\n            except ServiceFailed:\n                pass"
+             ),
+         "the same 500 came back. Look for the charge first. seen: 500 expected: the charge"),
     ],
+
     # your_own_backend
     "any_order": [
         ('return "open"', "return status", "charge.late_success. seen: 'settle' expected: 'paid' line 5:"),
@@ -430,46 +533,15 @@ def test_a_wrong_attempt_is_told_its_fault(
     assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
 
 
-# By the exercise's name: functions that do what is asked in another way than the solution.
-RIGHT_TOO = {
-    "only_when_paid": [
-        ("pay, intent_id", "return 'succeeded' in pay.payment_intents.retrieve(intent_id).status"),
-        ("pay, intent_id", ("charge = pay.payment_intents.retrieve(intent_id).latest_charge\n"
-         "    return charge is not None and pay.charges.retrieve(charge).status == 'succeeded'")),
-    ],
-    "priced_in_ngwee": [
-        ("pay, price_minor, order_number", ("return pay.payment_intents.create(amount=Decimal(price_minor).scaleb(-2), "
-         "description='Orchid', metadata={'order': order_number})")),
-        ("pay, price_minor, order_number", ("price = Decimal(f'{price_minor // 100}.{price_minor % 100:02}')\n"
-         "    order = {'order': order_number}\n"
-         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
-        ("pay, price_minor, order_number", ("price = Decimal(str(price_minor / 100))\n"
-         "    order = {'order': order_number}\n"
-         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
-    ],
-    "unknown_is_not_failed": [
-        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
-         "    return 'paid' if intent.status == 'succeeded' else 'failed'")),
-        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
-         "    error = intent.last_payment_error\n    if error and error.code == 'prompt_timeout':\n"
-         "        return 'unknown'\n    return 'failed' if error else 'paid'")),
-        (ASKED_OF, (f"{ASKED}, timeout_s=30)\n    except WaitExpired:\n        pass\n"
-         "    status = pay.payment_intents.retrieve(intent_id).status\n"
-         "    return {'succeeded': 'paid', 'requires_payment_method': 'failed'}.get(status, 'unknown')")),
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "body"), [(name, *row) for name, rows in RIGHT_TOO.items() for row in rows]
-)
-def test_another_right_way_is_done(
-    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, arguments: str, body: str
+@pytest.mark.parametrize(("name", "old", "new"), [(name, *row) for name, rows in RIGHT.items() for row in rows])
+def test_another_right_way_is_right(
+    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str
 ):
     cell = REPAIRS[name].cell
-    function = cell[cell.index("def ") + 4 : cell.index("(")]
-    source = f"def {function}({arguments}):\n    {body}\n\n\n{cell[cell.index('exercises.check(') :]}"
-    assert told_of(REPAIRS[name], source, bench, capsys).startswith("Done: ")
+    check = cell[cell.index("exercises.check(") :]
+    assert not old or cell.count(old) == 1
+    told = told_of(REPAIRS[name], cell.replace(old, new) if old else f"{new}\n\n\n{check}", bench, capsys)
+    assert told.startswith("Done: ")
 
 
 ASKS = "    return pay.payment_intents.retrieve(intent_id).status"
