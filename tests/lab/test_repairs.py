@@ -96,6 +96,8 @@ def _whole(name: str, arguments: str, body: str) -> tuple[str, str]:
 # By the exercise's name: functions that do what is asked in another way than the solution.
 RIGHT: dict[str, list[tuple[str, str]]] = {
     "only_when_paid": [
+        _whole("may_leave", "pay, intent_id",
+               "if pay.payment_intents.retrieve(intent_id).status == 'succeeded':\n        return True"),
         _whole("may_leave", "pay, intent_id", "return 'succeeded' in pay.payment_intents.retrieve(intent_id).status"),
         _whole("may_leave", "pay, intent_id", ("charge = pay.payment_intents.retrieve(intent_id).latest_charge\n"
          "    return charge is not None and pay.charges.retrieve(charge).status == 'succeeded'")),
@@ -147,10 +149,10 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action", "processing")',
          "returns True for an intent that is canceled"),
         ("return True", "return False", "False for an intent that is succeeded. seen: False expected: True"),
-        ("return True", "True", "None for an intent that is requires_action. seen: None expected: False"),
+        ("return True", "True", "None for an intent that is succeeded. seen: None expected: True"),
         ("return True", 'return intent.status in ("processing", "succeeded")', "for an intent that is processing"),
         ("return True", 'return "ed" in intent.status', "for an intent that is canceled"),
-        ("return True", "return intent.status", "returns requires_action for an intent that is requires_action. seen"),
+        ("return True", "return intent.status", "returns 'requires_action' for an intent"),
         ("return False\n    return True", 'return intent.latest_charge is not None\n    return intent.status[0] == "s"',
          "that is requires_payment_method after the customer has pressed cancel"),
         ("return True",
@@ -185,7 +187,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # confirm_with_ussd
     "unknown_is_not_failed": [
         ('        return "failed"', '        return "paid"',
-         "still move. The function returns paid while the intent is processing. seen: 'paid'"),
+         "still move. The function returns 'paid' while the intent is processing. seen: 'paid'"),
         ("timeout_s=60", "timeout_s=600", "seen: 'failed' expected: 'unknown' line 7: return"),
         ('        return "failed"',
          (
@@ -200,19 +202,21 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "may yet pay. The function cancels the payment instead of reporting what it knows. seen: canceled"),
         ('timeout_s=60)\n    except WaitExpired:\n        return "failed"',
          'timeout_s=0)\n    except WaitExpired:\n        return "unknown"',
-         "The function returns unknown while the intent is requires_action. seen: 'unknown' expected: 'paid'"),
+         "The function returns 'unknown' while the intent is requires_action. seen: 'unknown' expected: 'paid'"),
         ("intent = pay.wait(intent_id, timeout_s=60)", "intent = pay.payment_intents.retrieve(intent_id)",
-         "approves. The function returns failed while the intent is requires_action"),
+         "approves. The function returns 'failed' while the intent is requires_action"),
         ('else "failed"', 'else "unknown"',
-         "presses cancel. The function returns unknown while the intent is requires_payment_method"),
+         "presses cancel. The function returns 'unknown' while the intent is requires_payment_method"),
         ('return "paid" if', '"paid" if', "approves. The function returns None while the intent is succeeded"),
         ('    return "paid" if', ('    if intent.status != "succeeded":\n'
          "        pay.payment_intents.confirm(intent_id, phone=phone, provider=provider)\n"
          '        intent = pay.wait(intent_id)\n    return "paid" if'),
-         "cancel. The function sends more than one prompt: it should ask once. seen: 2 prompts expected: 1 prompts"),
+         "presses cancel. The function sends 2 prompts: it should ask the customer once. seen: 2 expected: 1"),
         ('return "paid" if intent.status == "succeeded" else "failed"', "return intent.status",
-         "approves. The function returns succeeded while the intent is succeeded. seen: 'succeeded' expected: 'paid'"),
+         "returns 'succeeded' while the intent is succeeded. seen: 'succeeded' expected: 'paid'"),
         ('return "paid" if intent.status == "succeeded" else "failed"', "return intent", "seen: PaymentIntent("),
+        ("", 'def collect(pay, intent_id, phone, provider):\n    return "paid"', "The function sends 0 prompts"),
+        ('        return "failed"', "        raise", "your code stopped with WaitExpired"),
     ],
     # read_the_ledger
     "split_to_the_ngwee": [
