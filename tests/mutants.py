@@ -25,7 +25,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 TABLE: Final = Path(__file__).with_suffix(".toml")
 _COPIED = ("workbench", "tests", "notebooks", "fixtures", "README.md", "pyproject.toml")
 _PYTEST = ("-m", "pytest", "-p", "no:nbval", "-p", "no:schemathesis", "-p", "no:cacheprovider", "-o",
-           "addopts=--import-mode=importlib", "-q", "-n", "0")  # fmt: skip
+           "addopts=--import-mode=importlib", "-q", "-n", "0", "--thorough")  # fmt: skip
 _LIMIT_S = 60
 """A mutant may never come to an end. A test named in the table takes a few seconds."""
 _LIMIT_OF_ALL_S = 900

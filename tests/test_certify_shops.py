@@ -131,6 +131,7 @@ class Exam:
         return [each["name"] for each in self.record["checks"] if each["verdict"] == verdict]
 
 
+@pytest.mark.thorough
 def test_a_good_shop_passes_every_check(tmp_path: Path):
     exam = Exam(tmp_path, "good")
     done = exam.run()
@@ -190,6 +191,7 @@ EXPLAINED = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "title", "names"), EXPLAINED)
 def test_what_explains_several_failures_stands_first_and_once(kind: str, title: str, names: set[str], tmp_path: Path):
     exam = Exam(tmp_path, kind)

@@ -54,6 +54,7 @@ def is_true_soon(condition: Callable[[], bool]) -> bool:
     return met
 
 
+@pytest.mark.thorough
 def test_what_is_announced_to_people_can_be_called_and_its_port_is_taken(serving: "Serving"):
     host = "0.0.0.0"  # noqa: S104  the address under test
     with serving("--port", "0", "--host", host, "--webhook", "http://127.0.0.1:9/") as server:
@@ -75,6 +76,7 @@ def test_what_is_announced_to_people_can_be_called_and_its_port_is_taken(serving
     assert all(words in said for words in ("listens", port, "--port", "anybody who reaches the port"))
 
 
+@pytest.mark.thorough
 def test_beside_containers_it_answers_by_its_name_and_calls_private_networks_with_a_warning(
     serving: "Serving", tmp_path: Path
 ):
@@ -237,6 +239,7 @@ def test_an_end_of_the_whole_terminal_ends_it_cleanly(
     assert [*tmp_path.glob("workbench-*")] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=LATER), 2])
 def test_a_hang_up_that_is_ignored_stays_so_and_killed_its_workers_do_not_serve_on(serving: "Serving", workers: int):
     with serving("--port", "0", "--json", "--workers", str(workers), hang_up=signal.SIG_IGN) as server:

@@ -31,6 +31,8 @@ MADE = ("<!-- made by: pytest tests/test_course.py --renew -->\n", "<!-- to here
 SLUGS = "|".join(course())
 NAMED = re.compile(rf"\b\d\d_({SLUGS})\b")
 NUMBERED = re.compile(rf"\[([Nn]otebook )?\d+\]\((\S*?\d\d_({SLUGS})\.ipynb)")
+MOST_MINUTES, MOST_WORDS = 25, 14_725
+"""Of one notebook, and of all that are in order: three fifths of the 24,543 words that the course once had."""
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 FIGURE = re.compile(r"(?<![\w.,:/-])K?\d[\d,]*(?:\.\d+)?(?![\w/:-]|\.\d)")
 NO_FIGURES = re.compile(
@@ -38,11 +40,6 @@ NO_FIGURES = re.compile(
     r"|(?i:steps?|sections?|notebooks?) [\d.]+(?:(?:,| to| and| or) \d+)*",
     re.MULTILINE,
 )
-ELSEWHERE: dict[str, set[str]] = {
-    # of other operators, and of the world outside
-    "how_mobile_money_works": set(),
-}
-"""Figures that no run shows: facts of the world, each with its source in a comment here."""
 UNLINKED = re.compile(r"(?<![\[\w])[Nn]otebooks? \d+")
 
 
@@ -88,8 +85,8 @@ def contents(folder: str = "") -> str:
         of_part = list(those)
         rows.append(f"| | **{part}** | | **{sum(map(minutes, of_part))}** |")
         for each in of_part:
-            title = f"[{each.title}]({folder}{each.path.name}){' (optional)' if each.optional else ''}"
-            rows.append(f"| {each.number} | {title} | {each.about} | {minutes(each)} |")
+            title = f"[{each.title}]({folder}{each.within})"
+            rows.append(f"| {each.number or ''} | {title} | {each.about} | {minutes(each)} |")
     return "\n".join(rows)
 
 
@@ -101,11 +98,13 @@ def readers() -> str:
 
 
 def foot(notebook: Notebook) -> str:
-    order = list(course().values())
-    start, before, after = order[0].path.name, notebook.number - 1, notebook.number + 1
-    ways = [f"Previous: {link(order[before])}"] if notebook.number else []
+    order = [each for each in course().values() if each.number]
+    start, place = order[0].path.name, notebook.number
+    if not place:
+        start = f"../{start}"
+    ways = [f"Previous: {link(order[place - 2])}"] if place > 1 else []
     ways += [f"[Contents]({start}#Contents)"]
-    ways += [f"Next: {link(order[after])}"] if after < len(order) else []
+    ways += [f"Next: {link(order[place])}"] if 0 < place < len(order) else []
     return f"---\n\n{' · '.join(ways)}\n\nSomething does not work? See [Troubleshooting]({start}#Troubleshooting)."
 
 
@@ -114,7 +113,8 @@ def renewed_notebook(notebook: Notebook, text: str) -> str:
     if node["cells"][-1]["id"] != "foot":
         node["cells"].append({"cell_type": "markdown", "id": "foot", "metadata": {}})
     first = source(node["cells"][0])
-    first = re.sub(r"^# .*", f"# {notebook.number}. {notebook.title}", first)
+    place = f"{notebook.number}. " if notebook.number else ""
+    first = re.sub(r"^# .*", f"# {place}{notebook.title}", first)
     first = re.sub(r"(?<=\*\*How long\*\*\n\n)About \d+ minutes(, and \w+ exercises?)?", how_long(notebook), first)
     made = {
         node["cells"][0]["id"]: first,
@@ -158,7 +158,7 @@ def renewed(path: Path, text: str) -> str:
 def rename() -> None:
     """Give each notebook the name that its place asks for, and remember the one that it had."""
     for each in course().values():
-        if not each.path.exists():
+        if each.number and not each.path.exists():
             (found,) = FOLDER.glob(f"[0-9][0-9]_{each.slug}.ipynb")
             found.rename(each.path)
             had = ", ".join(f'"{name}"' for name in (found.stem, *each.was) if name != each.name)
@@ -172,7 +172,7 @@ def test_what_follows_from_the_table_is_as_it_says(request: pytest.FixtureReques
     renew = request.config.getoption("--renew")
     if renew:
         rename()
-    assert sorted(each.name for each in FOLDER.glob("*.ipynb")) == [each.name for each in resources.notebooks()]
+    assert {*FOLDER.rglob("*.ipynb")} == {*resources.notebooks()}
     stale = []
     for path in {*tracked(), *resources.notebooks()}:
         if path.suffix in TEXTS or path.parent.name == ".ci":
@@ -182,6 +182,26 @@ def test_what_follows_from_the_table_is_as_it_says(request: pytest.FixtureReques
                 if renew:
                     path.write_text(now, "utf-8")
     assert renew or stale == [], "pytest tests/test_course.py --renew brings them up to date"
+
+
+def test_each_notebook_is_short_enough_to_be_done_in_one_go():
+    assert {each.name: minutes(each) for each in course().values() if minutes(each) > MOST_MINUTES} == {}
+    prose = (
+        source(each)
+        for notebook in course().values()
+        for each in cells(notebook)
+        if notebook.number and each["cell_type"] == "markdown"
+    )
+    assert sum(len(each.split()) for each in prose) <= MOST_WORDS
+
+
+PUBLIC = {"workbench", "workbench.errors", "workbench.certify", "workbench.going_live"}
+
+
+def test_what_a_reader_copies_uses_public_names_only():
+    imports = re.compile(r"^(?:from|import) (workbench[\w.]*)", re.MULTILINE)
+    sources = {each.name: "\n".join(source(cell) for cell in cells(each)) for each in course().values()}
+    assert {name: found for name, text in sources.items() if (found := {*imports.findall(text)} - PUBLIC)} == {}
 
 
 def test_no_text_names_a_notebook_by_a_number_that_nothing_holds():
@@ -219,20 +239,20 @@ def test_every_figure_in_prose_stands_in_the_code_or_the_output_of_its_notebook(
             for each in figures(source(cell))
             if not {digits(each), digits(f"{each}.00"), digits(each.removesuffix(".00"))} & seen
         }
-        if told - ELSEWHERE.get(notebook.slug, set()):
-            missing[notebook.name] = sorted(told - ELSEWHERE.get(notebook.slug, set()))
+        if told:
+            missing[notebook.name] = sorted(told)
     assert missing == {}
 
 
 def test_every_link_of_a_notebook_leads_to_a_file_and_a_heading_that_are_there():
-    there = {each.path.name: headings(each) for each in course().values()}
-    there["interface.md"] = set(re.findall(r'id="([^"]+)"', resources.interface().read_text("utf-8")))
+    there = {each.path: headings(each) for each in course().values()}
+    there[resources.interface()] = set(re.findall(r'id="([^"]+)"', resources.interface().read_text("utf-8")))
     broken = []
     for notebook in course().values():
         texts = "\n".join(source(each) for each in cells(notebook) if each["cell_type"] == "markdown")
         for file, anchor in re.findall(r"\]\((?!https?:|/)([^)#]*)#?([^)]*)\)", texts):
-            known = there.get(file or notebook.path.name, ())
-            if not (FOLDER / file).exists() or (anchor and anchor not in known):
+            target = (notebook.path.parent / file).resolve() if file else notebook.path
+            if not target.exists() or (anchor and anchor not in there.get(target, ())):
                 broken.append(f"{notebook.name}: {file}#{anchor}")
     assert broken == []
 

@@ -139,6 +139,7 @@ def found(result: Result) -> dict[str, Any]:
     return {f"{each['row']} = {each['value']}": each["failed"] for each in runs if not each["passed"]}
 
 
+@pytest.mark.thorough
 def test_what_a_shop_takes_for_granted_is_found_by_the_names_of_its_tests(run: Each):
     rows = "charge_amount_unit declined_status event_types ordering repeats rate_limit zed_mobile phone_format"
     began_s = time.monotonic()
@@ -160,6 +161,7 @@ def test_what_a_shop_takes_for_granted_is_found_by_the_names_of_its_tests(run: E
     )
 
 
+@pytest.mark.thorough
 def test_the_table_says_what_depends_and_what_was_not_run(run: Each):
     result = run(CALL + "sys.exit('problem' not in media_type)", rows="error_format zed_mobile")
     assert result.exit_code == 1
@@ -183,6 +185,7 @@ sys.exit(any(faults))
 """
 
 
+@pytest.mark.thorough
 def test_one_value_is_run_as_the_table_writes_it_each_test_has_a_line_and_the_report_says_why(run: Each):
     options = ("--row", "error_format = plain", "--row", "required_fields")
     shown = run(CALL + REPORTS, *options).stdout.splitlines()
@@ -196,6 +199,7 @@ def test_one_value_is_run_as_the_table_writes_it_each_test_has_a_line_and_the_re
     assert (refused.exit_code, "plain, envelope" in refused.stderr) == (2, True)
 
 
+@pytest.mark.thorough
 def test_sandboxes_of_the_command_itself_are_switched_and_tell_what_they_relied_on(run: Each):
     own = """
     from workbench import Workbench
@@ -209,6 +213,7 @@ def test_sandboxes_of_the_command_itself_are_switched_and_tell_what_they_relied_
     assert json.loads(result.stdout)["skipped"] == ["declined_status"]
 
 
+@pytest.mark.thorough
 def test_nothing_is_skipped_where_a_sandbox_did_not_tell_what_it_relied_on(run: Each):
     result = run("import os\nfrom workbench import Workbench\nWorkbench()\nos._exit(0)", "--json", rows="zed_mobile")
     made = json.loads(result.stdout)
@@ -219,6 +224,7 @@ def test_nothing_is_skipped_where_a_sandbox_did_not_tell_what_it_relied_on(run: 
     )
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_stuck_is_ended_with_its_children_and_counts_as_failed(
     run: Each, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -305,6 +311,7 @@ def test_a_run_that_calls_no_sandbox_any_more_is_no_proof(run: Each):
     assert "passed with error_format = plain and called no sandbox, which it did before" in result.stderr
 
 
+@pytest.mark.thorough
 def test_ctrl_c_ends_the_runs_and_prints_what_is_known(tmp_path: Path, command: str):
     (tmp_path / "shop.py").write_text(f"{CALL}\nif switched:\n    open('begun', 'w').close()\n    time.sleep(600)")
     line = [command, "each", "--row", "error_format", "--json", "--", sys.executable, "shop.py"]

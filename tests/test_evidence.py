@@ -627,6 +627,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_whatever_stands_in_a_body_is_looked_at_without_a_fault(data: st.DataObject, default: Path):
     entries = json.loads(default.read_text())["log"]["entries"][:50]

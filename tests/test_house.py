@@ -152,6 +152,7 @@ def finds_a_number(pattern: re.Pattern[str]) -> bool:
     return bool(whole) and not any(map(pattern.search, NO_LONG_NUMBER))
 
 
+@pytest.mark.thorough
 def test_what_is_masked_stands_in_one_table():
     """A second pattern for customers' numbers would mask others than the first; a second mark would not be known."""
     finds: set[str] = set()
@@ -176,6 +177,7 @@ def is_of_formulas(texts: Iterable[object]) -> bool:
     )
 
 
+@pytest.mark.thorough
 def test_what_begins_a_formula_stands_in_one_table():
     found = []
     for path in modules("."):

@@ -4,7 +4,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import accumulate
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from workbench import Workbench, verify
@@ -22,6 +24,39 @@ NUMBER = "+260961234567"
 SVG = "{http://www.w3.org/2000/svg}"
 NARROWEST = 5.5
 """Of a letter of the usual size in a narrow font."""
+
+
+ORDER = {
+    "open": {"charge.late_success": "settle", "charge.succeeded": "paid"}, "settle": {"charge.succeeded": "paid"},
+    "paid": {"refund.succeeded": "refunded"},
+}  # fmt: skip
+MOVED = ("signed_minor", "ledger_minor", "statement_minor")
+
+
+def minor(rows: list[dict[str, object]]) -> pd.DataFrame:
+    """A frame whose amounts are whole numbers, missing ones too."""
+    frame = pd.DataFrame(rows)
+    return frame.astype({name: "Int64" for name in MOVED if name in frame})
+
+
+RESULT = SimpleNamespace(
+    matches=minor([
+        {"rule": rule, "account": "bank", "group": group, "side": side, "signed_minor": signed, "currency": "ZMW"}
+        for rule, group, side, signed in (
+            ("many_to_one", "STL1", "ledger", 10_000), ("many_to_one", "STL1", "ledger", -500),
+            ("many_to_one", "STL1", "statement", 9_500), ("key", "PAY1", "ledger", 123),
+            ("key", "PAY1", "statement", 123),
+            ("key", "PAY2", "ledger", 777), ("key", "PAY2", "statement", 777),
+        )
+    ]),
+    breaks=minor([
+        {"code": code, "key": key, "side": side, "ledger_minor": ledger, "statement_minor": theirs, "currency": "ZMW"}
+        for code, key, side, ledger, theirs in (
+            ("amount_mismatch", "PAY3", "both", 200, 250), ("amount_mismatch", "PAY4", "both", 1, 2),
+            ("timing", "PAY5", "ledger", 4_200, None), ("missing_in_ledger", "PAY6", "statement", None, -67),
+        )
+    ]),
+)  # fmt: skip
 
 
 def paid(bench: Workbench, description: str = "Fern & <Co>") -> str:
@@ -49,7 +84,8 @@ class Shop:
         pictures = self.bench.pictures
         machines = [pictures.state_machine(each) for each in ("payment_intent", "charge", "refund", "payout")]
         drawings = [pictures.retry_timeline(), pictures.webhook(), pictures.ledger(self.payment), pictures.money_flow()]
-        return [*machines, *drawings, pictures.ledger("pi_none")]
+        lessons = [pictures.parties(), pictures.key_choice(), pictures.waiting(), pictures.pairs(RESULT)]
+        return [*machines, *drawings, pictures.ledger("pi_none"), *lessons, pictures.transitions(ORDER)]
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +252,47 @@ def test_every_posting_of_the_ledger_is_in_the_flow_of_money(shop: Shop):
     ):
         assert told in picture.says
     assert {each.kind for each in shop.postings} <= set(RECIPES)
+
+
+def test_rows_of_both_sides_stand_beside_each_other_with_the_verdict(shop: Shop):
+    rows = [line.split("  ") for line in shop.bench.pictures.pairs(RESULT).says.splitlines()[3:]]
+    assert [[cell.strip() for cell in row if cell] for row in rows] == [
+        ["PAY1", "K1.23", "match", "K1.23"],
+        ["STL1", "K95.00 (2 rows)", "match", "K95.00"],
+        ["PAY3", "K2.00", "amount_mismatch", "K2.50"],
+        ["PAY5", "K42.00", "timing"],
+        ["PAY6", "missing_in_ledger", "-K0.67"],
+    ]
+    words = words_in(shop.bench.pictures.pairs(RESULT))
+    assert words.count("no row") == 2
+    assert not {"PAY2", "PAY4"} & {*words}, "one of each"
+
+
+@pytest.mark.parametrize("gaps", [
+    {}, {"idempotency_keeps_errors": "none"}, {"reused_key_status": 409, "prompt_timeout_s": 60},
+    {"prompt_timeout_s": 600},
+])  # fmt: skip
+def test_the_rules_that_are_drawn_are_those_of_the_register(gaps: dict[str, object]):
+    with Workbench(seed=7, gaps=gaps) as bench:
+        in_force, keys, waits = Gaps.chosen(gaps), bench.pictures.key_choice(), bench.pictures.waiting()
+        assert ("5xx? It is kept under its key." in words_in(keys)) is (in_force.idempotency_keeps_errors == "declines")
+        assert f"{in_force.reused_key_status}, the key was used for another request?" in words_in(keys)
+        assert span(in_force.prompt_timeout_s) in words_in(waits)
+        dots = [float(each.get("cx", "")) for each in drawn(waits).iter(f"{SVG}circle")]
+        assert dots == sorted(dots)
+        assert len(dots) == 5
+        for response in keys, waits:
+            assert {*words_in(response)} & {
+                cell.strip() for row in response.says.splitlines() for cell in row.split("  ")
+            }
+
+
+def test_what_a_program_keeps_is_drawn_from_its_own_table(shop: Shop):
+    picture = shop.bench.pictures.transitions(ORDER)
+    assert "States of an order. It begins as open; final: refunded." in picture.says
+    assert {"open", "settle", "paid", "refunded", "charge.late_success"} <= {*words_in(picture)}
+    with pytest.raises(ValueError, match="no transition"):
+        shop.bench.pictures.transitions({"open": {}})
 
 
 def test_of_many_entries_the_last_are_drawn_and_an_empty_ledger_says_so(shop: Shop):

@@ -210,6 +210,7 @@ def test_what_the_marker_does_not_take_is_said(run: Run):
     result.stdout.fnmatch_lines([f"*{said.replace('[', '[[]')}*" for said in REFUSED.values()])
 
 
+@pytest.mark.thorough
 def test_what_is_served_is_one_and_empty_for_each_test(run: Run, pytester: pytest.Pytester):
     result = run("""
 import pathlib
@@ -271,6 +272,7 @@ def test_own(bench):
     run(source, node).assert_outcomes(failed=1)
 
 
+@pytest.mark.thorough
 def test_by_hand_a_sandbox_is_opened_as_it_was_and_served_with_the_same_address_and_keys(
     run: Run, pytester: pytest.Pytester
 ):

@@ -64,6 +64,7 @@ def test_the_quick_start_installs_and_runs_the_notebooks_then_the_tests():
     assert "pytest" in test
 
 
+@pytest.mark.thorough
 def test_the_first_payment_prints_what_the_readme_shows():
     code, shown = blocks(section("A payment in one cell"))
     assert (code.language, shown.language) == ("python", "text")
@@ -128,6 +129,7 @@ def test_the_tests_of_a_shop_pass(test: str, monkeypatch: pytest.MonkeyPatch, tm
         names[test](bench, tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not on this machine")
 def test_the_shop_beside_the_tests_passes_them(tmp_path: Path):
     text = section("A shop that runs beside the tests", GUIDE["testing"])

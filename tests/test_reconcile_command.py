@@ -168,6 +168,7 @@ class TestOutcome:
         assert all(settlement_of(code, "operator:mtn:float") in result.stdout for *_, code in BREAKS)
         assert f"Written: {', '.join(OUTS)}" in result.stdout
 
+    @pytest.mark.thorough
     def test_what_may_still_follow_is_no_break_and_a_tolerance_is_taken_in_kwacha(self, tmp_path: Path):
         case = written(tmp_path, [*BOTH, movement(90)], [movement(0, amount_minor=10_050), *BOTH[1:]])
         done = case.run("--tolerance", "amount", "0.50")
@@ -249,6 +250,7 @@ def test_a_monthly_fee_alone_ends_with_1(tmp_path: Path):
 class TestForAPerson:
     """What an analyst reads, with the accounts as the shop calls them."""
 
+    @pytest.mark.thorough
     def test_the_open_breaks_are_on_the_terminal_by_what_to_do_and_whom_to_ask(self, tmp_path: Path):
         done, rows = of_the_shop(tmp_path, "--rules", str(SHOP / "books/rules.toml"), *out("b.xlsx", "b.html"))
         is_open = {row["id"]: row for row in rows if not row["verdict"]}
@@ -287,6 +289,7 @@ class TestForAPerson:
         taken = clean.run_with(clean.ledger, clean.statement, *out("b.csv", "b-suggestions.csv"))
         assert (taken.exit_code, "cannot be written twice" in taken.stderr) == (2, True)
 
+    @pytest.mark.thorough
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))
         assert "The proof does not hold for MTN wallet.\n\nMTN wallet: the ledger closes at K3,306.17" in done.stdout
@@ -359,6 +362,7 @@ class TestFiles:
         assert (case.here / "excel.csv").read_text("utf-8-sig") == (case.here / "b.csv").read_text("utf-8")
         assert ",-" in (case.here / "b.csv").read_text("utf-8")
 
+    @pytest.mark.thorough
     def test_what_is_open_is_carried_to_the_next_run(self, done: tuple[Case, Result]):
         case, _ = done
         again = case.run("--carry-forward", "kept/january")

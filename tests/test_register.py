@@ -67,6 +67,7 @@ DESCRIBE = {
 """What describes bodies and operations, reads recordings, and lets the client follow what is in force."""
 ELSEWHERE = {
     ("pictures/retries.py", "retry_schedule_s"), ("pictures/retries.py", "delivery_success"),
+    *(("pictures/lessons.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors", "reused_key_status")),
     ("certify/payments.py", "prompt_timeout_s"), ("certify/run.py", "signature_scheme"),
     ("certify/run.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
     ("domain/wire/control.py", "zed_mobile"), ("analysis/simulate/simulation.py", "prompt_timeout_s"),
@@ -110,7 +111,7 @@ def test_the_command_prints_a_table_of_80_columns_and_a_row_in_full():
         "major units",
         "costliest guess",
         "checks.py",
-        notebook_name("charge_in_one_call"),
+        notebook_name("charges_and_idempotency"),
     ):
         assert told in card
 

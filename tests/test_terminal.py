@@ -141,6 +141,7 @@ Bank                  9             19       16       0         12         57.14
 """
 
 
+@pytest.mark.thorough
 def test_where_columns_would_be_too_narrow_a_row_is_a_record_below_headings_of_the_same_form(folder: Path):
     piped, narrow, wide = shown(folder, *RECONCILE)
     assert ACCOUNTS in narrow

@@ -62,6 +62,7 @@ def test_the_wheel_holds_every_module_notebook_and_fixture_and_no_test_nor_what_
     assert {name.partition("/")[0].rpartition(".")[2] for name in names} == {"workbench", "dist-info"}
 
 
+@pytest.mark.thorough
 def test_installed_elsewhere_it_is_that_package_that_runs_every_notebook_and_fits_together(
     wheel: Path, tmp_path: Path, pytestconfig: pytest.Config
 ):

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from workbench.domain.masking import mask
     from workbench.domain.moments import LUSAKA
     from workbench.domain.money import Money
+    from workbench.domain.reading import as_text
     from workbench.domain.signatures import verify
     from workbench.lab import exercises
     from workbench.receiver import Receiver
-    from workbench.render import picture, table
+    from workbench.render import is_live, picture, table
     from workbench.resources import fixture
 
 __all__ = [
@@ -44,10 +45,12 @@ __all__ = [
     "Receiver",
     "Traffic",
     "Workbench",
+    "as_text",
     "draft_layout",
     "exercises",
     "files",
     "fixture",
+    "is_live",
     "ledger_columns",
     "mask",
     "money",
@@ -71,10 +74,12 @@ _HOMES = {
     "Receiver": "workbench.receiver",
     "Traffic": "workbench.analysis.simulate",
     "Workbench": "workbench.bench",
+    "as_text": "workbench.domain.reading",
     "draft_layout": "workbench.analysis.statements",
     "exercises": "workbench.lab.exercises",
     "files": "workbench.analysis.files",
     "fixture": "workbench.resources",
+    "is_live": "workbench.render",
     "ledger_columns": "workbench.analysis.statements",
     "mask": "workbench.domain.masking",
     "money": "workbench.analysis.frames",

@@ -132,7 +132,7 @@ class Calls:
         if self._http.is_closed:
             raise ServiceUnreachable(
                 "This client and its Workbench are closed.",
-                hint="In a notebook, run the cells again from the one that opens it.",
+                hint="In a notebook, run the cells again, from the cell that opens the sandbox.",
             )
         try:
             response = self._http.send(self._request(method, url, content, query, sent), auth=_AS_IT_IS, stream=True)

@@ -126,7 +126,7 @@ class Each:
         if not first.reached:
             raise CommandRefused(
                 "The command called no sandbox, so that no alternative would tell anything.",
-                hint="Let it call the one at PAYMENTS_BASE_URL, or open one with Workbench() or workbench serve.",
+                hint="Let it call the sandbox at PAYMENTS_BASE_URL, or open one with Workbench() or workbench serve.",
             )
         kept = [row for row in self._rows if relied is None or row in relied | _SILENT]
         self.skipped = None if relied is None else [row for row in self._rows if row not in kept]

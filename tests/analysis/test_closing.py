@@ -52,6 +52,7 @@ def run(month: int, *options: str) -> tuple[Result, pd.DataFrame, pd.DataFrame]:
     return done, files.read(Path("b.parquet"), BREAK), files.read(Path(f"kept{month}/rows.parquet"), CARRIED)
 
 
+@pytest.mark.thorough
 def test_over_three_months_what_is_decided_to_zero_closes_and_what_is_not_stays(tmp_path: Path):
     with chdir(tmp_path):
         _, first, _ = run(0)
@@ -91,6 +92,7 @@ def month(ours: list[Row], told: list[Row], *verdicts: tuple[str, ...], **more: 
     return reconcile(ledger.assign(balance_minor=moved.cumsum()), statement, decisions=decisions, **more)
 
 
+@pytest.mark.thorough
 def test_what_is_booked_under_another_key_closes_once_it_is_matched_and_only_its_own_period_can_take_that_back(
     tmp_path: Path,
 ):
@@ -123,6 +125,7 @@ def test_what_is_booked_under_another_key_closes_once_it_is_matched_and_only_its
     assert len(third(carry_forward=again.carry_forward).breaks) == 2
 
 
+@pytest.mark.thorough
 def test_what_adds_up_closes_and_nothing_else_does_and_each_line_says_what_it_was():
     pairs = {"in": (10, 10), "out": (20, 20), "apart": (30, 31)}
     ours, told = [on(1, "K1", 5)], [on(1, "K1", 5)]
@@ -141,6 +144,7 @@ def test_what_adds_up_closes_and_nothing_else_does_and_each_line_says_what_it_wa
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_open_rows_that_meet_their_other_part_close_by_how_and_with_what_they_moved():
     waits = [on(2, "F", 9, fee_minor=2), on(3, "P", 20, direction="out"), on(4, "T", 6), on(5, "L", 8),
              on(5, "X", 4, status="failed")]  # fmt: skip
@@ -158,6 +162,7 @@ def test_open_rows_that_meet_their_other_part_close_by_how_and_with_what_they_mo
     assert set(third.breaks["since_date"]) == {FIRST + timedelta(days=30)}, "not the close of February"
 
 
+@pytest.mark.thorough
 def test_a_line_that_people_matched_is_known_when_another_file_tells_it_again(tmp_path: Path):
     """And a second one like it is not: only what was told then is known."""
     ours, told = [on(1, "A", 50), on(30, "E1", 1)], [on(3, "made-b", 50), on(30, "E1", 1)]

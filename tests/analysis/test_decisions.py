@@ -96,6 +96,7 @@ def everything(found: dict[str, str]) -> pd.DataFrame:
 
 
 class TestIds:
+    @pytest.mark.thorough
     @SLOW
     @given(st.data())
     def test_they_are_of_what_the_rows_say_alone(self, data: st.DataObject):
@@ -144,6 +145,7 @@ class TestApplied:
         assert [result.is_decided, plain().is_decided, result.is_clean] == [True, False, False]
         assert set(result.decisions["state"]) == {"applied"}
 
+    @pytest.mark.thorough
     @SLOW
     @given(st.lists(st.sampled_from([*VERDICTS, None]), min_size=5, max_size=5))
     def test_they_change_nothing_but_their_own_columns(self, verdicts: list[str | None]):
@@ -164,6 +166,7 @@ class TestApplied:
         for name in ("rows", "closed", "ahead"):
             pd.testing.assert_frame_equal(getattr(result.carry_forward, name), getattr(before.carry_forward, name))
 
+    @pytest.mark.thorough
     def test_a_later_run_without_the_file_still_knows_and_a_person_may_take_it_back(self):
         first = settled()
 
@@ -432,6 +435,7 @@ class TestCommand:
                 app, ["reconcile", "ledger.parquet", "mtn.parquet", *options]
             )
 
+    @pytest.mark.thorough
     def test_after_decisions_nothing_is_open_until_a_row_changes_and_the_next_period_knows(self, tmp_path: Path):
         first = self.run(tmp_path, "--out", "breaks.csv")
         assert first.exit_code == 1

@@ -228,6 +228,7 @@ def invoked(run: Run, *options: str) -> None:
     check(run, done.exit_code, done.stdout, done.stderr)
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_used_is_refused_in_one_message(tmp_path: Path):
     runs = list(refused(tmp_path))
     # Those of the table of reading are all read elsewhere, and all run by the command when they are measured.

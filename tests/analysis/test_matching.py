@@ -122,6 +122,7 @@ class TestByAmount:
         assert result.matched_by == {"amount within 0 days": 1, "amount within 3 days": 1}
         assert pairs_of(result) == {("P0", "S0"), ("P4", "S6")}
 
+    @pytest.mark.thorough
     @settings(max_examples=4)
     @given(seed=st.integers(0, 10**6), amounts=st.sampled_from([3, 30, 300]), days=st.integers(2, 4))
     def test_no_match_is_wrong_where_each_partner_is_there(self, seed: int, amounts: int, days: int):

@@ -169,6 +169,7 @@ def test_a_last_day_long_after_all_others_is_said():
         assert all(note in result._repr_html_() for note in result.notes)
 
 
+@pytest.mark.thorough
 def test_a_lone_row_of_a_year_mistyped_closes_nothing_though_nobody_says_what_day_it_is():
     near = movement("near", 3, day=9)
     for rows, closes, found in (
@@ -196,6 +197,7 @@ def test_what_is_no_day_is_refused(wrong: object):
 
 
 class TestTheHeadline:
+    @pytest.mark.thorough
     def test_it_begins_with_files_of_which_half_or_more_of_their_own_rows_cannot_be_read(self):
         odd = [{**movement(f"k{place}", 5), "problem": f"Amount '{place}O' is odd"} for place in range(4)]
         result = reconcile(ledger_of(A, B), statement_of(*odd[:2], A, B))

@@ -455,6 +455,7 @@ def told_of(error: BaseException) -> str:
     return f"{''.join(traceback.format_exception(error))} {error!r} {facts} {getattr(error, 'hint', '')}"
 
 
+@pytest.mark.thorough
 def test_a_query_selects_the_same_ledger(shop: tuple[str, str], tmp_path: Path):
     address, sql = shop
     query = csv_of(tmp_path, sql, "shop.sql")
@@ -487,6 +488,7 @@ WRITES = (
 )  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lets_all_through", [False, True], ids=["by its words", "by the database"])
 def test_a_query_only_reads(
     shop: tuple[str, str], lets_all_through: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -533,6 +535,7 @@ TYPES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_numbers_of_postgresql_are_taken_exactly_or_not_at_all(postgresql: str):
     for written, expected in TYPES.items():
         query = (
@@ -644,6 +647,7 @@ def test_what_the_statement_alone_had_before_is_no_part_of_what_the_ledger_opens
     assert later.proof[names].to_numpy().tolist() == [[637_550 - 8_550, 637_550, -8_550, 0, 0, True]]
 
 
+@pytest.mark.thorough
 def test_a_row_that_was_booked_late_is_found_with_a_number_and_without_one(tmp_path: Path):
     days = STATEMENT.splitlines(keepends=True)
     first, second = (csv_of(tmp_path, days[0] + "".join(part), name) for part, name in

@@ -49,6 +49,7 @@ def spelled(draw: st.DrawFn) -> tuple[str, str]:
     return f"+260{digits}" if own else f"+{digits}", prefix + "".join(map("".join, zip(gaps, digits, strict=True)))
 
 
+@pytest.mark.thorough
 @settings(max_examples=100)
 @given(one=spelled(), other=spelled())
 def test_every_spelling_of_a_number_hashes_alike_and_another_number_does_not(
@@ -290,6 +291,7 @@ class TestSuggestions:
             took.append(process_time() - begun)
         assert min(took) < 1
 
+    @pytest.mark.thorough
     @settings(max_examples=4)
     @given(seed=st.integers(0, 10**6))
     def test_no_suggestion_changes_a_figure_and_one_call_takes_it(self, seed: int):

@@ -26,6 +26,7 @@ def layout(pattern: str) -> Layout:
     return Layout("mine", COLUMNS, ("%Y-%m-%d",), account="bank:settlement", key_pattern=pattern)
 
 
+@pytest.mark.thorough
 def test_a_pattern_on_which_others_run_away_is_fast_in_a_layout_and_in_a_rule(tmp_path: Path):
     begin = perf_counter()
     statement = read_statement(written(tmp_path / "bank.csv"), layout=layout("(?P<related>(?:a+)+$)"))

@@ -485,6 +485,7 @@ KIND = st.sampled_from(sorted(KINDS))
 
 
 class TestAgainstTheModel:
+    @pytest.mark.thorough
     @settings(SOME, max_examples=30 if LONG else 4)
     @given(kind=KIND, case=cases(), by=ASKED)
     def test_each_row_is_where_the_model_has_it(self, kind: str, case: Case, by: Asked):
@@ -500,6 +501,7 @@ class TestAgainstTheModel:
         if not by.amount_minor + by.fee_minor:
             assert not result.proof["tolerated_minor"].any()
 
+    @pytest.mark.thorough
     @settings(SOME, max_examples=8 if LONG else 1)
     @given(kind=KIND, case=cases(), seed=st.integers(0, 99))
     def test_another_run_changes_nothing_and_neither_does_the_order_of_rows(self, kind: str, case: Case, seed: int):
@@ -583,6 +585,7 @@ def assert_every_row_counts_once(result: Reconciliation, ledger: int, statement:
         assert line.ledger_minor - line.statement_minor == mine + line.tolerated_minor
 
 
+@pytest.mark.thorough
 @settings(SOME, max_examples=5 if LONG else 1)
 @given(case=cases())
 def test_every_input_has_the_same_answer(case: Case, tmp_path_factory: pytest.TempPathFactory):

@@ -461,6 +461,7 @@ class TestReconciliation:
         assert caption.endswith("it does not prove: +K34.56 is not explained; line 9 does not follow")
         assert (lines[-1].text, lines[-1].minor) == ("Not explained: books less statement, both adjusted", 3_456)
 
+    @pytest.mark.thorough
     @given(st.lists(st.tuples(st.sampled_from(CODES), st.sampled_from(("ledger", "statement", "both")),
                               st.integers(-10**6, 10**6)), max_size=12),
            st.integers(-100, 100), st.integers(-100, 100), st.integers(-100, 100), st.integers(0, 12))  # fmt: skip
@@ -780,6 +781,7 @@ class Desk:
 
 
 class TestJournal:
+    @pytest.mark.thorough
     def test_posting_the_lines_and_running_again_leaves_nothing_open(self, tmp_path: Path):
         desk = Desk(tmp_path)
         result = desk.decided()
@@ -891,6 +893,7 @@ class TestSignOff:
         with pytest.raises(ReconcileRefused, match="another person"):
             Signatures().signed("Ann", "", FIRST).signed("", " ann ", FIRST)
 
+    @pytest.mark.thorough
     def test_a_table_in_memory_has_a_hash_of_its_rows_whichever_library_holds_it(self, tmp_path: Path):
         rows = read_ledger(Desk(tmp_path).folder / "books.csv", layout=tmp_path / "books.toml").rows
         tables = [rows, pa.Table.from_pandas(rows, preserve_index=False), rows.iloc[:-1]]

@@ -27,6 +27,7 @@ def month() -> list[Payment]:
     return list(planned())
 
 
+@pytest.mark.thorough
 def test_moments_are_in_order_and_come_by_the_shape_of_a_day_with_a_part_of_them_on_each(month: list[Payment]):
     assert all(first.at_ms <= second.at_ms for first, second in pairwise(month))
     assert START_MS <= month[0].at_ms <= month[-1].at_ms <= planned().end_ms

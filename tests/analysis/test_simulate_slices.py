@@ -133,6 +133,7 @@ def from_within(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Simul
     return made(tmp_path_factory.mktemp("within") / "store.db")
 
 
+@pytest.mark.thorough
 def test_it_equals_single_calls_in_all_but_the_calls(tmp_path: Path, from_within: tuple[Tables, Simulation]):
     (tables, month), (single, same) = from_within, made(tmp_path / "single.db", SingleCalls)
     assert repr(month) == repr(same)

@@ -134,6 +134,7 @@ STRAY = {
 
 
 class TestStrayCells:
+    @pytest.mark.thorough
     def test_one_is_refused_by_its_name_before_the_grid_is_made(self, book: Book):
         paths = [book(text, name=f"{number}.xlsx") for number, (text, _) in enumerate(STRAY.values())]
         for (where, (_, place)), path, said in zip(STRAY.items(), paths, refusals_of(*paths), strict=True):
@@ -173,6 +174,7 @@ NEAR = {
 
 
 class TestWhatIsReadAsBefore:
+    @pytest.mark.thorough
     def test_a_sheet_that_only_looks_large(self, book: Book):
         paths = [book(text, name=f"{number}.xlsx") for number, text in enumerate(NEAR.values())]
         read = dict(zip(NEAR, refusals_of(*paths), strict=True))

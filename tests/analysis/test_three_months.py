@@ -311,6 +311,7 @@ def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Lived(world, results)
 
 
+@pytest.mark.thorough
 def test_each_month_every_break_is_found_with_its_code_and_carried_and_no_other_is(lived: Lived):
     world, results = lived
     for month, result in enumerate(results):

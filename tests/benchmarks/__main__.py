@@ -32,7 +32,7 @@ BENCHMARKS = {
     "notebooks": in_process.notebooks,
 }
 USUAL = Size()
-TINY = Size(1, 2, 20, 20, (10_000,), 0.05, ("create_an_intent",), large_rows=(10_000,))
+TINY = Size(1, 2, 20, 20, (10_000,), 0.05, ("intents_and_keys",), large_rows=(10_000,))
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ class Size(NamedTuple):
     payments: int = 10_000
     rows: tuple[int, ...] = (10_000, 1_000_000)
     load_s: float = 1.0
-    notebooks: tuple[str, ...] = ("explore_a_month", "reconcile_a_statement")
+    notebooks: tuple[str, ...] = ("explore_a_month", "reconcile_and_settle")
     peers: Path | None = None
     """Where other people's programs are set up; None leaves them out."""
     large_rows: tuple[int, ...] = (10_000_000,)

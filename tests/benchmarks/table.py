@@ -73,7 +73,7 @@ LINES = (
     Line("files", "files_10000", "From two CSV files of 10,000 rows to the page", _CPU, "≤", 1),
     Line("files", "files_1000000", "From two CSV files of 1,000,000 rows to the page", _CPU, "≤", 5, SQL),
     Line("notebooks", "explore_a_month", "Notebook *Explore a month*, headlessly", _WALL, "≤", 5),
-    Line("notebooks", "reconcile_a_statement", "Notebook *Reconcile a statement*, headlessly", _WALL, "≤", 5),
+    Line("notebooks", "reconcile_and_settle", "Notebook *Reconcile, settle, decide*, headlessly", _WALL, "≤", 5),
 )
 
 

@@ -55,7 +55,7 @@ def test_what_cannot_be_set_up_is_missing_with_a_reason(tmp_path: Path, monkeypa
 def test_a_notebook_is_timed_too(tmp_path: Path):
     ran(tmp_path, "notebooks")
     (row,) = json.loads((tmp_path / "notebooks.json").read_text("utf-8"))["rows"]
-    assert (row["work"], row["operations"]) == ("create_an_intent", [1])
+    assert (row["work"], row["operations"]) == ("intents_and_keys", [1])
     assert row["cpu_ms"]["median"] > 500
 
 

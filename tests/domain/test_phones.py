@@ -63,7 +63,7 @@ REFUSED = {
     "nine digits and nothing else": ["+26096123456", "+2609612345678", "+260961234567\n", "+26096123456\u0661"],
     "not Zambian": ["+254712345678", "+26"],
     "international form": ["260961234567", "00260961234567", "tel:+260961234567", ""],
-    r"98 \(Zed Mobile\)": ["+260981234567"], r"79 \(no operator yet\)": ["+260791234567"],
+    r"98 \(Zed Mobile\)": ["+260981234567"], r"79 \(operator not known\)": ["+260791234567"],
     r"00 \(not a mobile prefix\)": ["+260001234567"],
 }  # fmt: skip
 

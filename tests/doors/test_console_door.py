@@ -75,6 +75,7 @@ def next_link(server: Server, before: int) -> str:
 
 
 class TestTheCode:
+    @pytest.mark.thorough
     def test_it_is_exchanged_for_a_cookie_once(self, serving: Serving):
         with serving(*OPTIONS) as server:
             assert LINK.fullmatch(f"{server.console_url}\n")
@@ -101,6 +102,7 @@ class TestTheCode:
             back = httpx.get(server.console_url, headers={"Cookie": cookie})
             assert (back.status_code, back.headers["location"], "set-cookie" in back.headers) == (303, "/", False)
 
+    @pytest.mark.thorough
     def test_the_next_one_is_printed_when_it_is_used(self, serving: Serving):
         with serving(*OPTIONS) as server:
             assert links(server) == []
@@ -110,6 +112,7 @@ class TestTheCode:
                 seen.add(next_link(server, place))
             assert len(seen) == 4
 
+    @pytest.mark.thorough
     def test_a_guess_is_refused_and_uses_nothing_up(self, serving: Serving):
         with serving(*OPTIONS) as server:
             url, code = server.address["base_url"], server.console_url.rpartition("=")[2]
@@ -120,6 +123,7 @@ class TestTheCode:
             assert httpx.post(f"{url}/?code={code}").status_code == 405
             assert httpx.get(server.console_url).status_code == 303
 
+    @pytest.mark.thorough
     def test_no_log_and_no_trace_holds_it(self, serving: Serving, tmp_path: Path):
         store = tmp_path / "store.db"
         with serving(*OPTIONS, "--store", str(store)) as server:
@@ -139,6 +143,7 @@ class TestTheCode:
             kept = "".join(connection.iterdump())
         assert code not in kept
 
+    @pytest.mark.thorough
     def test_quiet_prints_the_first_one_alone(self, serving: Serving):
         with serving(*OPTIONS, "--quiet") as server:
             assert httpx.get(server.console_url).status_code == 303
@@ -200,6 +205,7 @@ class TestTheCookie:
         code = console.ask("GET", f"/sandbox/requests/{charge.headers['request-id']}/code", **SAME).json()
         assert '-u "$SECRET_KEY:"' in code["curl"]
 
+    @pytest.mark.thorough
     def test_it_does_nothing_in_a_request_that_the_page_did_not_send(self, console: Console):
         missing = (401, "key_missing")
         port = int(console.url.rpartition(":")[2])
@@ -227,6 +233,7 @@ class TestTheCookie:
         answer = console.ask("GET", path, **shop)
         assert "access-control-allow-credentials" not in answer.headers
 
+    @pytest.mark.thorough
     def test_another_name_in_host_is_refused_before_anything_else(self, serving: Serving):
         with serving(*OPTIONS) as server:
             code, evil = server.console_url.rpartition("/")[2], {"Host": "evil.example"}
@@ -244,6 +251,7 @@ class TestTheCookie:
         publishable = {"Authorization": f"Bearer {console.server.address['publishable_key']}"}
         assert console.status("GET", KEYS, **SAME, **publishable) == (403, "key_not_allowed")
 
+    @pytest.mark.thorough
     def test_that_of_another_server_is_none(self, console: Console, serving: Serving):
         with serving(*OPTIONS, "--seed", "7") as other:
             theirs = Console.of(other).cookie
@@ -255,6 +263,7 @@ class TestTheCookie:
         beside = {"Cookie": f"{theirs}; {renamed}; a=b; {console.cookie}", **SAME}
         assert httpx.get(f"{console.url}{KEYS}", headers=beside).status_code == 200
 
+    @pytest.mark.thorough
     def test_it_ends_with_the_server(self, serving: Serving, tmp_path: Path):
         options = ("--json", "--seed", "7", "--store", str(tmp_path / "store.db"))
         with serving("--port", "0", *options) as server:
@@ -266,6 +275,7 @@ class TestTheCookie:
             assert again.console_url != server.console_url
             assert httpx.get(server.console_url).status_code == 403
 
+    @pytest.mark.thorough
     def test_it_goes_on_with_the_key_that_replaces_one(self, serving: Serving):
         with serving(*OPTIONS) as server:
             console = Console.of(server)
@@ -284,6 +294,7 @@ class TestThePage:
             assert "unsafe" not in policy
             assert not re.search(r"<script>|<style|\son\w+=|\sstyle=", page.text)
 
+    @pytest.mark.thorough
     def test_its_files_are_served_as_they_are_and_no_other(self, console: Console):
         folder = Path(__file__).parents[2] / "workbench" / "lab" / "console"
         types = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
@@ -340,6 +351,7 @@ class TestTheCommand:
                 assert Console.of(server).status("GET", KEYS, **SAME)[0] == 200
             opened.unlink()
 
+    @pytest.mark.thorough
     def test_without_json_the_link_stands_where_a_person_looks(self, serving: Serving):
         with serving("--port", "0") as server:
             assert server.process.stdout

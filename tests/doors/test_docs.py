@@ -218,6 +218,7 @@ def test_no_request_waits_while_a_page_is_made(monkeypatch: pytest.MonkeyPatch, 
     assert (got, held_up) == ([200], [False])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("language", "shell"), [("curl", ["bash", "-c"]), ("javascript", ["node", "-e"])])
 @pytest.mark.socket
 def test_a_call_runs_as_it_is_copied_with_the_key_put_in(language: str, shell: list[str]):

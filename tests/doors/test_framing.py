@@ -229,6 +229,7 @@ class TestPipelining:
         got = responses(door.raw(advance + asked(door, "/nowhere") + b"BROKEN\r\n\r\n"))
         assert [status for status, *_ in got] == [200, 404, 400]
 
+    @pytest.mark.thorough
     def test_thousands_are_answered_as_they_are_read(self, door: Door):
         count, one = 3000, asked(door, "/nowhere")
         with door.connection(60) as connection:
@@ -240,6 +241,7 @@ class TestPipelining:
             sender.join()
         assert [status for status, *_ in got] == [404] * (count - 1) + [200]
 
+    @pytest.mark.thorough
     def test_a_connection_is_not_read_on_while_many_of_its_requests_wait(self, door: Door):
         read = asked(door, "/docs")
         with door.connection() as connection:

@@ -196,6 +196,7 @@ def shop_that_calls_back(base_url: str, secret_key: str) -> Iterator[tuple[str, 
             shop.shutdown()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("clock", ["manual", "running"])
 def test_a_shop_may_call_back_while_the_clock_is_advanced(serving: Serving, clock: str):
     with (
@@ -285,6 +286,7 @@ def test_asked_to_end_under_load_it_breaks_no_request(
     assert made == [(told["200"],)]
 
 
+@pytest.mark.thorough
 def test_where_no_connection_can_be_taken_it_says_so_once_and_tries_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
@@ -345,6 +347,7 @@ def test_who_connects_as_it_ends_is_answered_or_refused(monkeypatch: pytest.Monk
     assert told.keys() == {b"404"}
 
 
+@pytest.mark.thorough
 def test_what_takes_too_long_is_answered_at_the_end(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("workbench.sandbox.connections._STOP_S", 0.5)
     arrived, goes_on, got = threading.Event(), threading.Event(), list[tuple[int, str]]()
@@ -374,6 +377,7 @@ def test_what_takes_too_long_is_answered_at_the_end(monkeypatch: pytest.MonkeyPa
     assert got == [(500, "service_failed")]
 
 
+@pytest.mark.thorough
 def test_at_the_other_loopback(serving: Serving):
     with (
         serving(*QUIETLY, "--host", "::1") as server,

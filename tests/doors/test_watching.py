@@ -42,6 +42,7 @@ def something_happens(bench: Workbench) -> str:
     return bench.client.payment_intents.create(amount=Decimal("1.00")).id
 
 
+@pytest.mark.thorough
 def test_what_happens_is_told_in_another_thread_until_it_is_ended_and_looking_is_no_news(bench: Workbench):
     seen = Seen()
 

@@ -79,6 +79,7 @@ def hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return request.getfixturevalue("served"), BODY_S
 
 
+@pytest.mark.thorough
 def test_who_is_answered_by_which_name_and_from_whose_page(door: Door):
     for expected, requests in ANSWERS.items():
         for lines in requests:
@@ -120,6 +121,7 @@ class TestAllowed:
             assert door.send(door.head("/docs", "Host: shop"))[0] == 200
             assert door.send(door.head("/docs", "Host: s"))[0] == 421
 
+    @pytest.mark.thorough
     def test_bound_to_every_address_it_answers_by_that_one_beside_the_loopbacks_names(self, serving: Serving):
         answered, refused = ["0.0.0.0", "127.0.0.1", "shop"], ["192.168.1.7", "evil.example"]  # noqa: S104  what is tested
         allowed = ("--allow-host", "shop", "--allow-origin", "http://localhost:3000", "--allow-origin", SHOP)
@@ -210,6 +212,7 @@ def half_bodies(door: Door, held: ExitStack, count: int) -> list[socket.socket]:
 
 
 class TestTheBody:
+    @pytest.mark.thorough
     def test_half_bodies_hold_nobody_up_and_are_given_up(self, hurried: tuple[Door, float]):
         door, _ = hurried
         with ExitStack() as held:
@@ -222,6 +225,7 @@ class TestTheBody:
             answers = [whole(each) for each in connections]
             assert all(each.split(b" ")[1] == b"408" and b'"code":"body_late"' in each for each in answers)
 
+    @pytest.mark.thorough
     def test_one_that_drips_has_one_time_for_all_of_it(self, hurried: tuple[Door, float]):
         door, body_s = hurried
         begun = time.monotonic()
@@ -248,6 +252,7 @@ class TestTheBody:
         # A server may also drop a connection whose other end is gone; what it must not do is answer 200.
         assert got == b"" or got.split(b" ")[1] == b"400", got
 
+    @pytest.mark.thorough
     def test_a_block_is_left_though_somebody_still_sends(self):
         with ExitStack() as held, Workbench(seed=7) as bench:
             with bench.serve() as served:

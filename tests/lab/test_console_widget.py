@@ -99,6 +99,7 @@ def test_a_closed_bench_fails_what_is_asked(bench: Workbench, ask: Ask):
     assert ask("GET", "/sandbox/clock")["failed"]
 
 
+@pytest.mark.thorough
 @pytest.mark.socket
 def test_served_it_is_told_that_the_sandbox_is_gone(serving: Serving):
     with serving("--port", "0", "--json") as server, Workbench.connect(**server.address) as bench:

@@ -1,5 +1,6 @@
 """The exercises: what a check says of each usual mistake, and that nothing a person does makes it raise."""
 
+import ast
 import base64
 import inspect
 import json
@@ -15,7 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from workbench import Receiver, Workbench, exercises, resources
+from workbench import Workbench, exercises, resources
 from workbench.errors import ApiError, ExerciseNotDone, InvalidRequest, PaymentDeclined, ServiceUnreachable
 from workbench.lab.exercises import EXERCISES, check
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
@@ -39,6 +40,8 @@ STEPS = {
     "ring_at": f'pay{CONFIRM}prefix + "000000{{0}}")\npay.wait(it.id)',
     "app": f"app{CONFIRM}phone, client_secret=it.client_secret)",
     "app_without_secret": TRY.format(f"app{CONFIRM}phone)"),
+    "app_with_another": "secret = shop.payment_intents.create(amount=Decimal(5)).client_secret\n"
+    + TRY.format(f"app{CONFIRM}phone, client_secret=secret)"),
     "app_with_token": 'token = pay.auth.token(email="shop@example.com", password="x").access_token\n'
     f"bench.client_with(token){CONFIRM}phone)",
     "attempt": 'attempt(it.id, prefix + "0000001")',
@@ -75,10 +78,6 @@ def code_of(story: str) -> str:
     steps = (step.split(":") for step in story.split())
     usual = {"buy": "150.00", "refund": "None", "refund_charge": "None"}
     return "".join(STEPS[name].format(*values, usual.get(name, "")) + "\n" for name, *values in steps)
-
-
-WITHOUT_CODE = ["how_mobile_money_works", "for_support_staff"]
-"""Notebooks for readers who write none: there is nothing to repair in them."""
 
 
 @pytest.fixture(autouse=True)
@@ -150,26 +149,41 @@ receiver.receive(body, headers)
 MISTAKES = {
     "second_payment": {
         "": "Not done yet: No intent with the description Fern is there. exercises.hint",
+        "charge:3550:fern": "Not done yet: No intent with the description Fern is there.",
         "buy:Ferm:35.50 ring pin": "seen: the newest has 'Ferm' expected: 'Fern'",
         "buy:Fern:3550": "Not right yet: The amount of the Fern is not its price. seen: K3,550.00 expected: K35.50",
+        "buy:Fern:0.36 ring pin": "Not right yet: The amount of the Fern is not its price. seen: K0.36",
         "buy:Fern:35.50": "Not done yet: The intent for the Fern is there, and no prompt",
         "buy:Fern:35.50 ring": "Not done yet: A prompt for the Fern",
         "buy:Fern:35.50 ring pin buy:Fern:35.50 ring": "Done: ",
         "buy:Fern:35.50 ring pin buy:Fern:35.50 annul": "Done: ",
+        "buy:Fern:35.50 ring pin buy:Fern:35.50 ring pin": "The customer has paid twice: two intents for one",
         "buy:Fern:3550.00 ring pin buy:Fern:35.50 ring": "Not done yet: A prompt for the Fern",
         "buy:fern:35.50 ring pin": "The description is written differently. seen: 'fern' expected: 'Fern'",
         "buy:Fern:35.50 ring refuse": "The last attempt at the Fern has failed with declined_by_customer",
+        "buy:Fern:35.50 ring bad bad bad": "The last attempt at the Fern has failed with wrong_pin",
         "buy:Fern:35.50 annul": "was canceled",
+        "buy:Fern:35.50 ring annul": "was canceled",
         "buy:Monstera ring pin buy:Fern:35.50 attempt": "Another customer has paid for the Fern",
     },
     "second_try": {
-        "buy:Basil": "Not done yet: The intent for the Basil is there, and not confirmed",
-        "buy:Basil ring pin": "No attempt at the Basil has failed with wrong_pin",
-        "buy:Basil ring bad": "waits for a PIN",
-        "buy:Basil ring bad bad bad": "confirm the same intent again",
-        "buy:Basil ring bad bad bad buy:Basil ring pin": "and another intent was paid",
+        "": "Not done yet: No intent with the description Basil is there.",
+        "buy:Basil": "Not done yet: The intent for the Basil is there, and no prompt was sent yet: confirm it.",
+        "buy:Basil ring pin": "has failed with wrong_pin: enter a wrong PIN three times in a row. seen: succeeded",
+        "buy:Basil ring bad": "Not done yet: A prompt for the Basil waits on the phone.",
+        "buy:Basil ring bad bad pin": "No attempt at the Basil has failed with wrong_pin",
+        "buy:Basil ring bad bad bad": "at the Basil has failed with wrong_pin. Confirm the same intent again",
+        "buy:Basil ring bad bad bad ring": "A prompt for the Basil waits on the phone.",
+        "buy:Basil ring bad bad bad ring refuse": "has failed with declined_by_customer. Confirm the same intent again",
+        "buy:Basil ring bad bad bad annul": "The intent for the Basil was canceled: create another.",
+        "buy:Basil ring bad bad bad buy:Basil ring pin": "and another was created. One intent should see both",
+        "buy:Basil ring bad bad bad buy:Basil ring": "and another was created. One intent should see both",
+        "buy:Basil ring bad bad bad ring pin buy:Basil ring pin": "The customer has paid twice",
         "buy:Basil ring bad bad bad ring_at:1": "on the same number. seen: +26096••••001, +26096••••567 expected: one",
-        "buy:Basil ring refuse ring pin": "seen: declined_by_customer, no failure expected: wrong_pin, no failure",
+        "buy:Basil ring_at:3 ring pin": "Another customer has tried again",
+        "buy:Basil ring refuse ring pin": "seen: declined_by_customer, succeeded expected: wrong_pin, succeeded",
+        "buy:Basil ring bad bad bad ring pin": "Done: One intent, 2 attempts: wrong_pin, and then paid.",
+        "buy:Basil ring bad bad bad ring refuse ring pin": "Done: One intent, 3 attempts",
     },
     "in_debt": {
         "": "Not done yet: No intent with the description Lily is there",
@@ -191,11 +205,17 @@ MISTAKES = {
         "buy:Lily:80.00 ring pin refund buy:Lily:70.00 ring pin later:86400 pay_out refund": "Done: ",
     },
     "from_the_app": {
-        "buy:Lily": "Not done yet: The intent for the Lily is there, and not confirmed",
+        "": "Not done yet: No intent with the description Lily is there.",
+        "buy:Lily": "Not done yet: The intent for the Lily is there, and no prompt was sent yet: confirm it.",
         "buy:Lily ring pin": "It was confirmed with the secret key, which an app must not hold",
+        "buy:Lily ring refuse app pin": "It was confirmed with the secret key, which an app must not hold",
         "buy:Lily app_without_secret": "rejected: With a publishable key, client_secret is required. seen: 403",
+        "buy:Lily app_with_another": "rejected: client_secret is of another intent. seen: 403 expected: 200",
         "buy:Lily app_with_token pin": "It was confirmed with an access token",
-        "buy:Lily app": "the customer has a PIN to enter",
+        "buy:Lily app": "A prompt for the Lily waits on the phone. Enter the PIN 1234 on it.",
+        "buy:Lily app refuse": "The last attempt at the Lily has failed with declined_by_customer",
+        "buy:Lily annul": "The intent for the Lily was canceled: create another.",
+        "buy:Lily app pin buy:Lily app pin": "The customer has paid twice: two intents for one Lily.",
         "buy:Lily app pin buy:Lily app": "Done: ",
         "buy:lily app pin": "seen: 'lily' expected: 'Lily'",
     },
@@ -373,23 +393,47 @@ def _reconciled(_: Workbench, __: Path) -> dict[str, Any]:
 
 
 def _examined(_: Workbench, __: Path) -> dict[str, Any]:
-    def report(*verdicts: str) -> SimpleNamespace:
-        came = {"not examined": "--orders would examine it", "failed": "500"}
-        rows = [
-            SimpleNamespace(title=f"of {each}", verdict=each, came=came.get(each, "200"), expected="200")
-            for each in verdicts
-        ]
-        return SimpleNamespace(rows=tuple(rows))
-
-    def shop(handled: str = "*", arrivals: int = 1, handler: Callable[..., object] = print) -> SimpleNamespace:
-        receiver = Receiver([MINE])
-        receiver.on(handled)(handler)
-        receiver.arrivals.extend([None] * arrivals)  # type: ignore[list-item]  how many is all that is asked
-        return SimpleNamespace(receiver=receiver)
-
-    return {"report_of": report, "shop": shop}
+    """What the notebook defines above the exercise: its shops, and how it examines one."""
+    cells = json.loads(resources.course()["going_live"].path.read_text("utf-8"))["cells"]
+    code = [each for each in cells if each["cell_type"] == "code" and "exercise" not in str(each["metadata"])]
+    defining = (ast.Import, ast.ImportFrom, ast.AnnAssign, ast.ClassDef, ast.FunctionDef)
+    tree = [each for cell in code for each in ast.parse("".join(cell["source"])).body if isinstance(each, defining)]
+    names: dict[str, Any] = {}
+    exec(compile(ast.Module(tree, []), "going_live", "exec"), names)  # noqa: S102  our own cells
+    return {name: names[name] for name in ("Shop", "Strict", "Forgetful", "examined")}
 
 
+REPAIRED = """
+class Repaired(Strict):
+    def __init__(self, bench):
+        Shop.__init__(self, bench{})
+        self.files = {{}}
+        self.receiver.on({})(self.file)
+
+    def file(self, event):
+        subject = event.type.partition(".")[0]
+        {}
+"""
+FILED = 'self.files[event.id] = self.subjects.get(subject, "other")'
+LIKE_A_FUNCTION = """
+def Repaired(bench):
+    shop, shop_files = Shop(bench), {}
+    shop.files = shop_files
+
+    @shop.receiver.on("*")
+    def file(event):
+        known = {**Strict.subjects, "plant": "other"}
+        shop_files[event.id] = known.get(event.type.split(".")[0], "other")
+
+    return shop
+"""
+TRIED = """try:
+            self.files[event.id] = self.subjects[subject]
+        except KeyError:
+            self.files[event.id] = "other"
+"""
+BLIND = "\nall_of_it = examined\ndef examined(make):\n    return all_of_it(make, with_orders=False)"
+UNPAID = "\n    def fulfil(self, event):\n        pass"
 WEEKEND, OF_MTN = 'weekend_minor = {}.loc[{}, "amount_minor"].sum()', "breaks[breaks.account == 'operator:mtn:float']"
 READ_AGAIN = "mint = browse(f\"/orders/{mint['number']}\")"
 ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, str]]] = {
@@ -433,19 +477,29 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
             "int",
     }),
     "passes_the_exam": (_examined, {
-        "repaired, report = shop(), report_of()": "should be the report of an exam",
-        'repaired, report = shop(), report_of("passed", "failed")':
-            "fails 1 of 2 checks, the first of them: of failed. seen: 500 expected: 200",
-        'repaired, report = shop(), report_of("passed", "not examined")':
-            "The exam left 1 of 2 checks out, the first of them: of not examined. Let it count the orders. seen: 1 not",
-        'repaired, report = shop("charge.*"), report_of("passed")': 'its handler of "*" is gone. seen: no handler',
-        'def file(event):\n    """File it."""\nrepaired, report = shop(handler=file), report_of("passed")':
-            'its handler of "*" does nothing. seen: an empty function expected: a function that files the event line 1',
-        'def file(event):\n    return event.type\nrepaired, report = shop(handler=file), report_of("passed")': "Done: ",
-        'repaired, report = shop(arrivals=0), report_of("passed")':
-            "of another shop: no message has reached repaired. seen: 0",
-        'repaired, report = 7, report_of("passed")': "of another shop: no message has reached repaired. seen: int",
-        'repaired, report = shop(), report_of("passed")': "Done: All 1 checks",
+        BY_NAME["passes_the_exam"].solution: "Done: All 30 examined checks are passed, orders included",
+        LIKE_A_FUNCTION: "Done: ",
+        REPAIRED.format("", '"*"', FILED.replace("get(subject", "get(event.type.split('.')[0]")): "Done: ",
+        REPAIRED.format("", '"*"', TRIED): "Done: ",
+        "Repaired = Strict": "The shop fails 3 of 33 checks, the first of them: An event of a type that you do not",
+        "Repaired = Strict(bench)": "a class, or a function, that takes a sandbox and returns a shop. seen: Strict",
+        "Repaired = Shop": "The shop has no files any more. seen: NoneType",
+        REPAIRED.format(", tolerance_s=7200", '"*"', FILED): "fails 2 of 33 checks, the first of them: A message from",
+        REPAIRED.format("", '"*"', "self.files[event.id] = self.subjects[subject]"):
+            "The shop fails 1 of 33 checks, the first of them: An event of a type that you do not know.",
+        REPAIRED.format("", '"*"', FILED.replace(', "other"', "")):
+            "of the type plant.watered and has not filed it under 'other'. seen: None expected: 'other'",
+        REPAIRED.format("", '"*"', f"if subject in self.subjects:\n            {FILED}"):
+            "plant.watered and has not filed it under 'other'. seen: 'not filed'",
+        REPAIRED.format("", '"payment_intent.*", "charge.*", "refund.*", "payout.*"', FILED):
+            "plant.watered and has not",
+        REPAIRED.format("", '"*"', "self.files[event.id] = 'other'"): "it under 'orders'. seen: 'other'",
+        REPAIRED.format("", '"*"', FILED.replace("event.id", "event.type")): "under 'orders'. seen: 'not filed'",
+        REPAIRED.format("", '"*"', f"{FILED}\n        self.files[event.type] = 'other'"): "files more than it accepts",
+        REPAIRED.format(", seen=Forgetful()", '"*"', FILED): "The same message again: its order",
+        REPAIRED.format("", '"*"', FILED) + UNPAID: "A paid payment: its order",
+        REPAIRED.format("", '"*"', FILED) + BLIND: "The exam left 10 of 33 checks out",
+        f"{REPAIRED.format('', '*', FILED)}".replace("(*)", "(event)"): "code stopped with NameError",
     }),
 }  # fmt: skip
 
@@ -474,7 +528,7 @@ def test_an_answer_is_judged(bench: Workbench, said: Said, tmp_path: Path, name:
 
 @pytest.mark.parametrize(("checks", "is_cell"), [
     ('exercises.check("second_payment", bench)', True),
-    ('exercises.check("exact_amount", bench)\nexercises.check("second_payment", bench)', False),
+    ('exercises.check("second_try", bench)\nexercises.check("second_payment", bench)', False),
     ('for name in ["second_payment"]:\n    exercises.check(name, bench)', False),
 ])  # fmt: skip
 def test_a_script_of_several_checks_is_no_cell_whose_line_is_named(
@@ -483,6 +537,17 @@ def test_a_script_of_several_checks_is_no_cell_whose_line_is_named(
     told = told_of_cell(f"{code_of('buy:Fern:3550')}\n{checks}\n", do(bench, "", exercises=exercises), said)
     assert "seen: K3,550.00" in told
     assert (" line 1: it = pay" in told) is is_cell
+
+
+def test_a_cell_that_is_run_again_may_sell_again_and_one_that_sells_twice_stays_wrong_until_it_sells_once(
+    bench: Workbench, said: Said
+):
+    once = "buy:Fern:35.50 ring pin"
+    told = []
+    for story in (once, once, f"{once} {once}", "", once, ""):
+        do(bench, code_of(story))
+        told.append(said(check, "second_payment", bench).partition(":")[0])
+    assert told == ["Done", "Done", "Not right yet", "Not right yet", "Done", "Done"]
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name not in {"one_account", "passes_the_exam"}])
@@ -498,11 +563,11 @@ def assert_names_its_fault(told: str) -> None:
     assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
 
 
-def test_every_task_has_three_wrong_solutions():
+def test_every_task_has_eight_wrong_solutions():
     wrong = Counter(name for name, _, words in CASES if not words.startswith("Done"))
     wrong += Counter(name for name, (_, rows) in ANSWERS.items() for words in rows.values() if words[:4] != "Done")
     tasks = [each.name for each in EXERCISES if not each.repair]
-    assert {name: wrong[name] >= 3 for name in tasks} == dict.fromkeys(tasks, True)
+    assert {name: wrong[name] >= 8 for name in tasks} == dict.fromkeys(tasks, True)
     assert set(wrong) == set(tasks)
 
 
@@ -535,9 +600,9 @@ class TestNothingRaises:
             told = said(check, exercise.name, bench)
             assert told.startswith("Not ")
             assert exercise.name == "own_message" or "Run the notebook from its first cell" in told
-        broken = BY_NAME["exact_amount"]._replace(check=lambda _: iter(()))
+        broken = BY_NAME["second_payment"]._replace(check=lambda _: iter(()))
         monkeypatch.setattr(exercises, "EXERCISES", (broken,))
-        assert "The check cannot use what it was handed (StopIteration: " in said(check, "exact_amount", 7)
+        assert "The check cannot use what it was handed (StopIteration: " in said(check, "second_payment", 7)
 
 
 def test_a_name_that_is_none_and_a_run_in_which_all_must_be_done(
@@ -546,29 +611,29 @@ def test_a_name_that_is_none_and_a_run_in_which_all_must_be_done(
     for call in (check, exercises.hint, exercises.solution):
         assert "There is no exercise 'fren'. There are: second_payment," in said(call, "fren")
     monkeypatch.setenv(exercises.MUST_BE_DONE, "1")
-    for name, words in (("exact_amount", "exact_amount is not done: No intent"), ("fren", "no exercise")):
+    for name, words in (("second_payment", "second_payment is not done: No intent"), ("fren", "no exercise")):
         with pytest.raises(ExerciseNotDone, match=words):
             check(name, bench)
-    do(bench, BY_NAME["exact_amount"].solution)
-    check("exact_amount", bench)
+    do(bench, BY_NAME["second_payment"].solution)
+    check("second_payment", bench)
 
 
 def test_each_hint_tells_more_and_the_last_where_the_solution_is(said: Said, capsys: pytest.CaptureFixture[str]):
-    exercise = BY_NAME["exact_amount"]
+    exercise = BY_NAME["second_payment"]
     told = [said(exercises.hint, exercise.name) for _ in range(len(exercise.hints) + 2)]
     assert [exercise.task in each for each in told] == [True] * 5
     # Those that were shown are shown again.
     assert [text.count("Hint ") for text in told] == [1, 2, 3, 3, 3]
     assert told[-1] == told[-2]
-    assert ['exercises.solution("exact_amount") shows the code.' in each for each in told] == [False] * 3 + [True] * 2
-    exercises.solution("exact_amount")
+    assert ['exercises.solution("second_payment") shows the code.' in each for each in told] == [False] * 3 + [True] * 2
+    exercises.solution("second_payment")
     shown = capsys.readouterr().out
     assert exercise.solution in shown
     compile(shown, "a cell", "exec")
 
 
 def report_of(name: str) -> str:
-    return next(row[-1] for row in exercises.report().table.rows if row[2] == name)
+    return next(row[-1] for row in exercises.report().rows if row[2] == name)
 
 
 @pytest.fixture
@@ -578,8 +643,8 @@ def another(bench: Workbench) -> Said:
     def another(code: str) -> str:
         progress.cache_clear()
         do(bench, code)
-        check("exact_amount", bench)
-        return report_of("exact_amount")
+        check("second_payment", bench)
+        return report_of("second_payment")
 
     return another
 
@@ -590,51 +655,55 @@ class TestProgress:
     ):
         shown = exercises.report()._repr_mimebundle_()
         assert "<caption>Exercises: 0 of" in shown["text/html"]
-        places = re.findall(r"<small>(.*?)<br>(\d) of (\d) done</small>", shown["text/html"])
-        assert [title for title, *_ in places] == [each.title for each in resources.course().values()]
-        assert (sum(int(each[1]) for each in places), sum(int(each[2]) for each in places)) == (0, len(EXERCISES))
         assert all(
             resources.notebook_name(each.notebook) in shown["text/plain"] and each.title in shown["text/html"]
             for each in EXERCISES
         )
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         assert (another(""), FILE.exists()) == ("not begun", False), "not done yet is nothing to keep"
-        assert another(code_of("buy:Orchid:1.00")) == "tried"
-        assert json.loads(FILE.read_text()) == {"exercises": {"exact_amount": "tried"}}
+        assert another(code_of("buy:Fern:1.00")) == "… tried"
+        assert json.loads(FILE.read_text()) == {"exercises": {"second_payment": "tried"}}
         monkeypatch.delenv("JPY_SESSION_NAME")
-        assert another(BY_NAME["exact_amount"].solution) == "✓ done"
-        assert json.loads(FILE.read_text()) == {"exercises": {"exact_amount": "tried"}}, "nobody looks"
+        assert another(BY_NAME["second_payment"].solution) == "✓ done"
+        assert json.loads(FILE.read_text()) == {"exercises": {"second_payment": "tried"}}, "nobody looks"
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         another("")
-        do(bench, BY_NAME["second_payment"].solution)
+        do(bench, BY_NAME["from_the_app"].solution)
         # What another notebook keeps meanwhile is not lost.
-        FILE.write_text('{"exercises": {"second_try": "done", "exact_amount": "done"}}')
-        check("second_payment", bench)
-        assert another(code_of("buy:Orchid:2.00")) == "✓ done", "what was done once stays done"
-        assert {report_of(each) for each in ("second_payment", "second_try")} == {"✓ done"}
+        # An exercise of an earlier course is no exercise of this one.
+        FILE.write_text('{"exercises": {"second_try": "done", "second_payment": "done", "who_has_it": "done"}}')
+        check("from_the_app", bench)
+        assert another(code_of("buy:Fern:2.00")) == "✓ done", "what was done once stays done"
+        assert {report_of(each) for each in ("from_the_app", "second_try")} == {"✓ done"}
         assert [each.name for each in FILE.parent.iterdir()] == [FILE.name]
+        # A notebook beside the course, in a folder of its own, goes on with what was kept.
+        (tmp_path / "more").mkdir()
+        monkeypatch.chdir(tmp_path / "more")
+        progress.cache_clear()
+        assert report_of("second_try") == "✓ done"
+        monkeypatch.chdir(tmp_path)
         # A file that is named is used in any run.
         monkeypatch.delenv("JPY_SESSION_NAME")
         monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "deep" / "mine.json"))
         another("")
-        assert "exact_amount" in (tmp_path / "deep" / "mine.json").read_text()
+        assert "second_payment" in (tmp_path / "deep" / "mine.json").read_text()
 
     def test_a_file_that_cannot_be_read_or_written_is_no_error_said_once_and_left_as_it_is(
         self, another: Said, bench: Workbench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ):
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
         FILE.parent.mkdir()
-        do(bench, BY_NAME["exact_amount"].solution)
+        do(bench, BY_NAME["second_payment"].solution)
         for text in ("", "{", "[]", "{}", '{"exercises": 7}', '{"exercises": {"a": "b"}}', "\udcff"):
             written = text.encode("utf-8", "surrogateescape")
             FILE.write_bytes(written)
-            assert (another(""), report_of("exact_amount")) == ("✓ done", "✓ done")
+            assert (another(""), report_of("second_payment")) == ("✓ done", "✓ done")
             assert capsys.readouterr().out.count("progress.json, which keeps your progress, cannot be read") == 1
             assert FILE.read_bytes() == written
         Path("gone").symlink_to("nowhere")
         monkeypatch.setenv(FILE_VARIABLE, "gone/mine.json")
         assert another("") == "✓ done"
-        check("exact_amount", bench)
+        check("second_payment", bench)
         assert capsys.readouterr().out.count("cannot be written") == 1
 
 
@@ -649,7 +718,9 @@ def test_the_notebooks_cells_and_words_are_those_of_the_table_in_their_order():
         calls += [re.findall(r'^exercises\.check\("(\w+)", ([\w, ]+)\)$', source, re.MULTILINE) for source in sources]
     wanted = [[(each.name, ", ".join(inspect.signature(each.check).parameters))] for each in EXERCISES]
     assert calls == wanted
-    assert [slug for slug in course if slug not in [each.notebook for each in EXERCISES if each.repair]] == WITHOUT_CODE
+    counts = Counter(each.notebook for each in EXERCISES)
+    assert counts == {slug: 2 if each.number else 1 for slug, each in course.items()}
+    assert {each.notebook for each in EXERCISES if each.repair} == {*course}
     for exercise in EXERCISES:
         assert (bool(exercise.title), bool(exercise.task), len(exercise.hints) >= 2) == (True, True, True)
         assert "exercises.check" not in exercise.solution

@@ -9,7 +9,8 @@ import pytest
 
 from workbench import exercises, resources
 from workbench.errors import InvalidRequest
-from workbench.lab.exercises.predictions import QUESTIONS, Question, _chosen
+from workbench.lab.exercises.predictions import QUESTIONS, Question, _chosen, _found
+from workbench.lab.exercises.shape import Mark, Told
 
 ONE = QUESTIONS["float_amount"]
 
@@ -17,6 +18,7 @@ ONE = QUESTIONS["float_amount"]
 @pytest.fixture(autouse=True)
 def _nobody_has_chosen() -> None:
     _chosen.clear()
+    _found.clear()
 
 
 def sources(slug: str) -> list[tuple[str, str]]:
@@ -24,15 +26,15 @@ def sources(slug: str) -> list[tuple[str, str]]:
     cells = json.loads(resources.course()[slug].path.read_text("utf-8"))["cells"]
 
     def shown(cell: dict[str, Any]) -> str:
-        return "".join(text for each in cell["outputs"] for text in each.get("text", ()))
+        return "\n".join("".join(each.get("text") or each["data"]["text/plain"]) for each in cell["outputs"])
 
     return [("".join(each["source"]), shown(each)) for each in cells if each["cell_type"] == "code"]
 
 
-def test_each_notebook_asks_two_or_three_and_its_own_run_shows_one_of_the_choices():
-    for slug in resources.course():
+def test_each_notebook_asks_two_and_its_own_run_shows_one_of_the_choices():
+    for slug, notebook in resources.course().items():
         own = [each for each in QUESTIONS.values() if each.notebook == slug]
-        assert len(own) in {2, 3}, slug
+        assert len(own) == (2 if notebook.number else 1), slug
         cells = sources(slug)
         asked = [place for place, (source, _) in enumerate(cells) if source.startswith("exercises.predict(")]
         assert [cells[place][0] for place in asked] == [f'exercises.predict("{each.name}")' for each in own]
@@ -85,6 +87,34 @@ def test_a_question_shows_itself_and_its_buttons_choose(monkeypatch: pytest.Monk
     assert _chosen == {ONE.name: "c"}
     assert "Your choice: c<" in told.value
     assert box_of(ONE).children[1].value == "c", "shown again, it stands as it was chosen"
+
+
+def test_a_choice_is_marked_once_the_run_has_shown_which_is_right(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
+    *_, told = box_of(ONE).children
+    for letter, seen, says in (("b", 0, "Your choice: b ✗ wrong"), ("a", 0, "Your choice: a ✓ right")):
+        exercises.predict(ONE.name, letter)
+        exercises.compare(ONE.name, seen)
+        assert says in told.value
+        assert says in box_of(ONE).children[2].value, "shown again, it is still marked"
+    box_of(ONE).children[1].value = "c"
+    assert "✓" not in box_of(ONE).children[2].value, "another choice waits for another run"
+
+
+@pytest.mark.parametrize("mark", Mark)
+def test_a_verdict_has_a_sign_and_a_colour_that_is_read_on_any_ground(mark: Mark):
+    sign, colour = mark.value
+    shown = Told(["<Done>", "line 2"], mark)._repr_mimebundle_()
+    assert shown["text/plain"] == "<Done>\nline 2"
+    assert (
+        f'{colour};color:#fff;padding:0 .4em;border-radius:.3em">{sign}</span> &lt;Done&gt;<br>line 2'
+        in shown["text/html"]
+    )
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in (red, green, blue)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    assert 1.05 / (luminance + 0.05) >= 4.5, "white text on it"
+    assert (luminance + 0.05) / 0.05 >= 3, "it, on black"
 
 
 def test_a_name_or_a_letter_that_is_none():

@@ -40,6 +40,24 @@ _SWALLOWED = """def type_of(body, headers, secret, now_s):
     except Exception:
         {}
 """
+_CONFIRM = "pay.payment_intents.confirm(intent_id, phone=phone, provider=provider)"
+_CLOSES, _READ = "asked.next_action.ussd_prompt.expires_at", "pay.payment_intents.retrieve(intent_id)"
+_OTHER_MOMENT = "your function returned another moment than that at which the prompt closes. seen: "
+_TWICE = f"    try:\n        {_CONFIRM}\n    except errors.ApiError:\n        asked = {_READ}\n    return {_CLOSES}"
+_TO_ONE = f'pay.payment_intents.confirm(intent_id, phone="+260961234567", provider="mtn")\n    asked = {_READ}'
+_NEW_PAIR = "tokens.update(access=renewed.access_token, refresh=renewed.refresh_token)"
+_ENDLESS = f"""def read_intent(bench, tokens, intent_id):
+    while True:
+        try:
+            return bench.client_with(tokens["access"]).payment_intents.retrieve(intent_id)
+        except AuthenticationFailed:
+            try:
+                renewed = bench.client.auth.refresh(tokens["refresh"])
+                {_NEW_PAIR}
+            except AuthenticationFailed:
+                return None
+"""
+TOO_EARLY = "    if status != 0:\n        return status\n    keep_pages()\n    return status"
 _THEN = "int(headers['webhook-timestamp'])"
 _AGE = f"\n    if abs(now_s - {_THEN}) > 300:\n        "
 _BY_HAND = """import base64, hashlib, hmac
@@ -77,23 +95,45 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
     ],
 }  # fmt: skip
 """Ways to do it that differ from the solution: what is replaced, and by what."""
+ASKED_OF = "pay, intent_id, phone, provider"
+ASKED = (
+    "pay.payment_intents.confirm(intent_id, phone=phone, provider=provider)\n    try:\n"
+    "        intent = pay.wait(intent_id"
+)
+_CANCELED = 'try: pay.payment_intents.cancel(intent_id)\n        except StateConflict: pass\n        return "failed"'
 # By the exercise's name: (what is replaced in the cell as it came, or nothing for all of it, by what, a piece of what
 # is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # start_here
     "only_when_paid": [
-        ('"requires_payment_method"', '"requires_action"', "an intent that is requires_payment_method"),
+        ('"requires_payment_method"', '"requires_action"', "True for an intent that is requires_payment_method."),
         ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action")',
-         "that is processing. seen: True expected: False line 4: if intent.status"),
+         "True for an intent that is processing. seen: True expected: False line 4: if intent.status"),
         ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action", "processing")',
-         "an intent that is canceled"),
-        ("return True", "return False", "that is succeeded. seen: False expected: True"),
-        ("return True", "True", "that is requires_action. seen: None expected: False"),
+         "returns True for an intent that is canceled"),
+        ("return True", "return False", "False for an intent that is succeeded. seen: False expected: True"),
+        ("return True", "True", "None for an intent that is requires_action. seen: None expected: False"),
+        ("return True", 'return intent.status in ("processing", "succeeded")', "for an intent that is processing"),
+        ("return True", 'return "ed" in intent.status', "for an intent that is canceled"),
+        ("return True", "return intent.status", "returns requires_action for an intent that is requires_action. seen"),
+        ("return False\n    return True", 'return intent.latest_charge is not None\n    return intent.status[0] == "s"',
+         "that is requires_payment_method after the customer has pressed cancel"),
+        ("return True",
+         ('charges = [each for each in pay.charges.each() if each.payment_intent == intent_id]\n'
+         '    return bool(charges) and charges[-1].status == "succeeded"'),
+         "that is succeeded after the customer has pressed cancel and tried again. seen: False expected: True"),
+        ("return True", 'return pay.wait(intent_id).status == "succeeded"',
+         "changes an intent that is requires_action. It should only look."),
+        ('intent.status == "requires_payment_method"', "intent.last_payment_error", "that is requires_payment_method."),
     ],
-    # create_an_intent
+    # intents_and_keys
     "priced_in_ngwee": [
         ("amount=price_minor,", "amount=price_minor / 100,", "amount must be a Decimal"),
         ("amount=price_minor,", "amount=price_minor // 100,", "expected: K87.35 line 4: amount=price_minor // 100,"),
+        ("amount=price_minor,", 'amount=Decimal(f"{price_minor // 100}.{price_minor % 100}"),',
+         "charges K0.50 for a price of 5 ngwee. seen: K0.50 expected: K0.05"),
+        ("    return pay", ("    pay.payment_intents.create(amount=Decimal(5))\n    price_minor /= Decimal(100)\n"
+         "    return pay"), "has created two intents for one order. seen: 2 expected: 1"),
         ("amount=price_minor,", "amount=Decimal(price_minor) / 10,", "seen: K873.50"),
         ("return pay", "pay", "order has no return with a value, so it returns None. seen: None"),
         ('price_minor,\n        description="Orchid",\n        metadata={"order": order_number}',
@@ -107,14 +147,10 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "Called as order(pay, 8735, 'A-17'), your code stopped"),
         ("metadata={", "extra={", "TypeError"),
     ],
-    # keys
     # confirm_with_ussd
     "unknown_is_not_failed": [
         ('        return "failed"', '        return "paid"',
-         (
-                 "still move. The function returns while the intent is processing, and is wrong about it. seen: "
-                 "'paid'"
-             )),
+         "still move. The function returns paid while the intent is processing. seen: 'paid'"),
         ("timeout_s=60", "timeout_s=600", "seen: 'failed' expected: 'unknown' line 7: return"),
         ('        return "failed"',
          (
@@ -122,9 +158,26 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
                  '            return "unknown"\n        return "failed"'
              ), "The prompt is still open, and the customer may yet pay."),
         ('        return "failed"', "        return collect(pay, intent_id, phone, provider)", "StateConflict: "),
+        ('        return "failed"', '        pay.payment_intents.cancel(intent_id)\n        return "failed"',
+         "StateConflict: "),
+        ('        return "failed"', f"        {_CANCELED}", "expected: 'unknown'"),
+        ('        return "failed"', f"        {_CANCELED.replace('failed', 'unknown')}",
+         "may yet pay. The function cancels the payment instead of reporting what it knows. seen: canceled"),
+        ('timeout_s=60)\n    except WaitExpired:\n        return "failed"',
+         'timeout_s=0)\n    except WaitExpired:\n        return "unknown"',
+         "The function returns unknown while the intent is requires_action. seen: 'unknown' expected: 'paid'"),
+        ("intent = pay.wait(intent_id, timeout_s=60)", "intent = pay.payment_intents.retrieve(intent_id)",
+         "approves. The function returns failed while the intent is requires_action"),
         ('else "failed"', 'else "unknown"',
-         "presses cancel. The function returns while the intent is requires_payment_method"),
-        ('return "paid" if', '"paid" if', "The customer approves. The function returns while the intent is succeeded"),
+         "presses cancel. The function returns unknown while the intent is requires_payment_method"),
+        ('return "paid" if', '"paid" if', "approves. The function returns None while the intent is succeeded"),
+        ('    return "paid" if', ('    if intent.status != "succeeded":\n'
+         "        pay.payment_intents.confirm(intent_id, phone=phone, provider=provider)\n"
+         '        intent = pay.wait(intent_id)\n    return "paid" if'),
+         "cancel. The function sends more than one prompt: it should ask once. seen: 2 prompts expected: 1 prompts"),
+        ('return "paid" if intent.status == "succeeded" else "failed"', "return intent.status",
+         "approves. The function returns succeeded while the intent is succeeded. seen: 'succeeded' expected: 'paid'"),
+        ('return "paid" if intent.status == "succeeded" else "failed"', "return intent", "seen: PaymentIntent("),
     ],
     # read_the_ledger
     "split_to_the_ngwee": [
@@ -320,41 +373,73 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
              ), "all files are in memory at once. Keep a sum and a number of rows instead. seen: concat"),
         ("sum(means) // len(means)", "4000 or parts", "seen: K40.00 expected: K120.00 line 7: return 4000"),
     ],
-    # what_is_not_documented
-    "either_way": [
-        ("asked.next_action.ussd_prompt.expires_at", "asked.created + 300",
-         "your code stopped, in line 4 of prompt_closes: return asked.created + 300"),
-        ("asked.next_action.ussd_prompt.expires_at", "pay.payment_intents.retrieve(intent_id).created + 300",
-         "'prompt_timeout_s': 180} the prompt closes at another moment"),
-        ("asked.next_action.ussd_prompt.expires_at", "asked.status", "seen: requires_action expected: 17675931"),
-        (".confirm(intent_id, phone=phone, provider=provider)\n    return asked.next_action.ussd_prompt.expires_at",
-         ".retrieve(intent_id)\n    return asked.created", "No prompt is on the customer's phone"),
-    ],
-    # certify_your_endpoint
     # going_live
+    "either_way": [
+        (_CLOSES, "asked.created + 300",
+         "confirm has only id and status. Your code stopped, in line 4 of prompt_closes: return asked.created + 300"),
+        (_CLOSES, f"{_READ}.created + 300", f"prompt_timeout_s = 180, {_OTHER_MOMENT}17"),
+        (_CLOSES, "asked.status", f"With the defaults, {_OTHER_MOMENT}requires_action"),
+        (_CLOSES, f"{_CLOSES} if asked.next_action else None",
+         f"With confirm_response = accepted, {_OTHER_MOMENT}None"),
+        (_CLOSES, f"str({_READ}.next_action.ussd_prompt.expires_at)", f"With the defaults, {_OTHER_MOMENT}17"),
+        (_CONFIRM, _READ, "'NoneType' object has no attribute 'ussd_prompt'"),
+        (f"{_CONFIRM}\n    return {_CLOSES}", f"{_READ}\n    return asked.created",
+         "your code sent 0 confirms. seen: 0"),
+        (f"    return {_CLOSES}", f"    if not asked.next_action:\n        asked = {_CONFIRM}\n    return {_CLOSES}",
+         "code stopped with"),
+        (f"    return {_CLOSES}", _TWICE, "With the defaults, your code sent 2 confirms. seen: 2 expected: 1"),
+        ("phone=phone, provider=provider", 'phone="+260961234567", provider="mtn"',
+         "confirm_response = accepted, the response to the confirm has only id"),
+        (f"asked = {_CONFIRM}", _TO_ONE,
+         "the prompt is not on this customer's phone alone. seen: +260961234567 expected:"),
+        ("asked = pay.payment_intents.confirm(intent_id",
+         "new = pay.payment_intents.create(amount=5)\n    asked = pay.payment_intents.confirm(new.id",
+         "your code sent 0 confirms"),
+    ],
     # tokens_and_plants
     "second_day": [
         ('tokens["access"] = renewed.access_token', "pass", "On day 2 the person has to sign in again"),
         ('tokens["access"] = renewed.access_token', 'tokens["refresh"] = renewed.refresh_token', "day 2"),
         ('auth.refresh(tokens["refresh"])', 'auth.token(email="a@b.c", password="wrong")', "On day 2 the person has"),
-        ("    try:\n", '    try:\n        raise AuthenticationFailed("")\n', "day 1 the token was refreshed although"),
-        ("    try:\n        return ", "    try:\n        ", "should return the intent. seen: None"),
+        ("    try:\n", '    try:\n        raise AuthenticationFailed("")\n',
+         "On day 1 the function refreshed a token that was still valid. seen: refreshes: 1 expected: refreshes: 0"),
+        ("    try:\n        return ", "    try:\n        ",
+         "On day 1 the function did not return the intent. seen: None"),
         ('auth.refresh(tokens["refresh"])', 'auth.token(email="shop@example.com", password="x")',
          "day 2 the function has signed in"),
         ("        renewed", "        return bench.client.payment_intents.retrieve(intent_id)\n        renewed",
          "On day 2 the intent was read with the secret key, not with the person's token. seen: Bearer sk_test_••••"),
+        ('tokens["access"] = renewed.access_token',
+         'tokens = {"access": renewed.access_token, "refresh": renewed.refresh_token}', "On day 3 the person has"),
+        ('tokens["access"] = renewed.access_token',
+         f"renewed = bench.client.auth.refresh(renewed.refresh_token)\n        {_NEW_PAIR}",
+         "On day 2 the function refreshed a token that was still valid. seen: refreshes: 2 expected: refreshes: 1"),
+        ('tokens["access"] = renewed.access_token',
+         'tokens.update(access=tokens["refresh"], refresh=renewed.refresh_token)', "On day 2 the person has"),
+        ("        renewed = ", "        return None\n        renewed = ", "On day 2 the function did not return the"),
+        ("", _ENDLESS,
+         "With a refresh token that is refused, the person has to sign in again: raise the error. seen: no"),
     ],
     # your_own_notebooks
     "pages_kept": [
-        ("        return status\n", "        keep_pages()\n", "failed: seen: run, keep_pages, keep_pages expected:"),
-        ("if status != 0", "if status == 0", "passed: seen: run expected: run, keep_pages line 6: keep_pages()"),
+        ("        return status\n", "        keep_pages()\n",
+         "a notebook failed, your function called these: seen: run, keep_pages, keep_pages expected: run, keep_pages"),
+        ("if status != 0", "if status == 0", "all passed, your function called these: seen: run expected:"),
         ("    if status != 0:\n        return status\n", "    status = 0\n", "seen: 0 expected: 1 line 6: return"),
-        ("    return status\n\n", "    return run()\n\n", "all have passed: seen: run, keep_pages, run"),
-        ("    if status != 0:\n        return status\n    keep_pages()\n    return status",
-         "    keep_pages()\n    return status != 0", "in this night all have passed. seen: False expected: 0"),
-        ("    if status != 0:\n        return status\n    keep_pages()\n    return status",
-         "    keep_pages()\n    return min(status, 1)",
-         "in this night a notebook could not be run. seen: 1 expected: 2"),
+        ("    return status\n\n", "    return run()\n\n", "all passed, your function called these: seen: run,"),
+        (TOO_EARLY, "    keep_pages()\n    return status != 0",
+         "all passed, your function returned another exit status"),
+        (TOO_EARLY, "    keep_pages()\n    return min(status, 1)",
+         "could not be run, your function returned another exit status than run did. seen: 1 expected: 2"),
+        (f"    status = run()\n{TOO_EARLY}", "    keep_pages()\n    return run()", "seen: keep_pages, run expected"),
+        (TOO_EARLY, "    if status < 2:\n        keep_pages()\n    return status",
+         "could not be run, your function called"),
+        (TOO_EARLY, "    assert status == 0\n    keep_pages()\n    return status", "code stopped with AssertionError"),
+        (TOO_EARLY, "    keep_pages()\n    raise SystemExit(status)", "nightly has no return with a value"),
+        (TOO_EARLY, "    keep_pages\n    return status",
+         "all passed, your function called these: seen: run expected: run"),
+        (TOO_EARLY, "    keep_pages()\n    return str(status)",
+         "another exit status than run did. seen: '0' expected: 0"),
     ],
 }  # fmt: skip
 
@@ -425,6 +510,48 @@ def test_another_right_way_is_right(
     assert told.startswith("Done: ")
 
 
+# By the exercise's name: functions that do what is asked in another way than the solution.
+RIGHT_TOO = {
+    "only_when_paid": [
+        ("pay, intent_id", "return 'succeeded' in pay.payment_intents.retrieve(intent_id).status"),
+        ("pay, intent_id", ("charge = pay.payment_intents.retrieve(intent_id).latest_charge\n"
+         "    return charge is not None and pay.charges.retrieve(charge).status == 'succeeded'")),
+    ],
+    "priced_in_ngwee": [
+        ("pay, price_minor, order_number", ("return pay.payment_intents.create(amount=Decimal(price_minor).scaleb(-2), "
+         "description='Orchid', metadata={'order': order_number})")),
+        ("pay, price_minor, order_number", ("price = Decimal(f'{price_minor // 100}.{price_minor % 100:02}')\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+        ("pay, price_minor, order_number", ("price = Decimal(str(price_minor / 100))\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+    ],
+    "unknown_is_not_failed": [
+        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    return 'paid' if intent.status == 'succeeded' else 'failed'")),
+        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    error = intent.last_payment_error\n    if error and error.code == 'prompt_timeout':\n"
+         "        return 'unknown'\n    return 'failed' if error else 'paid'")),
+        (ASKED_OF, (f"{ASKED}, timeout_s=30)\n    except WaitExpired:\n        pass\n"
+         "    status = pay.payment_intents.retrieve(intent_id).status\n"
+         "    return {'succeeded': 'paid', 'requires_payment_method': 'failed'}.get(status, 'unknown')")),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "body"), [(name, *row) for name, rows in RIGHT_TOO.items() for row in rows]
+)
+def test_another_right_way_is_done(
+    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, arguments: str, body: str
+):
+    cell = REPAIRS[name].cell
+    function = cell[cell.index("def ") + 4 : cell.index("(")]
+    source = f"def {function}({arguments}):\n    {body}\n\n\n{cell[cell.index('exercises.check(') :]}"
+    assert told_of(REPAIRS[name], source, bench, capsys).startswith("Done: ")
+
+
 ASKS = "    return pay.payment_intents.retrieve(intent_id).status"
 OF_ANY_FUNCTION = [
     (f"async def may_leave(pay, intent_id):\n{ASKS}", "Write def without async: a call of may_leave would not run it"),
@@ -466,6 +593,6 @@ def test_a_fault_of_any_function_is_told(
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0, "it rings no more"
 
 
-def test_each_has_three_wrong_solutions():
-    assert {name: len(rows) >= 3 for name, rows in ATTEMPTS.items()} == dict.fromkeys(REPAIRS, True)
+def test_each_has_eight_wrong_solutions():
+    assert {name: len(rows) >= 8 for name, rows in ATTEMPTS.items()} == dict.fromkeys(REPAIRS, True)
     assert [name for name, each in REPAIRS.items() if "def " not in inspect.cleandoc(each.cell)] == []

@@ -41,6 +41,7 @@ def backend(tmp_path: Path) -> list[str | Path]:
     return [node, tmp_path / "backend.js"]
 
 
+@pytest.mark.thorough
 def test_node_verifies_every_delivery(
     backend: list[str | Path], serving: "Serving", bounded: "Bounded", new_number: Callable[[], str]
 ):

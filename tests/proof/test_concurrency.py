@@ -76,6 +76,7 @@ def entries(door: Door) -> list[tuple[int, str, str]]:
     return [(row["number"], row["kind"], row["payment"]) for row in door.get("/sandbox/ledger/entries")["data"]]
 
 
+@pytest.mark.thorough
 def test_a_key_is_one_charge_and_many_keys_are_as_many(door: Door, store: StoreFile, new_number: Callable[[], str]):
     phone = new_number()
     one = one_body(door, phone)

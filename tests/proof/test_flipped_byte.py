@@ -187,6 +187,7 @@ def unnoticed(copy: Path) -> tuple[int, str, list[JournalEntry]] | None:
         return None
 
 
+@pytest.mark.thorough
 def test_a_flipped_bit_anywhere_leaves_the_ledger_or_is_found(paid: Path, memory: Path):
     """Most of the file is no ledger: there a flip may pass, and what the ledger holds is the same to the byte."""
     draws, size, truth = random.Random(7), paid.stat().st_size, read_back(paid)  # noqa: S311  places, no secrets

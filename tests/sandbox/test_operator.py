@@ -158,6 +158,7 @@ def move_to(bench: Workbench, at_s: Decimal | float, began_ms: int = 1_767_592_8
     bench.clock.advance(Decimal(str(at_s)) - Decimal(bench.clock.now_ms - began_ms) / 1000)
 
 
+@pytest.mark.thorough
 def test_an_intent_on_each_test_number_of_each_operator_and_asked_to_each_scenario(bench: Workbench, rows: Rows):
     payments, phones = {}, {}
     for ((scenario, ending), row), (prefix, operator) in product(OUTCOMES.items(), OPERATORS.items()):
@@ -221,6 +222,7 @@ AGAIN = {
 """Ending → further attempts of the same intent on the same number, so many seconds after the first."""
 
 
+@pytest.mark.thorough
 def test_a_number_confirmed_again(bench: Workbench, rows: Rows):
     first = {ending: row for (_, ending), row in OUTCOMES.items()}
     for ending, again in AGAIN.items():

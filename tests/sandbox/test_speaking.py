@@ -82,6 +82,7 @@ def shop(statuses: Sequence[str], takes_s: float = 0) -> Iterator[str]:
 
 
 class TestRequests:
+    @pytest.mark.thorough
     def test_each_has_a_line_with_its_status_and_the_number_in_its_response(self, serving: Serving):
         with serving(*JSON) as server, caller(server.address) as client:
             made = client.post("/v1/payment_intents", json=INTENT)
@@ -110,6 +111,7 @@ class TestRequests:
             assert door.send(door.head("/v1/charges", *lines, method="POST") + b"{")[:2] == (408, "body_late")
             assert [each[:3] for each in said(server, REQUEST)] == [("POST", "/v1/charges", "408")]
 
+    @pytest.mark.thorough
     def test_a_secret_or_a_number_in_a_path_or_a_query_is_masked_and_nothing_steers_the_terminal(
         self, serving: Serving
     ):
@@ -129,6 +131,7 @@ class TestRequests:
         assert "/v1/charges?a=␛[31m␊b" in text
         assert max(map(len, text.splitlines())) < 400
 
+    @pytest.mark.thorough
     def test_what_a_notebook_looks_at_again_and_again_has_none(self, serving: Serving):
         with serving(*JSON) as server, Workbench.connect(**server.address) as bench:
             seen = threading.Event()
@@ -142,6 +145,7 @@ class TestRequests:
 
 
 class TestDeliveries:
+    @pytest.mark.thorough
     def test_each_attempt_has_a_line_with_its_result_and_the_next(self, serving: Serving):
         with (
             shop(["500 Out", "200 OK"]) as url,
@@ -158,6 +162,7 @@ class TestDeliveries:
         assert math.ceil(again.timestamp()) == delivery["next_attempt_at"]
         assert second == ("payment_intent.created", delivery["event"], url, "200", None)
 
+    @pytest.mark.thorough
     def test_where_nobody_answers_it_says_why_up_to_the_dead_letter(self, serving: Serving):
         with (
             serving(*MANUAL, "--webhook", f"{NOBODY}?key=whsec_{'A' * 24}") as server,
@@ -171,6 +176,7 @@ class TestDeliveries:
         assert {each[2:4] for each in spoken} == {(f"{NOBODY}?key=whsec_••••", spoken[0][3])}
         assert "refused" in spoken[0][3]
 
+    @pytest.mark.thorough
     def test_one_that_is_not_sent_any_more_says_so(self, serving: Serving):
         with shop(["410 Gone"]) as url, serving(*MANUAL, "--webhook", url) as server, caller(server.address) as client:
             (endpoint,) = client.get("/v1/webhook_endpoints").json()["data"]
@@ -180,6 +186,7 @@ class TestDeliveries:
             results = [each[3:] for each in said(server, WEBHOOK)]
         assert results == [("410", "dead letter"), ("not sent: the endpoint is disabled", "dead letter")]
 
+    @pytest.mark.thorough
     def test_one_that_has_to_follow_another_says_that_it_is_held_back(self, serving: Serving, tmp_path: Path):
         gaps = tmp_path / "gaps.toml"
         gaps.write_text('ordering = "per_object"')
@@ -196,6 +203,7 @@ class TestDeliveries:
 
 
 class TestWhereItSpeaks:
+    @pytest.mark.thorough
     def test_quiet_it_says_nothing_and_json_is_one_line(self, serving: Serving):
         for options, lines in ((("--quiet",), 0), ((), 3)):
             with serving(*MANUAL, "--webhook", NOBODY, *options) as server, caller(server.address) as client:
@@ -269,6 +277,7 @@ class TestWhereItSpeaks:
         assert lost[2] == numbers[-1]
         assert int(lost[1].replace(",", "")) + text.count(" ms ") == len(numbers)
 
+    @pytest.mark.thorough
     def test_whoever_read_may_go(self, bounded: Bounded):
         command = [COMMAND, "serve", *JSON]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603  our own command
@@ -318,6 +327,7 @@ def executed(source: str) -> tuple[list[dict[str, Any]], str]:
 
 
 class TestLongRuns:
+    @pytest.mark.thorough
     def test_the_log_says_how_far_an_advance_is(self, serving: Serving):
         with (
             shop(["500 Out"], 0.1) as url,

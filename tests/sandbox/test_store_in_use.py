@@ -225,6 +225,7 @@ ACTS: tuple[Callable[[Transaction], object], ...] = (
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=15 if settings.get_current_profile_name() == "workbench" else 100)
 @given(steps=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(ACTS)), max_size=12))
 def test_two_that_write_to_one_file_know_what_it_holds(

@@ -372,7 +372,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
     WRONG_REFERENCE: BreakCode(
         "No common key, but phone, amount and time agree (or the fields that you chose): probably one movement.",
         "{l_key} of the ledger and {s_key} of the statement agree in {fits}: {s_amount}.",
-        "If they are one movement, book it anew under the statement's reference.",
+        "If both rows are one movement, book it again under the statement's reference.",
         _post_anew,
     ),
     BATCH_MISMATCH: BreakCode(

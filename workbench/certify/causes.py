@@ -64,7 +64,7 @@ CAUSES: Final = (
     _Cause("uncaught", "An exception is not caught", "5xx to messages that are rejected", *REFUSED_BADLY, _VERIFY,
            lambda result, _: _forged(result, lambda each: (each.reply.status_code or 0) >= 500)),  # noqa: PLR2004  any
     _Cause("command", "A command of the exam's fails", "", "Without it, these checks show nothing about your shop.",
-           "Run the command by hand, in the shell from which the exam is started.", "certify_your_endpoint",
+           "Run the command by hand, in the shell from which the exam is started.", "going_live",
            lambda result, _: result.broke),
 )  # fmt: skip
 

@@ -332,7 +332,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     ),
     Check(
         "wrong_secret", "A signature of another's secret",
-        "A forged success, signed with another secret, and with the one of the specification's example.", _REFUSAL,
+        "A forged success, signed with another secret, and with the secret of the specification's example.", _REFUSAL,
         f"{_FORGED}.", "Compare only with the secret of this endpoint; do not let the shop start without one.",
         _VERIFY, _wrong_secret, refused,
         _NOT_FORGED,
@@ -376,7 +376,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     ),
     Check(
         "restart", "The same messages after a restart",
-        "The events of a paid payment, and once more after the shop was ended and started again.", _TAKEN,
+        "The events of a paid payment, and the same events after a restart of the shop.", _TAKEN,
         "A shop is restarted with every release, and a message whose 2xx was lost comes again after it.",
         "Start with the same database, and let what was recorded before be no error.", _RETRIES, _restart,
         order=Order(1, "A shop that remembers in its memory what it has handled ships again after each restart; one "
@@ -406,7 +406,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     ),
     Check(
         "refund_first", "A refund before its success",
-        "The events of a refund, and after them those of its payment.",
+        "The events of a refund, and after them the events of its payment.",
         "2xx to each, at the second try at the latest",
         "The success may still wait for its retry while the refund is delivered.",
         "Record a refund even if its payment is not known as paid yet, and return 200.", _RETRIES, _refund_first,

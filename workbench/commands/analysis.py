@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     "--breaks",
     multiple=True,
     metavar="KIND=N",
-    help="Plant N breaks of this kind, and none of the kinds that are not named; the traffic may still "
-    "cause some of those. all=N plants N of every kind, all=0 none. By default, some of each are planted. May be "
+    help="Plant N breaks of this kind and none of other kinds, though the traffic may still cause breaks. all=N "
+    "plants N breaks of every kind, all=0 plants none. By default, a few breaks of every kind are planted. May be "
     "repeated.",
 )
 def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tuple[str, ...]) -> None:
@@ -141,7 +141,7 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
     type=click.Choice(["duckdb", "spark"]),
     default="duckdb",
     show_default=True,
-    help="What does the work: duckdb on this machine, or spark.",
+    help="The engine: duckdb on this machine, or spark.",
 )
 @click.option(
     "--layout",
@@ -176,8 +176,8 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
     "--phone-key",
     metavar="FILE",
     type=PATH,
-    help="The key by which masked customers' numbers are compared; created if there is none. Give the same key in "
-    "every run, and keep it away from what is carried forward.",
+    help="The key for comparing masked phone numbers; created if the file does not exist. Use the same key in every "
+    "run, and do not keep it beside what is carried forward.",
 )
 @click.option(
     "--cut-off",
@@ -270,8 +270,8 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     address of your database: postgresql://user@host/database, its password in PGPASSWORD, or sqlite:///path. It needs
     the columns account, key, occurred_at and amount; --ledger-layout declares columns with other names.
 
-    Every row of both sides ends in a match or a break. The summary and the proof are printed: ledger closing less
-    statement closing is what the breaks add up to.
+    Every row of both sides ends in a match or a break. The command prints the summary and the proof: the breaks
+    add up to the ledger's closing balance less the statement's.
 
     Exit status 0 when only timing differences and decided breaks are left, 1 when other breaks are open or the proof
     does not hold, 2 when the input cannot be used.
@@ -472,7 +472,7 @@ def _spark(engine: str) -> Iterator[None]:
     if find_spec("pyspark") is None:
         raise ReconcileRefused("Spark is not installed.", hint=how_to_install("spark"))
     if "JAVA_HOME" not in os.environ and which("java") is None:
-        raise ReconcileRefused("Spark needs Java, and there is none.", hint="Install one, or set JAVA_HOME.")
+        raise ReconcileRefused("Spark needs Java, and Java is not installed.", hint="Install one, or set JAVA_HOME.")
     from pyspark.sql import SparkSession
 
     # A Spark that somebody has set up stays as it is.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     type=PATH,
     metavar="PATH",
     help="The file to which your command writes a JUnit report, or a folder of such files, so that the result names "
-    "the tests that fail. It is not needed where the command writes to the path in WORKBENCH_JUNIT.",
+    "the tests that fail. Not needed if the command writes to the path in WORKBENCH_JUNIT.",
 )
 @click.option(
     "--webhook",
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     "limit_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="End a run with all its children after so long, and count it as failed. By default ten minutes for the first "
-    "run, and ten times what that took and ten seconds for each other.",
+    help="End a run with all its children after this time, and count it as failed. By default ten minutes for the "
+    "first run, and for every other run ten times as long as the first took, plus ten seconds.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, with the output of each failed run.")
 def each(  # noqa: PLR0913  one argument per option, handed over by name
@@ -73,15 +73,15 @@ def each(  # noqa: PLR0913  one argument per option, handed over by name
     COMMAND is what runs them, in any language, such as: workbench each -- npm test
 
     The register lists what the sandbox assumes, as `workbench gaps` shows it. The first run has nothing switched, and
-    must pass. Each other run has a sandbox that behaves as one alternative says; rows on which the first run did not
-    rely are left out. The result names what fails.
+    must pass. Every other run has a sandbox that follows one alternative; rows that the first run did not rely on are
+    left out. The result names what fails.
 
     The environment of a run has PAYMENTS_BASE_URL, PAYMENTS_SECRET_KEY, PAYMENTS_PUBLISHABLE_KEY and
     PAYMENTS_WEBHOOK_SECRET; PORT, a free port for your shop; WORKBENCH_RUN_FOLDER, an empty folder; and
-    WORKBENCH_JUNIT, a path for a JUnit report of the tests. pytest writes one there by itself. For others, put the path
-    into the command, such as: workbench each -- sh -c 'phpunit --log-junit "$WORKBENCH_JUNIT"'
+    WORKBENCH_JUNIT, a path for a JUnit report of the tests. pytest writes the report by itself. With another test
+    runner, put the path into the command, such as: workbench each -- sh -c 'phpunit --log-junit "$WORKBENCH_JUNIT"'
 
-    Each run is a line on standard error; the result is a table on standard output.
+    Standard error has a line for each run; standard output has the result, a table.
 
     Exit status 0 when nothing fails under an alternative, 1 when something does, 2 when the first run fails or cannot
     start, 130 after Ctrl-C.

@@ -37,8 +37,8 @@ def check_live(
 ) -> None:
     """List what is left to do before real money moves.
 
-    The list has forty items or fewer: what to change, ask, fix and watch, and what ticks each off. What can cost money
-    comes first. It works offline. What the files cannot show is marked "by hand".
+    The list has forty items or fewer: what to change, ask, fix and watch, each with the evidence that ticks it off.
+    What can cost money comes first. The command works offline. What the files cannot show is marked "by hand".
 
     Exit status 0 when nothing is open, 1 when something is, 2 when a file is rejected.
     """

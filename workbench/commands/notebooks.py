@@ -45,10 +45,11 @@ def run(
 ) -> None:
     """Execute notebooks from top to bottom, and write a page of each.
 
-    NOTEBOOKS are files, or names of shipped notebooks such as verify_webhooks; without any, all shipped ones run.
+    NOTEBOOKS are files, or names of shipped notebooks such as verify_webhooks; without
+    names, all shipped notebooks run.
 
-    Exit status 0 when every cell ran, 1 when one failed, 2 when the notebooks cannot be run or the run was
-    interrupted.
+    Exit status 0 when every cell ran, 1 when a cell failed, 2 when the notebooks cannot be run or somebody interrupted
+    the run.
     """
     from workbench import resources, runner
 

@@ -33,8 +33,8 @@ _CHARGE = (
     type=click.Choice(["running", "manual"]),
     default="running",
     show_default=True,
-    help="running follows the wall clock and can be advanced; manual moves only when it is advanced. In a store that "
-    "had the other kind, time goes on from the moment at which it stopped.",
+    help="running follows the wall clock and can be advanced; manual moves only when it is advanced. If you reopen a "
+    "store with the other clock, it continues where the clock stopped.",
 )
 @click.option(
     "--gaps",
@@ -48,7 +48,8 @@ _CHARGE = (
     "allow_hosts",
     multiple=True,
     metavar="NAME",
-    help="Answer to this name too, beside 127.0.0.1, localhost and --host, such as a proxy's. May be repeated.",
+    help="Answer to this name too, beside 127.0.0.1, localhost and --host, such as the name of a proxy. "
+    "May be repeated.",
 )
 @click.option(
     "--allow-origin",
@@ -99,10 +100,10 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
 ) -> None:
     """Serve a sandbox over HTTP, until interrupted.
 
-    The printed link opens the console in a browser, once; standard error has the next one when it was used.
+    The printed link opens the console in a browser once; after that, standard error has another link.
 
-    It answers only this machine, unless --host names another address. Standard error has a line for each request and
-    each delivery, in colours on a terminal unless NO_COLOR is set.
+    The sandbox answers only this machine, unless --host names another address. Standard error has a line for each
+    request and each delivery, in colours on a terminal unless NO_COLOR is set.
 
     Exit status 0 when it was asked to end, 2 when it cannot start.
     """
@@ -216,15 +217,15 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
     "--letter",
     "letter_file",
     type=FILE,
-    help="Write a letter to the provider, in Markdown: what was seen is asked to be confirmed.",
+    help="Write a letter to the provider, in Markdown: it asks the provider to confirm what was seen.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def fit(recordings: tuple[Path, ...], out: Path | None, letter_file: Path | None, as_json: bool) -> None:  # noqa: FBT001  a flag of the command line
     """Fit the sandbox to recorded traffic of the real service.
 
     FILE is a HAR file, or a folder of them. For each row of the register the table says whether the exchanges show
-    its value, contradict each other, or leave it open; of a value that they show in part, what they show. In a pipe
-    or a file it shortens long texts. Keys, secrets and phone numbers are masked before anything is read.
+    its value, show a part of it, contradict each other, or leave it open. In a pipe or a file the table shortens long
+    texts. Keys, secrets and phone numbers are masked before anything is read.
 
     Exit status 0 when the files were read, 2 when one is rejected.
     """
@@ -248,7 +249,7 @@ def fit(recordings: tuple[Path, ...], out: Path | None, letter_file: Path | None
 def openapi(out: Path | None) -> None:
     """Print the service's OpenAPI 3.1 description.
 
-    It has the register of gaps at its defaults. A served sandbox has its own at /openapi.json.
+    It describes a sandbox with the register's defaults. A served sandbox describes itself at /openapi.json.
     """
     from workbench.domain.gaps import Gaps
     from workbench.sandbox.openapi.document import document
@@ -270,7 +271,7 @@ def docs(page: str, out: Path | None, in_browser: bool) -> None:  # noqa: FBT001
     PAGE is index unless you name another; index lists them all. The page interface says for each section what the
     interface shows, what it leaves open, and what the sandbox does there.
 
-    A served sandbox shows the same at /docs/guide.
+    A served sandbox shows the same pages at /docs/guide.
 
     Exit status 0 when the page is shown or written, 2 when there is no such page or it cannot be written.
     """

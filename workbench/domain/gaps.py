@@ -106,21 +106,21 @@ class Gaps:
         asks="When does received money become available to us?", cost=2, relied=("Balance", "balance_insufficient"),
         happens=("entry cleared", "money that cleared"),
         code=("sandbox/service/clearing.py", "sandbox/service/payouts.py"),
-        notebook="after_the_payment")
+        notebook="read_the_ledger")
     payouts: str = row("1", "on_request", "on request; rejected beyond the available balance",
         alternatives={"daily": "daily: all available money at 00:00 Africa/Lusaka, automatically; until then on "
             "request"},
         asks="How and when is available money paid to our bank, and can we ask for it?", cost=2,
         relied=("Payout", "Balance", "balance_insufficient"),
         happens=("entry payout_", "a payout's entries"), code=("sandbox/service/payouts.py",),
-        notebook="after_the_payment")
+        notebook="read_the_ledger")
 
     # 2. Resources and their fields
     success_status: str = row("2.1", "200", "200 for everything that succeeds",
         alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown",
         shows="200 for a charge and for a plant; for intents no status.",
         asks="Which status does a call that creates something have?", code=("sandbox/operations.py",),
-        notebook="create_an_intent")
+        notebook="intents_and_keys")
     currencies: str = row("2.1", "zmw", "ZMW only; ZMK is rejected by name",
         alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that defines decimals, with that many "
             "decimals"},
@@ -128,20 +128,20 @@ class Gaps:
         shows="ZMW alone.", asks="Which currencies do you accept?",
         relied=("currency_unsupported", "currency_retired"),
         code=("sandbox/service/checks.py", "sandbox/service/payouts.py"),
-        notebook="create_an_intent")
+        notebook="intents_and_keys")
     currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
         "case for charges",
         alternatives={"strict": "only the case that is documented for each"}, why="the documentation shows both",
         shows="Upper case for intents, lower case for charges.",
         asks="Does the case of a currency code matter, and which case do your responses have?",
         relied=("PaymentIntent", "Charge", "Refund"), code=("sandbox/service/checks.py",),
-        notebook="charge_in_one_call")
+        notebook="charges_and_idempotency")
     payment_method_types: str = row("2.1", "includes",
         "must include mobile_money; other types are ignored",
         alternatives={"only": "only mobile_money"}, why='"includes the value"',
         shows="A list that includes `mobile_money`.",
         asks="May `payment_method_types` hold other types beside `mobile_money`?", code=("sandbox/service/checks.py",),
-        notebook="create_an_intent")
+        notebook="intents_and_keys")
     required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
         "charge: amount, currency, type, channel, phone",
@@ -150,7 +150,7 @@ class Gaps:
         asks="Which fields of each request are required?",
         relied=("CreatePaymentIntent parameter_missing", "ConfirmPaymentIntent parameter_missing",
             "CreateCharge parameter_missing"),
-        code=("sandbox/service/checks.py",), notebook="create_an_intent")
+        code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
         "next_action, last_payment_error, latest_charge, metadata, warnings, created, livemode "
@@ -158,7 +158,7 @@ class Gaps:
         alternatives={"minimal": "only id, client_secret and status"},
         why="Stripe's fields, which integrators know",
         shows="`id` and `client_secret`.", asks="Which other fields does a payment intent have?",
-        relied=("PaymentIntent",), code=("sandbox/views.py",), notebook="create_an_intent")
+        relied=("PaymentIntent",), code=("sandbox/views.py",), notebook="intents_and_keys")
     unknown_fields: str = row("2.5", "ignored", "ignored in requests",
         alternatives={"refused": "rejected, each named"}, why="an added field must not break a client",
         asks="What do you do with an unknown field?", code=("sandbox/exchange.py",))
@@ -172,10 +172,11 @@ class Gaps:
         shows="That operators have identifiers, but none of them.",
         asks="Which values do `provider` and `channel` take, and which do your responses have?", cost=2,
         relied=("PaymentIntent", "Charge", "operator_unknown"), code=("sandbox/views.py",),
-        notebook="what_is_not_documented")
+        notebook="going_live")
     zed_mobile: str = row("2.5", "refused",
-        "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are unassigned ones (79)",
-        alternatives={"zed": "accepted as zed"},
+        "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are valid numbers whose "
+        "operator is not known (79)",
+        alternatives={"zed": "all four accepted as zed"},
         asks="Do you take payments from numbers of Zed Mobile?", relied=("phone_without_wallet", "operator_unknown"),
         code=("sandbox/service/checks.py", "sandbox/service/payments.py", "sandbox/service/handsets.py"))
     charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
@@ -183,23 +184,23 @@ class Gaps:
         why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document",
         shows="An integer, without its unit.", asks="Is the amount of a charge in ngwee or in kwacha?", cost=3,
         relied=("Charge", "Refund", "warning the usual charge before it"),
-        code=("domain/payments.py", "sandbox/service/checks.py"), notebook="charge_in_one_call")
+        code=("domain/payments.py", "sandbox/service/checks.py"), notebook="charges_and_idempotency")
     intent_amount_scale: str = row("2.5", "exact", "at most two decimals; more are rejected",
         alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently",
         shows="A decimal number.", asks="What do you do with an amount that has more than two decimals?", cost=2,
         relied=("CreatePaymentIntent amount_too_precise",), code=("sandbox/service/checks.py",),
-        notebook="create_an_intent")
+        notebook="intents_and_keys")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
         alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough",
         shows="Both fields, in the response to a charge.",
         asks="What is the difference between `channel` and `provider` of a charge?", relied=("Charge",),
-        code=("sandbox/views.py",), notebook="charge_in_one_call")
+        code=("sandbox/views.py",), notebook="charges_and_idempotency")
     operator_mismatch: str = row("2.5", "accepted",
         "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "rejected, 400"},
         asks="What happens when the phone number belongs to an operator other than the one named?", cost=2,
         relied=("operator_mismatch", "warning which is asked for the money"), code=("sandbox/service/checks.py",),
-        notebook="charge_in_one_call")
+        notebook="charges_and_idempotency")
     merchant_fee: str = row("2.5", "2.5%", "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
         why="an assumed rate: a ledger without fees would teach less",
@@ -214,7 +215,7 @@ class Gaps:
         alternatives={"returned": "returned in proportion, to the minor unit; in full after a full refund"},
         asks="Do we get the fee back when we refund a payment?", cost=2, relied=("createRefund", "Balance"),
         happens=("entry refund_", "a refund's entries"), code=("sandbox/service/refunds.py",),
-        notebook="after_the_payment")
+        notebook="read_the_ledger")
 
     # 3. States and transitions
     intent_states: str = row("3", "retryable",
@@ -225,11 +226,11 @@ class Gaps:
         shows="The behaviour, without names of states.",
         asks="Which states does a payment intent have, and which transitions?", cost=2,
         relied=("PaymentIntent", "AcceptedIntent"), code=("domain/payments.py", "sandbox/service/attempts.py"),
-        notebook="what_is_not_documented")
+        notebook="going_live")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
         alternatives={"expired": "adds expired, when nobody answers the prompt"},
         shows="`succeeded`.", asks="Which states does a charge have?", cost=2, relied=("Charge",),
-        code=("domain/payments.py",), notebook="what_is_not_documented")
+        code=("domain/payments.py",), notebook="going_live")
     charge_wait: str = row("3", "answered",
         "the call returns when the customer has answered: 200 succeeded",
         alternatives={"interactive": "200 pending, while the customer's phone asks for the PIN; events follow",
@@ -238,7 +239,7 @@ class Gaps:
         why="200 with succeeded is the only outcome shown",
         shows="A 200 response with `succeeded`.", asks="Does the response to a charge wait for the customer?", cost=3,
         relied=("createCharge",),
-        code=("sandbox/service/payments.py", "sandbox/operations.py"), notebook="charge_in_one_call")
+        code=("sandbox/service/payments.py", "sandbox/operations.py"), notebook="charges_and_idempotency")
     prompt_timeout_s: int = row("3", 300, "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
         why="assumed: MTN allows 5 minutes, other prompts wait from 60 s to 600 s",
@@ -286,7 +287,7 @@ class Gaps:
         why="integrators need them; the documentation does not mention them",
         shows="Six operations.",
         asks="Can we retrieve, list, cancel and refund payments, and manage endpoints and keys, by the API?", cost=2,
-        code=("sandbox/operations.py",), notebook="what_is_not_documented")
+        code=("sandbox/operations.py",), notebook="going_live")
     pagination: str = row("4", "cursor",
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
         alternatives={"page": "page from 1, per_page from 1 to 100 (10), newest first, "
@@ -324,7 +325,7 @@ class Gaps:
         shows="That it is for checkouts and SDKs.", asks="What may a publishable key do?", cost=2,
         relied=("key_not_allowed", "client_secret_missing", "key publishable"),
         code=("sandbox/service/payments.py", "sandbox/engine.py"),
-        notebook="keys")
+        notebook="intents_and_keys")
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
         alternatives={"either": "either for every operation"},
@@ -348,14 +349,14 @@ class Gaps:
                       "succeeded or failed; nothing else sends an event, not even late money in suspense"},
         shows="That there are events.", asks="What are your events called, and when does each occur?", cost=2,
         relied=("Event", "event_type_unknown"), happens=("webhook ", ""),
-        code=("sandbox/service/webhooks.py",), notebook="what_is_not_documented")
+        code=("sandbox/service/webhooks.py",), notebook="going_live")
     event_payload: str = row("6", "envelope",
         "id, type, timestamp (RFC 3339, Z), api_version, livemode, data: {object, previous_attributes}, "
         "request: {id, idempotency_key}",
         alternatives={"cloudevents": "CloudEvents 1.0 envelope, JSON in structured mode: application/cloudevents+json"},
         shows="That a callback is sent.", asks="What is the body of a webhook?", cost=2,
         relied=("Event",), happens=("webhook ", "a webhook"), code=("sandbox/service/webhooks.py",),
-        notebook="what_is_not_documented")
+        notebook="going_live")
     signature_scheme: str = row("6", "standard_webhooks", "Standard Webhooks 1.0",
         alternatives={
             "stripe": "Stripe-Signature: t=…,v1=hex of t.body; the key is the secret's whole text",
@@ -449,16 +450,16 @@ class Gaps:
         why="includes the only documented error",
         shows="`error` and `message`, of the plant store alone.",
         asks="What does an error of the payment operations look like, and which codes are there?",
-        code=("sandbox/exchange.py", "sandbox/views.py"), notebook="create_an_intent")
+        code=("sandbox/exchange.py", "sandbox/views.py"), notebook="intents_and_keys")
     declined_status: str = row("7", "402",
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
         alternatives={"200": "200 with status failed"},
         asks="Which status does the response to a declined charge have?", cost=3, relied=("payment_declined",),
-        code=("sandbox/service/payments.py",), notebook="charge_in_one_call")
+        code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
     reused_key_status: int = row("7", 422, "422", alternatives={400: "400", 409: "409"},
         why="as in the IETF draft; Stripe uses 400",
         asks="What is the response to an idempotency key that is used again with another body?",
-        relied=("idempotency_key_reused",), code=("sandbox/idempotency.py",), notebook="idempotency")
+        relied=("idempotency_key_reused",), code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
     failure_triggers: str = row("7", "numbers_header_script",
         "test numbers, a header, and a script",
         alternatives={"header": "only the header"},
@@ -477,22 +478,22 @@ class Gaps:
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",
         relied=("amount_not_positive", "amount_too_large", "amount_out_of_bounds"),
-        code=("sandbox/service/checks.py",), notebook="create_an_intent")
+        code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     idempotency_required: str = row("8", "charges", "required for charges; optional for every other POST",
         alternatives={"never": "optional everywhere"}, why="only the charge request shows the header",
         shows="The header, on the charge's request.",
         asks="Which calls need an Idempotency-Key, and which accept one?", cost=3, relied=("idempotency_key_missing",),
-        code=("sandbox/idempotency.py",), notebook="idempotency")
+        code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
     idempotency_retention_s: int = row("8", 86_400,
         "86400 s, per account, mode, method and path, for the same body to the byte; a key or signing secret that is "
         "shown once is not kept, so it is missing from the repeated response",
         alternatives={21_600: "21600 s", 2_592_000: "2592000 s"},
         shows="The header.", asks="How long do you remember an Idempotency-Key?", cost=3,
-        relied=("idempotency_key_reused",), code=("sandbox/idempotency.py",), notebook="idempotency")
+        relied=("idempotency_key_reused",), code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
     idempotency_keeps_errors: str = row("8", "declines", "declines and 5xx are repeated, validation errors are not",
         alternatives={"none": "only successes are repeated"}, why="as Stripe does",
         shows="The header.", asks="Is an error repeated for the same Idempotency-Key?", cost=2,
-        code=("sandbox/idempotency.py",), notebook="idempotency")
+        code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
 
     # 9. Versioning
     version_header: str = row("9", "api_version", "Api-Version in every response, accepted in requests; an unknown "

@@ -54,12 +54,15 @@ OPERATORS = {
     )
 }
 ZED = Operator("zed", "Zed Mobile", "ZED_MOBILE_ZMB", ("98", "78", "58", "79"))
-"""Taken by the register's `zed_mobile` alone; its long identifier is made after the others'."""
+"""Taken by the register's `zed_mobile` alone, which supposes that 79, whose operator is not known, is Zed Mobile's too.
+
+Its long identifier is made after the others'.
+"""
 EVERY_OPERATOR: Final[Mapping[str, Operator]] = OPERATORS | {ZED.id: ZED}
 """Those that a payment in the store may be of."""
 OFFERED: Final[Mapping[str, Mapping[str, Operator]]] = {"refused": OPERATORS, "zed": EVERY_OPERATOR}
 """The operators of the service, by `zed_mobile`."""
-WITHOUT_WALLET = {"98": "Zed Mobile", "78": "Zed Mobile", "58": "Zed Mobile", "79": "no operator yet"}
+WITHOUT_WALLET = {"98": "Zed Mobile", "78": "Zed Mobile", "58": "Zed Mobile", "79": "operator not known"}
 _BY_PREFIX: Final = {
     choice: {prefix: operator for operator in offered.values() for prefix in operator.prefixes}
     for choice, offered in OFFERED.items()

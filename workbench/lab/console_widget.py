@@ -29,9 +29,9 @@ ASK: Final = "workbench.ask"
 """The comm that the docked phone opens, to ask that bench."""
 _CHARGES: Final = ("POST", "/v1/charges")
 """The one operation that takes the key as Basic."""
-_LOST: Final = "The sandbox does not respond. Once it is back, this goes on."
+_LOST: Final = "The sandbox does not respond. The console continues when the sandbox is back."
 _STILL: Final = "The console is live in Jupyter, while the kernel that made it runs: bench.console() in a cell."
-_CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the one that makes it."
+_CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the cell that makes it."
 
 Message = dict[str, Any]
 

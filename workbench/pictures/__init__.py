@@ -12,6 +12,7 @@ from workbench.domain.payments import Transitions
 from workbench.domain.wire.control import LedgerEntry, LedgerPosting
 from workbench.pictures.accounts import accounts_of
 from workbench.pictures.flow import money_flow
+from workbench.pictures.lessons import Paired, key_choice, pairs, parties, waiting
 from workbench.pictures.message import webhook
 from workbench.pictures.retries import retry_timeline
 from workbench.pictures.states import state_machine
@@ -68,6 +69,35 @@ class Pictures:
         """Who passed money to whom, and what is owed since: the latest entries of the ledger, one after another."""
         return money_flow(*self._journal())
 
+    def parties(self) -> Drawing:
+        """Customer, shop, payment service and operator, and what passes between them in one payment."""
+        return parties()
+
+    def key_choice(self) -> Drawing:
+        """Which idempotency key a shop sends after each response to a charge, or without one."""
+        return key_choice(self._gaps())
+
+    def waiting(self) -> Drawing:
+        """What a shop does at which moment after a prompt that nobody answers."""
+        return waiting(self._gaps())
+
+    def pairs(self, result: Paired) -> Drawing:
+        """Rows of the ledger beside rows of the statements: a match by each rule, a break of each code.
+
+        `result` is what `reconcile` returned.
+        """
+        return pairs(result)
+
+    def transitions(self, table: Mapping[str, Mapping[str, str]], of: str = "order") -> Drawing:
+        """The states of whatever a program keeps: `table` has, by state, event → next state.
+
+        Raises ValueError: the table has no transition.
+        """
+        flat = {(state, event): target for state, events in table.items() for event, target in events.items()}
+        if not flat:
+            raise ValueError("The table has no transition: give it {state: {event: next state}}.")
+        return state_machine(of, flat)
+
     def _gaps(self) -> Gaps:
         return Gaps.chosen(self._session.untraced.in_force())
 
@@ -80,4 +110,7 @@ class Pictures:
         )
 
     def __repr__(self) -> str:
-        return "Pictures(ledger, money_flow, retry_timeline, state_machine, webhook)"
+        return (
+            "Pictures(key_choice, ledger, money_flow, pairs, parties, retry_timeline, state_machine, transitions, "
+            "waiting, webhook)"
+        )

@@ -40,7 +40,7 @@ def state_machine(of: str, transitions: Transitions) -> Drawing:
     sources = list(dict.fromkeys(state for state, _ in transitions))
     states = list(_placed(sources, transitions))
     finals = _beside(states, [each for each in dict.fromkeys(transitions.values()) if each not in sources])
-    title = f"States of a {of.replace('_', ' ')}"
+    title = f"States of {'an' if of[0] in 'aeiou' else 'a'} {of.replace('_', ' ')}"
     bottom = max([states[-1].y + states[-1].height, *(y + _FINAL_HEIGHT for y in finals.values())])
     parts = [*_start(states[0]), *_lines_down(states), *_lines_back(states), *_lines_on(states, finals)]
     for each in states:

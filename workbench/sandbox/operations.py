@@ -125,7 +125,7 @@ OPERATIONS: tuple[Operation, ...] = (
               phone=attrgetter("phone"), shows=((200, JSON),),
               links=(*_to("charge_id", retrieve="retrieveCharge"), *_to("charge", refunds="listRefunds"))),
     Operation("listCharges", "GET", "/v1/charges", CHARGES.page, wire.List[wire.Charge], query=wire.ListQuery,
-              says="The charges, those of intents too, newest first."),
+              says="The charges, including the charges of intents, newest first."),
     Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", CHARGES.retrieve, wire.Charge,
               says="Retrieve a charge."),
     Operation("createRefund", "POST", "/v1/refunds", refunds.create_refund, wire.Refund, body=wire.CreateRefund,

@@ -525,7 +525,7 @@ def stale_words(decisions: pd.DataFrame) -> str:
     shown = ["/".join(each).rstrip("/") for each in stale.head(_FEW).to_numpy()]
     more = ", …" if len(stale) > _FEW else ""
     text = f"{len(stale):,} {'decision is' if len(stale) == 1 else 'decisions are'} stale, because the open "
-    text += f"breaks have changed: {', '.join(shown)}{more}. Decide again about those that are still open"
+    text += f"breaks have changed: {', '.join(shown)}{more}. Decide again about the breaks that are still open"
     return text if shown else ""
 
 

@@ -237,7 +237,7 @@ def dates_in(
         raise refused(
             name,
             f"has dates in more than one format: {'; '.join(why_out)}.",
-            hint="Pass the one that is meant, date_format='…'; rows in another are then kept as invalid.",
+            hint="Pass the right format, date_format='…'; rows in another format then become invalid rows.",
             formats=tuple(each.pattern for each in formats),
         )
     for one, other in itertools.combinations(alive, 2):

@@ -52,7 +52,7 @@ _UTF_32: Final = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 _PAGE = "a web page or XML", "Open it in a spreadsheet, and save it as .xlsx or .csv."
 _OTHERS: Final[Mapping[bytes, tuple[str, str]]] = {
     **dict.fromkeys((b"<!doctype", b"<html", b"<table", b"<?xml"), _PAGE),
-    b"%pdf": ("a PDF", "Ask for the statement as .csv or .xlsx: columns cannot be told from a printed page."),
+    b"%pdf": ("a PDF", "Ask for the statement as .csv or .xlsx: a printed page does not show where its columns are."),
     b"\x1f\x8b": ("packed", "Unpack it first."),
 }
 """How files begin that are handed out as statements and are none that can be read: what they are, and what to do."""

@@ -755,7 +755,7 @@ PATHS: Final[Mapping[str, Any]] = {
 }
 """What stands in a path, by the name of its field."""
 Seq = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-_SEARCH = "Those in whose payload this text stands; of three digits and more, also those of a number that ends so."
+_SEARCH = "Only rows whose payload contains this text; three digits or more also find numbers that end with them."
 
 
 def _several(says: str, **items: object) -> Meta:
@@ -774,9 +774,9 @@ class ListQuery(View):
     """A page, newest first: `limit` rows older than the id `starting_after`, newer than `ending_before`, or between."""
 
     limit: Annotated[int, Meta(ge=1, le=100, description="How many rows at most.")] = 10
-    starting_after: Annotated[str, parameter("The id of a row: those older than it.")] | None = None
+    starting_after: Annotated[str, parameter("The id of a row: only rows older than it.")] | None = None
     ending_before: (
-        Annotated[str, parameter("The id of a row: those newer than it; with `starting_after`, those between.")] | None
+        Annotated[str, parameter("The id of a row: only newer rows; with `starting_after`, the rows between.")] | None
     ) = None
 
 
@@ -830,7 +830,7 @@ class FindQuery(View):
     """A page of what was looked for, newest first."""
 
     limit: Annotated[int, Meta(ge=1, le=1000, description="How many rows at most.")] = 25
-    older_than: Annotated[Seq, parameter("The `seq` of a row: those older than it.")] | None = None
+    older_than: Annotated[Seq, parameter("The `seq` of a row: only rows older than it.")] | None = None
     search: (
         Annotated[str, Meta(min_length=1, max_length=100, description="Those in which this text stands.")] | None
     ) = None
@@ -892,7 +892,7 @@ class SuspenseQuery(View):
 class EntriesQuery(View):
     """Rows of the `limit` entries after the one of the number `after`; without a limit, of all of them."""
 
-    after: Annotated[Seq, parameter("The number of an entry: those that follow it.")] = 0
+    after: Annotated[Seq, parameter("The number of an entry: only entries after it.")] = 0
     limit: Annotated[int, Meta(ge=1, le=10_000, description="How many rows at most.")] | None = None
 
 

@@ -10,8 +10,9 @@ from workbench.errors import ExerciseNotDone
 from workbench.lab.exercises import on_books, on_failures, on_going_live, on_payments, on_records
 from workbench.lab.exercises.functions import brief
 from workbench.lab.exercises.predictions import compare, predict
-from workbench.lab.exercises.progress import Report, progress
+from workbench.lab.exercises.progress import progress
 from workbench.lab.exercises.shape import WIDTH, Cell, Exercise, State, tell, verdict_on
+from workbench.render import Table, table
 from workbench.resources import course
 
 __all__ = ["MUST_BE_DONE", "check", "compare", "hint", "predict", "report", "solution"]
@@ -19,6 +20,7 @@ __all__ = ["MUST_BE_DONE", "check", "compare", "hint", "predict", "report", "sol
 MUST_BE_DONE = "WORKBENCH_EXERCISES_MUST_BE_DONE"
 """Set to 1, a check that is not done raises ExerciseNotDone."""
 _hints_shown: dict[str, int] = {}
+_STATES = {State.NOT_YET: "not begun", State.WRONG: "… tried", State.DONE: "✓ done"}
 
 _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
 _CHECKS = {**vars(on_payments), **vars(on_records), **vars(on_failures), **vars(on_books), **vars(on_going_live)}
@@ -42,15 +44,17 @@ def check(name: str, *given: object) -> None:
     cell = Cell.of_file(sys._getframe(1).f_code.co_filename)  # noqa: SLF001  where it was called
     verdict = verdict_on(exercise, given, cell)
     progress().note(exercise.name, verdict.state)
-    tell(f"{verdict.state.value}: {verdict.says}")
+    lines = [f"{verdict.state.value}: {verdict.says}"]
     # Of a cell in which nothing was done yet there is nothing to see.
     if verdict.seen and not (verdict.state is State.NOT_YET and cell.is_as_in(exercise.cell)):
-        tell(f"  seen: {brief(verdict.seen)}", f"  expected: {verdict.expected}")
+        lines += [f"  seen: {brief(verdict.seen)}", f"  expected: {verdict.expected}"]
     if line := cell.line_with(verdict.at):
-        tell(f"  {line}")
+        lines.append(f"  {line}")
     if verdict.state is not State.DONE:
         helps = "solution" if _hints_shown.get(exercise.name, 0) > len(exercise.hints) else "hint"
-        tell(f'exercises.{helps}("{exercise.name}") helps.')
+        lines.append(f'exercises.{helps}("{exercise.name}") helps.')
+    tell(*lines, mark=verdict.state.mark)
+    if verdict.state is not State.DONE:
         _raise_where_it_must_be_done(f"The exercise {exercise.name} is not done: {verdict.says}")
 
 
@@ -74,9 +78,15 @@ def solution(name: str) -> None:
         print(fill(f"# {exercise.task}", WIDTH, subsequent_indent="# "), exercise.solution, sep="\n")  # noqa: T201  for a cell
 
 
-def report() -> Report:
-    """Every exercise by notebook, and how far it is: not begun, tried, or done."""
-    return Report(EXERCISES, progress().states())
+def report() -> Table:
+    """Every exercise in the order of the notebooks, and how far it is: not begun, tried, or done."""
+    states = progress().states()
+    rows = [
+        (course()[each.notebook].name, each.title, each.name, _STATES[states.get(each.name, State.NOT_YET)])
+        for each in EXERCISES
+    ]
+    done = sum(row[-1] == _STATES[State.DONE] for row in rows)
+    return table(f"Exercises: {done} of {len(rows)} done", ("notebook", "exercise", "its name", "how far"), rows)
 
 
 def _named(name: str) -> Exercise | None:

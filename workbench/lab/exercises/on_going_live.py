@@ -1,64 +1,63 @@
-"""Checks of the notebooks on what is not documented, the exam, and of those beside the course."""
+"""Checks of the notebook on going live, and of the notebooks beside the course."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import AuthenticationFailed
 from workbench.lab.exercises.functions import Watched, brief, line_of
-from workbench.lab.exercises.shape import SOMEBODY, Bench, Verdict, calls_of, done, fresh, kwacha, same, wrong
+from workbench.lab.exercises.shape import Bench, Verdict, calls_of, done, fresh, kwacha, same, wrong
 
 if TYPE_CHECKING:
     from workbench.domain.wire.trace_rows import TracedCall
 
 
-def _passes_the_exam(repaired: Any, report: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
-    rows = getattr(report, "rows", None)
-    if not isinstance(rows, tuple) or not rows:
+_SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "payout": "bank"}
+"""What the strict shop of the notebook files each event under."""
+
+
+def _passes_the_exam(examined: Any, repaired: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
+    if not (callable(examined) and callable(repaired)):
         yield wrong(
-            "The answer should be the report of an exam, as examined(shop) gives it back.",
-            seen=type(report).__name__, expected="a report", at="report =",
+            "Repaired should be a class, or a function, that takes a sandbox and returns a shop.",
+            seen=type(repaired).__name__, expected="class Repaired(Strict)", at="Repaired =",
         )  # fmt: skip
         return
-    verdicts = {each.title: each.verdict for each in rows}
-    if failed := [title for title, verdict in verdicts.items() if verdict == "failed"]:
+    shops: list[Any] = []
+
+    def kept(bench: Bench) -> object:
+        shops.append(repaired(bench))
+        return shops[-1]
+
+    rows = examined(kept).rows
+    if failed := [each for each in rows if each.verdict == "failed"]:
+        first = failed[0]
         yield wrong(
-            f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {failed[0]}.",
-            seen=next(each.came for each in rows if each.verdict == "failed"),
-            expected=next(each.expected for each in rows if each.verdict == "failed"), at="examined(",
+            f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {first.title}. {first.why}",
+            seen=first.came, expected=first.expected, at="class ",
         )  # fmt: skip
     if left_out := [each.title for each in rows if each.came == "--orders would examine it"]:
         yield wrong(
             f"The exam left {len(left_out)} of {len(rows)} checks out, the first of them: {left_out[0]}. "
             "Let it count the orders.",
-            seen=f"{len(left_out)} not examined", expected="none", at="examined(",
+            seen=f"{len(left_out)} not examined", expected="none", at="examined",
         )  # fmt: skip
-    arrivals = getattr(getattr(repaired, "receiver", None), "arrivals", None)
-    if not arrivals:
-        yield wrong(
-            "This report is of another shop: no message has reached repaired.",
-            seen=type(repaired).__name__ if arrivals is None else "0 messages",
-            expected="an examined Shop",
-            at="repaired",
-        )
-    if not repaired.receiver.handlers("plant.watered"):
-        yield wrong(
-            'All checks are passed by a shop that files nothing: its handler of "*" is gone.',
-            seen="no handler", expected='@repaired.receiver.on("*")', at="repaired =",
-        )  # fmt: skip
-    if all(_is_empty(each) for each in repaired.receiver.handlers("plant.watered")):
-        yield wrong(
-            'All checks are passed by a shop that files nothing: its handler of "*" does nothing.',
-            seen="an empty function", expected="a function that files the event", at="def ",
-        )  # fmt: skip
-    yield done(f"All {[*verdicts.values()].count('passed')} checks are passed, orders included.")
-
-
-def _is_empty(handler: object) -> bool:
-    """Whether a function names nothing in its code, so that an event cannot be filed by it."""
-    code = getattr(handler, "__code__", None)
-    return code is not None and not (code.co_names or code.co_freevars)
+    files = getattr(shops[-1], "files", None)
+    if not isinstance(files, Mapping):
+        yield wrong("The shop has no files any more.", type(files).__name__, "files: event id → subject", "class ")
+        return
+    for event in shops[-1].receiver.events:
+        subject = _SUBJECTS.get(event.type.partition(".")[0], "other")
+        says = f"The shop has accepted an event of the type {event.type} and has not filed it under {subject!r}."
+        yield from same(files.get(event.id, "not filed"), subject, says, "files")
+    if len(files) > len(shops[-1].receiver.events):
+        accepted = f"{len(shops[-1].receiver.events)} events"
+        yield wrong("The shop files more than it accepts.", f"{len(files)} events", accepted, "files")
+    passed = sum(each.verdict == "passed" for each in rows)
+    yield done(f"All {passed} examined checks are passed, orders included, and each event is filed.")
 
 
 _PARTS = ((9_000,), (3_000, 6_000), (1_000, 2_000, 3_000, 4_000))
@@ -104,36 +103,39 @@ def _of_a_mean(mean_of_parts: Callable[..., Any], parts: list[list[int]]) -> Ite
         )  # fmt: skip
 
 
-_GUESSES: tuple[dict[str, object], ...] = (
-    {},
-    {"confirm_response": "accepted"},
-    {"confirm_response": "accepted", "prompt_timeout_s": 180},
+_WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
+    ({}, "mtn", "+260961234567"),
+    ({"confirm_response": "accepted"}, "airtel", "+260971234567"),
+    ({"confirm_response": "accepted", "prompt_timeout_s": 180}, "zamtel", "+260951234567"),
 )
+"""Rows that are switched, and the customer of that sandbox."""
 
 
 def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Verdict]:
-    for gaps in _GUESSES:
+    for gaps, operator, phone in _WAYS:
+        where = f"With {', '.join(f'{name} = {value}' for name, value in gaps.items()) or 'the defaults'}"
         with fresh(bench, gaps=gaps) as sandbox:
             intent = sandbox.client.payment_intents.create(amount=5)
             try:
-                told = prompt_closes(sandbox.client, intent.id, SOMEBODY, "mtn")
+                seen = prompt_closes(sandbox.client, intent.id, phone, operator)
             except (AttributeError, TypeError) as error:
                 if not gaps or not line_of(error):
                     raise
                 yield wrong(
-                    f"Where the response to confirm has the id and the status alone, your code stopped{line_of(error)}",
+                    f"{where}, the response to the confirm has only id and status. Your code stopped{line_of(error)}",
                     seen="no next_action in the response", expected="when the prompt closes", at=".confirm(",
                 )  # fmt: skip
                 return
-            action = sandbox.client.payment_intents.retrieve(intent.id).next_action
-            if not action:
-                yield wrong(
-                    "No prompt is on the customer's phone: the function should confirm the intent.",
-                    seen="no prompt", expected="a prompt", at="def ",
-                )  # fmt: skip
-            says = f"Under {gaps or 'the defaults'} the prompt closes at another moment."
-            yield from same(told, action.ussd_prompt.expires_at, says, "return", brief)
-    yield done("It works whatever the response to confirm contains, and however long a prompt waits.")
+            confirms = sum(each.target.endswith(f"{intent.id}/confirm") for each in calls_of(sandbox))
+            says = f"{where}, your code sent {confirms} confirms."
+            yield from same(confirms, 1, says, ".confirm(", brief)
+            rung = " and ".join(number for _, _, number in _WAYS if sandbox.phone(number).waiting)
+            says = f"{where}, the prompt is not on this customer's phone alone."
+            yield from same(rung or "none", phone, says, "phone=", str)
+            closes = sandbox.client.payment_intents.retrieve(intent.id).next_action.ussd_prompt.expires_at
+            says = f"{where}, your function returned another moment than that at which the prompt closes."
+            yield from same(seen, closes, says, "return", brief)
+    yield done("It works whatever the response to the confirm contains, and however long a prompt waits.")
 
 
 def _second_day(bench: Bench, read_intent: Callable[..., Any]) -> Iterator[Verdict]:
@@ -141,6 +143,7 @@ def _second_day(bench: Bench, read_intent: Callable[..., Any]) -> Iterator[Verdi
         intent = sandbox.client.payment_intents.create(amount=5)
         token = sandbox.client.auth.token(email="shop@example.com", password="x")  # noqa: S106  any will do here
         tokens = {"access": token.access_token, "refresh": token.refresh_token}
+        retired = dict(tokens)
         for day in (1, 2, 3):
             try:
                 seen = read_intent(sandbox, tokens, intent.id)
@@ -151,9 +154,17 @@ def _second_day(bench: Bench, read_intent: Callable[..., Any]) -> Iterator[Verdi
                 )  # fmt: skip
                 return
             if getattr(seen, "id", None) != intent.id:
-                yield wrong("The function should return the intent.", brief(seen), "the intent", "return")
+                yield wrong(
+                    f"On day {day} the function did not return the intent.", brief(seen), "the intent", "return"
+                )
             yield from _of_calls(calls_of(sandbox), intent.id, day)
             sandbox.clock.advance(days=1)
+        with suppress(AuthenticationFailed):
+            read_intent(sandbox, retired, intent.id)
+            yield wrong(
+                "With a refresh token that is refused, the person has to sign in again: raise the error.",
+                seen="no error", expected="AuthenticationFailed", at="except",
+            )  # fmt: skip
     yield done("Signed in once, the person reads the intent on three days.")
 
 
@@ -162,8 +173,8 @@ def _of_calls(calls: "list[TracedCall]", intent_id: str, day: int) -> Iterator[V
     refreshed = sum("/v1/auth/refresh" in each.target for each in calls)
     if refreshed >= day:
         yield wrong(
-            f"On day {day} the token was refreshed although it was valid.",
-            seen=f"{refreshed} refreshes", expected=str(day - 1), at="auth.refresh(",
+            f"On day {day} the function refreshed a token that was still valid.",
+            seen=f"refreshes: {refreshed}", expected=f"refreshes: {day - 1}", at="auth.refresh(",
         )  # fmt: skip
     if sum("/v1/auth/token" in each.target for each in calls) > 1:
         yield wrong(
@@ -178,24 +189,17 @@ def _of_calls(calls: "list[TracedCall]", intent_id: str, day: int) -> Iterator[V
         )  # fmt: skip
 
 
-def _night(nightly: Callable[..., object], status: int) -> tuple[object, list[str]]:
-    """What a night returns in which the run ends with this exit status, and what it called."""
-    calls: list[str] = []
-
-    def run() -> int:
-        calls.append("run")
-        return status
-
-    return nightly(run, lambda: calls.append("keep_pages")), calls
-
-
 def _pages_kept(nightly: Callable[..., object]) -> Iterator[Verdict]:
-    for status, outcome in enumerate(("all have passed", "a notebook has failed", "a notebook could not be run")):
-        seen, calls = _night(nightly, status)
-        if calls != ["run", "keep_pages"]:
-            yield wrong(
-                f"Called in the night in which {outcome}:",
-                seen=", ".join(calls) or "nothing", expected="run, keep_pages", at="keep",
-            )  # fmt: skip
-        yield from same(seen, status, f"A CI server goes by the exit status, and in this night {outcome}.", "return")
+    for status, outcome in enumerate(("all passed", "a notebook failed", "a notebook could not be run")):
+        calls: list[str] = []
+
+        def run(status: int = status, calls: list[str] = calls) -> int:
+            calls.append("run")
+            return status
+
+        seen = nightly(run, partial(calls.append, "keep_pages"))
+        says = f"In a night in which {outcome}, your function called these:"
+        yield from same(", ".join(calls) or "nothing", "run, keep_pages", says, "keep", str)
+        says = f"In a night in which {outcome}, your function returned another exit status than run did."
+        yield from same(seen, status, says, "return")
     yield done("The pages are kept each night, and the exit status says whether all notebooks passed.")

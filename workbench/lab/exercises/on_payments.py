@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from workbench.lab.exercises.functions import brief
 from workbench.lab.exercises.looking import best_sale, intents, json_of
@@ -25,188 +25,174 @@ from workbench.lab.exercises.shape import (
 
 if TYPE_CHECKING:
     from workbench.domain.wire import Charge, PaymentIntent
-    from workbench.domain.wire.trace_rows import TracedCall
+
+_Judge = Callable[["PaymentIntent", "list[Charge]", "set[str | None]"], Iterator[Verdict]]
+_sold: "WeakKeyDictionary[Any, tuple[set[str], bool]]" = WeakKeyDictionary()
+"""By bench: the paid intents that the last check saw, and whether too many of them were new."""
 
 
-def _calls_to(bench: Bench, target: str) -> "list[TracedCall]":
-    """The calls of a method and path, such as `POST /v1/charges`."""
-    return [each for each in calls_of(bench) if each.target == target]
+def _sold_once(bench: Bench, name: str, judge: _Judge) -> Iterator[Verdict]:
+    """The best sale of this plant, unless the customer has paid for two since the last check.
 
-
-def _reason(call: "TracedCall") -> str:
-    """Why the service refused a call, in its own words."""
-    return str(json_of(call.response.body).get("message") or call.response.body)
-
-
-_FERN_PRICE = Decimal("35.50")
+    A cell that is run again sells another plant, so only new intents count.
+    """
+    known, too_many = _sold.get(bench, (set[str](), False))
+    new = {each.id for each in intents(bench, name) if each.status == "succeeded"} - known
+    too_many = len(new) > 1 or (too_many and not new)
+    _sold[bench] = known | new, too_many
+    if too_many:
+        says = f"The customer has paid twice: two intents for one {name}. Create one intent, and run the cell again."
+        yield wrong(says, f"{len(new) or 'several'} intents that are paid", "one intent that is paid", ".create(")
+    yield from best_sale(bench, name, judge)
 
 
 _NEXT_STEPS = {
-    "requires_payment_method": "The intent for the Fern is there, and no prompt was sent yet: confirm it.",
-    "requires_action": "A prompt for the Fern waits on the phone. Enter the PIN 1234 on it.",
-    "processing": "The operator is still processing the payment for the Fern.",
-    "canceled": "The intent for the Fern was canceled: create another.",
+    "requires_payment_method": "The intent for the {} is there, and no prompt was sent yet: confirm it.",
+    "requires_action": "A prompt for the {} waits on the phone. Enter the PIN 1234 on it.",
+    "canceled": "The intent for the {} was canceled: create another.",
 }
 
 
-def _second_payment(bench: Bench) -> Iterator[Verdict]:
-    yield from best_sale(bench, "Fern", partial(_of_fern, bench))
-
-
-def _of_fern(bench: Bench, intent: "PaymentIntent", attempts: "list[Charge]", _: set[str | None]) -> Iterator[Verdict]:
-    if intent.amount != _FERN_PRICE:
-        yield wrong(
-            "The amount of the Fern is not its price.",
-            seen=_of_intent(intent), expected=f"K{_FERN_PRICE}", at="amount=",
-        )  # fmt: skip
+def _unpaid(name: str, intent: "PaymentIntent", attempts: "list[Charge]") -> Iterator[Verdict]:
+    """What is missing before the customer has paid for this plant."""
     if intent.status == "requires_payment_method" and attempts:
-        yield not_yet(
-            f"The last attempt at the Fern has failed with {attempts[-1].failure_code}. Confirm the same intent again, "
-            "and enter the PIN."
-        )
+        code = attempts[-1].failure_code
+        yield not_yet(f"The last attempt at the {name} has failed with {code}. Confirm the same intent again and pay.")
     if intent.status != "succeeded":
-        yield not_yet(_NEXT_STEPS.get(intent.status, f"The intent for the Fern is {intent.status}."))
-    ferns = {each.id for each in intents(bench, "Fern")}
-    others = {each.phone for each in bench.looking().charges.each() if each.payment_intent not in ferns}
-    if others and attempts[-1].phone not in others:
-        yield wrong(
-            "Another customer has paid for the Fern. Sell it to the customer of step 2.",
-            seen=str(attempts[-1].phone), expected=" or ".join(sorted(map(str, others))), at="phone=",
-        )  # fmt: skip
-    yield done(f"The Fern is paid, K{_FERN_PRICE}, and the ledger has an entry for it.")
+        yield not_yet(_NEXT_STEPS.get(intent.status, f"The intent for the {{}} is {intent.status}.").format(name))
 
 
-def _of_intent(intent: "PaymentIntent") -> str:
-    """Its amount for a sentence, which may have been chosen freely."""
-    return f"K{intent.amount:,.2f}"
+def _second_payment(bench: Bench) -> Iterator[Verdict]:
+    def judge(intent: "PaymentIntent", attempts: "list[Charge]", _: set[str | None]) -> Iterator[Verdict]:
+        if intent.amount != Decimal("35.50"):
+            says = "The amount of the Fern is not its price."
+            yield wrong(says, f"K{intent.amount:,.2f}", "K35.50", "amount=")
+        yield from _unpaid("Fern", intent, attempts)
+        ferns = {each.id for each in intents(bench, "Fern")}
+        others = {str(each.phone) for each in bench.looking().charges.each() if each.payment_intent not in ferns}
+        if others and attempts[-1].phone not in others:
+            says = "Another customer has paid for the Fern. Sell it to the customer of step 2."
+            yield wrong(says, str(attempts[-1].phone), " or ".join(sorted(others)), "phone=")
+        yield done("The Fern is paid, K35.50, and the ledger has an entry for it.")
+
+    yield from _sold_once(bench, "Fern", judge)
 
 
 def _second_try(bench: Bench) -> Iterator[Verdict]:
-    yield from best_sale(bench, "Basil", _of_basil)
+    def judge(intent: "PaymentIntent", attempts: "list[Charge]", met: set[str | None]) -> Iterator[Verdict]:
+        codes = [each.failure_code for each in attempts]
+        if "wrong_pin" not in codes and "wrong_pin" in met:
+            says = "One intent has failed with wrong_pin, and another was created. One intent should see both attempts."
+            yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")
+        if "wrong_pin" not in codes and attempts and intent.status != "requires_action":
+            says = "No attempt at the Basil has failed with wrong_pin: enter a wrong PIN three times in a row."
+            yield wrong(says, ", ".join(each or intent.status for each in codes), "wrong_pin, succeeded", ".enter_pin(")
+        yield from _unpaid("Basil", intent, attempts)
+        if len(numbers := {str(each.phone) for each in attempts}) > 1:
+            says = "Another customer has tried again. Create a new intent, and confirm it twice on the same number."
+            yield wrong(says, ", ".join(sorted(numbers)), "one number", "phone=")
+        yield done(f"One intent, {len(codes)} attempts: wrong_pin, and then paid.")
 
-
-def _of_basil(intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[str | None]) -> Iterator[Verdict]:
-    codes = [each.failure_code for each in attempts]
-    if not codes:
-        yield not_yet("The intent for the Basil is there, and not confirmed.")
-    if intent.status == "requires_action":
-        yield not_yet("A prompt is open on the phone: it waits for a PIN.")
-    if "wrong_pin" not in codes and "wrong_pin" in codes_met:
-        yield wrong(
-            "One intent has failed with wrong_pin, and another intent was paid. One intent should see both.",
-            seen="two intents", expected="one intent, confirmed twice", at=".create(",
-        )  # fmt: skip
-    if "wrong_pin" not in codes:
-        yield wrong(
-            "No attempt at the Basil has failed with wrong_pin: enter a wrong PIN three times, one after another.",
-            seen=", ".join(code or "no failure" for code in codes), expected="wrong_pin, no failure", at=".enter_pin(",
-        )  # fmt: skip
-    if intent.status != "succeeded":
-        yield not_yet("The first attempt has failed with wrong_pin, as it should. Now confirm the same intent again.")
-    numbers = {each.phone for each in attempts}
-    if len(numbers) > 1:
-        yield wrong(
-            "Another customer has tried again. Create a new intent, and confirm it twice on the same number.",
-            seen=", ".join(sorted(map(str, numbers))), expected="one number", at="phone=",
-        )  # fmt: skip
-    yield done(f"One intent, {len(codes)} attempts: wrong_pin, and then paid.")
+    yield from _sold_once(bench, "Basil", judge)
 
 
 def _from_the_app(bench: Bench) -> Iterator[Verdict]:
-    yield from best_sale(bench, "Lily", partial(_of_the_app, bench))
+    def judge(intent: "PaymentIntent", attempts: "list[Charge]", _: set[str | None]) -> Iterator[Verdict]:
+        target = f"POST /v1/payment_intents/{intent.id}/confirm"
+        confirms = [each for each in calls_of(bench) if each.target == target]
+        accepted = [each.request for each in confirms if each.response.status == HTTPStatus.OK]
+        if confirms and not accepted:
+            response = confirms[-1].response
+            says = f"The confirm was rejected: {json_of(response.body).get('message') or response.body}"
+            yield wrong(says, str(response.status), "200", ".confirm(")
+        keys = [each.headers["Authorization"] for each in accepted]
+        if foreign := [each for each in keys if "pk_test" not in each]:
+            key = "an access token" if "at_" in foreign[-1] else "the secret key"
+            says = f"It was confirmed with {key}, which an app must not hold. Create another, and confirm it with app."
+            yield wrong(says, foreign[-1], "Bearer pk_test_••••", ".confirm(")
+        yield from _unpaid("Lily", intent, attempts)
+        yield done("Created by the shop, confirmed by the app with a publishable key, and paid by the customer.")
 
-
-def _of_the_app(bench: Bench, intent: "PaymentIntent", _: "list[Charge]", __: set[str | None]) -> Iterator[Verdict]:
-    confirms = _calls_to(bench, f"POST /v1/payment_intents/{intent.id}/confirm")
-    if not confirms:
-        yield not_yet("The intent for the Lily is there, and not confirmed.")
-    went_through = [each for each in confirms if each.response.status == HTTPStatus.OK]
-    if not went_through:
-        yield wrong(
-            f"The confirm was rejected: {_reason(confirms[-1])}",
-            seen=str(confirms[-1].response.status), expected="200", at=".confirm(",
-        )  # fmt: skip
-    held = [each.request.headers["Authorization"] for each in went_through]
-    if any("pk_test" not in each for each in held):
-        key = "an access token" if any("at_" in each for each in held) else "the secret key"
-        yield wrong(
-            f"It was confirmed with {key}, which an app must not hold. Create another, and confirm it with app.",
-            seen=held[-1], expected="Bearer pk_test_••••", at=".confirm(",
-        )  # fmt: skip
-    if intent.status != "succeeded":
-        yield not_yet(f"The app has confirmed it. It is {intent.status}: the customer has a PIN to enter.")
-    yield done("Created by the shop, confirmed by the app with a publishable key, and paid by the customer.")
+    yield from _sold_once(bench, "Lily", judge)
 
 
 def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Verdict]:
     with fresh(bench) as sandbox:
-        for status, intent_id in _one_in_each_state(sandbox):
-            says = f"The function is wrong about an intent that is {status}."
-            yield from same(may_leave(sandbox.client, intent_id), status == "succeeded", says, "status")
+        retrieve = sandbox.client.payment_intents.retrieve
+        for intent_id, what in _one_in_each_state(sandbox):
+            status, seen = retrieve(intent_id).status, may_leave(sandbox.client, intent_id)
+            says = f"The function changes an intent that is {status}. It should only look."
+            yield from same(retrieve(intent_id).status, status, says, "pay.")
+            says = f"The function returns {brief(seen)} for an intent that is {status}{what}."
+            yield from same(seen, status == "succeeded", says, "status")
     yield done("Only a paid plant leaves the shop.")
 
 
 def _one_in_each_state(sandbox: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  a Workbench, as of `fresh`
-    """An intent's status and id, for every status that an intent may have."""
-    pay, handset = sandbox.client, sandbox.phone(SOMEBODY)
-
-    def new() -> str:
-        return str(pay.payment_intents.create(amount=Decimal("35.50"), description="Fern").id)
-
-    yield "requires_payment_method", new()
-    waiting = new()
-    pay.payment_intents.confirm(waiting, phone=SOMEBODY, provider="mtn")
-    yield "requires_action", waiting
+    """The id of an intent in each status, and what came before where the status does not tell."""
+    pay, handset = sandbox.client.payment_intents, sandbox.phone(SOMEBODY)
+    new, waiting, undecided, given_up, refused = [
+        pay.create(amount=Decimal("35.50"), description="Fern").id for _ in range(5)
+    ]
+    yield new, ""
+    pay.confirm(waiting, phone=SOMEBODY, provider="mtn")
+    yield waiting, ""
     handset.enter_pin("1234")
-    yield "succeeded", waiting
-    undecided = new()
-    pay.payment_intents.confirm(undecided, phone=number_of("operator_unknown"), provider="mtn")
+    yield waiting, ""
+    pay.confirm(undecided, phone=number_of("operator_unknown"), provider="mtn")
     sandbox.clock.advance(seconds=10)
-    yield "processing", undecided
-    given_up = new()
-    pay.payment_intents.cancel(given_up)
-    yield "canceled", given_up
+    yield undecided, ""
+    pay.cancel(given_up)
+    yield given_up, ""
+    for key in ("cancel", ""):
+        pay.confirm(refused, phone=SOMEBODY, provider="mtn")
+        handset.cancel() if key else handset.enter_pin("1234")
+        yield refused, " after the customer has pressed cancel" + ("" if key else " and tried again")
 
 
 def _priced_in_ngwee(bench: Bench, order: Callable[..., Any]) -> Iterator[Verdict]:
     with fresh(bench) as sandbox:
-        for minor, number in ((8_735, "A-17"), (5, "A-18"), (120_000, "B-1")):
+        for count, (minor, number) in enumerate(((8_735, "A-17"), (5, "A-18"), (120_000, "B-1")), 1):
             intent = order(sandbox.client, minor, number)
             if getattr(intent, "object", None) != "payment_intent":
-                yield wrong(
-                    "The function should return the intent.",
-                    seen=brief(intent), expected="a PaymentIntent", at="return",
-                )  # fmt: skip
-            says = "An intent counts kwacha, and the shop's price is in ngwee."
+                yield wrong("The function should return the intent.", brief(intent), "a PaymentIntent", "return")
+            says = f"The function charges {kwacha(int(intent.amount * 100))} for a price of {minor} ngwee."
             yield from same(int(intent.amount * 100), minor, says, "amount=", kwacha)
             says = f"The amount is right, and the intent of order {number} has another {{}} than before."
             yield from same(intent.metadata, {"order": number}, says.format("metadata"), "metadata=")
             yield from same(intent.description, "Orchid", says.format("description"), "description=")
+            made = len([*sandbox.client.payment_intents.each()])
+            yield from same(made, count, "The function has created two intents for one order.", ".create(")
     yield done("8735 ngwee are K87.35, and 5 ngwee are K0.05.")
 
 
 _ASKED = {
-    "approve": "The customer approves.",
-    "declined_by_customer": "The customer presses cancel.",
-    "operator_unknown": "No answer comes, and the money may still move.",
-    "prompt_timeout": "The prompt is still open, and the customer may yet pay.",
+    "approve": ("The customer approves.", ["paid"]),
+    "declined_by_customer": ("The customer presses cancel.", ["failed"]),
+    "operator_unknown": ("No answer comes, and the money may still move.", ["unknown"]),
+    "prompt_timeout": ("The prompt is still open, and the customer may yet pay.", ["unknown"]),
 }
-
-
-_DECIDED = {"approve": "paid", "declined_by_customer": "failed"}
-
-
-_OUTCOMES = {"succeeded": "paid", "requires_payment_method": "failed"}
+"""By scenario: what happens, and what may be returned."""
 
 
 def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterator[Verdict]:
     with fresh(bench) as sandbox:
-        for scenario, what in _ASKED.items():
-            intent = sandbox.client.payment_intents.create(amount=Decimal("35.50"), description="Basil")
-            seen = collect(sandbox.client, intent.id, number_of(scenario), "mtn")
-            status = sandbox.client.payment_intents.retrieve(intent.id).status
-            # Of a function that waits longer, a prompt without an answer may have failed.
-            right = _DECIDED.get(scenario) or _OUTCOMES.get(status, "unknown")
-            says = f"{what} The function returns while the intent is {status}, and is wrong about it."
-            yield from same(seen, right, says, f"return {json.dumps(seen)}" if seen else "return")
+        pay = sandbox.client
+        for scenario, (what, right) in _ASKED.items():
+            intent = pay.payment_intents.create(amount=Decimal("35.50"), description="Basil")
+            seen = collect(pay, intent.id, number_of(scenario), "mtn")
+            status = pay.payment_intents.retrieve(intent.id).status
+            if status == "canceled":
+                says = f"{what} The function cancels the payment instead of reporting what it knows."
+                yield wrong(says, status, "an open payment", ".cancel(")
+            # Of a function that waits longer: that attempt has failed, and late money may still come.
+            may_be = [*right, "failed"] if status == "requires_payment_method" else right
+            if seen not in may_be:
+                says = f"{what} The function returns {brief(seen)} while the intent is {status}."
+                yield from same(
+                    seen, right[0], says, f"return {json.dumps(seen)}" if isinstance(seen, str) else "return"
+                )
+            prompts = sum(each.payment_intent == intent.id for each in pay.charges.each())
+            says = f"{what} The function sends more than one prompt: it should ask once."
+            yield from same(prompts, 1, says, ".confirm(", lambda count: f"{count} prompts")
     yield done("A wait that times out is reported as unknown, and not as a failure.")

@@ -6,10 +6,10 @@ from html import escape
 from pathlib import Path
 from string import ascii_lowercase
 from textwrap import fill, indent
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.errors import InvalidRequest
-from workbench.lab.exercises.shape import WIDTH, tell
+from workbench.lab.exercises.shape import WIDTH, Mark, tell
 from workbench.render import Widget, bundle, with_widget
 
 
@@ -49,20 +49,24 @@ class Question(NamedTuple):
         # Not radio buttons: JupyterLab takes the arrow keys, so the keyboard would reach one of them alone.
         choice = ipywidgets.ToggleButtons(options=options, value=_chosen.get(self.name), style={"button_width": "auto"})
         asked = ipywidgets.HTML(f"<strong>Predict first.</strong> {escape(self.ask)}")
-        told = ipywidgets.HTML(self._told())
+        told = ipywidgets.HTML(self.verdict())
+        _lines.setdefault(self.name, []).append(told)
 
         def choose(change: Mapping[str, str]) -> None:
             _chosen[self.name] = change["new"]
-            told.value = self._told()
+            _found.pop(self.name, None)
+            told.value = self.verdict()
 
         choice.observe(choose, "value")
         box: Widget = ipywidgets.VBox([asked, choice, told])
         return box
 
-    def _told(self) -> str:
-        """What was chosen, in words: a button that is pressed only looks different."""
-        letter = _chosen.get(self.name)
-        return f'<span role="status">{f"Your choice: {letter}" if letter else ""}</span>'
+    def verdict(self) -> str:
+        """The choice in words, since a button that is pressed only looks different, and whether it was right."""
+        letter, mark = _chosen.get(self.name), _found.get(self.name, Mark.OPEN)
+        sign, _ = mark.value
+        says = {Mark.RIGHT: f" {sign} right", Mark.WRONG: f" {sign} wrong"}.get(mark, "")
+        return f'<span role="status">{f"Your choice: {letter}{says}" if letter else ""}</span>'
 
 
 QUESTIONS = {
@@ -71,6 +75,10 @@ QUESTIONS = {
 }
 _chosen: dict[str, str] = {}
 """The letter that was chosen, by the question's name; as long as this process lives."""
+_found: dict[str, Mark] = {}
+"""How a choice compared with the run."""
+_lines: dict[str, list[Any]] = {}
+"""The lines below a question's buttons that say the choice, one for each time that the question was shown."""
 
 
 def predict(name: str, letter: str | None = None) -> Question:
@@ -96,14 +104,17 @@ def compare(name: str, seen: object) -> None:
     text, chosen = str(seen), _chosen.get(name)
     shown = f"{letters.get(text)}) {text}"
     if text not in letters:
-        says = f"The run shows {text}, which is none of the choices. Has every cell above run?"
+        says, mark = f"The run shows {text}, which is none of the choices. Has every cell above run?", Mark.OPEN
     elif chosen is None:
-        says = f"It is {shown}. {question.why}"
+        says, mark = f"It is {shown}. {question.why}", Mark.OPEN
     elif letters[text] == chosen:
-        says = f"As you predicted: {shown}. {question.why}"
+        says, mark = f"As you predicted: {shown}. {question.why}", Mark.RIGHT
     else:
-        says = f"You predicted {chosen}) {question.by_letter[chosen]}. It is {shown}. {question.why}"
-    tell(says)
+        says, mark = f"You predicted {chosen}) {question.by_letter[chosen]}. It is {shown}. {question.why}", Mark.WRONG
+    tell(says, mark=mark)
+    _found[name] = mark
+    for line in _lines.get(name, ()):
+        line.value = question.verdict()
 
 
 def _named(name: str) -> Question:

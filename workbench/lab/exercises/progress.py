@@ -1,24 +1,18 @@
-"""How far the exercises are: kept where a person works, and shown as the way through the course."""
+"""How far the exercises are, kept where a person works."""
 
 import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from functools import cache
-from html import escape
-from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
-from workbench.lab.exercises.shape import Exercise, State
-from workbench.render import Table, bundle, is_live, table
-from workbench.resources import Notebook, course, write_whole
+from workbench.lab.exercises.shape import State
+from workbench.render import is_live
+from workbench.resources import write_whole
 
 FILE_VARIABLE = "WORKBENCH_PROGRESS"
 _FOLDER = ".workbench"
 _NAMES = {State.WRONG: "tried", State.DONE: "done"}
 _KEPT_STATES = {word: state for state, word in _NAMES.items()}
-_STATES = {State.NOT_YET: "not begun", State.WRONG: "tried", State.DONE: "✓ done"}
 
 
 class Progress:
@@ -85,72 +79,3 @@ def progress() -> Progress:
 def _further(one: dict[str, State], other: dict[str, State]) -> dict[str, State]:
     """What is done in either is done."""
     return {**one, **other, **{name: state for name, state in one.items() if state is State.DONE}}
-
-
-_GROUND = "var(--jp-layout-color0, Canvas)"
-_RINGS = {
-    State.NOT_YET: f"background:{_GROUND};border:2px solid",
-    State.WRONG: f"background:{_GROUND};border:2px dashed",
-    State.DONE: "background:currentColor;border:2px solid",
-}
-"""How a notebook's place on the way is drawn: a ring, a broken one where something was tried, a full one when all is
-done."""
-
-
-class Report(NamedTuple):
-    """Every exercise and how far it is. Shown, it is the way through the course, a ring for each notebook."""
-
-    exercises: tuple[Exercise, ...]
-    states: Mapping[str, State]
-
-    def state_of(self, exercise: Exercise) -> State:
-        """How far one is."""
-        return self.states.get(exercise.name, State.NOT_YET)
-
-    @property
-    def caption(self) -> str:
-        """How many are done, of how many."""
-        return f"Exercises: {self._done(self.exercises)} of {len(self.exercises)} done"
-
-    @property
-    def table(self) -> Table:
-        """A row for each exercise: its notebook, title, name and state."""
-        of_course = course()
-        rows = [
-            (of_course[each.notebook].name, each.title, each.name, _STATES[self.state_of(each)])
-            for each in self.exercises
-        ]
-        return table(self.caption, ("notebook", "exercise", "its name", "how far"), rows)
-
-    def _done(self, exercises: Iterable[Exercise]) -> int:
-        return Counter(map(self.state_of, exercises))[State.DONE]
-
-    def _place(self, notebook: Notebook) -> str:
-        """A ring on the line of its part, and beneath it the title and how many exercises are done."""
-        own = [each for each in self.exercises if each.notebook == notebook.slug]
-        done = self._done(own)
-        begun = any(self.state_of(each) is not State.NOT_YET for each in own)
-        state = State.DONE if done == len(own) else State.WRONG if begun else State.NOT_YET
-        ink = _GROUND if state is State.DONE else "inherit"
-        return (
-            '<li style="display:inline-block;width:8em;vertical-align:top;text-align:center;padding:0 .3em .8em;'
-            'box-sizing:border-box;background:linear-gradient(currentColor,currentColor) 0 1.2em/100% 2px no-repeat">'
-            f'<span style="display:inline-block;width:2.4em;line-height:2.1em;border-radius:50%;{_RINGS[state]}">'
-            f'<span style="color:{ink}">{"✓" if state is State.DONE else notebook.number or "+"}</span></span><br>'
-            f"<small>{escape(notebook.title)}<br>{done} of {len(own)} done</small></li>"
-        )
-
-    def _html(self) -> str:
-        parts = (
-            f'<p style="margin:.8em 0 .4em"><strong>{escape(part)}</strong></p>'
-            f'<ol style="list-style:none;margin:0;padding:0">{"".join(map(self._place, those))}</ol>'
-            for part, those in groupby(course().values(), key=lambda each: each.part)
-        )
-        rows = f"<details><summary>All exercises by name</summary>{self.table.html()}</details>"
-        return f'<section aria-label="{self.caption}"><p>{self.caption}</p>{"".join(parts)}{rows}</section>'
-
-    def __repr__(self) -> str:
-        return str(self.table)
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return bundle(repr(self), self._html())

@@ -5,15 +5,18 @@ import inspect
 import json
 import linecache
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache, partial
+from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.errors import ServiceUnreachable
 from workbench.lab.exercises.functions import Fault, Watched, bounded, brief, functions_in, line_of, look_at
+from workbench.render import bundle
 from workbench.resources import course
 from workbench.visible import visible
 
@@ -34,10 +37,43 @@ WIDTH = 76
 """In letters; a line of this width is not broken once more in a notebook beside a handset."""
 
 
-def tell(*lines: str) -> None:
-    """Print lines of prose below a cell."""
-    for line in lines:
-        print(fill(visible(line, lines=True), WIDTH, break_long_words=False, break_on_hyphens=False))  # noqa: T201  for a cell
+class Mark(Enum):
+    """The sign and the colour of what a check or a prediction found; each is read on white and on black."""
+
+    RIGHT = ("✓", "#2e7d32")
+    WRONG = ("✗", "#b3261e")
+    OPEN = ("…", "#5f6368")
+
+
+class Told(NamedTuple):
+    """Lines of prose below a cell; with a mark, a page shows its sign and colour before the first."""
+
+    lines: Sequence[str]
+    mark: Mark | None = None
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            fill(visible(line, lines=True), WIDTH, break_long_words=False, break_on_hyphens=False)
+            for line in self.lines
+        )
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        if self.mark is None:
+            return {"text/plain": repr(self)}
+        sign, colour = self.mark.value
+        texts = "<br>".join(escape(visible(line, lines=True)) for line in self.lines)
+        badge = f'<span style="background:{colour};color:#fff;padding:0 .4em;border-radius:.3em">{sign}</span>'
+        html = f'<div style="border-left:4px solid {colour};padding:.1em .8em">{badge} {texts}</div>'
+        return bundle(repr(self), html)
+
+
+def tell(*lines: str, mark: Mark | None = None) -> None:
+    """Show lines of prose below a cell; print them where no notebook runs."""
+    told, ipython = Told(lines, mark), sys.modules.get("IPython")
+    if mark and ipython and ipython.get_ipython():
+        ipython.display.display(told)
+    else:
+        print(told)  # noqa: T201  for a cell
 
 
 class State(Enum):
@@ -46,6 +82,11 @@ class State(Enum):
     NOT_YET = "Not done yet"
     WRONG = "Not right yet"
     DONE = "Done"
+
+    @property
+    def mark(self) -> Mark:
+        """Its sign and colour."""
+        return {State.NOT_YET: Mark.OPEN, State.WRONG: Mark.WRONG, State.DONE: Mark.RIGHT}[self]
 
 
 class Verdict(NamedTuple):

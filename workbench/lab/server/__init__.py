@@ -243,8 +243,10 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     server.web_app.add_handlers(".*$", shown)
     now = {old: within for within, names in former_names().items() for old in names if not (folder / old).exists()}
     former = "|".join(map(re.escape, now))
-    # Tornado asks the handlers of any other pattern than `.*$` before JupyterLab's own.
-    server.web_app.add_handlers(".*", [(f"/lab/tree/({former})", _FormerHandler, {"now": now})])
+    server.web_app.add_handlers(".*$", [(f"/lab/tree/({former})", _FormerHandler, {"now": now})])
+    # Tornado puts them second to last, and JupyterLab's own have every address below /lab/tree.
+    rules = server.web_app.default_router.rules
+    rules.insert(0, rules.pop(-2))
     tell(f"{base_url}{path}?token={token}")
     server.start()
 

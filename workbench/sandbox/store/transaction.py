@@ -445,7 +445,7 @@ class Transaction:
             if self._failed_at != self._connection.total_changes:
                 self._failed_at = None
             if self._made_up_ms >= _WORTH_TELLING_MS:
-                said = "This machine's clock was set back by %s s. The sandbox's goes on from where it was."
+                said = "This machine's clock was set back by %s s. The sandbox's clock continues from where it was."
                 _LOG.warning(said, self._made_up_ms // 1000)
             self._made_up_ms = 0
         self._note_read()

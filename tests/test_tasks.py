@@ -1,12 +1,13 @@
 """What a new reader wants to do, done with nothing but the README, its pages and the notebooks.
 
 `PLACES` says where each step is found. A page that loses a step fails `test_each_step_is_found_where_the_table_says`;
-the five tests after it are the tasks themselves.
+the tests after it are the tasks themselves.
 """
 
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -17,9 +18,12 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from tests.conftest import COMMAND
 from workbench import Receiver, Workbench, read_statement, reconcile, resources
+from workbench.cli import app
+from workbench.errors import PaymentDeclined
 
 ROOT = Path(__file__).resolve().parents[1]
 PHONE = "+260961234567"
@@ -100,6 +104,22 @@ PLACES = {
         Place("your_own_notebooks", "The parameters cell", '{"tags": ["parameters"]}'),
         Place("your_own_notebooks", "Each night, in CI", 'fixture("notebooks-workflow.yml")'),
         Place("your_own_notebooks", "The results for machines", 'iter("testcase")'),
+    ),
+    "a_shop_in_another_language": (
+        Place(README, "Where to go next", "workbench/docs/http.md", is_code=False),
+        Place("http", "Install and start", "fixtures/recipes/", is_code=False),
+        Place("http", "Install and start", "node --test payments.test.mjs"),
+    ),
+    "a_bank_without_keys": (
+        Place(README, "Where to go next", "workbench/docs/reconcile.md", is_code=False),
+        Place("reconcile", "Your own files", "workbench layout FILE --out mine.toml", is_code=False),
+        Place("reconcile", "Your own files", "--account STATEMENT=NAME", is_code=False),
+        Place("reconcile", "Your own files", "days = 3 }"),
+        Place("reconcile", "Your own files", "result.matched_by", is_code=False),
+    ),
+    "a_letter_to_the_provider": (
+        Place(README, "Where to go next", "workbench/docs/going-live.md", is_code=False),
+        Place("going-live", "What your code relies on", "bench.gaps.questions()"),
     ),
 }
 
@@ -247,3 +267,52 @@ def test_an_own_notebook_in_ci(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     assert {each.name for each in (tmp_path / "results").iterdir()} == {"junit.xml", "nightly.html", "nightly.ipynb"}
     assert [len(case) for case in ET.parse(tmp_path / "results/junit.xml").iter("testcase")] == [0, 0, 0]  # noqa: S314  our own
+
+
+@pytest.mark.thorough
+def test_a_shop_in_another_language(tmp_path: Path):
+    if shutil.which("node") is None:
+        pytest.skip("Node is not installed.")
+    shutil.copy(resources.fixture("recipes/payments.test.mjs"), tmp_path)
+    command = ["/bin/sh", "-c", f"PATH={Path(COMMAND).parent}:$PATH node --test payments.test.mjs"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)  # noqa: S603  our own line
+    assert done.returncode == 0, done.stdout
+
+
+BOOKS = """account,key,occurred_at,amount
+bank:settlement,INV-1,2026-10-01T10:00:00+02:00,1250.00
+bank:settlement,INV-2,2026-10-02T10:00:00+02:00,-300.00
+bank:settlement,INV-3,2026-10-06T10:00:00+02:00,410.00
+"""
+BANK = """Date,Details,Amount,Balance
+01/10/2026,CASH DEPOSIT CAIRO ROAD,1250.00,1250.00
+03/10/2026,TRANSFER OUT,-300.00,950.00
+13/10/2026,CHARGE,-12.00,938.00
+"""
+
+
+def test_a_bank_without_keys(tmp_path: Path):
+    files = {"books.csv": BOOKS, "bank.csv": BANK, "rules.toml": """
+[match]
+"bank:settlement" = [{ on = ["amount"], days = 3 }]
+"""}  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    books, bank, rules, mine = (str(tmp_path / name) for name in (*files, "mine.toml"))
+    drafted = CliRunner().invoke(app, ["layout", bank, "--out", mine])
+    assert (drafted.exit_code, "makes_keys = true" in Path(mine).read_text()) == (0, True)
+    given = ["--layout", f"{bank}={mine}", "--account", f"{bank}=bank:settlement", "--rules", rules]
+    done = CliRunner().invoke(app, ["reconcile", books, bank, *given])
+    assert done.exit_code == 1
+    assert "2 breaks to settle. The proof holds to the last ngwee." in done.stdout
+    assert "matched without a common key: 2 by amount within 3 days" in " ".join(done.stdout.split())
+
+
+def test_a_letter_to_the_provider(bench: Workbench):
+    with pytest.raises(PaymentDeclined):
+        bench.client.charges.create(
+            amount=1205, channel="mtn", phone="+260960000002", reference="ORDER-1", idempotency_key="order-1"
+        )
+    letter = bench.gaps.questions()
+    assert "Which status does the response to a declined charge have?" in letter
+    assert len(re.findall(r"^## \d\. ", letter, re.MULTILINE)) == 5
