@@ -49,6 +49,7 @@ STEPS = {
     "bad": 'handset.enter_pin("0000")',
     "refuse": "handset.cancel()",
     "refund": "pay.refunds.create(payment_intent=it.id, amount={0} or None)",
+    "refund_charge": "pay.refunds.create(charge=pay.payment_intents.retrieve(it.id).latest_charge, amount={0} or None)",
     "pay_out": 'pay.payouts.create(amount=pay.balance.retrieve().available[0].amount, currency="ZMW")',
     "charge": CHARGE.format("{0}", "{1}", "phone"),
     "charge_at": CHARGE.format("{0}", "{1}", 'prefix + "000000{2}"'),
@@ -75,7 +76,7 @@ def keep(event):
 
 def code_of(story: str) -> str:
     steps = (step.split(":") for step in story.split())
-    usual = {"buy": "150.00", "refund": "None"}
+    usual = {"buy": "150.00", "refund": "None", "refund_charge": "None"}
     return "".join(STEPS[name].format(*values, usual.get(name, "")) + "\n" for name, *values in steps)
 
 
@@ -199,6 +200,8 @@ MISTAKES = {
         "buy:Lily ring pin later:86400 refund": "came out of the merchant's own balance",
         "buy:Lily:80.00 ring pin later:86400 pay_out refund": "Done: The merchant owes K80.00 for this Lily",
         "buy:Lily:80.00 ring pin later:86400 pay_out refund:50 refund:30": "Done: The merchant owes K80.00",
+        "buy:Lily:80.00 ring pin later:86400 pay_out refund_charge": "Done: The merchant owes K80.00",
+        "buy:Lily:80.00 ring pin later:86400 pay_out refund_charge:5000": "seen: K50.00 refunded expected: K80.00",
         "buy:Lily:80.00 ring pin refund buy:Lily:70.00 ring pin later:86400 pay_out refund": "Done: ",
     },
     "from_the_app": {
@@ -316,6 +319,12 @@ CASES = [
         SURELY.replace("RuntimeError", "ServiceUnreachable"): "Done: ",
         SURELY.replace("RuntimeError(", "TimeoutError("): "Done: ",
         SURELY.replace("range(5)", "range(3)"): "Done: ",
+        SURELY.replace("-attempt-1", ""): "Done: ",
+        f"{SIGNATURE}\n    try:\n        return {AGAIN[:-3]}order['reference'])\n    {ALONE}:\n        for each in "
+        "client.charges.each():\n            if each.reference == order['reference']:\n                return each\n"
+        "        raise": "Done: ",
+        SURELY.replace("_key=key", "_key=f'{key}-{_}'"):
+            "Every request had a key of its own",
         f"{SIGNATURE}\n    price = order['amount']\n    return price / 0":
             "ZeroDivisionError: division by zero, in line 3 of charge_surely",
         "charge_surely = 7": "charge_surely is no function any more. seen: int expected: a function line 1",

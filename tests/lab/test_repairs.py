@@ -134,6 +134,7 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
     "looks_first": [
         (_RETURN, _FOUND.format("", "return each")),
         (_RETURN, _FOUND.format("", "return client.wait_charge(each.id)")),
+        (_RETURN, _FOUND.format("", "return each").replace("client.charges.each()", "client.charges.list().data")),
         (_RETURN, _FOUND.format("", "return client.charges.retrieve(each.id)").replace("-again", "-attempt-2")),
     ],
 }  # fmt: skip
@@ -351,6 +352,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "The service failed before the charge, and the order is unpaid. seen: none expected: 1"),
         (_RETURN, _FOUND.format("", "return each.id"), "The order has one charge. Now return it. seen: ch_"),
         (_RETURN, _FOUND.format("", "return None"), "The order has one charge. Now return it. seen: None"),
+        ("-attempt-1", "-{id({})}", "The customer had paid before, and the customer was charged again."),
         (_RETURN, "        raise", "code stopped with ServiceFailed"),
         (_RETURN,
          (

@@ -24,14 +24,14 @@ class _Tried:
         goes_on = Fault(says, f"{_PATIENCE} requests", "a few", "while")
 
         def answered(request: httpx.Request) -> httpx.Response:
-            self.asked += request.method == "POST"
+            self.asked += (is_asked := request.method == "POST")
             if self.asked == _PATIENCE + 1:
                 raise goes_on
             if self.asked > _PATIENCE:  # a bare `except:` has swallowed it: a payment ends its loop
                 sandbox.client.charges.create(**_ORDER, idempotency_key="end")
                 return httpx.Response(200, text=sandbox.trace.exchanges[-1].response.partition("\n\n")[2])
             response = sandbox.http.send(request)
-            if self.asked <= lost:
+            if is_asked and self.asked <= lost:
                 raise httpx.ReadTimeout("the connection was lost", request=request)
             return httpx.Response(response.status_code, headers=response.headers, content=response.content)
 
@@ -143,13 +143,13 @@ def _of_lily(bench: Bench, lily: Any) -> Iterator[Verdict]:  # noqa: ANN401  a P
     yield from same(lily.description, "Lily", "The description is written differently.", "description=")
     if lily.status != "succeeded":
         yield not_yet("The intent for the Lily is there, and nobody has paid it.", lily.status, "succeeded")
-    back = sum((each.amount for each in bench.looking().refunds.each() if each.payment_intent == lily.id), Decimal())
-    if not back:
-        yield not_yet("The Lily is sold. Pay out what the merchant has, then refund the Lily.")
     rows = bench.ledger.postings
-    debts = rows[(rows["kind"] == "refund_asked") & (rows["side"] == "debit") & (rows["payment"] == lily.id)]
-    debts = debts[debts["account"].str.startswith("receivable:merchant:")]
-    owed, price = Decimal(int(debts["amount_minor"].sum())) / 100, Decimal(str(lily.amount))
+    rows = rows[(rows["kind"] == "refund_asked") & (rows["payment"] == lily.id)]
+    if rows.empty:
+        yield not_yet("The Lily is sold. Pay out what the merchant has, then refund the Lily.")
+    parts = (rows["side"] == "credit", rows["account"].str.startswith("receivable:merchant:"))
+    back, owed = (Decimal(int(rows.loc[each, "amount_minor"].sum())) / 100 for each in parts)
+    price = Decimal(str(lily.amount))
     if back < price:
         says = "Only a part of the Lily was refunded. Refund all of it: without an amount, a refund is of all."
         yield wrong(says, f"K{back:,.2f} refunded", f"K{price:,.2f} refunded", "refunds.create(")
