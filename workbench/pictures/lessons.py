@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from workbench import svg
 from workbench.domain.gaps import Gaps
@@ -212,6 +212,7 @@ _MATCHES, _BREAKS = 2, 6
 """So many rules of matches and codes of breaks are shown."""
 _LEFT, _RIGHT, _WIDE = svg.EDGE, 446, 238
 _MATCH: Final = "match"
+_UNREAD: Final = "unreadable"
 
 
 def pairs(result: Paired) -> Drawing:
@@ -243,12 +244,16 @@ def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
 
 def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
     """The first break of each code."""
-    for each in breaks.drop_duplicates("code").to_dict("records"):
+    for row in breaks.drop_duplicates("code").to_dict("records"):
+        # A row that cannot be read has neither key nor amount; of what is missing, text is all that is sure.
+        each: dict[str, Any] = {name: value if isinstance(value, str | int) else None for name, value in row.items()}
         amounts = (
-            "" if each["side"] == other else money_text(int(each[f"{side}_minor"]), each["currency"])
+            "" if each["side"] == other
+            else _UNREAD if each[f"{side}_minor"] is None or each["currency"] is None
+            else money_text(each[f"{side}_minor"], each["currency"])
             for side, other in (("ledger", "statement"), ("statement", "ledger"))
-        )
-        yield _Pair(each["key"], next(amounts), each["code"], next(amounts))
+        )  # fmt: skip
+        yield _Pair(each["key"] or "no key", next(amounts), each["code"], next(amounts))
 
 
 def _pair(pair: _Pair, y: int) -> Iterator[str]:
