@@ -246,7 +246,9 @@ def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
     """The first break of each code."""
     for row in breaks.drop_duplicates("code").to_dict("records"):
         # A row that cannot be read has neither key nor amount; of what is missing, text is all that is sure.
-        each: dict[str, Any] = {name: value if isinstance(value, str | int) else None for name, value in row.items()}
+        each: dict[str, Any] = {
+            str(name): value if isinstance(value, str | int) else None for name, value in row.items()
+        }
         amounts = (
             "" if each["side"] == other
             else _UNREAD if each[f"{side}_minor"] is None or each["currency"] is None
