@@ -58,7 +58,7 @@ PLACES = {
         Place("read_the_ledger", "One event, one entry", "bench.ledger.entries"),
     ),
     "a_receiver_that_survives_duplicates_and_tampering": (
-        Place(README, "Where to go next", "notebooks/10_retries_dead_letters_and_replay.ipynb", is_code=False),
+        Place(README, "Where to go next", "notebooks/08_retries_dead_letters_and_replay.ipynb", is_code=False),
         PAYS,
         CONFIRMS,
         PRESSES,

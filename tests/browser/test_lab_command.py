@@ -127,7 +127,7 @@ def test_no_copy_has_been_run_a_saved_notebook_keeps_its_widgets_and_nobody_is_a
         # An address of the course as it was before leads to what teaches the same now.
         for old, now in (
             ("03_keys", course()["intents_and_keys"]),
-            ("21_tokens_and_plants", course()["tokens_and_plants"]),
+            ("tokens_and_plants", course()["tokens_and_plants"]),
         ):
             assert http.get(f"/lab/tree/{old}.ipynb").headers["location"] == f"/lab/tree/{now.within}"
     assert base.startswith("http://127.0.0.1:")
