@@ -279,7 +279,7 @@ def test_the_rows_that_the_notebook_shows_cost_and_ask_what_the_register_says():
     headline, rows = table_with("The sale relies on ")
     assert f" of {len(REGISTER)} rows" in headline
     assert len(rows) == 10
-    for cost, name, asks, _ in rows:
+    for cost, name, asks in rows:
         assert (cost, asks) == (str(BY_NAME[name].cost), BY_NAME[name].asks)
     assert [each[0] for each in rows] == sorted((each[0] for each in rows), reverse=True)
     _, broken = table_with("other guesses break")

@@ -433,7 +433,7 @@ TRIED = """try:
             self.files[event.id] = "other"
 """
 BLIND = "\nall_of_it = examined\ndef examined(make):\n    return all_of_it(make, with_orders=False)"
-UNPAID = "\n    def fulfil(self, event):\n        pass"
+TWICE = "\n    def fulfil(self, event):\n        self.fulfilled[event.data.object['id']] += 2"
 WEEKEND, OF_MTN = 'weekend_minor = {}.loc[{}, "amount_minor"].sum()', "breaks[breaks.account == 'operator:mtn:float']"
 READ_AGAIN = "mint = browse(f\"/orders/{mint['number']}\")"
 ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, str]]] = {
@@ -495,9 +495,10 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
             "plant.watered and has not",
         REPAIRED.format("", '"*"', "self.files[event.id] = 'other'"): "it under 'orders'. seen: 'other'",
         REPAIRED.format("", '"*"', FILED.replace("event.id", "event.type")): "under 'orders'. seen: 'not filed'",
-        REPAIRED.format("", '"*"', f"{FILED}\n        self.files[event.type] = 'other'"): "files more than it accepts",
+        REPAIRED.format("", '"*"', f"{FILED}\n        self.files[event.type] = 'other'"):
+            "more in its files than the events that it has accepted. seen:",
         REPAIRED.format(", seen=Forgetful()", '"*"', FILED): "The same message again: its order",
-        REPAIRED.format("", '"*"', FILED) + UNPAID: "A paid payment: its order",
+        REPAIRED.format("", '"*"', FILED) + TWICE: "A paid payment: its order",
         REPAIRED.format("", '"*"', FILED) + BLIND: "The exam left 10 of 33 checks out",
         f"{REPAIRED.format('', '*', FILED)}".replace("(*)", "(event)"): "code stopped with NameError",
     }),
