@@ -123,11 +123,12 @@ def key_choice(gaps: Gaps) -> Drawing:
 def _leaf(choice: _Choice, y: int) -> Iterator[str]:
     width = svg.WIDTH - svg.EDGE - _DONE_X
     yield svg.box(_DONE_X, y - 4, width, 48, svg.TINT if choice.key == "a new key" else svg.PAPER, svg.INK)
-    first, rest = _halves(choice.then, width - 24)
-    yield svg.text(_DONE_X + 12, y + 13, first, svg.INK)
-    yield svg.text(
-        _DONE_X + 12, y + 30, "; ".join(filter(None, (rest, f"key: {choice.key}"))), svg.INK, font_weight=600
-    )
+    lines = [each for each in _halves(choice.then, width - 24) if each]
+    # Two or three lines, around the middle of the box.
+    top = y + 24 - 15 * len(lines) // 2
+    for place, words in enumerate(lines):
+        yield svg.text(_DONE_X + 12, top + 15 * place, words, svg.INK)
+    yield svg.text(_DONE_X + 12, top + 15 * len(lines), f"key: {choice.key}", svg.INK, font_weight=600)
 
 
 def _halves(words: str, width: int) -> tuple[str, str]:
