@@ -19,15 +19,15 @@ _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders",
 """What the strict shop of the notebook files each event under."""
 
 
-def _passes_the_exam(examined: Any, repaired: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
-    if not (callable(examined) and callable(repaired)):
+def _passes_the_exam(examined: Any, Repaired: Any) -> Iterator[Verdict]:  # noqa: ANN401, N803  whatever, a class
+    if not (callable(examined) and callable(Repaired)):
         says = "Repaired should be a class, or a function, that takes a sandbox and returns a shop."
-        yield wrong(says, type(repaired).__name__, "class Repaired(Strict)", "Repaired =")
+        yield wrong(says, type(Repaired).__name__, "class Repaired(Strict)", "Repaired =")
         return
     shops: list[Any] = []
 
     def kept(bench: Bench) -> object:
-        shops.append(repaired(bench))
+        shops.append(Repaired(bench))
         return shops[-1]
 
     rows = examined(kept).rows
