@@ -107,7 +107,6 @@ PLACES = {
     ),
     "a_shop_in_another_language": (
         Place(README, "Where to go next", "workbench/docs/http.md", is_code=False),
-        Place("http", "Install and start", "fixtures/recipes/", is_code=False),
         Place("http", "Install and start", "node --test payments.test.mjs"),
     ),
     "a_bank_without_keys": (
