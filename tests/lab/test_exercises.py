@@ -351,23 +351,24 @@ def test_a_solution_is_right_and_may_be_run_again(bench: Workbench, said: Said, 
 
 def _at_the_shop(bench: Workbench, _: Path) -> dict[str, Any]:
     """A shop in this process that keeps its orders as the notebook's does."""
-    orders: dict[str, dict[str, Any]] = {}
+    orders: list[dict[str, Any]] = []
+
+    class Shop:
+        def shown(self, number: int) -> dict[str, Any]:
+            order = orders[number - 1]
+            intent = bench.client.payment_intents.retrieve(order["intent"])
+            error = intent.last_payment_error
+            status = "paid" if intent.status == "succeeded" else "open"
+            return order | {"status": status, "reason": error.code if error else ""}
 
     def buy(plant: str) -> dict[str, Any]:
         intent = bench.client.payment_intents.create(amount=Decimal(150), description=plant)
-        orders[intent.id] = {"number": len(orders) + 1, "intent": intent.id, "plant": plant, "status": "open"}
         bench.client.payment_intents.confirm(intent.id, phone=PHONE, provider=PROVIDER)
-        return dict(orders[intent.id])
+        orders.append({"number": len(orders) + 1, "intent": intent.id, "plant": plant})
+        return shop.shown(len(orders))
 
-    def browse(path: str) -> dict[str, Any]:
-        number = int(path.removeprefix("/orders/"))
-        order = next(each for each in orders.values() if each["number"] == number)
-        intent = bench.client.payment_intents.retrieve(order["intent"])
-        error = intent.last_payment_error
-        status = f"open: {error.code}" if error else "paid" if intent.status == "succeeded" else "open"
-        return order | {"status": status}
-
-    return {"buy": buy, "browse": browse}
+    shop = Shop()
+    return {"buy": buy, "shop": shop}
 
 
 def _of_two_weeks(bench: Workbench, _: Path) -> dict[str, Any]:
@@ -435,19 +436,32 @@ TRIED = """try:
 BLIND = "\nall_of_it = examined\ndef examined(make):\n    return all_of_it(make, with_orders=False)"
 TWICE = "\n    def fulfil(self, event):\n        self.fulfilled[event.data.object['id']] += 2"
 WEEKEND, OF_MTN = 'weekend_minor = {}.loc[{}, "amount_minor"].sum()', "breaks[breaks.account == 'operator:mtn:float']"
-READ_AGAIN = "mint = browse(f\"/orders/{mint['number']}\")"
+READ_AGAIN = "\nbench.clock.advance(0)\nmint = shop.shown(mint['number'])"
+CANCEL = "\nbench.phone(phone).cancel()"
+BY_HAND = """
+intent = bench.client.payment_intents.create(amount=Decimal(150)).id
+bench.client.payment_intents.confirm(intent, phone=phone, provider="mtn")
+"""
 ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, str]]] = {
     "refused_order": (_at_the_shop, {
-        'mint = "Mint"': "the order as the shop answers with it", 'mint = buy("Mint")["intent"]': "seen: pi_",
-        'mint = {"intent": buy("Mint")["intent"]}': "the order as the shop answers with it",
-        'mint = buy("Fern")': "This is another order. seen: Fern expected: Mint",
-        'mint = buy("Mint")': "prompt is on the customer's phone",
-        'mint = buy("Mint")\nbench.phone(phone).cancel()': "the order as it was before",
-        f'mint = buy("Mint")\nbench.phone(phone).enter_pin("1234")\nbench.clock.advance(0)\n{READ_AGAIN}':
-            "did not refuse. seen: paid expected: declined_by_customer",
-        f'mint = buy("Mint")\nbench.clock.advance(minutes=6)\n{READ_AGAIN}': "did not refuse. seen: prompt_timeout",
-        'mint = buy("Mint")\nbench.phone(phone).cancel()\nmint["status"] = "failed"':
-            "seen: failed expected: open: declined_by_customer",
+        'mint = "Mint"': "mint is not the order as shop.shown returns it",
+        'mint = buy("Mint")["intent"]': "seen: pi_",
+        'mint = {"intent": buy("Mint")["intent"]}': "mint is not the order as shop.shown returns it",
+        'mint = buy("Fern")': "an order of another plant. seen: Fern expected: Mint",
+        'mint = buy("Mint")': "prompt is still on the customer's phone",
+        f'mint = buy("Mint"){CANCEL}': "before the shop heard of the refusal",
+        f'mint = buy("Mint")\nbench.phone(phone).enter_pin("1234"){READ_AGAIN}':
+            "did not refuse this payment. seen: paid expected: declined_by_customer",
+        f'mint = buy("Mint")\nbench.clock.advance(minutes=6){READ_AGAIN}':
+            "did not refuse this payment. seen: prompt_timeout",
+        f'mint = buy("Mint"){CANCEL}\nmint |= {{"status": "failed", "reason": "declined_by_customer"}}':
+            "seen: failed, declined_by_customer expected: open, declined_by_customer",
+        f'mint = buy("Mint"){CANCEL}\nmint["reason"] = "refused"': "seen: open, refused expected: open, declined",
+        f'buy("Mint")\nmint = buy("Mint"){CANCEL}{READ_AGAIN}': "Two prompts for a Mint were on the phone at once",
+        f'first = buy("Mint")\nmint = buy("Mint"){CANCEL}{CANCEL}{READ_AGAIN}':
+            "seen: 2 intents at once expected: 1 intent",
+        f'mint = buy("Mint"){CANCEL}\nbuy("Mint"){READ_AGAIN}': "seen: 2 intents at once expected: 1 intent",
+        f'mint = buy("Mint"){CANCEL}{BY_HAND}{READ_AGAIN}': "seen: 2 intents at once expected: 1 intent",
     }),
     "weekends": (_of_two_weeks, {
         WEEKEND.format("paid", "weekday >= 0"): "These are all days of the month",
@@ -515,6 +529,18 @@ def told_of_cell(source: str, names: dict[str, Any], said: Said) -> str:
     cell = "a cell"
     linecache.cache[cell] = (len(source), None, source.splitlines(keepends=True), cell)
     return said(lambda: exec(compile(source, cell, "exec"), names))  # noqa: S102  our own lines
+
+
+def test_an_order_that_was_left_on_the_phone_is_cleared_and_the_cell_run_again(
+    bench: Workbench, said: Said, tmp_path: Path
+):
+    names = do(bench, "", exercises=exercises, **_at_the_shop(bench, tmp_path))
+    refused = f'mint = buy("Mint"){CANCEL}{READ_AGAIN}'
+    assert "prompt is still on the customer's phone" in told_of("refused_order", 'mint = buy("Mint")', names, said)
+    assert "Cancel every prompt" in told_of("refused_order", refused, names, said)
+    bench.phone(PHONE).cancel()
+    for _ in ("once", "again"):
+        assert told_of("refused_order", refused, names, said).startswith("Done: ")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,13 @@ _SUMMED, _SUCCEEDED = (
     'refunds.groupby("charge")["amount_minor"].sum().reset_index()',
     'refunds[refunds["status"] == "succeeded"]',
 )
+_STATUS = """def next_status(status, event_type):
+    steps = ["open", "settle", "paid", "refunded"]
+    reports = {{"charge.late_success": "settle", "charge.succeeded": "paid", "refund.succeeded": "refunded"}}
+    said = reports.get(event_type, "open")
+    return {}
+"""
+_HIGHER, _FIRST = "max(status, said, key=steps.index)", '    if event_type == "charge.succ'
 _NET = """def net_by_operator(charges, refunds):
     paid = {}
     return (paid["amount_minor"] - paid["refunded_minor"]).groupby(paid["provider"]).sum()
@@ -368,6 +375,27 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('return "open"', 'return "failed"', "order: charge.failed. seen: 'failed' expected: 'open'"),
         ('return "settle"', 'return "paid"', "order: charge.late_success. seen: 'paid' expected: 'settle'"),
         ('return "refunded"', "return status", "seen: 'open' expected: 'refunded'"),
+        (_FIRST, f'    if status == "paid":\n        return status\n{_FIRST}',
+         "order: charge.late_success, charge.failed. seen: 'open' expected: 'settle'"),
+        (_FIRST, f'    if status != "open":\n        return status\n{_FIRST}', "seen: 'settle' expected: 'paid'"),
+        ("", _STATUS.format(_HIGHER).replace('"paid", "refunded"', '"refunded", "paid"'),
+         "seen: 'paid' expected: 'refunded'"),
+        ("", _STATUS.format("max(status, said)"), "seen: 'settle' expected: 'paid'"),
+        ("", _STATUS.format("min(status, said, key=steps.index)"),
+         "order: charge.late_success. seen: 'open' expected: 'settle'"),
+        ("", _STATUS.format("said if steps.index(said) > steps.index(status) else None"),
+         "order: charge.failed. seen: None expected: 'open'"),
+        ("", _STATUS.format("said if steps.index(said) == steps.index(status) + 1 else status"),
+         "order: charge.succeeded. seen: 'open' expected: 'paid'"),
+        ("", _STATUS.format("steps[min(steps.index(status) + steps.index(said), 3)]"),
+         "order: charge.late_success, charge.late_success. seen: 'paid' expected: 'settle'"),
+        ("", _STATUS.format(_HIGHER).replace('.get(event_type, "open")', "[event_type]"), "stopped with KeyError"),
+        ("", _STATUS.format(_HIGHER).replace('type, "open")', 'type, "refunded")'),
+         "order: charge.failed. seen: 'refunded' expected: 'open'"),
+        ("", "seen = []\n\n\n" + _STATUS.format("max(seen, key=steps.index)").replace(
+            "    return", "    seen.append(said)\n    return"), "expected: "),
+        ("", _STATUS.format(f'"open" if event_type == "charge.blessed" else {_HIGHER}'),
+         "does not know changed the status of an order that was settle. seen: 'open' expected: 'settle'"),
     ],
     # explore_a_month
     "net_by_operator": [
@@ -539,9 +567,62 @@ def test_a_wrong_attempt_is_told_its_fault(
     assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize(("name", "old", "new"), [(name, *row) for name, rows in RIGHT.items() for row in rows])
 def test_another_right_way_is_right(
     bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str
+=======
+# By the exercise's name: functions that do what is asked in another way than the solution.
+RIGHT_TOO = {
+    "any_order": [
+        ("status, event_type", ("if status == 'refunded' or event_type == 'refund.succeeded':\n"
+         "        return 'refunded'\n"
+         "    if status == 'paid' or event_type == 'charge.succeeded':\n        return 'paid'\n"
+         "    if status == 'settle' or event_type == 'charge.late_success':\n        return 'settle'\n"
+         "    return 'open'")),
+        ("status, event_type", ("if event_type == 'refund.succeeded':\n        return 'refunded'\n"
+         "    if event_type == 'charge.succeeded' and status != 'refunded':\n        return 'paid'\n"
+         "    if event_type == 'charge.late_success' and status not in ('paid', 'refunded'):\n        return 'settle'\n"
+         "    return status")),
+        ("status, event_type", ("table = {'open': {'charge.succeeded': 'paid', 'charge.late_success': 'settle', "
+         "'refund.succeeded': 'refunded'}, 'settle': {'charge.succeeded': 'paid', 'refund.succeeded': 'refunded'}, "
+         "'paid': {'refund.succeeded': 'refunded'}}\n"
+         "    return table.get(status, {}).get(event_type, status)")),
+    ],
+    "only_when_paid": [
+        ("pay, intent_id", "return 'succeeded' in pay.payment_intents.retrieve(intent_id).status"),
+        ("pay, intent_id", ("charge = pay.payment_intents.retrieve(intent_id).latest_charge\n"
+         "    return charge is not None and pay.charges.retrieve(charge).status == 'succeeded'")),
+    ],
+    "priced_in_ngwee": [
+        ("pay, price_minor, order_number", ("return pay.payment_intents.create(amount=Decimal(price_minor).scaleb(-2), "
+         "description='Orchid', metadata={'order': order_number})")),
+        ("pay, price_minor, order_number", ("price = Decimal(f'{price_minor // 100}.{price_minor % 100:02}')\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+        ("pay, price_minor, order_number", ("price = Decimal(str(price_minor / 100))\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+    ],
+    "unknown_is_not_failed": [
+        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    return 'paid' if intent.status == 'succeeded' else 'failed'")),
+        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    error = intent.last_payment_error\n    if error and error.code == 'prompt_timeout':\n"
+         "        return 'unknown'\n    return 'failed' if error else 'paid'")),
+        (ASKED_OF, (f"{ASKED}, timeout_s=30)\n    except WaitExpired:\n        pass\n"
+         "    status = pay.payment_intents.retrieve(intent_id).status\n"
+         "    return {'succeeded': 'paid', 'requires_payment_method': 'failed'}.get(status, 'unknown')")),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "body"), [(name, *row) for name, rows in RIGHT_TOO.items() for row in rows]
+)
+def test_another_right_way_is_done(
+    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, arguments: str, body: str
+>>>>>>> c-six
 ):
     cell = REPAIRS[name].cell
     check = cell[cell.index("exercises.check(") :]
