@@ -102,6 +102,22 @@ def _whole(name: str, arguments: str, body: str) -> tuple[str, str]:
 
 # By the exercise's name: functions that do what is asked in another way than the solution.
 RIGHT: dict[str, list[tuple[str, str]]] = {
+    "any_order": [
+        _whole("next_status", "status, event_type", ("if status == 'refunded' or event_type == 'refund.succeeded':\n"
+         "        return 'refunded'\n"
+         "    if status == 'paid' or event_type == 'charge.succeeded':\n        return 'paid'\n"
+         "    if status == 'settle' or event_type == 'charge.late_success':\n        return 'settle'\n"
+         "    return 'open'")),
+        _whole("next_status", "status, event_type", ("if event_type == 'refund.succeeded':\n        return 'refunded'\n"
+         "    if event_type == 'charge.succeeded' and status != 'refunded':\n        return 'paid'\n"
+         "    if event_type == 'charge.late_success' and status not in ('paid', 'refunded'):\n        return 'settle'\n"
+         "    return status")),
+        _whole("next_status", "status, event_type",
+               ("table = {'open': {'charge.succeeded': 'paid', 'charge.late_success': 'settle', "
+         "'refund.succeeded': 'refunded'}, 'settle': {'charge.succeeded': 'paid', 'refund.succeeded': 'refunded'}, "
+         "'paid': {'refund.succeeded': 'refunded'}}\n"
+         "    return table.get(status, {}).get(event_type, status)")),
+    ],
     "only_when_paid": [
         _whole("may_leave", "pay, intent_id",
                "if pay.payment_intents.retrieve(intent_id).status == 'succeeded':\n        return True"),
@@ -567,62 +583,9 @@ def test_a_wrong_attempt_is_told_its_fault(
     assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize(("name", "old", "new"), [(name, *row) for name, rows in RIGHT.items() for row in rows])
 def test_another_right_way_is_right(
     bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str
-=======
-# By the exercise's name: functions that do what is asked in another way than the solution.
-RIGHT_TOO = {
-    "any_order": [
-        ("status, event_type", ("if status == 'refunded' or event_type == 'refund.succeeded':\n"
-         "        return 'refunded'\n"
-         "    if status == 'paid' or event_type == 'charge.succeeded':\n        return 'paid'\n"
-         "    if status == 'settle' or event_type == 'charge.late_success':\n        return 'settle'\n"
-         "    return 'open'")),
-        ("status, event_type", ("if event_type == 'refund.succeeded':\n        return 'refunded'\n"
-         "    if event_type == 'charge.succeeded' and status != 'refunded':\n        return 'paid'\n"
-         "    if event_type == 'charge.late_success' and status not in ('paid', 'refunded'):\n        return 'settle'\n"
-         "    return status")),
-        ("status, event_type", ("table = {'open': {'charge.succeeded': 'paid', 'charge.late_success': 'settle', "
-         "'refund.succeeded': 'refunded'}, 'settle': {'charge.succeeded': 'paid', 'refund.succeeded': 'refunded'}, "
-         "'paid': {'refund.succeeded': 'refunded'}}\n"
-         "    return table.get(status, {}).get(event_type, status)")),
-    ],
-    "only_when_paid": [
-        ("pay, intent_id", "return 'succeeded' in pay.payment_intents.retrieve(intent_id).status"),
-        ("pay, intent_id", ("charge = pay.payment_intents.retrieve(intent_id).latest_charge\n"
-         "    return charge is not None and pay.charges.retrieve(charge).status == 'succeeded'")),
-    ],
-    "priced_in_ngwee": [
-        ("pay, price_minor, order_number", ("return pay.payment_intents.create(amount=Decimal(price_minor).scaleb(-2), "
-         "description='Orchid', metadata={'order': order_number})")),
-        ("pay, price_minor, order_number", ("price = Decimal(f'{price_minor // 100}.{price_minor % 100:02}')\n"
-         "    order = {'order': order_number}\n"
-         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
-        ("pay, price_minor, order_number", ("price = Decimal(str(price_minor / 100))\n"
-         "    order = {'order': order_number}\n"
-         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
-    ],
-    "unknown_is_not_failed": [
-        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
-         "    return 'paid' if intent.status == 'succeeded' else 'failed'")),
-        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
-         "    error = intent.last_payment_error\n    if error and error.code == 'prompt_timeout':\n"
-         "        return 'unknown'\n    return 'failed' if error else 'paid'")),
-        (ASKED_OF, (f"{ASKED}, timeout_s=30)\n    except WaitExpired:\n        pass\n"
-         "    status = pay.payment_intents.retrieve(intent_id).status\n"
-         "    return {'succeeded': 'paid', 'requires_payment_method': 'failed'}.get(status, 'unknown')")),
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "body"), [(name, *row) for name, rows in RIGHT_TOO.items() for row in rows]
-)
-def test_another_right_way_is_done(
-    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, arguments: str, body: str
->>>>>>> c-six
 ):
     cell = REPAIRS[name].cell
     check = cell[cell.index("exercises.check(") :]
