@@ -259,7 +259,7 @@ def test_the_foot_of_a_notebook_leads_on_and_back(page: "Page", opened: Opened):
     foot = page.locator(".jp-Cell").last
     for way, name in (("Next", following), ("Contents", FIRST)):
         shown = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-        foot = shown.locator(".jp-RenderedMarkdown", has_text="Something does not work?")
+        foot = shown.locator(".jp-RenderedMarkdown", has_text="Troubleshooting")
         foot.scroll_into_view_if_needed()
         foot.locator("a", has_text=course()[following[3:-6]].title if way == "Next" else way).click()
         expect(page.locator(".lm-mod-current .lm-TabBar-tabLabel", has_text=name)).to_be_visible(timeout=READY_MS)
