@@ -464,31 +464,47 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
         f'mint = buy("Mint"){CANCEL}{BY_HAND}{READ_AGAIN}': "seen: 2 intents at once expected: 1 intent",
     }),
     "weekends": (_of_two_weeks, {
-        WEEKEND.format("paid", "weekday >= 0"): "These are all days of the month",
-        WEEKEND.format("paid", "weekday == 5"): "These are the Saturdays alone",
-        WEEKEND.format("paid", "weekday > 5"): "These are the Sundays alone: pandas numbers a Saturday 5",
-        WEEKEND.format("paid", "weekday < 5"): "These are the days from Monday to Friday",
-        WEEKEND.format("paid", "weekday >= 4"): "The Fridays are counted too",
-        WEEKEND.format("paid", "paid.created_at.dt.day_of_week >= 5"): "business_date knows that",
+        WEEKEND.format("paid", "weekday >= 0"): "It counts all days of the month",
+        WEEKEND.format("paid", "weekday == 5"): "It counts the Saturdays alone",
+        WEEKEND.format("paid", "weekday > 5"): "It counts the Sundays alone: pandas numbers a Saturday 5",
+        WEEKEND.format("paid", "weekday < 5"): "It counts the days from Monday to Friday",
+        WEEKEND.format("paid", "weekday >= 4"): "It counts the Fridays too",
+        WEEKEND.format("paid", "paid.created_at.dt.day_of_week >= 5"): "two hours earlier: use business_date",
         WEEKEND.format("charges", "charges.created_at.dt.day_of_week >= 5"):
-            "Charges that failed are counted in it. These",
-        f"{WEEKEND.format('paid', 'weekday >= 5')} // 100": "These are kwacha, and the tables count ngwee",
+            "It counts failed charges too. It takes the days in UTC",
+        WEEKEND.format("charges", "pd.to_datetime(charges.business_date).dt.day_of_week >= 5"): "failed charges too",
+        f"{WEEKEND.format('paid', 'weekday >= 5')} // 100": "This is in kwacha, and the tables count ngwee",
+        f"{WEEKEND.format('paid', 'weekday >= 5')} / 100": "a whole number of ngwee: an int. seen: float64",
         f"{WEEKEND.format('paid', 'weekday >= 5')} * 1.0":
             "a whole number of ngwee: an int. seen: float64 expected: int",
-        "weekend_minor = int((weekday >= 5).sum())": "how many payments there are, not how much they are",
+        "weekend_minor = (paid.amount_minor - paid.refunded_minor)[weekday >= 5].sum()":
+            "It takes off refunds; the task asks for the sum before them",
+        "weekend_minor = paid[weekday >= 5].amount_minor": "a whole number of ngwee: an int. seen: Series",
+        "weekend_minor = int((weekday >= 5).sum())": "how many payments there are, not how much",
         "weekend_minor = 1": "Which charges count, and which days? seen: K0.01",
+        "weekend_minor = sum(each.amount_minor for each in paid.itertuples() if each.business_date.weekday() > 4)":
+            "Done: ",
+        "by_day = paid.groupby(weekday)['amount_minor'].sum()\nweekend_minor = by_day.get(5, 0) + by_day.get(6, 0)":
+            "Done: ",
+        "import duckdb\nweekend_minor = duckdb.sql('''select sum(amount_minor) from charges where status = 'succeeded' "
+        "and isodow(business_date) > 5''').fetchall()[0][0]": "Done: ",
     }),
     "what_is_left": (_reconciled, {
         f"left_minor = int({OF_MTN}.variance_minor.sum())":
             "Done: 3 breaks are left, and explain the difference of -825",
+        "left_minor = breaks.groupby('account')['variance_minor'].sum()['operator:mtn:float']": "Done: ",
+        "import duckdb\nleft_minor = duckdb.sql(\"select sum(variance_minor) from breaks where account like '%mtn%'\")"
+        ".fetchall()[0][0]": "Done: ",
         "left_minor = -825": "This is right, and it is typed", "left_minor = int(-825)": "and it is typed",
         f"left_minor = -int({OF_MTN}.variance_minor.sum())": "The sign is the other way round",
-        f"left_minor = int({OF_MTN}.variance_minor.abs().sum())": "These are the sizes",
+        f"left_minor = int({OF_MTN}.variance_minor.abs().sum())": "This adds up the sizes",
         "left_minor = int(breaks.variance_minor.sum())":
             "the sum over all accounts. seen: 9,175 ngwee expected: the sum",
-        f"left_minor = len({OF_MTN})": "how many breaks are left, not their sum", "left_minor = -9": "These are kwacha",
-        "left_minor = -8": "Which rows count", "left_minor = -8.25": "a whole number of ngwee", "left_minor = '-8'":
-            "int",
+        f"left_minor = len({OF_MTN})": "how many breaks are left, not their sum",
+        "left_minor = -9": "This is in kwacha, and the tables count ngwee", "left_minor = -8": "Which rows count",
+        "left_minor = -8.25": "a whole number of ngwee: an int. seen: float", "left_minor = '-8'": "seen: str",
+        f"left_minor = {OF_MTN}.variance_minor": "seen: Series",
+        f"left_minor = {OF_MTN}.variance_minor.mean()": "seen: float64",
     }),
     "passes_the_exam": (_examined, {
         BY_NAME["passes_the_exam"].solution: "Done: All 30 examined checks are passed, orders included",

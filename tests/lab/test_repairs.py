@@ -40,6 +40,55 @@ _NET = """def net_by_operator(charges, refunds):
     paid = {}
     return (paid["amount_minor"] - paid["refunded_minor"]).groupby(paid["provider"]).sum()
 """
+_OF_PAID = 'charges[charges["status"] == "succeeded"]'
+_KEYS = "def one_sided(ledger, statement):\n    return {}"
+_TOTAL = """def mean_of_parts(parts):
+    total = count = 0
+    for part in parts:
+        amounts = pd.read_parquet(part)["amount_minor"]
+        total, count = total + amounts.sum(), count + len(amounts)
+    return {}
+"""
+_BY_SQL = """import duckdb
+def net_by_operator(charges, refunds):
+    return duckdb.sql('''
+        select provider, (sum(c.amount_minor) - sum(coalesce(r.back, 0)))::bigint as net
+        from charges c left join (
+            select charge, sum(amount_minor) as back from refunds where status = 'succeeded' group by charge
+        ) r on r.charge = c.id where c.status = 'succeeded' group by provider
+    ''').df().set_index("provider")["net"]
+"""
+_BY_MERGE = """def net_by_operator(charges, refunds):
+    paid = charges[charges["status"] == "succeeded"]
+    back = refunds[refunds["status"] == "succeeded"].groupby("charge")["amount_minor"].sum()
+    paid = paid.assign(back=paid["id"].map(back).fillna(0).astype("int64"))
+    return paid.groupby("provider")["amount_minor"].sum() - paid.groupby("provider")["back"].sum()
+"""
+_BY_LOOP = """def net_by_operator(charges, refunds):
+    net = {}
+    for each in charges.itertuples():
+        if each.status == "succeeded":
+            net[each.provider] = net.get(each.provider, 0) + each.amount_minor
+    sent = refunds[refunds["status"] == "succeeded"].merge(charges[["id", "provider"]], left_on="charge", right_on="id")
+    for each in sent.itertuples():
+        net[each.provider] -= each.amount_minor
+    return pd.Series(net)
+"""
+_KEYS_BY_SQL = """import duckdb
+def one_sided(ledger, statement):
+    return [key for (key,) in duckdb.sql('''
+        select distinct coalesce(l.key, s.key) as key from ledger l full join statement s on l.key = s.key
+        where (l.key is null or s.key is null) and coalesce(l.key, s.key) is not null order by key
+    ''').fetchall()]
+"""
+_MEAN_BY_SQL = """import duckdb
+def mean_of_parts(parts):
+    files = [str(each) for each in parts]
+    return duckdb.sql(f"select sum(amount_minor) // count(*) from read_parquet({files})").fetchall()[0][0]
+"""
+_AT_ONCE = """def mean_of_parts(parts):
+    return int(pd.concat([pd.read_parquet(each) for each in parts])["amount_minor"].mean())
+"""
 _SWALLOWED = """def type_of(body, headers, secret, now_s):
     try:
         verify(body, headers, [secret], now_s=now_s)
@@ -419,11 +468,17 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("refunds, left", 'refunds.drop_duplicates("charge"), left', "Of two refunds, one is taken off. seen: K70.00"),
         ("refunds, left", f"{_SUMMED}, left", "A refund that failed is taken off. seen: K55.00 expected: K60.00"),
         ("refunds, left", f"{_SUMMED.replace('refunds', _SUCCEEDED)}, left", "seen: float64 expected: int64 line 5:"),
+        ("", _BY_MERGE.replace("].groupby", '].drop_duplicates(["charge", "amount_minor"]).groupby', 1),
+         "K25.00 and K25.00 of them went back. Of two refunds, one is taken off"),
+        ('how="left"', 'how="inner"', "counts twice: the join makes two rows of it"),
         ("return both", "both", "has no return with a value"),
         ("both.groupby", "-both.groupby", "seen: -K150.00"),
         ("", _NET.format("charges"), "A charge that failed counts too. seen: K67.00 expected: K60.00"),
-        ("", _NET.format('charges[charges["status"] == "succeeded"]').replace(".groupby", ".div(100).groupby"),
-         "These are kwacha. seen: K0.50"),
+        ("", _NET.format(_OF_PAID).replace(".groupby", ".div(100).groupby"), "count ngwee. seen: K0.50"),
+        ("", _NET.format(_OF_PAID).replace(".groupby", ".mul(1.0).groupby"), "makes floats of them. seen: float64"),
+        ("", _NET.format(_OF_PAID).replace(' - paid["refunded_minor"]', ""), "Nothing of what went back is taken off"),
+        ("", _NET.format(_OF_PAID + '.query("refunded_minor > 0")'), "airtel has no amount. A payment without"),
+        ("", _NET.format(_OF_PAID).replace(".sum()", ".sum().to_dict()"), "seen: dict expected: Series"),
         ("", 'def net_by_operator(charges, refunds):\n    return pd.Series({"mtn": 5000, "airtel": 6000})',
          "K300.00 were paid; K90.00 and K60.00 of them went back. seen: K50.00 expected: K150.00"),
         ("", 'def net_by_operator(charges, refunds):\n    return charges["amount_minor"].sum()',
@@ -432,30 +487,45 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "changes charges, which belongs to whoever"),
         ("both.groupby", 'both[both["amount_minor_back"].notna()].groupby', "A charge with two refunds counts twice"),
     ],
-    # reconcile_a_statement
+    # reconcile_and_settle
     "one_sided": [
-        ('how="left"', 'how="inner"', "A-3 is on the statement alone, and is not reported. seen: []"),
-        ('how="left"', 'how="right"', "A-4 is in the ledger alone"),
-        ('!= "both"', '== "both"', "Both sides have A-1. seen: ['A-1', 'A-2']"),
-        ('both.loc[both["_merge"] != "both", "key"]', "{'A-3', 'A-4'}, reverse=True", "Give each key once, in order."),
+        ('how="left"', 'how="inner"', "A3 is on the statement alone and is not reported. seen: []"),
+        ('how="left"', 'how="right"', "A4 is in the ledger alone and is not reported"),
+        ('how="left"', 'how="outer"', "C3 is on the statement alone, twice, and is reported twice: once is enough"),
+        ('!= "both"', '== "both"', "Both sides have A1: compare the keys alone. seen: ['A1', 'A2']"),
+        ('both.loc[both["_merge"] != "both", "key"]', "{'A3', 'A4'}, reverse=True", "The keys are not in order"),
         ("return sorted", "return len", "should return a list of keys. seen: int"),
-        ("", 'def one_sided(ledger, statement):\n    return ["A-3", "A-4"]',
-         "B-3 is on the statement alone, and is not reported"),
-        ('on="key", how="left"', 'how="outer"', "Both sides have A-2, with different amounts: join on the key alone"),
+        ("return sorted", "return set", "should return a list of keys. seen: set"),
+        ("", 'def one_sided(ledger, statement):\n    return ["A3", "A4"]', "B3 is on the statement alone and is not"),
+        ('on="key", how="left"', 'how="outer"', "Both sides have A1: compare the keys alone"),
+        ("", _KEYS.format("sorted(pd.concat([ledger, statement])['key'].drop_duplicates(keep=False))"),
+         "C3 is on the statement alone, twice, and is not reported"),
+        ("", _KEYS.format("sorted(pd.concat([ledger, statement]).groupby('key').filter(lambda x: len(x) == 1)['key'])"),
+         "C3 is on the statement alone, twice, and is not reported"),
+        ("", _KEYS.format("sorted(set(ledger['key']) - set(statement['key']))"), "A3 is on the statement alone"),
+        ("", _KEYS.format("sorted(set(ledger['key']) ^ set(statement['key']))"), "A row without a key stopped your"),
+        ("", _KEYS.format("sorted(set(ledger['key']) ^ set(statement['key']), key=str)"), "without a key is reported."),
+        ("", _KEYS.format("sorted({*map(str, ledger['key'])} ^ {*map(str, statement['key'])})"), "without a key"),
     ],
-    # settle_and_decide
     # when_the_data_outgrows_the_laptop
     "mean_of_parts": [
-        ("sum(means) // len", "sum(means) / len", "A mean of ngwee is a whole number. seen: float"),
-        ("amounts.sum() // len(amounts)", "int(amounts.mean())", "counts a part of one row as much as a part of four"),
-        (".sum() // len(amounts)", ".sum()", "number of parts. Divide it by the number of rows. seen: K93.33"),
-        ("sum(means) // len(means)", "sorted(means)[len(means) // 2]", "seen: K45.00 expected: K40.00"),
-        ("",
-         (
-                 "def mean_of_parts(parts):\n    return int(pd.concat([pd.read_parquet(each) for each in "
-                 "parts])['amount_minor'].mean())"
-             ), "all files are in memory at once. Keep a sum and a number of rows instead. seen: concat"),
-        ("sum(means) // len(means)", "4000 or parts", "seen: K40.00 expected: K120.00 line 7: return 4000"),
+        ("sum(means) // len", "sum(means) / len", "stopped with"),
+        ("        means.append", "        if len(amounts): means.append", "a file of one row as much as a file of"),
+        ("amounts.sum() // len(amounts)", "0 if amounts.empty else int(amounts.mean())", "counts a file of one"),
+        (".sum() // len(amounts)", ".sum()", "number of files. Divide it by the number of rows. seen: K70.01"),
+        ("sum(means) // len(means)", "sum(means) // 6", "stopped with"),
+        ("", _TOTAL.format("total / count"), "a whole number of ngwee: an int. seen: float64 expected: int"),
+        ("", _TOTAL.format("round(total / count)"), "the task says down. seen: K46.68 expected: K46.67"),
+        ("", _TOTAL.format("-(-total // count)"), "This is rounded up, and the task says down"),
+        ("", _TOTAL.format("total"), "This is the sum of all amounts"),
+        ("", _TOTAL.format("total // len(parts)"), "is divided by the number of files"),
+        ("", _TOTAL.format("4667"), "seen: K46.67 expected: K140.02"),
+        ("", _TOTAL.format("count"), "The files hold K90.00; K30.00, K60.00; no rows; K10.00, K70.00"),
+        ("", _AT_ONCE, "all files are in memory at once. Keep a sum and a number of rows instead. seen: concat"),
+        ("", _TOTAL.format("total // count").replace("    return", "        return"),
+         "mean of the first file: the function returns within the loop"),
+        ("", _TOTAL.format("total // count").replace("        amounts", "        total = count = 0\n        amounts"),
+         "mean of the last file: the loop begins anew"),
     ],
     # going_live
     "either_way": [
@@ -547,6 +617,25 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())
+
+
+_OTHER_WAYS = [
+    ("net_by_operator", _BY_SQL), ("net_by_operator", _BY_MERGE), ("net_by_operator", _BY_LOOP),
+    ("one_sided", _KEYS_BY_SQL),
+    ("one_sided", _KEYS.format("sorted(set(ledger['key'].dropna()) ^ set(statement['key'].dropna()))")),
+    ("one_sided", _KEYS.format("sorted({key for key in {*ledger['key']} ^ {*statement['key']} if pd.notna(key)})")),
+    ("mean_of_parts", _MEAN_BY_SQL), ("mean_of_parts", _TOTAL.format("int(total / count)")),
+    ("mean_of_parts", _TOTAL.format("int(total // count)")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "source"), _OTHER_WAYS)
+def test_the_books_may_be_repaired_in_other_ways(
+    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, source: str
+):
+    cell = REPAIRS[name].cell
+    told = told_of(REPAIRS[name], f"{source}\n\n{cell[cell.index('exercises.check(') :]}", bench, capsys)
+    assert told.startswith("Done: ")
 
 
 def solved(exercise: Exercise) -> str:

@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import AuthenticationFailed
-from workbench.lab.exercises.functions import Watched, brief, line_of
-from workbench.lab.exercises.shape import Bench, Verdict, calls_of, done, fresh, kwacha, same, wrong
+from workbench.lab.exercises.functions import brief, line_of
+from workbench.lab.exercises.shape import Bench, Verdict, calls_of, done, fresh, same, wrong
 
 if TYPE_CHECKING:
     from workbench.domain.wire.trace_rows import TracedCall
@@ -50,49 +48,6 @@ def _passes_the_exam(examined: Any, Repaired: Any) -> Iterator[Verdict]:  # noqa
     yield from same(len(files), len(shops[-1].receiver.events), says, "files", str)
     passed = sum(each.verdict == "passed" for each in rows)
     yield done(f"All {passed} examined checks are passed, orders included, and each event is filed.")
-
-
-_PARTS = ((9_000,), (3_000, 6_000), (1_000, 2_000, 3_000, 4_000))
-
-
-def _mean_of_parts(mean_of_parts: Watched) -> Iterator[Verdict]:
-    for times in (1, 3):
-        yield from _of_a_mean(mean_of_parts, [[minor * times for minor in part] for part in _PARTS])
-    if "concat" in mean_of_parts.uses:
-        yield wrong(
-            "The mean is right, and all files are in memory at once. Keep a sum and a number of rows instead.",
-            seen="concat", expected="one file at a time", at="concat",
-        )  # fmt: skip
-    yield done("Every row counts once, however the rows are divided among the files.")
-
-
-def _of_a_mean(mean_of_parts: Callable[..., Any], parts: list[list[int]]) -> Iterator[Verdict]:
-    """What is wrong with the mean of these amounts, in a file each."""
-    import pandas as pd
-
-    with TemporaryDirectory() as folder:
-        paths = [Path(folder) / f"part-{number}.parquet" for number, _ in enumerate(parts)]
-        for path, minors in zip(paths, parts, strict=True):
-            pd.DataFrame({"amount_minor": minors}).to_parquet(path)
-        mean = mean_of_parts(paths)
-    if isinstance(mean, float) or not hasattr(mean, "__index__"):
-        yield wrong("A mean of ngwee is a whole number.", seen=type(mean).__name__, expected="int", at="return")
-    total, means = sum(map(sum, parts)), [sum(part) // len(part) for part in parts]
-    right = total // sum(map(len, parts))
-    slips = {
-        sum(means) // len(means): "The mean of means counts a part of one row as much as a part of four.",
-        total // len(parts): "The sum is divided by the number of parts. Divide it by the number of rows.",
-        total // len(parts[-1]): "The sum of all parts is divided by the rows of the last one.",
-        total: "This is the sum of all amounts.",
-        means[0]: "This is the mean of the first part: the function returns within the loop.",
-        means[-1]: "This is the mean of the last part: the loop begins anew with each.",
-    }
-    if mean != right:
-        held = "; ".join(", ".join(map(kwacha, part)) for part in parts)
-        yield wrong(
-            slips.get(int(mean), f"The files hold {held}."),
-            seen=kwacha(int(mean)), expected=kwacha(right), at="return",
-        )  # fmt: skip
 
 
 _WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
