@@ -484,7 +484,8 @@ RIGHT_TOO = {
          "        if outcome not in ('payer_busy', 'operator_unavailable') or not pause:\n            return outcome\n"
          "        wait(pause)")),
         ("attempt, wait, left=4", ("outcome = attempt()\n"
-         "    if left and outcome in ['payer_busy', 'operator_unavailable']:\n        wait(900)\n        return collect(attempt, wait, left - 1)\n    return outcome")),
+         "    if left and outcome in ['payer_busy', 'operator_unavailable']:\n"
+         "        wait(900)\n        return collect(attempt, wait, left - 1)\n    return outcome")),
         ("attempt, wait", ("outcome, tries = attempt(), 1\n"
          "    while tries < 5 and (outcome == 'payer_busy' or outcome == 'operator_unavailable'):\n"
          "        wait(Decimal('0.5') * tries)\n        outcome, tries = attempt(), tries + 1\n    return outcome")),
@@ -493,13 +494,15 @@ RIGHT_TOO = {
         ("event, handled, ship", ("if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
          "        ship(event.data.object['id'])\n        handled.add(event.id)")),
         ("event, handled, ship", ("if event.id in handled or event.type != 'payment_intent.succeeded':\n"
-         "        return\n    handled.add(event.id)\n    try:\n        ship(event.data.object['id'])\n    except Exception:\n"
+         "        return\n    handled.add(event.id)\n    try:\n"
+         "        ship(event.data.object['id'])\n    except Exception:\n"
          "        handled.discard(event.id)\n        raise")),
         ("event, handled, ship", ("if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
          "        try:\n            ship(event.data.object['id'])\n        except ConnectionError as error:\n"
          "            raise RuntimeError('try again later') from error\n    handled |= {event.id}")),
         ("event, handled, ship", ("if event.type != 'payment_intent.succeeded' or event.id in handled:\n"
-         "        return\n    for tried in range(3):\n        try:\n            ship(event.data.object['id'])\n            break\n"
+         "        return\n    for tried in range(3):\n"
+         "        try:\n            ship(event.data.object['id'])\n            break\n"
          "        except Exception:\n            if tried == 2:\n                raise\n    handled.add(event.id)")),
     ],
     "only_when_paid": [

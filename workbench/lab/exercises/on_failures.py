@@ -202,15 +202,15 @@ def _lets_go(collect: Callable[..., Any]) -> Iterator[Verdict]:
 
 def _of_pauses(waited: list[Any]) -> Iterator[Verdict]:
     """What is wrong with the lengths of the pauses between attempts."""
-    seen = ", ".join(f"{each!r}" for each in waited)
+    told = partial(wrong, seen=", ".join(f"{each!r}" for each in waited), at="wait(")
     if not all(isinstance(each, int | float | Decimal) for each in waited):
-        yield wrong("wait takes a number of seconds.", seen, "a number such as 60", "wait(")
+        yield told("wait takes a number of seconds.", expected="a number such as 60")
     if not all(each > 0 for each in waited):
-        yield wrong("A pause lets no time pass: the next attempt meets the same trouble.", seen, "above 0", "wait(")
+        yield told("A pause lets no time pass: the next attempt meets the same trouble.", expected="above 0")
     if any(after < before for before, after in pairwise(waited)):
-        yield wrong("The pauses get shorter, so the operator gets more requests.", seen, "no shorter ones", "wait(")
+        yield told("The pauses get shorter, so the operator gets more requests.", expected="no shorter ones")
     if sum(waited) > _HOUR_S:
-        yield wrong("The customer waits for more than an hour.", seen, f"{_HOUR_S} seconds in all at most", "wait(")
+        yield told("The customer waits for more than an hour.", expected=f"{_HOUR_S} seconds in all at most")
 
 
 def _of_two_payments(bench: Bench) -> list[Any]:
@@ -223,18 +223,15 @@ def _of_two_payments(bench: Bench) -> list[Any]:
         return list(sandbox.receiver.events)
 
 
-class _Orders:
-    """What a shop ships, while its database is up."""
-
-    def __init__(self) -> None:
-        self.is_up = False
-        self.refused: list[Any] = []
-        self.shipped: list[Any] = []
-
-    def ship(self, intent_id: str) -> None:
-        (self.shipped if self.is_up else self.refused).append(intent_id)
-        if not self.is_up:
-            raise ConnectionError
+def _raises(call: Callable[[], object], refused: list[Any]) -> bool:
+    """Whether the function raises any error once `ship` has refused; the receiver responds 500 to it."""
+    try:
+        call()
+    except Exception:
+        if not refused:
+            raise
+        return True
+    return False
 
 
 def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
@@ -242,38 +239,39 @@ def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
     paid = [each for each in events if each.type == "payment_intent.succeeded"]
     expected = [each.data.object["id"] for each in paid]
     handled: set[str] = set()
-    orders = _Orders()
-    is_told = False
-    try:
-        handle(paid[0], handled, orders.ship)
-    except Exception:
-        # The receiver responds 500 to any error; an error before `ship` is a mistake of its own.
-        if not orders.refused:
-            raise
-        is_told = True
-    if not orders.refused:
+    is_up = False
+    refused: list[Any] = []
+    shipped: list[Any] = []
+
+    def ship(intent_id: object) -> None:
+        (shipped if is_up else refused).append(intent_id)
+        if not is_up:
+            raise ConnectionError
+
+    is_told = _raises(lambda: handle(paid[0], handled, ship), refused)
+    if not refused:
         yield wrong("ship was not called for a paid order.", "no call", "1 call", "if event.type")
-    if any(each != expected[0] for each in orders.refused):
+    if any(each != expected[0] for each in refused):
         says = "ship was called with something else than the order's id."
-        yield wrong(says, brief(orders.refused[0]), expected[0], "ship(")
+        yield wrong(says, brief(refused[0]), expected[0], "ship(")
     if not is_told:
         says = "ship has failed, and the function raised nothing: the service gets a 200 and does not send again."
         yield wrong(says, "no error", "ConnectionError", "except")
-    orders.is_up = True
-    handle(paid[0], handled, orders.ship)
-    if not orders.shipped:
+    is_up = True
+    handle(paid[0], handled, ship)
+    if not shipped:
         says = "The event came again after ship had failed, and the function took it for handled."
         yield wrong(says, "nothing shipped", "1 shipped", "handled.add")
     if handled != {paid[0].id}:
         says = "One event is handled. handled should hold the id of this event, and nothing else."
         yield wrong(says, ", ".join(sorted(map(str, handled))) or "an empty set", paid[0].id, "handled")
     for each in (*events, *paid):
-        handle(each, handled, orders.ship)
-    if orders.shipped != expected:
-        of_all = len(orders.shipped) >= len(events)
+        handle(each, handled, ship)
+    if shipped != expected:
+        of_all = len(shipped) >= len(events)
         says = "Two orders were paid, and the service sent each event more than once."
         more, at = (" Only one type means: paid.", "ship(") if of_all else ("", "handled")
-        yield wrong(f"{says}{more}", f"{len(orders.shipped)} shipped", "2 shipped", at)
+        yield wrong(f"{says}{more}", f"{len(shipped)} shipped", "2 shipped", at)
     yield done("What failed is sent again and shipped, and what came twice is shipped once.")
 
 
