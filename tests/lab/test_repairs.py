@@ -121,6 +121,23 @@ ASKED = (
     "        intent = pay.wait(intent_id"
 )
 _CANCELED = 'try: pay.payment_intents.cancel(intent_id)\n        except StateConflict: pass\n        return "failed"'
+ENDS = "outcome not in AGAIN"
+AGAIN = """def collect(attempt, wait):
+    AGAIN = ("payer_busy", "operator_unavailable")
+    outcome = attempt()
+    for asked in range(1, 5):
+        if {1}:
+            break
+        wait({0})
+        outcome = attempt()
+    return outcome
+"""
+SHIPS = """def handle(event, handled, ship):
+    order = event.data.object["id"]
+    if event.id in handled or event.type != "payment_intent.succeeded":
+        return
+    {}
+"""
 _AGE = f"\n    if abs(now_s - {_THEN}) > 300:\n        "
 _BY_HAND = """import base64, hashlib, hmac
 def type_of(body, headers, secret, now_s):
@@ -141,7 +158,7 @@ _FOUND = f"""        for each in client.charges.each():
 {_RETURN.replace("{", "{{").replace("}", "}}")}"""
 
 
-_PRICED = "pay, price_minor, order_number"
+_PRICED, _HANDLED = "pay, price_minor, order_number", "event, handled, ship"
 
 
 def _whole(name: str, arguments: str, body: str) -> tuple[str, str]:
@@ -151,6 +168,32 @@ def _whole(name: str, arguments: str, body: str) -> tuple[str, str]:
 
 # By the exercise's name: functions that do what is asked in another way than the solution.
 RIGHT: dict[str, list[tuple[str, str]]] = {
+    "lets_go": [
+        _whole("collect", "attempt, wait", ("for pause in (60, 60, 60, 60, None):\n        outcome = attempt()\n"
+         "        if outcome not in ('payer_busy', 'operator_unavailable') or not pause:\n            return outcome\n"
+         "        wait(pause)")),
+        _whole("collect", "attempt, wait, left=4", ("outcome = attempt()\n"
+         "    if left and outcome in ['payer_busy', 'operator_unavailable']:\n"
+         "        wait(900)\n        return collect(attempt, wait, left - 1)\n    return outcome")),
+        _whole("collect", "attempt, wait", ("outcome, tries = attempt(), 1\n"
+         "    while tries < 5 and (outcome == 'payer_busy' or outcome == 'operator_unavailable'):\n"
+         "        wait(Decimal('0.5') * tries)\n        outcome, tries = attempt(), tries + 1\n    return outcome")),
+    ],
+    "remembered": [
+        _whole("handle", _HANDLED, ("if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
+         "        ship(event.data.object['id'])\n        handled.add(event.id)")),
+        _whole("handle", _HANDLED, ("if event.id in handled or event.type != 'payment_intent.succeeded':\n"
+         "        return\n    handled.add(event.id)\n    try:\n"
+         "        ship(event.data.object['id'])\n    except Exception:\n"
+         "        handled.discard(event.id)\n        raise")),
+        _whole("handle", _HANDLED, ("if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
+         "        try:\n            ship(event.data.object['id'])\n        except ConnectionError as error:\n"
+         "            raise RuntimeError('try again later') from error\n    handled |= {event.id}")),
+        _whole("handle", _HANDLED, ("if event.type != 'payment_intent.succeeded' or event.id in handled:\n"
+         "        return\n    for tried in range(3):\n"
+         "        try:\n            ship(event.data.object['id'])\n            break\n"
+         "        except Exception:\n            if tried == 2:\n                raise\n    handled.add(event.id)")),
+    ],
     "any_order": [
         _whole("next_status", "status, event_type", ("if status == 'refunded' or event_type == 'refund.succeeded':\n"
          "        return 'refunded'\n"
@@ -369,19 +412,35 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
              ), "Every attempt ends with payer_busy. seen: more than 5 attempts"),
         ("", 'def collect(attempt, wait):\n    return "succeeded" or attempt()', "The function makes no attempt."),
         ("        outcome = attempt()\n", "", "seen: 6 calls of wait, 1 attempts expected: 0 calls line 6: wait("),
-        ("return outcome", "return pause_s", "seen: 120 expected: 'succeeded'"),
+        ("", AGAIN.format("60", ENDS).replace("return outcome", "return 60"), "seen: 60 expected: 'insuff"),
+        ("", AGAIN.format("60", "outcome == 'succeeded'"), "After insufficient_funds, it should not ask again."),
+        ("", AGAIN.format("60", "asked == 1 and outcome not in AGAIN or outcome == 'succeeded'"),
+         "The second attempt ended with insufficient_funds, after payer_busy. After insufficient_funds, it should not"),
+        ("", AGAIN.format("60", "outcome not in (*AGAIN, 'declined_by_customer')"), "After declined_by_customer, it"),
+        ("", AGAIN.format("60", ENDS).replace("range(1, 5)", "range(1, 4)"), "The fifth attempt would"),
+        ("", AGAIN.format("0", ENDS), "A pause lets no time pass: the next attempt meets"),
+        ("", AGAIN.format("-60", ENDS), "seen: -60 expected: above 0 line 7: wait(-60)"),
+        ("", AGAIN.format("240 / 2**asked", ENDS), "get shorter, so the operator gets more requests."),
+        ("", AGAIN.format("30 * 86400", ENDS), "more than an hour. seen: 2592000 expected: 3600 seconds"),
+        ("", AGAIN.format("float('nan')", ENDS), "A pause lets no time pass"),
+        ("", AGAIN.format("float('inf')", ENDS), "The customer waits for more than an hour."),
+        ("", AGAIN.format("'60'", ENDS), "takes a number of seconds. seen: '60' expected: a number"),
+        ("", AGAIN.format("60); wait(60", ENDS), "There should be one pause between two attempts, and none"),
+        ("", AGAIN.format("60", ENDS).replace("    outcome = attempt()\n", "    wait(1)\n    outcome ="
+         " attempt()\n", 1), "none before the first or after the last. seen: 1 calls of wait, 1 attempts"),
+        ("", AGAIN.format("60", ENDS).replace("return outcome", "return None"), "seen: None expected:"),
     ],
     # retries_dead_letters_and_replay
     "remembered": [
         ("    handled.add(event.id)\n", "", "seen: an empty set expected: evt_"),
         ("handled.add(event.id)", "handled.add(event.type)",
-         "handled does not hold its id. It is known by that alone. seen: p"),
+         "the id of this event, and nothing else. seen: p"),
         ("",
          (
                  'def handle(event, handled, ship):\n    key = event.data.object["id"]\n'
                  '    if key not in handled:\n        if event.type == "payment_intent.succeeded":\n'
                  "            ship(key)\n            handled.add(key)"
-             ), "handled does not hold its id. It is known by that alone. seen: pi_"),
+             ), "the id of this event, and nothing else. seen: pi_"),
         ("",
          (
                  "def handle(event, handled, ship):\n    if event.id not in handled:\n"
@@ -398,6 +457,20 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("event.type ==", "event.id not in handled and event.type ==", "ship was not called for a paid order"),
         ('ship(event.data.object["id"])', 'try: ship(event.data.object["id"])\n        except Exception: return',
          "line 8: except Exception"),
+        ("", SHIPS.format("try:\n        ship(order)\n    finally:\n        handled.add(event.id)"),
+         "took it for handled. seen: nothing shipped expected: 1 shipped line 8: handled.add"),
+        ("", SHIPS.format("try:\n        ship(order)\n    except Exception:\n        pass\n    handled.add(event.id)"),
+         "ship has failed, and the function raised nothing"),
+        ("", SHIPS.format("ship(order)\n    ship(order)\n    handled.add(event.id)"), "seen: 4 shipped expected: 2"),
+        ("", SHIPS.format("ship(order)\n    handled.update([event.id, order])"), "and nothing else. seen: evt_"),
+        ("", SHIPS.format("ship(order)\n    handled = handled | {event.id}"), "seen: an empty set expected: evt_"),
+        ("", SHIPS.format("ship(order)\n    handled.add(event.id)").replace("event.id in handled", "handled"),
+         "seen: 1 shipped expected: 2 shipped"),
+        ("", SHIPS.format("ship(order)\n    handled.add(event.id)").replace("payment_intent.s", "charge.s"),
+         "ship was not called for a paid order. seen: no call"),
+        ("", SHIPS.format("ship(event)\n    handled.add(event.id)"), "ship was called with something else than"),
+        ("", SHIPS.format("handled.add(event.id)\n    try:\n        ship(order)\n    except Exception:\n"
+         "        handled.discard(event.id)"), "the function raised nothing: the service gets a 200"),
     ],
     # idempotency
     "looks_first": [

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
-from workbench.lab.exercises.functions import brief
+from workbench.lab.exercises.functions import Fault, brief
 from workbench.lab.exercises.looking import best_of, best_sale, charges, intents
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, not_yet, number_of, same, wrong
 
@@ -29,39 +30,44 @@ def _of_sage(
         yield not_yet("The intent for the Sage is there, and not confirmed.")
     failed = [each for each in attempts if each.failure_code == _DOWN]
     if not failed and _DOWN in codes_met and intent.status == "succeeded":
-        yield wrong(
-            "One intent has met the outage, and another intent was paid. One intent should see both.",
-            seen="two intents", expected="one intent, confirmed twice", at=".create(",
-        )  # fmt: skip
+        says = "One intent has met the outage, and another intent was paid. One intent should see both."
+        yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")
     if not failed:
+        says = "The operator was not down when you tried: begin the outage first, and take a new intent."
         yield wrong(
-            "The operator was not down when you tried: begin the outage first, and take a new intent.",
-            seen=", ".join(each.failure_code or each.status for each in attempts), expected=f"{_DOWN}, succeeded",
-            at="attempt(",
-        )  # fmt: skip
+            says, ", ".join(each.failure_code or each.status for each in attempts), f"{_DOWN}, succeeded", "attempt("
+        )
     # A script and a test number fail one customer with the same code, while the operator is up.
-    outages = [each for each in bench.operator.outages if each.provider == failed[0].provider]
-    met = [each for each in outages if each.covers(failed[0].created)]
+    outages = [each for each in bench.operator.outages if each.provider == failed[-1].provider]
+    met = [each for each in outages if each.covers(failed[-1].created)]
     if not met:
         yield wrong(
             "This attempt failed and the operator was not down: a script or a test number fails one customer alone. "
             "With bench.operator.outage, begin the outage first, and take a new intent.",
             seen="no outage", expected=f"an outage of {_OUTAGE_S} seconds", at="phone=",
         )  # fmt: skip
-    yield from same(int(met[0].seconds), _OUTAGE_S, "The outage has another length.", "outage(", "{} seconds".format)
-    if intent.status != "succeeded" and len(failed) > 1:
-        yield not_yet(
-            "The last attempt has met the outage too. Let all of it pass before you confirm the same intent again.",
-            seen=f"{len(failed)} attempts failed with {_DOWN}", expected="1", at="advance(",
-        )  # fmt: skip
+    yield from same(int(met[-1].seconds), _OUTAGE_S, "The outage has another length.", "outage(", "{} seconds".format)
     if intent.status != "succeeded":
-        yield not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
-    if met[0].covers(attempts[-1].created):
-        yield wrong(
-            "It was paid while the outage should have lasted: let time pass instead of ending it.",
-            seen="paid during the outage", expected="paid after it", at="outage(",
-        )  # fmt: skip
+        yield _of_unpaid(intent.status, attempts[-1], len(failed))
+    if met[-1].covers(attempts[-1].created):
+        says = "It was paid while the outage should have lasted: let time pass instead of ending it."
+        yield wrong(says, "paid during the outage", "paid after it", "outage(")
     yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
+
+
+def _of_unpaid(status: str, last: "Charge", failed: int) -> Verdict:
+    """What is missing once an attempt has met the outage."""
+    if status == "canceled":
+        return wrong("The intent for the Sage was canceled: create another.", "canceled", "succeeded", ".cancel(")
+    if last.status == "pending":
+        return not_yet("A prompt for the Sage waits on the phone. Enter the PIN 1234 on it.")
+    if last.failure_code != _DOWN:
+        says = f"The operator was back, and the last attempt has failed with {last.failure_code}. Confirm it again."
+        return not_yet(says, str(last.failure_code), "succeeded", "attempt(")
+    if failed == 1:
+        return not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
+    says = "The last attempt has met the outage too. Let all of it pass before you confirm the same intent again."
+    return not_yet(says, f"{failed} attempts failed with {_DOWN}", "1", "advance(")
 
 
 _MAX_ATTEMPTS = 10
@@ -78,30 +84,33 @@ def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
     if intent.status != "succeeded":
         yield not_yet("The customer has not paid for the Rose.")
     shops = {each.id for each in bench.looking().webhook_endpoints.each() if each.url == bench.receiver_url}
-    has_arrived = [
-        row["result"].startswith("2")
+    told = [
+        (row["result"], datetime.fromisoformat(row["at"]))
         for row in bench.trace.for_(intent.id)
         if row["kind"] == "webhook" and row["what"] == "payment_intent.succeeded" and webhook_of(row).endpoint in shops
     ]
-    failed = has_arrived.index(True) if True in has_arrived else len(has_arrived)
-    if not has_arrived:
+    if not told:
         yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
-    if has_arrived[0]:
-        yield wrong(
-            "The shop was told of the Rose while its database was up. Sell another while it is down.",
-            seen="the first attempt arrived", expected=f"{_MAX_ATTEMPTS} failed attempts", at="sell(",
-        )  # fmt: skip
-    if failed < _MAX_ATTEMPTS and True in has_arrived:
-        yield wrong(
-            "An attempt has reached the shop, before it was a dead letter. Keep the database down.",
-            seen=f"{failed} failed attempts", expected=f"{_MAX_ATTEMPTS}", at="advance(",
-        )  # fmt: skip
+    has_arrived = [result.startswith("2") for result, _ in told]
+    is_found, failed = True in has_arrived, [*has_arrived, True].index(True)
+    seen, expected = f"{failed} failed attempts", f"{_MAX_ATTEMPTS}"
+    if not failed:
+        says = "The shop was told of the Rose while its database was up. Sell another while it is down."
+        yield wrong(says, "the first attempt arrived", f"{expected} failed attempts", "sell(")
+    if not told[0][0].startswith("5"):
+        says = "The receiver refused the message, and its handler was not called: leave the secrets as they are."
+        yield wrong(says, told[0][0], "500, attempt 1", "secrets")
+    if failed < _MAX_ATTEMPTS and is_found:
+        says = "An attempt has reached the shop, before it was a dead letter. Keep the database down."
+        yield wrong(says, seen, expected, "advance(")
     if failed < _MAX_ATTEMPTS:
-        yield not_yet(
-            "The message is no dead letter yet: let more time pass.",
-            seen=f"{failed} failed attempts", expected=f"{_MAX_ATTEMPTS}", at="advance(",
-        )  # fmt: skip
-    if True not in has_arrived:
+        yield not_yet("The message is no dead letter yet: let more time pass.", seen, expected, "advance(")
+    schedule = next(row["value"] for row in bench.gaps if row["name"] == "retry_schedule_s")
+    took_s = (told[min(failed, len(told) - 1)][1] - told[0][1]).total_seconds()
+    if took_s < sum(schedule) / 2:
+        says = "You have replayed the message while the service still retried it. Let time pass, with another Rose."
+        yield wrong(says, f"{seen} in {took_s / 3600:.0f} hours", "about three days", "replay")
+    if not is_found:
         yield not_yet("It is a dead letter. Bring the database back, and have it replayed.")
     yield done("Lost as a dead letter, replayed, and taken by the shop.")
 
@@ -157,13 +166,7 @@ def _overlap(bench: Bench, intent_id: str, others: set[str]) -> bool:
     return bool(others & pending)
 
 
-class _TooOften(BaseException):
-    """Raised past the `except Exception` of a loop that does not end."""
-
-
-_ATTEMPTS = 5
-
-
+_ATTEMPTS, _HOUR_S = 5, 3600
 _ASKED_AGAIN_AFTER = ("payer_busy", "operator_unavailable")
 
 
@@ -171,45 +174,61 @@ def _scripts() -> Iterator[tuple[tuple[str, ...], int, str]]:
     """What attempts come to one after the other, how many of them are worth making, and why."""
     from workbench.domain.payments import FAILURES
 
-    for code, why in FAILURES.items():
-        if code not in _ASKED_AGAIN_AFTER:
-            yield (code, "succeeded"), 1, f"After {code}, it should not ask again. {why}"
+    final = {code: f"After {code}, it should not ask again. {why}" for code, why in FAILURES.items()}
+    final = {code: says for code, says in final.items() if code not in _ASKED_AGAIN_AFTER}
+    yield from (((code, "succeeded"), 1, says) for code, says in final.items())
+    yield ("succeeded", "succeeded"), 1, "The customer has paid at the first attempt."
     yield ("payer_busy", "succeeded"), 2, "The handset was busy, and the next attempt would have been paid."
     yield (*_ASKED_AGAIN_AFTER[::-1], "succeeded"), 3, "The operator was down and would have been back."
-    for code in _ASKED_AGAIN_AFTER:
-        yield (code,) * (_ATTEMPTS + 1), _ATTEMPTS, f"Every attempt ends with {code}."
+    for before in _ASKED_AGAIN_AFTER:
+        for code, says in final.items():
+            yield (before, code, "succeeded"), 2, f"The second attempt ended with {code}, after {before}. {says}"
+        yield (*(before,) * 4, "succeeded"), _ATTEMPTS, "The fifth attempt would have been paid."
+        yield (before,) * (_ATTEMPTS + 1), _ATTEMPTS, f"Every attempt ends with {before}."
 
 
 def _lets_go(collect: Callable[..., Any]) -> Iterator[Verdict]:
     for script, expected, fault in _scripts():
         made: list[str] = []
-        waited: list[float] = []
+        waits: list[tuple[int, Any]] = []  # after how many attempts, and for how long
 
         def attempt(made: list[str] = made, script: tuple[str, ...] = script) -> str:
             if len(made) > _ATTEMPTS:
-                raise _TooOften
+                raise Fault("")  # it passes a learner's `except Exception`
             made.append(script[min(len(made), len(script) - 1)])
             return made[-1]
 
-        def wait(seconds: float, waited: list[float] = waited) -> None:
-            if len(waited) > _ATTEMPTS:
-                raise _TooOften
-            waited.append(seconds)
+        def wait(seconds: object, made: list[str] = made, waits: list[tuple[int, Any]] = waits) -> None:
+            if len(waits) > _ATTEMPTS:
+                raise Fault("")
+            waits.append((len(made), seconds))
 
-        with suppress(_TooOften):
+        returned: object = None
+        with suppress(Fault):
             returned = collect(attempt, wait)
-            if made:
-                yield from same(returned, made[-1], "The function should return the last outcome.", "return")
         if len(made) != expected:
             often = f"more than {_ATTEMPTS}" if len(made) > _ATTEMPTS else str(len(made))
             says = fault if made else "The function makes no attempt."
-            yield wrong(says, seen=f"{often} attempts", expected=str(expected), at="while" if made else "def ")
-        if len(waited) != expected - 1:
-            yield wrong(
-                "There should be a pause between two attempts, and none after the last.",
-                seen=f"{len(waited)} calls of wait, {expected} attempts", expected=f"{expected - 1} calls", at="wait(",
-            )  # fmt: skip
+            yield wrong(says, f"{often} attempts", str(expected), "while" if made else "def ")
+        if [after for after, _ in waits] != [*range(1, expected)]:
+            says = "There should be one pause between two attempts, and none before the first or after the last."
+            yield wrong(says, f"{len(waits)} calls of wait, {expected} attempts", f"{expected - 1} calls", "wait(")
+        yield from same(returned, made[-1], "The function should return the last outcome.", "return")
+        yield from _of_pauses([seconds for _, seconds in waits])
     yield done("One prompt for whoever refused, and five attempts at most while the operator is the reason.")
+
+
+def _of_pauses(waited: list[Any]) -> Iterator[Verdict]:
+    """What is wrong with the lengths of the pauses between attempts."""
+    told = partial(wrong, seen=", ".join(f"{each!r}" for each in waited), at="wait(")
+    if not all(isinstance(each, int | float | Decimal) for each in waited):
+        yield told("wait takes a number of seconds.", expected="a number such as 60")
+    if not all(each > 0 for each in waited):
+        yield told("A pause lets no time pass: the next attempt meets the same trouble.", expected="above 0")
+    if any(after < before for before, after in pairwise(waited)):
+        yield told("The pauses get shorter, so the operator gets more requests.", expected="no shorter ones")
+    if sum(waited) > _HOUR_S:
+        yield told("The customer waits for more than an hour.", expected=f"{_HOUR_S} seconds in all at most")
 
 
 def _of_two_payments(bench: Bench) -> list[Any]:
@@ -222,17 +241,15 @@ def _of_two_payments(bench: Bench) -> list[Any]:
         return list(sandbox.receiver.events)
 
 
-class _Orders:
-    """What a shop ships; the first time its database is down."""
-
-    def __init__(self) -> None:
-        self.refused: list[str] = []
-        self.shipped: list[str] = []
-
-    def ship(self, intent_id: str) -> None:
-        (self.shipped if self.refused else self.refused).append(intent_id)
-        if not self.shipped:
-            raise ConnectionError
+def _raises(call: Callable[[], object], refused: list[Any]) -> bool:
+    """Whether the function raises any error once `ship` has refused; the receiver responds 500 to it."""
+    try:
+        call()
+    except Exception:
+        if not refused:
+            raise
+        return True
+    return False
 
 
 def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
@@ -240,48 +257,40 @@ def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
     paid = [each for each in events if each.type == "payment_intent.succeeded"]
     expected = [each.data.object["id"] for each in paid]
     handled: set[str] = set()
-    orders = _Orders()
-    yield from _of_the_first(handle, paid[0], handled, orders)
-    if handled != {paid[0].id}:
-        yield wrong(
-            "One event is handled, and handled does not hold its id. It is known by that alone.",
-            seen=", ".join(sorted(map(str, handled))) or "an empty set", expected=paid[0].id, at="handled",
-        )  # fmt: skip
-    for each in (*events, *paid):
-        handle(each, handled, orders.ship)
-    if orders.shipped != expected:
-        of_all = len(orders.shipped) >= len(events)
-        others = " Only one type means: paid." if of_all else ""
-        yield wrong(
-            f"Two orders were paid, and the service sent each event more than once.{others}",
-            seen=f"{len(orders.shipped)} shipped", expected="2 shipped", at="ship(" if of_all else "handled",
-        )  # fmt: skip
-    yield done("What failed is sent again and shipped, and what came twice is shipped once.")
+    is_up = False
+    refused: list[Any] = []
+    shipped: list[Any] = []
 
+    def ship(intent_id: object) -> None:
+        (shipped if is_up else refused).append(intent_id)
+        if not is_up:
+            raise ConnectionError
 
-def _of_the_first(handle: Callable[..., Any], event: Any, handled: set[str], orders: _Orders) -> Iterator[Verdict]:  # noqa: ANN401  an event as the receiver keeps it
-    """What is wrong with how an event was handled that failed once."""
-    intent_id = event.data.object["id"]
-    is_told = False
-    try:
-        handle(event, handled, orders.ship)
-    except ConnectionError:
-        is_told = True
-    if not orders.refused:
-        yield wrong("ship was not called for a paid order.", seen="no call", expected="1 call", at="if event.type")
-    if orders.refused != [intent_id]:
-        yield wrong("ship was called with something else than the order's id.", orders.refused[0], intent_id, "ship(")
+    is_told = _raises(lambda: handle(paid[0], handled, ship), refused)
+    if not refused:
+        yield wrong("ship was not called for a paid order.", "no call", "1 call", "if event.type")
+    if any(each != expected[0] for each in refused):
+        says = "ship was called with something else than the order's id."
+        yield wrong(says, brief(refused[0]), expected[0], "ship(")
     if not is_told:
-        yield wrong(
-            "ship has failed, and the function raised nothing: the service gets a 200 and does not send again.",
-            seen="no error", expected="ConnectionError", at="except",
-        )  # fmt: skip
-    handle(event, handled, orders.ship)
-    if not orders.shipped:
-        yield wrong(
-            "The event came again after ship had failed, and it was taken for handled.",
-            seen="nothing shipped", expected="1 shipped", at="handled.add",
-        )  # fmt: skip
+        says = "ship has failed, and the function raised nothing: the service gets a 200 and does not send again."
+        yield wrong(says, "no error", "ConnectionError", "except")
+    is_up = True
+    handle(paid[0], handled, ship)
+    if not shipped:
+        says = "The event came again after ship had failed, and the function took it for handled."
+        yield wrong(says, "nothing shipped", "1 shipped", "handled.add")
+    if handled != {paid[0].id}:
+        says = "One event is handled. handled should hold the id of this event, and nothing else."
+        yield wrong(says, ", ".join(sorted(map(str, handled))) or "an empty set", paid[0].id, "handled")
+    for each in (*events, *paid):
+        handle(each, handled, ship)
+    if shipped != expected:
+        of_all = len(shipped) >= len(events)
+        says = "Two orders were paid, and the service sent each event more than once."
+        more, at = (" Only one type means: paid.", "ship(") if of_all else ("", "handled")
+        yield wrong(f"{says}{more}", f"{len(shipped)} shipped", "2 shipped", at)
+    yield done("What failed is sent again and shipped, and what came twice is shipped once.")
 
 
 _LEADS_TO = {
