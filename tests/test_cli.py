@@ -54,6 +54,7 @@ def is_true_soon(condition: Callable[[], bool]) -> bool:
     return met
 
 
+@pytest.mark.thorough
 def test_what_is_announced_to_people_can_be_called_and_its_port_is_taken(serving: "Serving"):
     host = "0.0.0.0"  # noqa: S104  the address under test
     with serving("--port", "0", "--host", host, "--webhook", "http://127.0.0.1:9/") as server:

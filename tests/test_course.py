@@ -105,7 +105,7 @@ def foot(notebook: Notebook) -> str:
     ways = [f"Previous: {link(order[place - 2])}"] if place > 1 else []
     ways += [f"[Contents]({start}#Contents)"]
     ways += [f"Next: {link(order[place])}"] if 0 < place < len(order) else []
-    return f"---\n\n{' · '.join(ways)}\n\nSomething does not work? See [Troubleshooting]({start}#Troubleshooting)."
+    return f"---\n\n{' · '.join([*ways, f'[Troubleshooting]({start}#Troubleshooting)'])}"
 
 
 def renewed_notebook(notebook: Notebook, text: str) -> str:

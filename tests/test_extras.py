@@ -47,6 +47,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603  ours
 
 
+@pytest.mark.thorough
 def test_without_any_extra_a_payment_is_taken_and_its_webhooks_and_the_documentation_arrive():
     assert run(PAYS).stdout.split() == ["succeeded", "payment_intent.succeeded", "200", "200"]
 

@@ -54,6 +54,7 @@ RESULT = SimpleNamespace(
         for code, key, side, ledger, theirs in (
             ("amount_mismatch", "PAY3", "both", 200, 250), ("amount_mismatch", "PAY4", "both", 1, 2),
             ("timing", "PAY5", "ledger", 4_200, None), ("missing_in_ledger", "PAY6", "statement", None, -67),
+            ("invalid_row", None, "statement", None, None),
         )
     ]),
 )  # fmt: skip
@@ -262,9 +263,10 @@ def test_rows_of_both_sides_stand_beside_each_other_with_the_verdict(shop: Shop)
         ["PAY3", "K2.00", "amount_mismatch", "K2.50"],
         ["PAY5", "K42.00", "timing"],
         ["PAY6", "missing_in_ledger", "-K0.67"],
+        ["no key", "invalid_row", "unreadable"],
     ]
     words = words_in(shop.bench.pictures.pairs(RESULT))
-    assert words.count("no row") == 2
+    assert words.count("no row") == 3
     assert not {"PAY2", "PAY4"} & {*words}, "one of each"
 
 

@@ -210,6 +210,7 @@ def test_what_the_marker_does_not_take_is_said(run: Run):
     result.stdout.fnmatch_lines([f"*{said.replace('[', '[[]')}*" for said in REFUSED.values()])
 
 
+@pytest.mark.thorough
 def test_what_is_served_is_one_and_empty_for_each_test(run: Run, pytester: pytest.Pytester):
     result = run("""
 import pathlib

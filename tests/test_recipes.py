@@ -157,6 +157,7 @@ def test_the_recipe_passes_and_finds_each_flaw_of_its_shop(name: str, tmp_path: 
         assert run(recipe).returncode != 0, flaw
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", BOOKS)
 def test_a_shop_whose_books_fail_once_fulfils_the_order_when_the_message_comes_again(
     name: str, tmp_path: Path, pytestconfig: pytest.Config

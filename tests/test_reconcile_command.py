@@ -289,6 +289,7 @@ class TestForAPerson:
         taken = clean.run_with(clean.ledger, clean.statement, *out("b.csv", "b-suggestions.csv"))
         assert (taken.exit_code, "cannot be written twice" in taken.stderr) == (2, True)
 
+    @pytest.mark.thorough
     def test_what_does_not_add_up_is_said_with_by_how_much(self, tmp_path: Path):
         done, _ = of_the_shop(tmp_path, changed=("3699.97", "3709.97"))
         assert "The proof does not hold for MTN wallet.\n\nMTN wallet: the ledger closes at K3,306.17" in done.stdout

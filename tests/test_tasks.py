@@ -58,7 +58,7 @@ PLACES = {
         Place("read_the_ledger", "One event, one entry", "bench.ledger.entries"),
     ),
     "a_receiver_that_survives_duplicates_and_tampering": (
-        Place(README, "Where to go next", "notebooks/10_retries_dead_letters_and_replay.ipynb", is_code=False),
+        Place(README, "Where to go next", "notebooks/08_retries_dead_letters_and_replay.ipynb", is_code=False),
         PAYS,
         CONFIRMS,
         PRESSES,
@@ -92,8 +92,8 @@ PLACES = {
         Place("reconcile", "In a notebook", 'breaks={"amount_mismatch": 1'),
         Place("reconcile", "In a notebook", "read_statement("),
         Place("reconcile", "In a notebook", 'reconcile(bench.ledger.statement_of("operator:mtn:float"), statement)'),
-        Place("settle_and_decide", "Settle the rest", ".itertuples()"),
-        Place("settle_and_decide", "Settle the rest", "bench.settle(each)"),
+        Place("reconcile_and_settle", "Settle the rest", ".itertuples()"),
+        Place("reconcile_and_settle", "Settle the rest", "bench.settle(each)"),
         Place("reconcile", "In a notebook", ".is_clean"),
     ),
     "an_own_notebook_in_ci": (
@@ -107,7 +107,6 @@ PLACES = {
     ),
     "a_shop_in_another_language": (
         Place(README, "Where to go next", "workbench/docs/http.md", is_code=False),
-        Place("http", "Install and start", "fixtures/recipes/", is_code=False),
         Place("http", "Install and start", "node --test payments.test.mjs"),
     ),
     "a_bank_without_keys": (

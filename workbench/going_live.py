@@ -237,7 +237,10 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
         "last": f"The last attempt, of {len(waits)}, is about {_time(sum(waits))} after the first",
         "off": f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else
                "The endpoint is never disabled: only your own log shows that all deliveries fail.",
-        "clears": next(row.cells["does"] for row in map(GapRow, gaps.as_records()) if row["name"] == "clearing"),
+        "clears": next(
+            str(row.choices[0]._replace(value="", is_default=False))
+            for row in map(GapRow, gaps.as_records()) if row["name"] == "clearing"
+        ),
         "late": {
             "suspense": "the customer has paid and got nothing",
             "succeeds": "the payment then succeeds, and an order that was given up is paid",

@@ -96,6 +96,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
 
 
 class TestACommand:
+    @pytest.mark.thorough
     def test_reads_what_was_booked_into_a_closed_period_and_pairs_it_with_what_is_open(self, shop: Shop):
         done = shop.go_on([ONE, TWO, LATE, LAST, NEXT])
         assert (done.exit_code, "Nothing to settle. The proof holds" in done.stdout) == (0, True), done.output
@@ -106,6 +107,7 @@ class TestACommand:
             "2,850.00",
         ]
 
+    @pytest.mark.thorough
     def test_takes_a_line_that_has_the_name_of_an_open_entry_for_what_it_is(self, shop: Shop):
         """Where the books name no entries, the earlier of two rows of one key has the key for its name."""
         other = Moved("T4", 30, 7_000)
@@ -139,6 +141,7 @@ class TestACommand:
         later = shop.run([*ledger, march], "march.csv", "--carry-forward", "again")
         assert (later.exit_code, named in later.stdout) == (1, True), later.output
 
+    @pytest.mark.thorough
     def test_does_not_prove_over_a_folder_that_does_not_say_what_was_read(self, shop: Shop):
         (shop.folder / "kept" / "read.parquet").unlink()
         done = shop.go_on([ONE, TWO, LATE, LAST, NEXT])
@@ -172,6 +175,7 @@ def test_the_hashes_are_of_the_key(tmp_path: Path):
     assert len({*pd.concat(kept)}) == 3 * len(kept[0])
 
 
+@pytest.mark.thorough
 def test_a_late_row_may_stand_before_an_equal_one_that_is_open(tmp_path: Path):
     """The entry e1 is matched and e2 a duplicate of it; e3 is booked after the close."""
     statement(tmp_path / "january.csv", [ONE, LAST])
@@ -199,6 +203,7 @@ def test_an_open_row_that_the_ledger_lacks_pairs_with_its_line_and_the_proof_say
     assert "lacks them: T1 of 2026-01-05, T3 of 2026-01-31, T4 of 2026-01-31" in result.proof["note"][0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("made", ["csv", "workbook", "frame", "database"])
 def test_a_ledger_is_the_same_rows_wherever_it_comes_from(made: str, tmp_path: Path):
     texts = pd.DataFrame([row.entry.split(",") for row in (ONE, TWO, LAST)], columns=HEADINGS.split(","))

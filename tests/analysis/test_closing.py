@@ -125,6 +125,7 @@ def test_what_is_booked_under_another_key_closes_once_it_is_matched_and_only_its
     assert len(third(carry_forward=again.carry_forward).breaks) == 2
 
 
+@pytest.mark.thorough
 def test_what_adds_up_closes_and_nothing_else_does_and_each_line_says_what_it_was():
     pairs = {"in": (10, 10), "out": (20, 20), "apart": (30, 31)}
     ours, told = [on(1, "K1", 5)], [on(1, "K1", 5)]
@@ -143,6 +144,7 @@ def test_what_adds_up_closes_and_nothing_else_does_and_each_line_says_what_it_wa
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_open_rows_that_meet_their_other_part_close_by_how_and_with_what_they_moved():
     waits = [on(2, "F", 9, fee_minor=2), on(3, "P", 20, direction="out"), on(4, "T", 6), on(5, "L", 8),
              on(5, "X", 4, status="failed")]  # fmt: skip

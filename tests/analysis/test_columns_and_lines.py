@@ -28,6 +28,7 @@ GOOD = ["77", "05/01/2026", "1.50", '"two\nlines"']
 ROWS = st.lists(st.just(GOOD) | st.lists(CELLS, min_size=1, max_size=6), max_size=8)
 
 
+@pytest.mark.thorough
 @given(rows=ROWS, ends=st.sampled_from(["\n", "\r\n"]))
 @example(rows=[GOOD, ["Total", "1.50"]], ends="\n")
 @example(rows=[GOOD, ["78", "05/01/2026"], GOOD, ["", "", "", "goes on"], [*GOOD, "more"]], ends="\n")

@@ -96,6 +96,7 @@ def everything(found: dict[str, str]) -> pd.DataFrame:
 
 
 class TestIds:
+    @pytest.mark.thorough
     @SLOW
     @given(st.data())
     def test_they_are_of_what_the_rows_say_alone(self, data: st.DataObject):
@@ -144,6 +145,7 @@ class TestApplied:
         assert [result.is_decided, plain().is_decided, result.is_clean] == [True, False, False]
         assert set(result.decisions["state"]) == {"applied"}
 
+    @pytest.mark.thorough
     @SLOW
     @given(st.lists(st.sampled_from([*VERDICTS, None]), min_size=5, max_size=5))
     def test_they_change_nothing_but_their_own_columns(self, verdicts: list[str | None]):

@@ -455,6 +455,7 @@ def told_of(error: BaseException) -> str:
     return f"{''.join(traceback.format_exception(error))} {error!r} {facts} {getattr(error, 'hint', '')}"
 
 
+@pytest.mark.thorough
 def test_a_query_selects_the_same_ledger(shop: tuple[str, str], tmp_path: Path):
     address, sql = shop
     query = csv_of(tmp_path, sql, "shop.sql")
@@ -487,6 +488,7 @@ WRITES = (
 )  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lets_all_through", [False, True], ids=["by its words", "by the database"])
 def test_a_query_only_reads(
     shop: tuple[str, str], lets_all_through: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -533,6 +535,7 @@ TYPES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_numbers_of_postgresql_are_taken_exactly_or_not_at_all(postgresql: str):
     for written, expected in TYPES.items():
         query = (

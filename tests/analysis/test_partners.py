@@ -49,6 +49,7 @@ def spelled(draw: st.DrawFn) -> tuple[str, str]:
     return f"+260{digits}" if own else f"+{digits}", prefix + "".join(map("".join, zip(gaps, digits, strict=True)))
 
 
+@pytest.mark.thorough
 @settings(max_examples=100)
 @given(one=spelled(), other=spelled())
 def test_every_spelling_of_a_number_hashes_alike_and_another_number_does_not(

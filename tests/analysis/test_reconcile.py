@@ -823,6 +823,7 @@ def test_all_that_is_proposed_is_taken_by_the_service_and_the_next_run_finds_it_
     assert sorted(left["key"].fillna("")) == sorted(found.loc[found["proposal"].isna(), "key"].fillna(""))
 
 
+@pytest.mark.thorough
 def test_what_two_spellings_left_open_does_not_agree_by_being_fewer_when_nothing_is_new():
     ours = [movement("k1", 30), movement("k1", 50)]
     theirs = [movement("K1", 100), movement("K1", 100, direction="out"), movement("K1", 30)]
@@ -832,6 +833,7 @@ def test_what_two_spellings_left_open_does_not_agree_by_being_fewer_when_nothing
         assert codes(result.breaks) == [("K1", "amount_mismatch"), ("K1", "timing")]
 
 
+@pytest.mark.thorough
 def test_a_second_export_in_another_order_has_the_same_breaks():
     theirs = [movement("k", 100), movement("k", 70), movement("m", 12, fee_minor=1), movement("m", 12)]
     ours = ledger_of(movement("k", 80), movement("m", 10))

@@ -461,6 +461,7 @@ class TestReconciliation:
         assert caption.endswith("it does not prove: +K34.56 is not explained; line 9 does not follow")
         assert (lines[-1].text, lines[-1].minor) == ("Not explained: books less statement, both adjusted", 3_456)
 
+    @pytest.mark.thorough
     @given(st.lists(st.tuples(st.sampled_from(CODES), st.sampled_from(("ledger", "statement", "both")),
                               st.integers(-10**6, 10**6)), max_size=12),
            st.integers(-100, 100), st.integers(-100, 100), st.integers(-100, 100), st.integers(0, 12))  # fmt: skip
@@ -780,6 +781,7 @@ class Desk:
 
 
 class TestJournal:
+    @pytest.mark.thorough
     def test_posting_the_lines_and_running_again_leaves_nothing_open(self, tmp_path: Path):
         desk = Desk(tmp_path)
         result = desk.decided()

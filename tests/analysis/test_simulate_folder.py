@@ -314,6 +314,7 @@ def test_without_a_seed_it_follows_from_the_sandboxs(tmp_path: Path):
     assert made[0] == made[1] != made[2]
 
 
+@pytest.mark.thorough
 def test_both_doors_tell_the_same_month(tmp_path: Path, serving: "Serving"):
     one = simulated(tmp_path / "in_process", 3, payments=40, days=2)
     options = ("--port", "0", "--json", "--seed", "6", "--clock", "manual")

@@ -134,6 +134,7 @@ STRAY = {
 
 
 class TestStrayCells:
+    @pytest.mark.thorough
     def test_one_is_refused_by_its_name_before_the_grid_is_made(self, book: Book):
         paths = [book(text, name=f"{number}.xlsx") for number, (text, _) in enumerate(STRAY.values())]
         for (where, (_, place)), path, said in zip(STRAY.items(), paths, refusals_of(*paths), strict=True):

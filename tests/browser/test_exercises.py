@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
 CELLS = (
     "from workbench import Workbench, exercises\nbench = Workbench(seed=7)",
-    'exercises.predict("entries_of_a_payment")',
-    'exercises.compare("entries_of_a_payment", 1)',
-    """def is_fresh(timestamp, now_s):
+    'exercises.predict("refreshed_twice")',
+    'exercises.compare("refreshed_twice", 401)',
+    """def nightly(run, keep_pages):
     while True:
         pass
-    return False
+    return run()
 
 
-exercises.check("fresh_both_ways", is_fresh)""",
+exercises.check("pages_kept", nightly)""",
 )
 
 
@@ -26,17 +26,17 @@ def test_a_question_is_answered_by_the_keyboard_and_a_loop_without_end_is_stoppe
     lab.run_cell(0)
     lab.run_cell(1)
     question = lab.output(1)
-    expect(question).to_contain_text("Predict first. The intent was created, confirmed and paid.")
+    expect(question).to_contain_text("Predict first. You use the same refresh token a second time.")
     expect(question.get_by_role("button")).to_have_count(3)
     question.get_by_role("button").first.focus()
-    lab.reach(question.get_by_role("button", name="c) 3"))
+    lab.reach(question.get_by_role("button", name="c) 200, with another pair"))
     lab.page.keyboard.press("Space")
     expect(question.get_by_role("status")).to_have_text("Your choice: c")
     assert lab.axe(question) == []
     lab.shot(question, "question")
     lab.run_cell(2)
-    expect(lab.output(2)).to_contain_text("You predicted c) 3. It is b) 1. Only the payment moved money")
+    expect(lab.output(2)).to_contain_text("You predicted c) 200, with another pair. It is a) 401.")
     lab.run_cell(3)
     expect(lab.output(3)).to_contain_text("Your code had not ended after 10 seconds")
-    expect(lab.output(3)).to_contain_text("of is_fresh: ")
+    expect(lab.output(3)).to_contain_text("of nightly: ")
     lab.shot(lab.cell(3), "stopped")

@@ -127,7 +127,7 @@ def test_no_copy_has_been_run_a_saved_notebook_keeps_its_widgets_and_nobody_is_a
         # An address of the course as it was before leads to what teaches the same now.
         for old, now in (
             ("03_keys", course()["intents_and_keys"]),
-            ("21_tokens_and_plants", course()["tokens_and_plants"]),
+            ("tokens_and_plants", course()["tokens_and_plants"]),
         ):
             assert http.get(f"/lab/tree/{old}.ipynb").headers["location"] == f"/lab/tree/{now.within}"
     assert base.startswith("http://127.0.0.1:")
@@ -259,7 +259,7 @@ def test_the_foot_of_a_notebook_leads_on_and_back(page: "Page", opened: Opened):
     foot = page.locator(".jp-Cell").last
     for way, name in (("Next", following), ("Contents", FIRST)):
         shown = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-        foot = shown.locator(".jp-RenderedMarkdown", has_text="Something does not work?")
+        foot = shown.locator(".jp-RenderedMarkdown", has_text="Troubleshooting")
         foot.scroll_into_view_if_needed()
         foot.locator("a", has_text=course()[following[3:-6]].title if way == "Next" else way).click()
         expect(page.locator(".lm-mod-current .lm-TabBar-tabLabel", has_text=name)).to_be_visible(timeout=READY_MS)

@@ -75,6 +75,7 @@ def next_link(server: Server, before: int) -> str:
 
 
 class TestTheCode:
+    @pytest.mark.thorough
     def test_it_is_exchanged_for_a_cookie_once(self, serving: Serving):
         with serving(*OPTIONS) as server:
             assert LINK.fullmatch(f"{server.console_url}\n")
@@ -232,6 +233,7 @@ class TestTheCookie:
         answer = console.ask("GET", path, **shop)
         assert "access-control-allow-credentials" not in answer.headers
 
+    @pytest.mark.thorough
     def test_another_name_in_host_is_refused_before_anything_else(self, serving: Serving):
         with serving(*OPTIONS) as server:
             code, evil = server.console_url.rpartition("/")[2], {"Host": "evil.example"}
@@ -349,6 +351,7 @@ class TestTheCommand:
                 assert Console.of(server).status("GET", KEYS, **SAME)[0] == 200
             opened.unlink()
 
+    @pytest.mark.thorough
     def test_without_json_the_link_stands_where_a_person_looks(self, serving: Serving):
         with serving("--port", "0") as server:
             assert server.process.stdout

@@ -15,7 +15,7 @@ from tests.doors.conftest import Wire
 from workbench import Workbench
 from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES
-from workbench.domain.payments import FAILURES
+from workbench.domain.payments import ADVICE, FAILURES
 from workbench.domain.wire import API_VERSION
 from workbench.resources import guide
 from workbench.sandbox.openapi import pages
@@ -218,6 +218,7 @@ def test_no_request_waits_while_a_page_is_made(monkeypatch: pytest.MonkeyPatch, 
     assert (got, held_up) == ([200], [False])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("language", "shell"), [("curl", ["bash", "-c"]), ("javascript", ["node", "-e"])])
 @pytest.mark.socket
 def test_a_call_runs_as_it_is_copied_with_the_key_put_in(language: str, shell: list[str]):
@@ -246,6 +247,7 @@ def test_every_code_has_an_anchor_its_words_and_what_others_call_a_failure_and_e
     assert anchors == [*CODES, *(f"decline-{code}" for code in FAILURES)]
     assert all(f"{row.kind.status} {row.kind.title}" in page for row in CODES.values())
     assert all(name in page for names in OPERATOR_NAMES.values() for name in names)
+    assert all(each.shop in page.replace("&#39;", "'") for each in ADVICE.values())
     path, _, anchor = wire.get("/v1/charges/ch_0").json()["type"].partition("#")
     assert (path, anchor in anchors) == ("/docs/errors", True)
     page = wire.get("/docs/test-numbers", {}).text

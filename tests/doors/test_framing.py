@@ -241,6 +241,7 @@ class TestPipelining:
             sender.join()
         assert [status for status, *_ in got] == [404] * (count - 1) + [200]
 
+    @pytest.mark.thorough
     def test_a_connection_is_not_read_on_while_many_of_its_requests_wait(self, door: Door):
         read = asked(door, "/docs")
         with door.connection() as connection:

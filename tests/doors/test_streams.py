@@ -131,6 +131,7 @@ def of(server: Server) -> Door:
     return Door(int(server.address["base_url"].rpartition(":")[2]), server.address["secret_key"])
 
 
+@pytest.mark.thorough
 def test_what_somebody_commits_is_told_within_a_second_by_its_seq(door: Door):
     shop = Shop(door)
     with Stream(door) as stream:
@@ -179,6 +180,7 @@ def test_it_goes_on_from_where_it_broke_off(door: Door):
         assert refused.head.startswith("http/1.1 400")
 
 
+@pytest.mark.thorough
 def test_more_than_a_page_comes_at_once(threaded: Door):
     shop = Shop(threaded)
     since = shop.seq

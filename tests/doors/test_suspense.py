@@ -156,6 +156,7 @@ def told(bench: Workbench, after: int, name: str) -> pd.DataFrame:
     return rows.reindex(columns=list(STATEMENT_ROW)).astype(dict(STATEMENT_ROW))
 
 
+@pytest.mark.thorough
 def test_settled_late_money_reconciles_with_the_operators_next_statement():
     with Workbench(seed=7) as bench:
         for name in "abc":

@@ -347,6 +347,7 @@ def test_who_connects_as_it_ends_is_answered_or_refused(monkeypatch: pytest.Monk
     assert told.keys() == {b"404"}
 
 
+@pytest.mark.thorough
 def test_what_takes_too_long_is_answered_at_the_end(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("workbench.sandbox.connections._STOP_S", 0.5)
     arrived, goes_on, got = threading.Event(), threading.Event(), list[tuple[int, str]]()

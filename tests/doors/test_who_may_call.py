@@ -79,6 +79,7 @@ def hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return request.getfixturevalue("served"), BODY_S
 
 
+@pytest.mark.thorough
 def test_who_is_answered_by_which_name_and_from_whose_page(door: Door):
     for expected, requests in ANSWERS.items():
         for lines in requests:

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from workbench import Workbench, exercises, resources
-from workbench.errors import ApiError, ExerciseNotDone, ServiceUnreachable
+from workbench.errors import ApiError, ExerciseNotDone, InvalidRequest, PaymentDeclined, ServiceUnreachable
 from workbench.lab.exercises import EXERCISES, check
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 from workbench.lab.exercises.shape import Exercise
@@ -49,6 +49,7 @@ STEPS = {
     "bad": 'handset.enter_pin("0000")',
     "refuse": "handset.cancel()",
     "refund": "pay.refunds.create(payment_intent=it.id, amount={0} or None)",
+    "refund_charge": "pay.refunds.create(charge=pay.payment_intents.retrieve(it.id).latest_charge, amount={0} or None)",
     "pay_out": 'pay.payouts.create(amount=pay.balance.retrieve().available[0].amount, currency="ZMW")',
     "charge": CHARGE.format("{0}", "{1}", "phone"),
     "charge_at": CHARGE.format("{0}", "{1}", 'prefix + "000000{2}"'),
@@ -83,7 +84,7 @@ def keep(event):
 
 def code_of(story: str) -> str:
     steps = (step.split(":") for step in story.split())
-    usual = {"buy": "150.00", "refund": "None"}
+    usual = {"buy": "150.00", "refund": "None", "refund_charge": "None"}
     return "".join(STEPS[name].format(*values, usual.get(name, "")) + "\n" for name, *values in steps)
 
 
@@ -120,13 +121,22 @@ def do(bench: Workbench, code: str, **more: object) -> dict[str, Any]:
     names = {"bench": bench, "pay": pay, "shop": pay, "app": bench.client_with(bench.publishable_key)}
     names |= {"amount": "150.00", "phone": PHONE, "provider": PROVIDER, "prefix": PREFIX, "prefixes": {"mtn": PREFIX}}
     names |= {"Decimal": Decimal, "attempt": attempt, "handset": bench.phone(PHONE), "receiver": bench.receiver}
-    names |= {"ServiceUnreachable": ServiceUnreachable, "ApiError": ApiError, "pd": pd, **more}
+    names |= {"ServiceUnreachable": ServiceUnreachable, "ApiError": ApiError, "pd": pd}
+    names |= {"PaymentDeclined": PaymentDeclined, "InvalidRequest": InvalidRequest, **more}
     exec(code, names)  # noqa: S102  our own lines
     return names
 
 
-def own(
-    signature: str = "", *, milliseconds: bool = False, body: object = None, handler: str = "pass", secret: str = ""
+def own(  # noqa: PLR0913  one mistake each, by name
+    signature: str = "",
+    *,
+    milliseconds: bool = False,
+    body: object = None,
+    handler: str = "pass",
+    secret: str = "",
+    at: str = "",
+    spaces: bool = False,
+    drop: str = "",
 ) -> str:
     """A message that somebody signs, with a mistake in it."""
     return f"""
@@ -136,8 +146,10 @@ def handle(event):
     {handler}
 body = {json.dumps(body or {}).encode()!r}
 secret = {secret!r} or receiver.secrets[0]
-headers = headers_for(secret, "evt_mine", bench.clock.now_ms // {1 if milliseconds else 1000}, body)
+headers = headers_for(secret, "evt_mine", bench.clock.now_ms // {1 if milliseconds else 1000} {at}, body)
 headers["webhook-signature"] = {signature!r} or headers["webhook-signature"]
+headers.pop({drop!r}, None)
+body = body.replace(b": ", b":") if {spaces} else body
 receiver.receive(body, headers)
 """
 
@@ -182,14 +194,23 @@ MISTAKES = {
         "buy:Basil ring bad bad bad ring refuse ring pin": "Done: One intent, 3 attempts",
     },
     "in_debt": {
-        "": "Not done yet: No Lily",
-        "buy:Lily ring": "Not done yet: No Lily",
+        "": "Not done yet: No intent with the description Lily is there",
+        "buy:lily:80.00 ring pin later:86400 pay_out refund": "seen: 'lily' expected: 'Lily'",
+        "buy:Lily ring": "nobody has paid it. seen: requires_action expected: succeeded",
+        "buy:Lily ring refuse": "nobody has paid it. seen: requires_payment_method",
         "buy:Lily ring pin": "Not done yet: The Lily is sold",
+        "buy:Lily ring pin later:86400 pay_out": "Not done yet: The Lily is sold",
         "buy:Lily:80.00 ring pin refund": "seen: K2.00 owed expected: K80.00 owed",
         "buy:Rose:80.00 ring pin later:86400 pay_out refund buy:Lily:60.00 ring pin": "Not done yet: The Lily is sold",
         "buy:Lily:80.00 ring pin later:86400 pay_out refund:50": "seen: K50.00 refunded expected: K80.00 refunded",
-        "buy:Lily:80.00 ring pin later:86400 pay_out refund": "Done: The merchant owes K80.00 for this Lily",
+        "buy:Lily:80.00 ring pin later:86400 refund:80": "own balance. Before the refund, let a night pass and",
+        "buy:Rose:90.00 ring pin later:86400 pay_out buy:Lily:80.00 ring pin refund": "seen: K2.00 owed",
         "buy:Lily ring pin later:86400 refund": "came out of the merchant's own balance",
+        "buy:Lily:80.00 ring pin later:86400 pay_out refund": "Done: The merchant owes K80.00 for this Lily",
+        "buy:Lily:80.00 ring pin later:86400 pay_out refund:50 refund:30": "Done: The merchant owes K80.00",
+        "buy:Lily:80.00 ring pin later:86400 pay_out refund_charge": "Done: The merchant owes K80.00",
+        "buy:Lily:80.00 ring pin later:86400 pay_out refund_charge:5000": "seen: K50.00 refunded expected: K80.00",
+        "buy:Lily:80.00 ring pin refund buy:Lily:70.00 ring pin later:86400 pay_out refund": "Done: ",
     },
     "from_the_app": {
         "": "Not done yet: No intent with the description Lily is there.",
@@ -259,49 +280,84 @@ TOKEN = 'pay.auth.token(email="shop@example.com", password="x").access_token'
 WRONG_TYPE = {**EVENT, "type": "charge.succeeded"}
 SURELY = BY_NAME["charge_surely"].solution
 SIGNATURE = SURELY.partition("\n")[0]
+ALONE, RAISES, ENDLESS = "except ServiceUnreachable", SURELY[SURELY.index("    raise") :], "iter(int, 1)"
+AGAIN = "client.charges.create(**order, idempotency_key=key"
 CASES = [
     *((name, code_of(story), words) for name, rows in MISTAKES.items() for story, words in rows.items()),
     *(("own_message", code, words) for code, words in {
-        "": "Not done yet: No message",
-        own("v1,AAAA"): "the signature is not that of this id, this timestamp and this body. seen: signature_mismatch",
-        own(): "the signature fits, but the body is not an event; missing: id, type, timestamp, data.object. seen",
-        own(body={**EVENT, "data": {"id": "ch_mine"}}): "not an event; missing: data.object. seen: body_not_an_event",
-        own(body={each: EVENT[each] for each in ("id", "type", "data")}): "not an event; missing: timestamp. seen",
-        own(body={**EVENT, "id": 7}): "not an event; id and type should be texts, data.object a JSON object. seen",
-        own(milliseconds=True): "of seconds, not of milliseconds",
+        "": "Not done yet: No message with the webhook-id evt_mine",
+        own("v1,AAAA"): "No signature fits these bytes with this secret",
+        own(): "The body is not an event: it needs id, type and timestamp as texts, and data with an object in it.",
+        own(body={**EVENT, "data": {"id": "ch_mine"}}): "not an event: it needs id",
+        own(body={each: EVENT[each] for each in ("id", "type", "data")}): "seen: body_not_an_event expected: accepted",
+        own(body={**EVENT, "id": 7}): "not an event: it needs id, type and timestamp as texts",
+        own(milliseconds=True): "The present second is bench.clock.now_ms // 1000. seen: timestamp_",
+        own(body=EVENT, at="+ 301"): "The present second is bench.clock.now_ms // 1000. seen: timestamp_in_future",
+        own(body=EVENT, at="- 301"): "The message was signed 301 s ago; 300 s are allowed.",
+        own(body=EVENT, secret=MINE): "No signature fits these bytes with this secret",
+        own(body=EVENT, spaces=True): "The signature fits the same JSON written another way",
+        own(body=EVENT, drop="webhook-timestamp"): "The header webhook-timestamp is missing",
         own(body=EVENT, handler="raise OSError"):
             "a handler failed with OSError, in line 5 of handle: raise OSError. Take a type without a handler",
         own(body=WRONG_TYPE): "seen: charge.succeeded expected: charge.failed",
         own(body=WRONG_TYPE) + own(body=EVENT): "Done: ",
         own(body={**EVENT, "id": "evt_yours"}): "The body has another. seen: evt_yours expected: evt_mine",
+        own(body=EVENT).replace('"evt_mine", b', '"evt_yours", b'): "Not done yet: No message with the webhook-id",
         f"receiver.secrets.append({MINE!r})" + own(body=EVENT, secret=MINE): "a secret of your own",
         own(body=EVENT): "Done: The receiver accepted it",
+        own(body=EVENT).replace("e(body, headers)", "e(body, {name.title(): each for name, each in headers.items()})"):
+            "Done: The receiver accepted it",
+        f"receiver.receive(*bench.sign({EVENT!r}))": "Done: The receiver accepted it",
+        f"receiver.receive(*bench.sign({EVENT!r}, 'future'))": "in the future",
     }.items()),
     *(("charge_surely", code, words) for code, words in {
         f"{SIGNATURE} pass": "Not done yet: The function has not charged anybody",
         f"{SIGNATURE}\n    return client.charges.create(**order, idempotency_key=order['reference'])":
-            "Not right yet: A response was lost and the function gave up",
+            "gave up. The customer has paid and the shop does not know. seen: 1 requests, then ServiceUnreachable",
         SURELY: "Done: ",
         SURELY.replace("return client", "client"): "charge_surely has no return with a value",
-        SURELY.replace("return client.charges.create(**order, idempotency_key=key)", "return len(str("
-            "client.charges.create(**order, idempotency_key=key)))"):
-                "Now return the charge, so that the shop knows it. seen: int",
+        SURELY.replace(f"return {AGAIN})", f"return len(str({AGAIN})))"):
+            "Now return the charge, so that the shop knows it. seen: ",
         SURELY.replace("    for _", "    import uuid\n    for _").replace("_key=key", "_key=str(uuid.uuid4())"):
             "seen: 3 payments expected: 1",
-        SURELY.replace("return", "charge =").replace("range(5)", "iter(int, 1)") + "    return charge":
-            "The function has asked 100 times, and goes on. After a few rounds it should give up. seen: 100 requests",
+        SURELY.replace("return", "charge =").replace("range(5)", ENDLESS) + "    return charge":
+            "The function has asked 100 times, and goes on. After a few rounds it should give up, in line",
         SURELY.replace("{order['reference']}-attempt-1", "k"): "the key is the same for every order",
         SURELY.replace("    for _", "    import uuid\n    key = str(uuid.uuid4())\n    for _"):
             "Asked for the same order again, as after a restart, the customer has paid 2 times",
         SURELY.replace("client.charges", "bench.client.charges"): "charge_surely uses the notebook's bench",
-        SURELY.replace("range(5)", "iter(int, 1)"): "On a line that stays dead, the function has asked 100 times",
+        SURELY.replace("range(5)", ENDLESS): "The function has asked 100 times, and goes on",
+        SURELY.replace("range(5)", ENDLESS).replace(ALONE, "except"): "The function has asked 100 times, and goes on",
         SURELY.replace("    key", "    order['currency'] = 'ZMW'\n    key"): "charge_surely changes order",
         SURELY.replace("range(5)", "range(2)"):
-            "the function gave up. The customer has paid and the shop does not know.",
+            "The customer has paid and the shop does not know. seen: 2 requests, then RuntimeError",
         SURELY.replace("**order", "**{**order, 'amount': 100}"): "seen: K1.00 expected: K25.00",
         SURELY.replace("**order", "**order | {'amount': 100 + _}"): "IdempotencyKeyReused: ",
-        SURELY.replace("range(5)", "iter(int, 1)").replace("except ServiceUnreachable", "except Exception")
-            .replace("{order['reference']}", ""): "the key is the same for every order",
+        SURELY.replace("range(5)", ENDLESS).replace(ALONE, "except Exception").replace("{order['reference']}", ""):
+            "The function has asked 100 times, and goes on",
+        SURELY.replace(ALONE, "except Exception"): "After a decline (402) the function has charged again",
+        SURELY.replace(ALONE, "except ApiError"): "A response was lost and the function gave up",
+        SURELY.replace(ALONE, "except (ServiceUnreachable, PaymentDeclined)"): "seen: 5 requests expected: 1 request",
+        SURELY.replace(ALONE, "except (ServiceUnreachable, InvalidRequest)"):
+            "After an invalid request (400) the function has charged again",
+        SURELY.replace(RAISES, ""):
+            "On a line that stays dead the function raises no exception, so its caller does not learn that there is no "
+            "charge. seen: returned None expected: an exception",
+        SURELY.replace(RAISES, "    return 'unknown'"): "seen: returned unknown expected: an exception line 8: return",
+        SURELY.replace("    raise", f"    return {AGAIN} + '-2')\n    raise"): "Done: ",
+        SURELY.replace(ALONE, "except PaymentDeclined:\n            return None\n        except ServiceUnreachable"):
+            "After a decline (402) the function raises no exception",
+        SURELY.replace(ALONE, "except PaymentDeclined as error:\n            return client.charges.retrieve("
+            "error.facts['charge'])\n        except ServiceUnreachable"): "Done: ",
+        SURELY.replace("RuntimeError", "ServiceUnreachable"): "Done: ",
+        SURELY.replace("RuntimeError(", "TimeoutError("): "Done: ",
+        SURELY.replace("range(5)", "range(3)"): "Done: ",
+        SURELY.replace("-attempt-1", ""): "Done: ",
+        f"{SIGNATURE}\n    try:\n        return {AGAIN[:-3]}order['reference'])\n    {ALONE}:\n        for each in "
+        "client.charges.each():\n            if each.reference == order['reference']:\n                return each\n"
+        "        raise": "Done: ",
+        SURELY.replace("_key=key", "_key=f'{key}-{_}'"):
+            "Every request had a key of its own",
         f"{SIGNATURE}\n    price = order['amount']\n    return price / 0":
             "ZeroDivisionError: division by zero, in line 3 of charge_surely",
         "charge_surely = 7": "charge_surely is no function any more. seen: int expected: a function line 1",
@@ -328,23 +384,24 @@ def test_a_solution_is_right_and_may_be_run_again(bench: Workbench, said: Said, 
 
 def _at_the_shop(bench: Workbench, _: Path) -> dict[str, Any]:
     """A shop in this process that keeps its orders as the notebook's does."""
-    orders: dict[str, dict[str, Any]] = {}
+    orders: list[dict[str, Any]] = []
+
+    class Shop:
+        def shown(self, number: int) -> dict[str, Any]:
+            order = orders[number - 1]
+            intent = bench.client.payment_intents.retrieve(order["intent"])
+            error = intent.last_payment_error
+            status = "paid" if intent.status == "succeeded" else "open"
+            return order | {"status": status, "reason": error.code if error else ""}
 
     def buy(plant: str) -> dict[str, Any]:
         intent = bench.client.payment_intents.create(amount=Decimal(150), description=plant)
-        orders[intent.id] = {"number": len(orders) + 1, "intent": intent.id, "plant": plant, "status": "open"}
         bench.client.payment_intents.confirm(intent.id, phone=PHONE, provider=PROVIDER)
-        return dict(orders[intent.id])
+        orders.append({"number": len(orders) + 1, "intent": intent.id, "plant": plant})
+        return shop.shown(len(orders))
 
-    def browse(path: str) -> dict[str, Any]:
-        number = int(path.removeprefix("/orders/"))
-        order = next(each for each in orders.values() if each["number"] == number)
-        intent = bench.client.payment_intents.retrieve(order["intent"])
-        error = intent.last_payment_error
-        status = f"open: {error.code}" if error else "paid" if intent.status == "succeeded" else "open"
-        return order | {"status": status}
-
-    return {"buy": buy, "browse": browse}
+    shop = Shop()
+    return {"buy": buy, "shop": shop}
 
 
 def _of_two_weeks(bench: Workbench, _: Path) -> dict[str, Any]:
@@ -410,48 +467,77 @@ TRIED = """try:
             self.files[event.id] = "other"
 """
 BLIND = "\nall_of_it = examined\ndef examined(make):\n    return all_of_it(make, with_orders=False)"
-UNPAID = "\n    def fulfil(self, event):\n        pass"
+TWICE = "\n    def fulfil(self, event):\n        self.fulfilled[event.data.object['id']] += 2"
 WEEKEND, OF_MTN = 'weekend_minor = {}.loc[{}, "amount_minor"].sum()', "breaks[breaks.account == 'operator:mtn:float']"
-READ_AGAIN = "mint = browse(f\"/orders/{mint['number']}\")"
+READ_AGAIN = "\nbench.clock.advance(0)\nmint = shop.shown(mint['number'])"
+CANCEL = "\nbench.phone(phone).cancel()"
+BY_HAND = """
+intent = bench.client.payment_intents.create(amount=Decimal(150)).id
+bench.client.payment_intents.confirm(intent, phone=phone, provider="mtn")
+"""
 ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, str]]] = {
     "refused_order": (_at_the_shop, {
-        'mint = "Mint"': "the order as the shop answers with it", 'mint = buy("Mint")["intent"]': "seen: pi_",
-        'mint = {"intent": buy("Mint")["intent"]}': "the order as the shop answers with it",
-        'mint = buy("Fern")': "This is another order. seen: Fern expected: Mint",
-        'mint = buy("Mint")': "prompt is on the customer's phone",
-        'mint = buy("Mint")\nbench.phone(phone).cancel()': "the order as it was before",
-        f'mint = buy("Mint")\nbench.phone(phone).enter_pin("1234")\nbench.clock.advance(0)\n{READ_AGAIN}':
-            "did not refuse. seen: paid expected: declined_by_customer",
-        f'mint = buy("Mint")\nbench.clock.advance(minutes=6)\n{READ_AGAIN}': "did not refuse. seen: prompt_timeout",
-        'mint = buy("Mint")\nbench.phone(phone).cancel()\nmint["status"] = "failed"':
-            "seen: failed expected: open: declined_by_customer",
+        'mint = "Mint"': "mint is not the order as shop.shown returns it",
+        'mint = buy("Mint")["intent"]': "seen: pi_",
+        'mint = {"intent": buy("Mint")["intent"]}': "mint is not the order as shop.shown returns it",
+        'mint = buy("Fern")': "an order of another plant. seen: Fern expected: Mint",
+        'mint = buy("Mint")': "prompt is still on the customer's phone",
+        f'mint = buy("Mint"){CANCEL}': "before the shop heard of the refusal",
+        f'mint = buy("Mint")\nbench.phone(phone).enter_pin("1234"){READ_AGAIN}':
+            "did not refuse this payment. seen: paid expected: declined_by_customer",
+        f'mint = buy("Mint")\nbench.clock.advance(minutes=6){READ_AGAIN}':
+            "did not refuse this payment. seen: prompt_timeout",
+        f'mint = buy("Mint"){CANCEL}\nmint |= {{"status": "failed", "reason": "declined_by_customer"}}':
+            "seen: failed, declined_by_customer expected: open, declined_by_customer",
+        f'mint = buy("Mint"){CANCEL}\nmint["reason"] = "refused"': "seen: open, refused expected: open, declined",
+        f'buy("Mint")\nmint = buy("Mint"){CANCEL}{READ_AGAIN}': "Two prompts for a Mint were on the phone at once",
+        f'first = buy("Mint")\nmint = buy("Mint"){CANCEL}{CANCEL}{READ_AGAIN}':
+            "seen: 2 intents at once expected: 1 intent",
+        f'mint = buy("Mint"){CANCEL}\nbuy("Mint"){READ_AGAIN}': "seen: 2 intents at once expected: 1 intent",
+        f'mint = buy("Mint"){CANCEL}{BY_HAND}{READ_AGAIN}': "seen: 2 intents at once expected: 1 intent",
     }),
     "weekends": (_of_two_weeks, {
-        WEEKEND.format("paid", "weekday >= 0"): "These are all days of the month",
-        WEEKEND.format("paid", "weekday == 5"): "These are the Saturdays alone",
-        WEEKEND.format("paid", "weekday > 5"): "These are the Sundays alone: pandas numbers a Saturday 5",
-        WEEKEND.format("paid", "weekday < 5"): "These are the days from Monday to Friday",
-        WEEKEND.format("paid", "weekday >= 4"): "The Fridays are counted too",
-        WEEKEND.format("paid", "paid.created_at.dt.day_of_week >= 5"): "business_date knows that",
+        WEEKEND.format("paid", "weekday >= 0"): "It counts all days of the month",
+        WEEKEND.format("paid", "weekday == 5"): "It counts the Saturdays alone",
+        WEEKEND.format("paid", "weekday > 5"): "It counts the Sundays alone: pandas numbers a Saturday 5",
+        WEEKEND.format("paid", "weekday < 5"): "It counts the days from Monday to Friday",
+        WEEKEND.format("paid", "weekday >= 4"): "It counts the Fridays too",
+        WEEKEND.format("paid", "paid.created_at.dt.day_of_week >= 5"): "two hours earlier: use business_date",
         WEEKEND.format("charges", "charges.created_at.dt.day_of_week >= 5"):
-            "Charges that failed are counted in it. These",
-        f"{WEEKEND.format('paid', 'weekday >= 5')} // 100": "These are kwacha, and the tables count ngwee",
+            "It counts failed charges too. It takes the days in UTC",
+        WEEKEND.format("charges", "pd.to_datetime(charges.business_date).dt.day_of_week >= 5"): "failed charges too",
+        f"{WEEKEND.format('paid', 'weekday >= 5')} // 100": "This is in kwacha, and the tables count ngwee",
+        f"{WEEKEND.format('paid', 'weekday >= 5')} / 100": "a whole number of ngwee: an int. seen: float64",
         f"{WEEKEND.format('paid', 'weekday >= 5')} * 1.0":
             "a whole number of ngwee: an int. seen: float64 expected: int",
-        "weekend_minor = int((weekday >= 5).sum())": "how many payments there are, not how much they are",
+        "weekend_minor = (paid.amount_minor - paid.refunded_minor)[weekday >= 5].sum()":
+            "It takes off refunds; the task asks for the sum before them",
+        "weekend_minor = paid[weekday >= 5].amount_minor": "a whole number of ngwee: an int. seen: Series",
+        "weekend_minor = int((weekday >= 5).sum())": "how many payments there are, not how much",
         "weekend_minor = 1": "Which charges count, and which days? seen: K0.01",
+        "weekend_minor = sum(each.amount_minor for each in paid.itertuples() if each.business_date.weekday() > 4)":
+            "Done: ",
+        "by_day = paid.groupby(weekday)['amount_minor'].sum()\nweekend_minor = by_day.get(5, 0) + by_day.get(6, 0)":
+            "Done: ",
+        "import duckdb\nweekend_minor = duckdb.sql('''select sum(amount_minor) from charges where status = 'succeeded' "
+        "and isodow(business_date) > 5''').fetchall()[0][0]": "Done: ",
     }),
     "what_is_left": (_reconciled, {
         f"left_minor = int({OF_MTN}.variance_minor.sum())":
             "Done: 3 breaks are left, and explain the difference of -825",
+        "left_minor = breaks.groupby('account')['variance_minor'].sum()['operator:mtn:float']": "Done: ",
+        "import duckdb\nleft_minor = duckdb.sql(\"select sum(variance_minor) from breaks where account like '%mtn%'\")"
+        ".fetchall()[0][0]": "Done: ",
         "left_minor = -825": "This is right, and it is typed", "left_minor = int(-825)": "and it is typed",
         f"left_minor = -int({OF_MTN}.variance_minor.sum())": "The sign is the other way round",
-        f"left_minor = int({OF_MTN}.variance_minor.abs().sum())": "These are the sizes",
+        f"left_minor = int({OF_MTN}.variance_minor.abs().sum())": "This adds up the sizes",
         "left_minor = int(breaks.variance_minor.sum())":
             "the sum over all accounts. seen: 9,175 ngwee expected: the sum",
-        f"left_minor = len({OF_MTN})": "how many breaks are left, not their sum", "left_minor = -9": "These are kwacha",
-        "left_minor = -8": "Which rows count", "left_minor = -8.25": "a whole number of ngwee", "left_minor = '-8'":
-            "int",
+        f"left_minor = len({OF_MTN})": "how many breaks are left, not their sum",
+        "left_minor = -9": "This is in kwacha, and the tables count ngwee", "left_minor = -8": "Which rows count",
+        "left_minor = -8.25": "a whole number of ngwee: an int. seen: float", "left_minor = '-8'": "seen: str",
+        f"left_minor = {OF_MTN}.variance_minor": "seen: Series",
+        f"left_minor = {OF_MTN}.variance_minor.mean()": "seen: float64",
     }),
     "passes_the_exam": (_examined, {
         BY_NAME["passes_the_exam"].solution: "Done: All 30 examined checks are passed, orders included",
@@ -472,9 +558,10 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
             "plant.watered and has not",
         REPAIRED.format("", '"*"', "self.files[event.id] = 'other'"): "it under 'orders'. seen: 'other'",
         REPAIRED.format("", '"*"', FILED.replace("event.id", "event.type")): "under 'orders'. seen: 'not filed'",
-        REPAIRED.format("", '"*"', f"{FILED}\n        self.files[event.type] = 'other'"): "files more than it accepts",
+        REPAIRED.format("", '"*"', f"{FILED}\n        self.files[event.type] = 'other'"):
+            "more in its files than the events that it has accepted. seen:",
         REPAIRED.format(", seen=Forgetful()", '"*"', FILED): "The same message again: its order",
-        REPAIRED.format("", '"*"', FILED) + UNPAID: "A paid payment: its order",
+        REPAIRED.format("", '"*"', FILED) + TWICE: "A paid payment: its order",
         REPAIRED.format("", '"*"', FILED) + BLIND: "The exam left 10 of 33 checks out",
         f"{REPAIRED.format('', '*', FILED)}".replace("(*)", "(event)"): "code stopped with NameError",
     }),
@@ -491,6 +578,18 @@ def told_of_cell(source: str, names: dict[str, Any], said: Said) -> str:
     cell = "a cell"
     linecache.cache[cell] = (len(source), None, source.splitlines(keepends=True), cell)
     return said(lambda: exec(compile(source, cell, "exec"), names))  # noqa: S102  our own lines
+
+
+def test_an_order_that_was_left_on_the_phone_is_cleared_and_the_cell_run_again(
+    bench: Workbench, said: Said, tmp_path: Path
+):
+    names = do(bench, "", exercises=exercises, **_at_the_shop(bench, tmp_path))
+    refused = f'mint = buy("Mint"){CANCEL}{READ_AGAIN}'
+    assert "prompt is still on the customer's phone" in told_of("refused_order", 'mint = buy("Mint")', names, said)
+    assert "Cancel every prompt" in told_of("refused_order", refused, names, said)
+    bench.phone(PHONE).cancel()
+    for _ in ("once", "again"):
+        assert told_of("refused_order", refused, names, said).startswith("Done: ")
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,65 @@ _SUMMED, _SUCCEEDED = (
     'refunds.groupby("charge")["amount_minor"].sum().reset_index()',
     'refunds[refunds["status"] == "succeeded"]',
 )
+_STATUS = """def next_status(status, event_type):
+    steps = ["open", "settle", "paid", "refunded"]
+    reports = {{"charge.late_success": "settle", "charge.succeeded": "paid", "refund.succeeded": "refunded"}}
+    said = reports.get(event_type, "open")
+    return {}
+"""
+_HIGHER, _FIRST = "max(status, said, key=steps.index)", '    if event_type == "charge.succ'
 _NET = """def net_by_operator(charges, refunds):
     paid = {}
     return (paid["amount_minor"] - paid["refunded_minor"]).groupby(paid["provider"]).sum()
+"""
+_OF_PAID = 'charges[charges["status"] == "succeeded"]'
+_KEYS = "def one_sided(ledger, statement):\n    return {}"
+_TOTAL = """def mean_of_parts(parts):
+    total = count = 0
+    for part in parts:
+        amounts = pd.read_parquet(part)["amount_minor"]
+        total, count = total + amounts.sum(), count + len(amounts)
+    return {}
+"""
+_BY_SQL = """import duckdb
+def net_by_operator(charges, refunds):
+    return duckdb.sql('''
+        select provider, (sum(c.amount_minor) - sum(coalesce(r.back, 0)))::bigint as net
+        from charges c left join (
+            select charge, sum(amount_minor) as back from refunds where status = 'succeeded' group by charge
+        ) r on r.charge = c.id where c.status = 'succeeded' group by provider
+    ''').df().set_index("provider")["net"]
+"""
+_BY_MERGE = """def net_by_operator(charges, refunds):
+    paid = charges[charges["status"] == "succeeded"]
+    back = refunds[refunds["status"] == "succeeded"].groupby("charge")["amount_minor"].sum()
+    paid = paid.assign(back=paid["id"].map(back).fillna(0).astype("int64"))
+    return paid.groupby("provider")["amount_minor"].sum() - paid.groupby("provider")["back"].sum()
+"""
+_BY_LOOP = """def net_by_operator(charges, refunds):
+    net = {}
+    for each in charges.itertuples():
+        if each.status == "succeeded":
+            net[each.provider] = net.get(each.provider, 0) + each.amount_minor
+    sent = refunds[refunds["status"] == "succeeded"].merge(charges[["id", "provider"]], left_on="charge", right_on="id")
+    for each in sent.itertuples():
+        net[each.provider] -= each.amount_minor
+    return pd.Series(net)
+"""
+_KEYS_BY_SQL = """import duckdb
+def one_sided(ledger, statement):
+    return [key for (key,) in duckdb.sql('''
+        select distinct coalesce(l.key, s.key) as key from ledger l full join statement s on l.key = s.key
+        where (l.key is null or s.key is null) and coalesce(l.key, s.key) is not null order by key
+    ''').fetchall()]
+"""
+_MEAN_BY_SQL = """import duckdb
+def mean_of_parts(parts):
+    files = [str(each) for each in parts]
+    return duckdb.sql(f"select sum(amount_minor) // count(*) from read_parquet({files})").fetchall()[0][0]
+"""
+_AT_ONCE = """def mean_of_parts(parts):
+    return int(pd.concat([pd.read_parquet(each) for each in parts])["amount_minor"].mean())
 """
 _SWALLOWED = """def type_of(body, headers, secret, now_s):
     try:
@@ -82,6 +138,126 @@ SHIPS = """def handle(event, handled, ship):
         return
     {}
 """
+_AGE = f"\n    if abs(now_s - {_THEN}) > 300:\n        "
+_BY_HAND = """import base64, hashlib, hmac
+def type_of(body, headers, secret, now_s):
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{{headers['webhook-id']}}.{{headers['webhook-timestamp']}}.".encode() + body
+    digest = hmac.new(key, signed, hashlib.sha256).digest()
+    if not hmac.compare_digest("v1," + base64.b64encode(digest).decode(), headers["webhook-signature"]):
+        raise ValueError("forged")
+    {}
+    return json.loads(body)["type"]
+"""
+_SPLIT = "def split(gross_minor):\n    fee = {}\n    return gross_minor - fee, fee"
+_ONCE_MORE = 'client.charges.create(**order, idempotency_key=f"{key}-again")'
+_RETURN = f"        return {_ONCE_MORE}"
+_FOUND = f"""        for each in client.charges.each():
+            if each.reference == order["reference"]{{}}:
+                {{}}
+{_RETURN.replace("{", "{{").replace("}", "}}")}"""
+
+
+_PRICED = "pay, price_minor, order_number"
+
+
+def _whole(name: str, arguments: str, body: str) -> tuple[str, str]:
+    """A whole function in place of the cell's."""
+    return "", f"def {name}({arguments}):\n    {body}"
+
+
+# By the exercise's name: functions that do what is asked in another way than the solution.
+RIGHT: dict[str, list[tuple[str, str]]] = {
+    "lets_go": [
+        _whole("collect", "attempt, wait", ("for pause in (60, 60, 60, 60, None):\n        outcome = attempt()\n"
+         "        if outcome not in ('payer_busy', 'operator_unavailable') or not pause:\n            return outcome\n"
+         "        wait(pause)")),
+        _whole("collect", "attempt, wait, left=4", ("outcome = attempt()\n"
+         "    if left and outcome in ['payer_busy', 'operator_unavailable']:\n"
+         "        wait(900)\n        return collect(attempt, wait, left - 1)\n    return outcome")),
+        _whole("collect", "attempt, wait", ("outcome, tries = attempt(), 1\n"
+         "    while tries < 5 and (outcome == 'payer_busy' or outcome == 'operator_unavailable'):\n"
+         "        wait(Decimal('0.5') * tries)\n        outcome, tries = attempt(), tries + 1\n    return outcome")),
+    ],
+    "remembered": [
+        _whole("handle", "event, handled, ship", (
+         "if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
+         "        ship(event.data.object['id'])\n        handled.add(event.id)")),
+        _whole("handle", "event, handled, ship", (
+         "if event.id in handled or event.type != 'payment_intent.succeeded':\n"
+         "        return\n    handled.add(event.id)\n    try:\n"
+         "        ship(event.data.object['id'])\n    except Exception:\n"
+         "        handled.discard(event.id)\n        raise")),
+        _whole("handle", "event, handled, ship", (
+         "if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
+         "        try:\n            ship(event.data.object['id'])\n        except ConnectionError as error:\n"
+         "            raise RuntimeError('try again later') from error\n    handled |= {event.id}")),
+        _whole("handle", "event, handled, ship", (
+         "if event.type != 'payment_intent.succeeded' or event.id in handled:\n"
+         "        return\n    for tried in range(3):\n"
+         "        try:\n            ship(event.data.object['id'])\n            break\n"
+         "        except Exception:\n            if tried == 2:\n                raise\n    handled.add(event.id)")),
+    ],
+    "any_order": [
+        _whole("next_status", "status, event_type", ("if status == 'refunded' or event_type == 'refund.succeeded':\n"
+         "        return 'refunded'\n"
+         "    if status == 'paid' or event_type == 'charge.succeeded':\n        return 'paid'\n"
+         "    if status == 'settle' or event_type == 'charge.late_success':\n        return 'settle'\n"
+         "    return 'open'")),
+        _whole("next_status", "status, event_type", ("if event_type == 'refund.succeeded':\n        return 'refunded'\n"
+         "    if event_type == 'charge.succeeded' and status != 'refunded':\n        return 'paid'\n"
+         "    if event_type == 'charge.late_success' and status not in ('paid', 'refunded'):\n        return 'settle'\n"
+         "    return status")),
+        _whole("next_status", "status, event_type",
+               ("table = {'open': {'charge.succeeded': 'paid', 'charge.late_success': 'settle', "
+         "'refund.succeeded': 'refunded'}, 'settle': {'charge.succeeded': 'paid', 'refund.succeeded': 'refunded'}, "
+         "'paid': {'refund.succeeded': 'refunded'}}\n"
+         "    return table.get(status, {}).get(event_type, status)")),
+    ],
+    "only_when_paid": [
+        _whole("may_leave", "pay, intent_id",
+               "if pay.payment_intents.retrieve(intent_id).status == 'succeeded':\n        return True"),
+        _whole("may_leave", "pay, intent_id", "return 'succeeded' in pay.payment_intents.retrieve(intent_id).status"),
+        _whole("may_leave", "pay, intent_id", ("charge = pay.payment_intents.retrieve(intent_id).latest_charge\n"
+         "    return charge is not None and pay.charges.retrieve(charge).status == 'succeeded'")),
+    ],
+    "priced_in_ngwee": [
+        _whole("order", _PRICED, ("return pay.payment_intents.create(amount=Decimal(price_minor).scaleb(-2), "
+         "description='Orchid', metadata={'order': order_number})")),
+        _whole("order", _PRICED, ("price = Decimal(f'{price_minor // 100}.{price_minor % 100:02}')\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+        _whole("order", _PRICED, ("price = Decimal(str(price_minor / 100))\n"
+         "    order = {'order': order_number}\n"
+         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
+    ],
+    "unknown_is_not_failed": [
+        _whole("collect", ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    return 'paid' if intent.status == 'succeeded' else 'failed'")),
+        _whole("collect", ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
+         "    error = intent.last_payment_error\n    if error and error.code == 'prompt_timeout':\n"
+         "        return 'unknown'\n    return 'failed' if error else 'paid'")),
+        _whole("collect", ASKED_OF, (f"{ASKED}, timeout_s=30)\n    except WaitExpired:\n        pass\n"
+         "    status = pay.payment_intents.retrieve(intent_id).status\n"
+         "    return {'succeeded': 'paid', 'requires_payment_method': 'failed'}.get(status, 'unknown')")),
+    ],
+    "split_to_the_ngwee": [
+        ("", _SPLIT.format("max(1, int((Decimal(gross_minor) * 25 / 1000).quantize(Decimal(1), 'ROUND_HALF_UP')))")),
+        ("", _SPLIT.format("max(1, (gross_minor + 20) // 40)")),
+    ],
+    "genuine_messages": [
+        ("", _BY_HAND.format(f"{_AGE}raise ValueError('old')")),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST}"),
+        ("", _SWALLOWED.format("raise RuntimeError('forged') from None")),
+    ],
+    "looks_first": [
+        (_RETURN, _FOUND.format("", "return each")),
+        (_RETURN, _FOUND.format("", "return client.wait_charge(each.id)")),
+        (_RETURN, _FOUND.format("", "return each").replace("client.charges.each()", "client.charges.list().data")),
+        (_RETURN, _FOUND.format("", "return client.charges.retrieve(each.id)").replace("-again", "-attempt-2")),
+    ],
+}  # fmt: skip
+"""Ways to do it that differ from the solution: what is replaced, and by what."""
 # By the exercise's name: (what is replaced in the cell as it came, or nothing for all of it, by what, a piece of what
 # is told).
 ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
@@ -93,10 +269,10 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('== "requires_payment_method"', 'in ("requires_payment_method", "requires_action", "processing")',
          "returns True for an intent that is canceled"),
         ("return True", "return False", "False for an intent that is succeeded. seen: False expected: True"),
-        ("return True", "True", "None for an intent that is requires_action. seen: None expected: False"),
+        ("return True", "True", "None for an intent that is succeeded. seen: None expected: True"),
         ("return True", 'return intent.status in ("processing", "succeeded")', "for an intent that is processing"),
         ("return True", 'return "ed" in intent.status', "for an intent that is canceled"),
-        ("return True", "return intent.status", "returns requires_action for an intent that is requires_action. seen"),
+        ("return True", "return intent.status", "returns 'requires_action' for an intent"),
         ("return False\n    return True", 'return intent.latest_charge is not None\n    return intent.status[0] == "s"',
          "that is requires_payment_method after the customer has pressed cancel"),
         ("return True",
@@ -131,7 +307,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     # confirm_with_ussd
     "unknown_is_not_failed": [
         ('        return "failed"', '        return "paid"',
-         "still move. The function returns paid while the intent is processing. seen: 'paid'"),
+         "still move. The function returns 'paid' while the intent is processing. seen: 'paid'"),
         ("timeout_s=60", "timeout_s=600", "seen: 'failed' expected: 'unknown' line 7: return"),
         ('        return "failed"',
          (
@@ -146,31 +322,36 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "may yet pay. The function cancels the payment instead of reporting what it knows. seen: canceled"),
         ('timeout_s=60)\n    except WaitExpired:\n        return "failed"',
          'timeout_s=0)\n    except WaitExpired:\n        return "unknown"',
-         "The function returns unknown while the intent is requires_action. seen: 'unknown' expected: 'paid'"),
+         "The function returns 'unknown' while the intent is requires_action. seen: 'unknown' expected: 'paid'"),
         ("intent = pay.wait(intent_id, timeout_s=60)", "intent = pay.payment_intents.retrieve(intent_id)",
-         "approves. The function returns failed while the intent is requires_action"),
+         "approves. The function returns 'failed' while the intent is requires_action"),
         ('else "failed"', 'else "unknown"',
-         "presses cancel. The function returns unknown while the intent is requires_payment_method"),
+         "presses cancel. The function returns 'unknown' while the intent is requires_payment_method"),
         ('return "paid" if', '"paid" if', "approves. The function returns None while the intent is succeeded"),
         ('    return "paid" if', ('    if intent.status != "succeeded":\n'
          "        pay.payment_intents.confirm(intent_id, phone=phone, provider=provider)\n"
          '        intent = pay.wait(intent_id)\n    return "paid" if'),
-         "cancel. The function sends more than one prompt: it should ask once. seen: 2 prompts expected: 1 prompts"),
+         "presses cancel. The function sends 2 prompts: it should ask the customer once. seen: 2 expected: 1"),
         ('return "paid" if intent.status == "succeeded" else "failed"', "return intent.status",
-         "approves. The function returns succeeded while the intent is succeeded. seen: 'succeeded' expected: 'paid'"),
+         "returns 'succeeded' while the intent is succeeded. seen: 'succeeded' expected: 'paid'"),
         ('return "paid" if intent.status == "succeeded" else "failed"', "return intent", "seen: PaymentIntent("),
+        ("", 'def collect(pay, intent_id, phone, provider):\n    return "paid"', "The function sends 0 prompts"),
+        ('        return "failed"', "        raise", "your code stopped with WaitExpired"),
     ],
     # read_the_ledger
     "split_to_the_ngwee": [
         ("round(gross_minor * 0.975)", "gross_minor - fee", "seen: K0.02 expected: K0.03 line 3: fee ="),
         ("max(1, round(gross_minor * 0.025))", "max(1, (gross_minor * 250 + 5000) // 10000)", "K0.98 + K0.03 = K1.01"),
-        ("max(1, round(gross_minor * 0.025))", "(gross_minor * 250 + 5000) // 10000", "each was rounded on its own"),
-        ("return net, fee", "return net", "should return two integers: the merchant's share and the fee. seen: 9750"),
-        ("",
-         (
-                 "def split(gross_minor):\n    fee = max(1, int(gross_minor * 0.025 + 0.5))\n"
-                 "    return gross_minor - fee, fee"
-             ), "A float has 15 digits, and money is counted in integers"),
+        ("max(1, round(gross_minor * 0.025))", "(gross_minor * 250 + 5000) // 10000", "do not add up to the payment"),
+        ("return net, fee", "return net", "Return two integers: the merchant's share and the fee. seen: 9750"),
+        ("return net, fee", "return [net, fee]", "seen: [9750, 250] expected: two int"),
+        ("", _SPLIT.format("max(1, int(gross_minor * 0.025 + 0.5))"), "A floating-point number holds 15 digits"),
+        ("", _SPLIT.format("max(1, gross_minor * 250 // 10000)"), "seen: K0.02 expected: K0.03"),
+        ("", _SPLIT.format("-(-gross_minor * 250 // 10000)"), "K87.35 is rounded half up to a ngwee"),
+        ("", _SPLIT.format("(gross_minor * 250 + 5000) // 10000"), "seen: K0.00 expected: K0.01"),
+        ("", _SPLIT.format("max(100, (gross_minor * 250 + 5000) // 10000)"), "seen: K1.00 expected: K0.03"),
+        ("", _SPLIT.format("max(1, (gross_minor * 100 + 5000) // 10000)"), "seen: K1.00 expected: K2.50"),
+        ("", _SPLIT.format("round(Decimal(gross_minor) * Decimal('0.025'), 0)"), "(Decimal('9750'), Decimal('250'))"),
         ("",
          (
                  "def split(gross_minor):\n    fee = max(1, (gross_minor * 25 + 500) // 1000)\n"
@@ -178,8 +359,9 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
              ), "The share comes first, and then the fee. seen: K2.50 expected: K97.50 line 3: return fee"),
         ("", "def split(gross_minor):\n    print((gross_minor * 25 + 500) // 1000)",
          "split prints its result and returns None. seen: print expected: return line 2: print("),
-        ("round(gross_minor * 0.975)", "gross_minor * 0.975", "should return two integers"),
+        ("round(gross_minor * 0.975)", "gross_minor * 0.975", "Return two integers"),
     ],
+
     # after_the_payment
     # verify_webhooks
     "genuine_messages": [
@@ -187,6 +369,16 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         (_DUMPED, "body[:-1]", "line 4: verify(body[:-1]"),
         (f"verify({_DUMPED}, {_REST})", "pass", "whose content was changed gets through"),
         (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}{_THEN}", "301 seconds old gets through"),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST}, tolerance_s=10**6", "301 seconds old gets through"),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST[:-5]}max(now_s, {_THEN})", "from the future, 301 seconds early,"),
+        (f"{_DUMPED}, {_REST}", f"body, {_REST}, tolerance_s=0", "A genuine message does not get through. The"),
+        (f"{_DUMPED}, {_REST}", "body, headers, ['whsec_' + 'A' * 40], now_s=now_s", "seen: signature_mismatch"),
+        ("", _BY_HAND.format("pass"), "that is 301 seconds old gets through"),
+        ("", _BY_HAND.format(f"\n    if now_s - {_THEN} > 300:\n        raise ValueError('old')"),
+         "A message from the future, 301 seconds early, gets through"),
+        ("", _BY_HAND.format(f"{_AGE}raise ValueError('old')").replace("{headers['webhook-timestamp']}.", ""),
+         "ValueError: forged"),
+        ("", _BY_HAND.format(f"{_AGE}return None"), "refuses a message that is 301 seconds old by returning None. Its"),
         ("",
          (
                  "def type_of(body, headers, secret, now_s):\n"
@@ -199,10 +391,13 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
                  "    verify(body, headers, bench.receiver.secrets, now_s=now_s)"
              ), "type_of uses the notebook's bench"),
         ("", _SWALLOWED.format("pass"),
-         "whose content was changed gets through. seen: None expected: SignatureRefused line 5: except"),
+         "whose content was changed by returning None. Its caller cannot tell this from a message without a type:"),
+        ("", _SWALLOWED.format("return None"), "seen: None expected: an exception line 5: except"),
         ("", _SWALLOWED.format("return False"),
-         "whose content was changed gets through. seen: False expected: SignatureRefused line 5: except"),
+         "changed by returning False. Its caller cannot tell this from a genuine message: raise an exception."),
+        ("", _SWALLOWED.format("return json.loads(body)['type']"), "A message whose content was changed gets through."),
     ],
+
     # charge_in_one_call
     # when_payments_fail
     "lets_go": [
@@ -283,13 +478,12 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     # idempotency
     "looks_first": [
-        ("-again", "-2", "seen: 2 payments expected: 1"),
-        ('f"{key}-again"', "key", "stopped with ServiceFailed"),
-        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "None", "Now return the charge"),
-        ('client.charges.create(**order, idempotency_key=f"{key}-again")', "next(client.charges.each())",
+        ("-again", "-2", "The customer had paid before, and the customer was charged again. seen: 2 charges"),
+        ('f"{key}-again"', "key", "keeps a 500 under its key. The function sent the request again under it"),
+        (_ONCE_MORE, "None", "Now return it. seen: None expected: the charge line"),
+        (_ONCE_MORE, "next(client.charges.each())",
          (
-                 "returns the charge of another order. An order's charge is known by its reference. seen: "
-                 "ORDER-server_error_after"
+                 "returns the charge of another order. An order's charge is known by its reference. seen: A expected: B"
              )),
         ("    try:\n", "    order['metadata'] = {}\n    try:\n", "changes order, which belongs to whoever calls it."),
         ("        return client.charges.create(**order, idempotency_key=f",
@@ -298,14 +492,52 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
                  "            if each.reference == order['reference']:\n"
                  "                return each\n            break\n"
                  "        return client.charges.create(**order, idempotency_key=f"
-             ), "The customer had paid before, and was charged again. seen: 2 payments"),
+             ), "The customer had paid before, and the customer was charged again. seen: 2 charges"),
+        (_RETURN, _FOUND.format(' and each.status == "succeeded"', "return each"),
+         "The charge was pending, and the customer was charged again. seen: 2 charges expected: 1"),
+        (_RETURN, _FOUND.format(' and each.status != "pending"', "return each"), "The charge was pending, and the cus"),
+        (_RETURN, _FOUND.format("", "return each").replace("-again", ""), "The service keeps a 500 under its key."),
+        (_RETURN, _FOUND.format("", "return each").replace(_ONCE_MORE, "None"),
+         "The service failed before the charge, and the order is unpaid. seen: none expected: 1"),
+        (_RETURN, _FOUND.format("", "return each.id"), "The order has one charge. Now return it. seen: ch_"),
+        (_RETURN, _FOUND.format("", "return None"), "The order has one charge. Now return it. seen: None"),
+        ("-attempt-1", "-{id({})}", "The customer had paid before, and the customer was charged again."),
+        (_RETURN, "        raise", "code stopped with ServiceFailed"),
+        (_RETURN,
+         (
+                 "        for _ in range(3):\n            try:\n                return client.charges.create(**order, "
+                 "idempotency_key=key)\n            except ServiceFailed:\n                pass"
+             ),
+         "the same 500 came back. Look for the charge first. seen: 500 expected: the charge"),
     ],
+
     # your_own_backend
     "any_order": [
         ('return "open"', "return status", "charge.late_success. seen: 'settle' expected: 'paid' line 5:"),
         ('return "open"', 'return "failed"', "order: charge.failed. seen: 'failed' expected: 'open'"),
         ('return "settle"', 'return "paid"', "order: charge.late_success. seen: 'paid' expected: 'settle'"),
         ('return "refunded"', "return status", "seen: 'open' expected: 'refunded'"),
+        (_FIRST, f'    if status == "paid":\n        return status\n{_FIRST}',
+         "order: charge.late_success, charge.failed. seen: 'open' expected: 'settle'"),
+        (_FIRST, f'    if status != "open":\n        return status\n{_FIRST}', "seen: 'settle' expected: 'paid'"),
+        ("", _STATUS.format(_HIGHER).replace('"paid", "refunded"', '"refunded", "paid"'),
+         "seen: 'paid' expected: 'refunded'"),
+        ("", _STATUS.format("max(status, said)"), "seen: 'settle' expected: 'paid'"),
+        ("", _STATUS.format("min(status, said, key=steps.index)"),
+         "order: charge.late_success. seen: 'open' expected: 'settle'"),
+        ("", _STATUS.format("said if steps.index(said) > steps.index(status) else None"),
+         "order: charge.failed. seen: None expected: 'open'"),
+        ("", _STATUS.format("said if steps.index(said) == steps.index(status) + 1 else status"),
+         "order: charge.succeeded. seen: 'open' expected: 'paid'"),
+        ("", _STATUS.format("steps[min(steps.index(status) + steps.index(said), 3)]"),
+         "order: charge.late_success, charge.late_success. seen: 'paid' expected: 'settle'"),
+        ("", _STATUS.format(_HIGHER).replace('.get(event_type, "open")', "[event_type]"), "stopped with KeyError"),
+        ("", _STATUS.format(_HIGHER).replace('type, "open")', 'type, "refunded")'),
+         "order: charge.failed. seen: 'refunded' expected: 'open'"),
+        ("", "seen = []\n\n\n" + _STATUS.format("max(seen, key=steps.index)").replace(
+            "    return", "    seen.append(said)\n    return"), "expected: "),
+        ("", _STATUS.format(f'"open" if event_type == "charge.blessed" else {_HIGHER}'),
+         "does not know changed the status of an order that was settle. seen: 'open' expected: 'settle'"),
     ],
     # explore_a_month
     "net_by_operator": [
@@ -313,11 +545,17 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("refunds, left", 'refunds.drop_duplicates("charge"), left', "Of two refunds, one is taken off. seen: K70.00"),
         ("refunds, left", f"{_SUMMED}, left", "A refund that failed is taken off. seen: K55.00 expected: K60.00"),
         ("refunds, left", f"{_SUMMED.replace('refunds', _SUCCEEDED)}, left", "seen: float64 expected: int64 line 5:"),
+        ("", _BY_MERGE.replace("].groupby", '].drop_duplicates(["charge", "amount_minor"]).groupby', 1),
+         "K25.00 and K25.00 of them went back. Of two refunds, one is taken off"),
+        ('how="left"', 'how="inner"', "counts twice: the join makes two rows of it"),
         ("return both", "both", "has no return with a value"),
         ("both.groupby", "-both.groupby", "seen: -K150.00"),
         ("", _NET.format("charges"), "A charge that failed counts too. seen: K67.00 expected: K60.00"),
-        ("", _NET.format('charges[charges["status"] == "succeeded"]').replace(".groupby", ".div(100).groupby"),
-         "These are kwacha. seen: K0.50"),
+        ("", _NET.format(_OF_PAID).replace(".groupby", ".div(100).groupby"), "count ngwee. seen: K0.50"),
+        ("", _NET.format(_OF_PAID).replace(".groupby", ".mul(1.0).groupby"), "makes floats of them. seen: float64"),
+        ("", _NET.format(_OF_PAID).replace(' - paid["refunded_minor"]', ""), "Nothing of what went back is taken off"),
+        ("", _NET.format(_OF_PAID + '.query("refunded_minor > 0")'), "airtel has no amount. A payment without"),
+        ("", _NET.format(_OF_PAID).replace(".sum()", ".sum().to_dict()"), "seen: dict expected: Series"),
         ("", 'def net_by_operator(charges, refunds):\n    return pd.Series({"mtn": 5000, "airtel": 6000})',
          "K300.00 were paid; K90.00 and K60.00 of them went back. seen: K50.00 expected: K150.00"),
         ("", 'def net_by_operator(charges, refunds):\n    return charges["amount_minor"].sum()',
@@ -326,30 +564,45 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "changes charges, which belongs to whoever"),
         ("both.groupby", 'both[both["amount_minor_back"].notna()].groupby', "A charge with two refunds counts twice"),
     ],
-    # reconcile_a_statement
+    # reconcile_and_settle
     "one_sided": [
-        ('how="left"', 'how="inner"', "A-3 is on the statement alone, and is not reported. seen: []"),
-        ('how="left"', 'how="right"', "A-4 is in the ledger alone"),
-        ('!= "both"', '== "both"', "Both sides have A-1. seen: ['A-1', 'A-2']"),
-        ('both.loc[both["_merge"] != "both", "key"]', "{'A-3', 'A-4'}, reverse=True", "Give each key once, in order."),
+        ('how="left"', 'how="inner"', "A3 is on the statement alone and is not reported. seen: []"),
+        ('how="left"', 'how="right"', "A4 is in the ledger alone and is not reported"),
+        ('how="left"', 'how="outer"', "C3 is on the statement alone, twice, and is reported twice: once is enough"),
+        ('!= "both"', '== "both"', "Both sides have A1: compare the keys alone. seen: ['A1', 'A2']"),
+        ('both.loc[both["_merge"] != "both", "key"]', "{'A3', 'A4'}, reverse=True", "The keys are not in order"),
         ("return sorted", "return len", "should return a list of keys. seen: int"),
-        ("", 'def one_sided(ledger, statement):\n    return ["A-3", "A-4"]',
-         "B-3 is on the statement alone, and is not reported"),
-        ('on="key", how="left"', 'how="outer"', "Both sides have A-2, with different amounts: join on the key alone"),
+        ("return sorted", "return set", "should return a list of keys. seen: set"),
+        ("", 'def one_sided(ledger, statement):\n    return ["A3", "A4"]', "B3 is on the statement alone and is not"),
+        ('on="key", how="left"', 'how="outer"', "Both sides have A1: compare the keys alone"),
+        ("", _KEYS.format("sorted(pd.concat([ledger, statement])['key'].drop_duplicates(keep=False))"),
+         "C3 is on the statement alone, twice, and is not reported"),
+        ("", _KEYS.format("sorted(pd.concat([ledger, statement]).groupby('key').filter(lambda x: len(x) == 1)['key'])"),
+         "C3 is on the statement alone, twice, and is not reported"),
+        ("", _KEYS.format("sorted(set(ledger['key']) - set(statement['key']))"), "A3 is on the statement alone"),
+        ("", _KEYS.format("sorted(set(ledger['key']) ^ set(statement['key']))"), "A row without a key stopped your"),
+        ("", _KEYS.format("sorted(set(ledger['key']) ^ set(statement['key']), key=str)"), "without a key is reported."),
+        ("", _KEYS.format("sorted({*map(str, ledger['key'])} ^ {*map(str, statement['key'])})"), "without a key"),
     ],
-    # settle_and_decide
     # when_the_data_outgrows_the_laptop
     "mean_of_parts": [
-        ("sum(means) // len", "sum(means) / len", "A mean of ngwee is a whole number. seen: float"),
-        ("amounts.sum() // len(amounts)", "int(amounts.mean())", "counts a part of one row as much as a part of four"),
-        (".sum() // len(amounts)", ".sum()", "number of parts. Divide it by the number of rows. seen: K93.33"),
-        ("sum(means) // len(means)", "sorted(means)[len(means) // 2]", "seen: K45.00 expected: K40.00"),
-        ("",
-         (
-                 "def mean_of_parts(parts):\n    return int(pd.concat([pd.read_parquet(each) for each in "
-                 "parts])['amount_minor'].mean())"
-             ), "all files are in memory at once. Keep a sum and a number of rows instead. seen: concat"),
-        ("sum(means) // len(means)", "4000 or parts", "seen: K40.00 expected: K120.00 line 7: return 4000"),
+        ("sum(means) // len", "sum(means) / len", "stopped with"),
+        ("        means.append", "        if len(amounts): means.append", "a file of one row as much as a file of"),
+        ("amounts.sum() // len(amounts)", "0 if amounts.empty else int(amounts.mean())", "counts a file of one"),
+        (".sum() // len(amounts)", ".sum()", "number of files. Divide it by the number of rows. seen: K70.01"),
+        ("sum(means) // len(means)", "sum(means) // 6", "stopped with"),
+        ("", _TOTAL.format("total / count"), "a whole number of ngwee: an int. seen: float64 expected: int"),
+        ("", _TOTAL.format("round(total / count)"), "the task says down. seen: K46.68 expected: K46.67"),
+        ("", _TOTAL.format("-(-total // count)"), "This is rounded up, and the task says down"),
+        ("", _TOTAL.format("total"), "This is the sum of all amounts"),
+        ("", _TOTAL.format("total // len(parts)"), "is divided by the number of files"),
+        ("", _TOTAL.format("4667"), "seen: K46.67 expected: K140.02"),
+        ("", _TOTAL.format("count"), "The files hold K90.00; K30.00, K60.00; no rows; K10.00, K70.00"),
+        ("", _AT_ONCE, "all files are in memory at once. Keep a sum and a number of rows instead. seen: concat"),
+        ("", _TOTAL.format("total // count").replace("    return", "        return"),
+         "mean of the first file: the function returns within the loop"),
+        ("", _TOTAL.format("total // count").replace("        amounts", "        total = count = 0\n        amounts"),
+         "mean of the last file: the loop begins anew"),
     ],
     # going_live
     "either_way": [
@@ -443,6 +696,25 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     return " ".join(capsys.readouterr().out.split())
 
 
+_OTHER_WAYS = [
+    ("net_by_operator", _BY_SQL), ("net_by_operator", _BY_MERGE), ("net_by_operator", _BY_LOOP),
+    ("one_sided", _KEYS_BY_SQL),
+    ("one_sided", _KEYS.format("sorted(set(ledger['key'].dropna()) ^ set(statement['key'].dropna()))")),
+    ("one_sided", _KEYS.format("sorted({key for key in {*ledger['key']} ^ {*statement['key']} if pd.notna(key)})")),
+    ("mean_of_parts", _MEAN_BY_SQL), ("mean_of_parts", _TOTAL.format("int(total / count)")),
+    ("mean_of_parts", _TOTAL.format("int(total // count)")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "source"), _OTHER_WAYS)
+def test_the_books_may_be_repaired_in_other_ways(
+    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, source: str
+):
+    cell = REPAIRS[name].cell
+    told = told_of(REPAIRS[name], f"{source}\n\n{cell[cell.index('exercises.check(') :]}", bench, capsys)
+    assert told.startswith("Done: ")
+
+
 def solved(exercise: Exercise) -> str:
     check = exercise.cell[exercise.cell.index("exercises.check(") :]
     return f"{exercise.solution}\n{check}"
@@ -477,72 +749,15 @@ def test_a_wrong_attempt_is_told_its_fault(
     assert re.findall(r" at 0x|The check cannot use|Traceback|workbench/", told) == []
 
 
-# By the exercise's name: functions that do what is asked in another way than the solution.
-RIGHT_TOO = {
-    "lets_go": [
-        ("attempt, wait", ("for pause in (60, 60, 60, 60, None):\n        outcome = attempt()\n"
-         "        if outcome not in ('payer_busy', 'operator_unavailable') or not pause:\n            return outcome\n"
-         "        wait(pause)")),
-        ("attempt, wait, left=4", ("outcome = attempt()\n"
-         "    if left and outcome in ['payer_busy', 'operator_unavailable']:\n"
-         "        wait(900)\n        return collect(attempt, wait, left - 1)\n    return outcome")),
-        ("attempt, wait", ("outcome, tries = attempt(), 1\n"
-         "    while tries < 5 and (outcome == 'payer_busy' or outcome == 'operator_unavailable'):\n"
-         "        wait(Decimal('0.5') * tries)\n        outcome, tries = attempt(), tries + 1\n    return outcome")),
-    ],
-    "remembered": [
-        ("event, handled, ship", ("if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
-         "        ship(event.data.object['id'])\n        handled.add(event.id)")),
-        ("event, handled, ship", ("if event.id in handled or event.type != 'payment_intent.succeeded':\n"
-         "        return\n    handled.add(event.id)\n    try:\n"
-         "        ship(event.data.object['id'])\n    except Exception:\n"
-         "        handled.discard(event.id)\n        raise")),
-        ("event, handled, ship", ("if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
-         "        try:\n            ship(event.data.object['id'])\n        except ConnectionError as error:\n"
-         "            raise RuntimeError('try again later') from error\n    handled |= {event.id}")),
-        ("event, handled, ship", ("if event.type != 'payment_intent.succeeded' or event.id in handled:\n"
-         "        return\n    for tried in range(3):\n"
-         "        try:\n            ship(event.data.object['id'])\n            break\n"
-         "        except Exception:\n            if tried == 2:\n                raise\n    handled.add(event.id)")),
-    ],
-    "only_when_paid": [
-        ("pay, intent_id", "return 'succeeded' in pay.payment_intents.retrieve(intent_id).status"),
-        ("pay, intent_id", ("charge = pay.payment_intents.retrieve(intent_id).latest_charge\n"
-         "    return charge is not None and pay.charges.retrieve(charge).status == 'succeeded'")),
-    ],
-    "priced_in_ngwee": [
-        ("pay, price_minor, order_number", ("return pay.payment_intents.create(amount=Decimal(price_minor).scaleb(-2), "
-         "description='Orchid', metadata={'order': order_number})")),
-        ("pay, price_minor, order_number", ("price = Decimal(f'{price_minor // 100}.{price_minor % 100:02}')\n"
-         "    order = {'order': order_number}\n"
-         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
-        ("pay, price_minor, order_number", ("price = Decimal(str(price_minor / 100))\n"
-         "    order = {'order': order_number}\n"
-         "    return pay.payment_intents.create(amount=price, description='Orchid', metadata=order)")),
-    ],
-    "unknown_is_not_failed": [
-        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
-         "    return 'paid' if intent.status == 'succeeded' else 'failed'")),
-        (ASKED_OF, (f"{ASKED}, timeout_s=600)\n    except WaitExpired:\n        return 'unknown'\n"
-         "    error = intent.last_payment_error\n    if error and error.code == 'prompt_timeout':\n"
-         "        return 'unknown'\n    return 'failed' if error else 'paid'")),
-        (ASKED_OF, (f"{ASKED}, timeout_s=30)\n    except WaitExpired:\n        pass\n"
-         "    status = pay.payment_intents.retrieve(intent_id).status\n"
-         "    return {'succeeded': 'paid', 'requires_payment_method': 'failed'}.get(status, 'unknown')")),
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "body"), [(name, *row) for name, rows in RIGHT_TOO.items() for row in rows]
-)
-def test_another_right_way_is_done(
-    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, arguments: str, body: str
+@pytest.mark.parametrize(("name", "old", "new"), [(name, *row) for name, rows in RIGHT.items() for row in rows])
+def test_another_right_way_is_right(
+    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str
 ):
     cell = REPAIRS[name].cell
-    function = cell[cell.index("def ") + 4 : cell.index("(")]
-    source = f"def {function}({arguments}):\n    {body}\n\n\n{cell[cell.index('exercises.check(') :]}"
-    assert told_of(REPAIRS[name], source, bench, capsys).startswith("Done: ")
+    check = cell[cell.index("exercises.check(") :]
+    assert not old or cell.count(old) == 1
+    told = told_of(REPAIRS[name], cell.replace(old, new) if old else f"{new}\n\n\n{check}", bench, capsys)
+    assert told.startswith("Done: ")
 
 
 ASKS = "    return pay.payment_intents.retrieve(intent_id).status"

@@ -374,6 +374,7 @@ PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size
 
 
 class TestEveryText:
+    @pytest.mark.thorough
     @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(name=NASTY, tag=NASTY)
     def test_it_is_answered_as_the_request(self, shared: World, name: str, tag: str):

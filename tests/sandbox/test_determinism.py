@@ -135,6 +135,7 @@ def test_another_seed_is_another_history_of_the_same_facts(tmp_path: Path, first
     assert [row[-5:] for row in other.ledger] == [row[-5:] for row in first.ledger]
 
 
+@pytest.mark.thorough
 def test_a_process_with_another_hash_seed_has_the_same_history(
     tmp_path: Path, first: History, pytestconfig: pytest.Config
 ):

@@ -154,6 +154,7 @@ def test_two_workers_send_everything_once(sandbox: Sandbox, merchant: Merchant, 
     assert merchant.texts("/a") == merchant.texts("/b") == events
 
 
+@pytest.mark.thorough
 def test_an_advance_that_cannot_have_its_turn_says_so(
     sandbox: Sandbox, merchant: Merchant, worker: NewSandbox, monkeypatch: pytest.MonkeyPatch
 ):

@@ -121,6 +121,7 @@ def test_a_full_disk_served(serving: Serving, room: Path, tmp_path: Path, worker
     assert all("disk is full" in each for each in errors)
 
 
+@pytest.mark.thorough
 def test_reading_goes_on_for_long_and_its_calls_fill_no_memory(store_path: Path):
     with Workbench(seed=7, store=store_path) as bench:
         made = create(bench, "before")
@@ -167,6 +168,7 @@ def test_a_locked_file_is_a_503_of_its_own_and_the_key_stays_free(
     assert [each.levelname for each in caplog.records].count("ERROR") == 2, "it was mended in between"
 
 
+@pytest.mark.thorough
 def test_an_error_of_the_disks_is_a_503_of_its_own(serving: Serving, tmp_path: Path):
     """A file may be so large and no larger: a write beyond that is an I/O error."""
     resource = pytest.importorskip("resource")

@@ -42,6 +42,7 @@ def names(operation: Document, place: str) -> dict[str, Document]:
 
 
 class TestTheWhole:
+    @pytest.mark.thorough
     def test_it_is_valid_and_what_is_wrong_is_found(self):
         assert errors_of(DOCUMENT) == unresolved(DOCUMENT) == []
         assert errors_of({**DOCUMENT, "paths": {}, "components": {"schemas": {"Plant": {"type": "thing"}}}})

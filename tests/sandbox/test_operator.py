@@ -158,6 +158,7 @@ def move_to(bench: Workbench, at_s: Decimal | float, began_ms: int = 1_767_592_8
     bench.clock.advance(Decimal(str(at_s)) - Decimal(bench.clock.now_ms - began_ms) / 1000)
 
 
+@pytest.mark.thorough
 def test_an_intent_on_each_test_number_of_each_operator_and_asked_to_each_scenario(bench: Workbench, rows: Rows):
     payments, phones = {}, {}
     for ((scenario, ending), row), (prefix, operator) in product(OUTCOMES.items(), OPERATORS.items()):

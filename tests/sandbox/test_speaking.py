@@ -111,6 +111,7 @@ class TestRequests:
             assert door.send(door.head("/v1/charges", *lines, method="POST") + b"{")[:2] == (408, "body_late")
             assert [each[:3] for each in said(server, REQUEST)] == [("POST", "/v1/charges", "408")]
 
+    @pytest.mark.thorough
     def test_a_secret_or_a_number_in_a_path_or_a_query_is_masked_and_nothing_steers_the_terminal(
         self, serving: Serving
     ):
@@ -276,6 +277,7 @@ class TestWhereItSpeaks:
         assert lost[2] == numbers[-1]
         assert int(lost[1].replace(",", "")) + text.count(" ms ") == len(numbers)
 
+    @pytest.mark.thorough
     def test_whoever_read_may_go(self, bounded: Bounded):
         command = [COMMAND, "serve", *JSON]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603  our own command

@@ -1,7 +1,7 @@
 """Payments: their states and the transitions between them, operators, failures, bounds and fees."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -111,6 +111,60 @@ FAILURES: Mapping[str, str] = {
     "bank_returned": "The bank took the payout and returned it.",
 }
 """Why money did not move: our code → what to tell a person."""
+
+
+class Advice(NamedTuple):
+    """What follows from a failed or undecided payment."""
+
+    shop: str
+    """What the shop's program does."""
+    customer: str
+    """What the shop's staff tell the customer."""
+
+
+ADVICE: Mapping[str, Advice] = {
+    "insufficient_funds": Advice(
+        "Say so. Offer another try, or another wallet.",
+        "Nothing was taken. You can add money and try again, or pay from another wallet.",
+    ),
+    "wrong_pin": Advice(
+        "Let the customer start the next try.",
+        "Nothing was taken. If your wallet is locked, your operator can reset the PIN. We cannot.",
+    ),
+    "declined_by_customer": Advice(
+        "Keep the order. Send no prompt unasked.",
+        "Nothing was taken. Shall we send a new prompt?",
+    ),
+    "prompt_timeout": Advice(
+        "Wait. Ten minutes after the last prompt, offer a new one.",
+        "Nothing has arrived so far, but it may still come. We can try again ten minutes after the last prompt.",
+    ),
+    "limit_reached": Advice(
+        "Offer another wallet, or another try tomorrow.",
+        "Nothing was taken: your wallet's daily limit is reached. You can pay from another wallet, or tomorrow.",
+    ),
+    "payer_not_found": Advice(
+        "Show the number, and ask for it again.",
+        "No prompt was sent. Is this the number with the wallet?",
+    ),
+    "payer_busy": Advice(
+        "Try again in a minute, a few times at most.",
+        "No prompt was sent. Please finish the other prompt on your phone; we try again in a minute.",
+    ),
+    "operator_unavailable": Advice(
+        "Try again, with growing pauses and a limit. Offer another operator.",
+        "No prompt was sent: your operator is down. We try again, or you can pay from another operator's wallet.",
+    ),
+    "operator_unknown": Advice(
+        "Wait, and never charge again. After a day, give the charge's id to the provider.",
+        "We do not know yet whether the money has moved; we are asking your operator. Please do not pay again.",
+    ),
+    "canceled_by_merchant": Advice(
+        "Nothing: your program has canceled the payment.",
+        "We canceled this payment before you answered.",
+    ),
+}
+"""By the failure code of a payment. Payouts, which no customer sees, have none."""
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from workbench import svg
 from workbench.domain.gaps import Gaps
@@ -123,11 +123,12 @@ def key_choice(gaps: Gaps) -> Drawing:
 def _leaf(choice: _Choice, y: int) -> Iterator[str]:
     width = svg.WIDTH - svg.EDGE - _DONE_X
     yield svg.box(_DONE_X, y - 4, width, 48, svg.TINT if choice.key == "a new key" else svg.PAPER, svg.INK)
-    first, rest = _halves(choice.then, width - 24)
-    yield svg.text(_DONE_X + 12, y + 13, first, svg.INK)
-    yield svg.text(
-        _DONE_X + 12, y + 30, "; ".join(filter(None, (rest, f"key: {choice.key}"))), svg.INK, font_weight=600
-    )
+    lines = [each for each in _halves(choice.then, width - 24) if each]
+    # Two or three lines, around the middle of the box.
+    top = y + 24 - 15 * len(lines) // 2
+    for place, words in enumerate(lines):
+        yield svg.text(_DONE_X + 12, top + 15 * place, words, svg.INK)
+    yield svg.text(_DONE_X + 12, top + 15 * len(lines), f"key: {choice.key}", svg.INK, font_weight=600)
 
 
 def _halves(words: str, width: int) -> tuple[str, str]:
@@ -212,6 +213,7 @@ _MATCHES, _BREAKS = 2, 6
 """So many rules of matches and codes of breaks are shown."""
 _LEFT, _RIGHT, _WIDE = svg.EDGE, 446, 238
 _MATCH: Final = "match"
+_UNREAD: Final = "unreadable"
 
 
 def pairs(result: Paired) -> Drawing:
@@ -243,12 +245,18 @@ def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
 
 def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
     """The first break of each code."""
-    for each in breaks.drop_duplicates("code").to_dict("records"):
+    for row in breaks.drop_duplicates("code").to_dict("records"):
+        # A row that cannot be read has neither key nor amount; of what is missing, text is all that is sure.
+        each: dict[str, Any] = {
+            str(name): value if isinstance(value, str | int) else None for name, value in row.items()
+        }
         amounts = (
-            "" if each["side"] == other else money_text(int(each[f"{side}_minor"]), each["currency"])
+            "" if each["side"] == other
+            else _UNREAD if each[f"{side}_minor"] is None or each["currency"] is None
+            else money_text(each[f"{side}_minor"], each["currency"])
             for side, other in (("ledger", "statement"), ("statement", "ledger"))
-        )
-        yield _Pair(each["key"], next(amounts), each["code"], next(amounts))
+        )  # fmt: skip
+        yield _Pair(each["key"] or "no key", next(amounts), each["code"], next(amounts))
 
 
 def _pair(pair: _Pair, y: int) -> Iterator[str]:

@@ -2,60 +2,59 @@
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, SupportsIndex
 
+from workbench.lab.exercises.functions import Watched, brief, line_of
 from workbench.lab.exercises.shape import Bench, Reconciled, Verdict, done, kwacha, not_yet, wrong
 
-_MTN_FLOAT, _DEBTS = "operator:mtn:float", "receivable:merchant:"
+_SATURDAY = 5
+_IN_KWACHA = "This is in kwacha, and the tables count ngwee."
 
 
-_SATURDAY, _SUNDAY = 5, 6
-
-
-def _whole(value: object, name: str) -> Iterator[Verdict]:
+def _whole(value: object, at: str) -> Iterator[Verdict]:
     """Said of an amount that is no whole number of ngwee."""
     if isinstance(value, float | bool) or not hasattr(value, "__index__"):
-        yield wrong(
-            "Money is a whole number of ngwee: an int.",
-            seen=type(value).__name__, expected="int", at=f"{name} =",
-        )  # fmt: skip
+        yield wrong("Money is a whole number of ngwee: an int.", seen=type(value).__name__, expected="int", at=at)
+
+
+def _frame(**columns: list[Any]) -> Any:  # noqa: ANN401  a DataFrame
+    import pandas as pd
+
+    return pd.DataFrame(columns)
 
 
 _DAYS = {
-    "": (_SATURDAY, _SUNDAY),
-    "These are all days of the month.": range(7),
-    "These are the Saturdays alone.": (_SATURDAY,),
-    "These are the Sundays alone: pandas numbers a Saturday 5 and a Sunday 6.": (_SUNDAY,),
-    "The Fridays are counted too: pandas numbers a Friday 4.": (4, _SATURDAY, _SUNDAY),
-    "These are the days from Monday to Friday.": range(5),
+    "": (_SATURDAY, 6),
+    "It counts all days of the month.": range(7),
+    "It counts the Saturdays alone.": (_SATURDAY,),
+    "It counts the Sundays alone: pandas numbers a Saturday 5 and a Sunday 6.": (6,),
+    "It counts the Fridays too: pandas numbers a Friday 4.": (4, _SATURDAY, 6),
+    "It counts the days from Monday to Friday.": range(5),
 }
-
-
-_IN_UTC = "These are days in UTC. A weekend in Lusaka begins two hours earlier: business_date knows that."
-
-
-_FAILED_TOO = "Charges that failed are counted in it."
+_IN_UTC = "It takes the days in UTC. A weekend in Lusaka begins two hours earlier: use business_date."
 
 
 def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
-    yield from _whole(weekend_minor, "weekend_minor")
-    given, charges = weekend_minor.__index__(), bench.tables.charges
+    charges = bench.tables.charges
     paid = charges["status"] == "succeeded"
     in_lusaka = charges["business_date"].map(lambda day: day.weekday())
     if not (in_lusaka[paid] >= _SATURDAY).any():
         yield not_yet("No payment of a weekend is in the tables. Run the notebook from its first cell.")
+    yield from _whole(weekend_minor, "weekend_minor =")
+    given, answers = weekend_minor.__index__(), dict[int, str]()
     in_utc = charges["created_at"].dt.day_of_week
-    answers: dict[int, str] = {}
     for days, (rows, failed_too), (weekday, utc) in product(
-        _DAYS, ((paid, ""), (paid | ~paid, _FAILED_TOO)), ((in_lusaka, ""), (in_utc, _IN_UTC))
+        _DAYS, ((paid, ""), (paid | ~paid, "It counts failed charges too.")), ((in_lusaka, ""), (in_utc, _IN_UTC))
     ):
         chosen = charges[rows & weekday.isin(_DAYS[days])]
-        slip, total = " ".join(filter(None, (days, failed_too, utc))), int(chosen["amount_minor"].sum())
-        answers.setdefault(total, slip)
-        answers.setdefault(total // 100, f"{slip} These are kwacha, and the tables count ngwee.".strip())
-        refunded = int(chosen["refunded_minor"].sum())
-        answers.setdefault(total - refunded, f"{slip} Refunds are taken off, and customers paid them before.".strip())
-        answers.setdefault(len(chosen), f"{slip} This is how many payments there are, not how much they are.".strip())
+        total, refunded = (int(chosen[name].sum()) for name in ("amount_minor", "refunded_minor"))
+        for answer, slip in (
+            (total, ""), (total // 100, _IN_KWACHA), (len(chosen), "It is how many payments there are, not how much."),
+            (total - refunded, "It takes off refunds; the task asks for the sum before them."),
+        ):  # fmt: skip
+            answers.setdefault(answer, " ".join(filter(None, (days, failed_too, utc, slip))))
     if answers.get(given) == "":
         count = int((paid & (in_lusaka >= _SATURDAY)).sum())
         yield done(f"{kwacha(given)} on Saturdays and Sundays, from {count} payments.")
@@ -66,108 +65,129 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
 
 
 def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Verdict]:
-    yield from _whole(left_minor, "left_minor")
-    variances = second.breaks["variance_minor"]
-    of_mtn = variances[second.breaks["account"] == _MTN_FLOAT]
+    yield from _whole(left_minor, "left_minor =")
+    account, variances = "operator:mtn:float", second.breaks["variance_minor"]
+    of_mtn = variances[second.breaks["account"] == account]
     given, right = left_minor.__index__(), int(of_mtn.sum())
-    slips = {
-        -right: "The sign is the other way round: it is the ledger's side less the statement's.",
-        int(of_mtn.abs().sum()): "These are the sizes. With their signs, some cancel each other out.",
-        int(variances.sum()): "This is the sum over all accounts.",
-        len(of_mtn): "This is how many breaks are left, not their sum.",
-        right // 100: "These are kwacha, and variance_minor counts ngwee.",
-    }
     if given == right:
         breaks = "1 break is left, and explains" if len(of_mtn) == 1 else f"{len(of_mtn)} breaks are left, and explain"
         yield done(f"{breaks} the difference of {right:,} ngwee.")
+    slips = {
+        -right: "The sign is the other way round: a variance is the ledger's side less the statement's.",
+        int(of_mtn.abs().sum()): "This adds up the sizes. With their signs, some cancel each other out.",
+        int(variances.sum()): "This is the sum over all accounts.",
+        len(of_mtn): "This is how many breaks are left, not their sum.", right // 100: _IN_KWACHA,
+    }  # fmt: skip
     yield wrong(
         f"The two sides do not differ by {given:,} ngwee. {slips.get(given, 'Which rows count, and which column?')}",
-        seen=f"{given:,} ngwee", expected=f"the sum of variance_minor of {_MTN_FLOAT} in second", at="left_minor =",
+        seen=f"{given:,} ngwee", expected=f"the sum of variance_minor of {account} in second", at="left_minor =",
     )  # fmt: skip
 
 
 def _net_by_operator(net_by_operator: Callable[..., Any]) -> Iterator[Verdict]:
-    for times in (1, 3):
-        yield from _of_net(net_by_operator, times)
+    # Figures of another size, so that no answer is typed, and then two refunds that are alike.
+    for times, one, other in ((1, 3_000, 2_000), (3, 3_000, 2_000), (1, 2_500, 2_500)):
+        charges = _frame(
+            id=["ch_1", "ch_2", "ch_3", "ch_4"], status=["succeeded", "succeeded", "failed", "succeeded"],
+            amount_minor=[10_000 * times, 4_000 * times, 700 * times, 2_000 * times],
+            refunded_minor=[5_000 * times, 0, 0, 0], provider=["mtn", "airtel", "airtel", "airtel"],
+        )  # fmt: skip
+        refunds = _frame(
+            id=["re_1", "re_2", "re_3"], charge=["ch_1", "ch_1", "ch_4"], status=["succeeded", "succeeded", "failed"],
+            amount_minor=[one * times, other * times, 500 * times],
+        )  # fmt: skip
+        net = net_by_operator(charges, refunds)
+        if type(net).__name__ != "Series":
+            says = "The function should return a Series: ngwee by operator."
+            yield wrong(says, seen=type(net).__name__, expected="Series", at="return")
+        amounts = [kwacha(minor * times) for minor in (10_000, one, other, 4_000, 2_000, 700, 500)]
+        for provider, minor, what, slips in (
+            ("mtn", 5_000, "With mtn, {} were paid; {} and {} of them went back.", {
+                15_000: "A charge with two refunds counts twice: the join makes two rows of it.",
+                10_000: "Nothing of what went back is taken off.",
+                **dict.fromkeys([10_000 - one, 10_000 - other], "Of two refunds, one is taken off."),
+            }),
+            ("airtel", 6_000, "With airtel, {3} and {4} were paid; one payment of {5} failed, and one refund of {6}.", {
+                6_700: "A charge that failed counts too.", 5_500: "A refund that failed is taken off.",
+                2_000: "A payment without a refund does not count.",
+            }),
+        ):  # fmt: skip
+            right, seen = minor * times, net.dropna().get(provider)
+            if seen is None:
+                says = f"{provider} has no amount. A payment without a refund counts too."
+                yield wrong(says, seen=brief(net.to_dict()), expected=f"{provider}: {right}", at="merge")
+            if seen != right:
+                slip = _IN_KWACHA if seen * 100 == right else slips.get(seen / times, "")
+                says = f"{what.format(*amounts)} {slip}".rstrip()
+                yield wrong(says, seen=kwacha(round(seen)), expected=kwacha(right), at="merge")
+        if net.dtype.kind != "i":
+            says = "The amounts are right, but not integers: a missing value or a division makes floats of them."
+            yield wrong(says, seen=str(net.dtype), expected="int64", at="fillna")
     yield done("Each payment counts once, less what went back of it, in whole ngwee.")
 
 
-def _of_net(net_by_operator: Callable[..., Any], times: int) -> Iterator[Verdict]:
-    """What is wrong with the takings, of figures that are so many times as high."""
-    import pandas as pd
-
-    charges = pd.DataFrame(
-        [("ch_1", "succeeded", 10_000, 5_000, "mtn"), ("ch_2", "succeeded", 4_000, 0, "airtel"),
-         ("ch_3", "failed", 700, 0, "airtel"), ("ch_4", "succeeded", 2_000, 0, "airtel")],
-        columns=["id", "status", "amount_minor", "refunded_minor", "provider"],
-    )  # fmt: skip
-    refunds = pd.DataFrame(
-        [("re_1", "ch_1", "succeeded", 3_000), ("re_2", "ch_1", "succeeded", 2_000), ("re_3", "ch_4", "failed", 500)],
-        columns=["id", "charge", "status", "amount_minor"],
-    )
-    for table, column in ((charges, "amount_minor"), (charges, "refunded_minor"), (refunds, "amount_minor")):
-        table[column] *= times
-    net = net_by_operator(charges, refunds)
-    if not isinstance(net, pd.Series):
-        yield wrong(
-            "The function should return a Series: ngwee by operator.",
-            seen=type(net).__name__, expected="Series", at="return",
-        )  # fmt: skip
-    of_what = "With airtel, {} and {} were paid, one payment of {} failed, and so did a refund of {}."
-    gross, *parts = (kwacha(each * times) for each in (10_000, 3_000, 2_000))
-    for provider, right, what, slips in (
-        ("mtn", 5_000, f"With mtn, {gross} were paid; {' and '.join(parts)} of them went back.", {
-            15_000: "A charge with two refunds counts twice: the join makes two rows of it.",
-            10_000: "Nothing of what went back is taken off.", 7_000: "Of two refunds, one is taken off.",
-            8_000: "Of two refunds, one is taken off.",
-        }),
-        ("airtel", 6_000, of_what.format(*(kwacha(each * times) for each in (4_000, 2_000, 700, 500))), {
-            6_700: "A charge that failed counts too.", 5_500: "A refund that failed is taken off.",
-            2_000: "A payment without a refund does not count.",
-        }),
-    ):  # fmt: skip
-        if provider not in net:
-            yield wrong(
-                f"{provider} is missing. A payment without a refund counts too.",
-                seen=str(list(net.index)), expected="['airtel', 'mtn']", at="how=",
-            )  # fmt: skip
-        seen = int(net[provider])
-        if seen != right * times:
-            slip = slips.get(seen // times, "These are kwacha." if seen * 100 == right * times else "")
-            says = f"{what} {slip}".rstrip()
-            yield wrong(says, seen=kwacha(seen), expected=kwacha(right * times), at="merge")
-    if net.dtype.kind != "i":
-        yield wrong(
-            "The amounts are right, and floats: a missing value or a division has made them so.",
-            seen=str(net.dtype), expected="int64", at="fillna",
-        )  # fmt: skip
+_SIDES = (
+    ("A1 A2 A4", "A3 A2 A1"), ("B1 B2 B4", "B3 B2 B1"), ("C4 C1 C2 C2 C4", "C1 C3 C2 C1 C3"), ("D1 - D4", "D3 D1"),
+    ("E4 E1", "E1 - E3"), ("F1", "F1"),
+)  # fmt: skip
+"""Keys of the ledger and of the statement: each once, some twice in a table, rows without one, nothing to report."""
 
 
 def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
-    for letter in "AB":
-        yield from _of_two_sides(one_sided, *(f"{letter}-{number}" for number in range(1, 5)))
-    yield done("What the statement alone has, and what the ledger alone has, are both reported.")
+    for sides in _SIDES:
+        ours, theirs = ([None if key == "-" else key for key in side.split()] for side in sides)
+        expected = sorted({key for key in {*ours} ^ {*theirs} if key})
+        # No amount is like another, so that rows agree by their keys alone.
+        tables = [_frame(key=side, amount_minor=[*range(at, at + len(side))]) for at, side in ((5, ours), (50, theirs))]
+        try:
+            keys = one_sided(*tables)
+        except (TypeError, ValueError) as error:
+            if "-" not in "".join(sides) or not line_of(error):
+                raise
+            yield wrong(f"A row without a key stopped your function{line_of(error)}", str(error), str(expected), "key")
+            return
+        if not isinstance(keys, list):
+            says = "The function should return a list of keys."
+            yield wrong(says, seen=type(keys).__name__, expected="list", at="return")
+        for key in sorted({key for key in ours + theirs if key}):
+            place = "in the ledger" if key in ours else "on the statement"
+            often = ", twice," if (ours + theirs).count(key) > 1 else ""
+            told = "reported twice: once is enough" if key in keys else "not reported"
+            if key not in expected and key in keys:
+                yield wrong(f"Both sides have {key}: compare the keys alone.", str(keys), str(expected), "_merge")
+            if key in expected and keys.count(key) != 1:
+                yield wrong(f"{key} is {place} alone{often} and is {told}.", str(keys), str(expected), "_merge")
+        if keys != expected:
+            says = "The keys are not in order, or a row without a key is reported."
+            yield wrong(says, str(keys), str(expected), "return")
+    yield done("Each key that one side alone has is reported once, however often it occurs.")
 
 
-def _of_two_sides(
-    one_sided: Callable[..., Any], both: str, other: str, statements: str, ledgers: str
-) -> Iterator[Verdict]:
-    """What is wrong with the keys that one of two tables has."""
-    import pandas as pd
-
-    ledger = pd.DataFrame({"key": [both, other, ledgers], "amount_minor": [5, 6, 7]})
-    statement = pd.DataFrame({"key": [statements, other, both], "amount_minor": [8, 9, 5]})
-    keys = one_sided(ledger, statement)
-    if not isinstance(keys, list):
-        yield wrong(
-            "The function should return a list of keys.", seen=type(keys).__name__, expected="list", at="return"
-        )
-    says = {
-        both: f"Both sides have {both}.",
-        other: f"Both sides have {other}, with different amounts: join on the key alone.",
-        statements: f"{statements} is on the statement alone, and is not reported.",
-        ledgers: f"{ledgers} is in the ledger alone, and is not reported.",
-    }
-    expected = [statements, ledgers]
-    for key in [*(key for key in says if (key in keys) != (key in expected)), *([""] if keys != expected else [])]:
-        yield wrong(says.get(key, "Give each key once, in order."), seen=str(keys), expected=str(expected), at="_merge")
+def _mean_of_parts(mean_of_parts: Watched) -> Iterator[Verdict]:
+    for times in (1, 3):
+        parts = [[minor * times for minor in part] for part in ([9_000], [3_000, 6_000], [], [1_000, 7_000, 2_005])]
+        with TemporaryDirectory() as folder:
+            paths = [Path(folder) / f"part-{number}.parquet" for number in range(len(parts))]
+            for path, minors in zip(paths, parts, strict=True):
+                _frame(amount_minor=minors).astype("int64").to_parquet(path)
+            mean = mean_of_parts(paths)
+        yield from _whole(mean, "return")
+        rows, means = [minor for part in parts for minor in part], [sum(part) // len(part) for part in parts if part]
+        right = sum(rows) // len(rows)
+        slips = {
+            sum(means) // len(means): "The mean of means counts a file of one row as much as a file of three.",
+            sum(means) // len(parts): "The mean of means counts a file of one row as much as a file of three.",
+            sum(rows) // len(parts): "The sum is divided by the number of files. Divide it by the number of rows.",
+            sum(rows) // len(means): "The sum is divided by the number of files. Divide it by the number of rows.",
+            sum(rows): "This is the sum of all amounts.", right + 1: "This is rounded up, and the task says down.",
+            means[0]: "This is the mean of the first file: the function returns within the loop.",
+            means[-1]: "This is the mean of the last file: the loop begins anew with each.",
+        }  # fmt: skip
+        if mean != right:
+            held = "; ".join(", ".join(map(kwacha, part)) or "no rows" for part in parts)
+            says = slips.get(int(mean), f"The files hold {held}.")
+            yield wrong(says, seen=kwacha(int(mean)), expected=kwacha(right), at="return")
+    if found := {"concat", "concatenate", "extend"} & {*mean_of_parts.uses}:
+        says = "The mean is right, and all files are in memory at once. Keep a sum and a number of rows instead."
+        yield wrong(says, seen=min(found), expected="one file at a time", at=min(found))
+    yield done("Every row counts once, however the rows are divided among the files.")

@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from itertools import pairwise, permutations
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from workbench.lab.exercises.functions import Fault, brief
@@ -119,33 +119,51 @@ _REFUSED = "declined_by_customer"
 
 
 def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
-    if (
-        not isinstance(mint, dict)
-        or not isinstance(mint.get("status"), str)
-        or mint.get("intent") not in [each.id for each in bench.looking().payment_intents.each()]
-    ):
+    known = {each.id: each for each in bench.looking().payment_intents.each()}
+    if not isinstance(mint, dict) or not {"number", "status", "reason"} <= {*mint} or mint.get("intent") not in known:
         yield wrong(
-            "The answer should be the order as the shop answers with it: its intent, its status and the rest.",
-            seen=brief(mint), expected="a dict with the order's intent and status", at="mint =",
+            "mint is not the order as shop.shown returns it, with its number, intent, status and reason.",
+            seen=brief(mint), expected="a dict", at="mint =",
         )  # fmt: skip
-    if mint.get("plant", "Mint") != "Mint":
-        yield wrong("This is another order.", seen=str(mint["plant"]), expected="Mint", at="buy(")
+    if mint.get("plant") != "Mint":
+        yield wrong("mint holds an order of another plant.", seen=str(mint.get("plant")), expected="Mint", at="buy(")
     attempts = charges(bench, payment_intent=mint["intent"])
     if not attempts:
-        yield not_yet("The shop has asked nobody for the money yet.")
-    last = attempts[-1]
-    if last.status == "pending":
-        yield not_yet("The prompt is on the customer's phone. Refuse the payment there.")
-    if last.failure_code != _REFUSED:
-        yield wrong("The customer did not refuse.", seen=last.failure_code or "paid", expected=_REFUSED, at="phone(")
-    if mint["status"] == "open":
+        yield not_yet("The shop has asked nobody for the money of this order.")
+    others = {each.id for each in known.values() if each.description in ("Mint", None)} - {mint["intent"]}
+    if _overlap(bench, mint["intent"], others):
         yield wrong(
-            "This is the order as it was before the customer refused. Read it again.",
-            seen="open", expected=f"open: {_REFUSED}", at="mint =",
+            "Two prompts for a Mint were on the phone at once, so the customer could pay twice. Cancel every prompt "
+            "with bench.phone(phone).cancel(), then order once.",
+            seen="2 intents at once", expected="1 intent", at="buy(",
         )  # fmt: skip
-    if _REFUSED not in mint["status"]:
-        yield wrong("The customer has refused.", seen=mint["status"], expected=f"open: {_REFUSED}", at="mint =")
-    yield done("Refused on the phone, told by webhook, and the order is open with its reason.")
+    if attempts[-1].status == "pending":
+        yield not_yet("The prompt is still on the customer's phone. Refuse the payment there.")
+    if attempts[-1].failure_code != _REFUSED:
+        seen = attempts[-1].failure_code or "paid"
+        yield wrong("The customer did not refuse this payment.", seen=seen, expected=_REFUSED, at="phone")
+    if (mint["status"], mint["reason"]) == ("open", ""):
+        yield wrong(
+            "mint is the order as it was before the shop heard of the refusal. Let the webhook arrive, and read the "
+            "order again.",
+            seen="no reason", expected=_REFUSED, at="mint =",
+        )  # fmt: skip
+    if (mint["status"], mint["reason"]) != ("open", _REFUSED):
+        seen, expected = f"{mint['status']}, {mint['reason']}", f"open, {_REFUSED}"
+        yield wrong("This is not what the shop knows of the order.", seen=seen, expected=expected, at="mint =")
+    yield done("The customer refused, a webhook told the shop, and the order is open with its reason.")
+
+
+def _overlap(bench: Bench, intent_id: str, others: set[str]) -> bool:
+    """Whether another intent was pending, or made, after this intent was."""
+    pending = {each.payment_intent for each in charges(bench, status="pending")}
+    for event in bench.looking().events.each():  # the newest first
+        about = event.data.object
+        if event.type == "payment_intent.created" and about["id"] == intent_id:
+            break
+        if others & {about["id"], about.get("payment_intent")}:
+            return True
+    return bool(others & pending)
 
 
 _ATTEMPTS, _HOUR_S = 5, 3600
@@ -286,8 +304,8 @@ _LEADS_TO = {
 
 def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:
     steps = [*_LEADS_TO.values()]
-    for count in range(1, len(_LEADS_TO) + 1):
-        for events in permutations(_LEADS_TO, count):
+    for count in range(1, len(_LEADS_TO) + 2):
+        for events in product(_LEADS_TO, repeat=count):  # some of them more than once
             status = "open"
             for each in events:
                 status = next_status(status, each)
@@ -296,6 +314,6 @@ def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:
                 status, expected, f"The messages came in this order: {', '.join(events)}.", f'"{events[-1]}"'
             )
     for status in steps:
-        says = "An event of a type that nobody knows changed the status."
+        says = f"An event that your function does not know changed the status of an order that was {status}."
         yield from same(next_status(status, "charge.blessed"), status, says, "return")
-    yield done("The status depends on what the messages say, and not on their order.")
+    yield done("The status depends on what the messages say, and not on their order or number.")

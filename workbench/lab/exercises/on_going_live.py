@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import AuthenticationFailed
-from workbench.lab.exercises.functions import Watched, brief, line_of
-from workbench.lab.exercises.shape import Bench, Verdict, calls_of, done, fresh, kwacha, same, wrong
+from workbench.lab.exercises.functions import brief, line_of
+from workbench.lab.exercises.shape import Bench, Verdict, calls_of, done, fresh, same, wrong
 
 if TYPE_CHECKING:
     from workbench.domain.wire.trace_rows import TracedCall
@@ -19,32 +17,25 @@ _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders",
 """What the strict shop of the notebook files each event under."""
 
 
-def _passes_the_exam(examined: Any, repaired: Any) -> Iterator[Verdict]:  # noqa: ANN401  whatever was handed over
-    if not (callable(examined) and callable(repaired)):
-        yield wrong(
-            "Repaired should be a class, or a function, that takes a sandbox and returns a shop.",
-            seen=type(repaired).__name__, expected="class Repaired(Strict)", at="Repaired =",
-        )  # fmt: skip
+def _passes_the_exam(examined: Any, Repaired: Any) -> Iterator[Verdict]:  # noqa: ANN401, N803  whatever, a class
+    if not (callable(examined) and callable(Repaired)):
+        says = "Repaired should be a class, or a function, that takes a sandbox and returns a shop."
+        yield wrong(says, type(Repaired).__name__, "class Repaired(Strict)", "Repaired =")
         return
     shops: list[Any] = []
 
     def kept(bench: Bench) -> object:
-        shops.append(repaired(bench))
+        shops.append(Repaired(bench))
         return shops[-1]
 
     rows = examined(kept).rows
     if failed := [each for each in rows if each.verdict == "failed"]:
         first = failed[0]
-        yield wrong(
-            f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {first.title}. {first.why}",
-            seen=first.came, expected=first.expected, at="class ",
-        )  # fmt: skip
+        says = f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {first.title}. {first.why}"
+        yield wrong(says, first.came, first.expected, "class ")
     if left_out := [each.title for each in rows if each.came == "--orders would examine it"]:
-        yield wrong(
-            f"The exam left {len(left_out)} of {len(rows)} checks out, the first of them: {left_out[0]}. "
-            "Let it count the orders.",
-            seen=f"{len(left_out)} not examined", expected="none", at="examined",
-        )  # fmt: skip
+        says = f"The exam left {len(left_out)} of {len(rows)} checks out, the first of them: {left_out[0]}."
+        yield wrong(f"{says} Let it count the orders.", f"{len(left_out)} not examined", "none", "examined")
     files = getattr(shops[-1], "files", None)
     if not isinstance(files, Mapping):
         yield wrong("The shop has no files any more.", type(files).__name__, "files: event id → subject", "class ")
@@ -53,54 +44,10 @@ def _passes_the_exam(examined: Any, repaired: Any) -> Iterator[Verdict]:  # noqa
         subject = _SUBJECTS.get(event.type.partition(".")[0], "other")
         says = f"The shop has accepted an event of the type {event.type} and has not filed it under {subject!r}."
         yield from same(files.get(event.id, "not filed"), subject, says, "files")
-    if len(files) > len(shops[-1].receiver.events):
-        accepted = f"{len(shops[-1].receiver.events)} events"
-        yield wrong("The shop files more than it accepts.", f"{len(files)} events", accepted, "files")
+    says = "The shop has more in its files than the events that it has accepted."
+    yield from same(len(files), len(shops[-1].receiver.events), says, "files", str)
     passed = sum(each.verdict == "passed" for each in rows)
     yield done(f"All {passed} examined checks are passed, orders included, and each event is filed.")
-
-
-_PARTS = ((9_000,), (3_000, 6_000), (1_000, 2_000, 3_000, 4_000))
-
-
-def _mean_of_parts(mean_of_parts: Watched) -> Iterator[Verdict]:
-    for times in (1, 3):
-        yield from _of_a_mean(mean_of_parts, [[minor * times for minor in part] for part in _PARTS])
-    if "concat" in mean_of_parts.uses:
-        yield wrong(
-            "The mean is right, and all files are in memory at once. Keep a sum and a number of rows instead.",
-            seen="concat", expected="one file at a time", at="concat",
-        )  # fmt: skip
-    yield done("Every row counts once, however the rows are divided among the files.")
-
-
-def _of_a_mean(mean_of_parts: Callable[..., Any], parts: list[list[int]]) -> Iterator[Verdict]:
-    """What is wrong with the mean of these amounts, in a file each."""
-    import pandas as pd
-
-    with TemporaryDirectory() as folder:
-        paths = [Path(folder) / f"part-{number}.parquet" for number, _ in enumerate(parts)]
-        for path, minors in zip(paths, parts, strict=True):
-            pd.DataFrame({"amount_minor": minors}).to_parquet(path)
-        mean = mean_of_parts(paths)
-    if isinstance(mean, float) or not hasattr(mean, "__index__"):
-        yield wrong("A mean of ngwee is a whole number.", seen=type(mean).__name__, expected="int", at="return")
-    total, means = sum(map(sum, parts)), [sum(part) // len(part) for part in parts]
-    right = total // sum(map(len, parts))
-    slips = {
-        sum(means) // len(means): "The mean of means counts a part of one row as much as a part of four.",
-        total // len(parts): "The sum is divided by the number of parts. Divide it by the number of rows.",
-        total // len(parts[-1]): "The sum of all parts is divided by the rows of the last one.",
-        total: "This is the sum of all amounts.",
-        means[0]: "This is the mean of the first part: the function returns within the loop.",
-        means[-1]: "This is the mean of the last part: the loop begins anew with each.",
-    }
-    if mean != right:
-        held = "; ".join(", ".join(map(kwacha, part)) for part in parts)
-        yield wrong(
-            slips.get(int(mean), f"The files hold {held}."),
-            seen=kwacha(int(mean)), expected=kwacha(right), at="return",
-        )  # fmt: skip
 
 
 _WAYS: tuple[tuple[dict[str, object], str, str], ...] = (
@@ -121,10 +68,8 @@ def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Ver
             except (AttributeError, TypeError) as error:
                 if not gaps or not line_of(error):
                     raise
-                yield wrong(
-                    f"{where}, the response to the confirm has only id and status. Your code stopped{line_of(error)}",
-                    seen="no next_action in the response", expected="when the prompt closes", at=".confirm(",
-                )  # fmt: skip
+                says = f"{where}, the response to the confirm has only id and status. Your code stopped{line_of(error)}"
+                yield wrong(says, "no next_action in the response", "when the prompt closes", ".confirm(")
                 return
             confirms = sum(each.target.endswith(f"{intent.id}/confirm") for each in calls_of(sandbox))
             says = f"{where}, your code sent {confirms} confirms."
@@ -148,10 +93,8 @@ def _second_day(bench: Bench, read_intent: Callable[..., Any]) -> Iterator[Verdi
             try:
                 seen = read_intent(sandbox, tokens, intent.id)
             except AuthenticationFailed as error:
-                yield wrong(
-                    f"On day {day} the person has to sign in again: {error}",
-                    seen="AuthenticationFailed", expected="the intent", at="auth.refresh(",
-                )  # fmt: skip
+                says = f"On day {day} the person has to sign in again: {error}"
+                yield wrong(says, "AuthenticationFailed", "the intent", "auth.refresh(")
                 return
             if getattr(seen, "id", None) != intent.id:
                 yield wrong(
@@ -161,10 +104,8 @@ def _second_day(bench: Bench, read_intent: Callable[..., Any]) -> Iterator[Verdi
             sandbox.clock.advance(days=1)
         with suppress(AuthenticationFailed):
             read_intent(sandbox, retired, intent.id)
-            yield wrong(
-                "With a refresh token that is refused, the person has to sign in again: raise the error.",
-                seen="no error", expected="AuthenticationFailed", at="except",
-            )  # fmt: skip
+            says = "With a refresh token that is refused, the person has to sign in again: raise the error."
+            yield wrong(says, "no error", "AuthenticationFailed", "except")
     yield done("Signed in once, the person reads the intent on three days.")
 
 
@@ -172,21 +113,15 @@ def _of_calls(calls: "list[TracedCall]", intent_id: str, day: int) -> Iterator[V
     """What is wrong with how the intent was read, however often by then."""
     refreshed = sum("/v1/auth/refresh" in each.target for each in calls)
     if refreshed >= day:
-        yield wrong(
-            f"On day {day} the function refreshed a token that was still valid.",
-            seen=f"refreshes: {refreshed}", expected=f"refreshes: {day - 1}", at="auth.refresh(",
-        )  # fmt: skip
+        says = f"On day {day} the function refreshed a token that was still valid."
+        yield wrong(says, f"refreshes: {refreshed}", f"refreshes: {day - 1}", "auth.refresh(")
     if sum("/v1/auth/token" in each.target for each in calls) > 1:
-        yield wrong(
-            f"On day {day} the function has signed in anew, and a program should keep no password.",
-            seen="auth.token", expected="auth.refresh", at="auth.token(",
-        )  # fmt: skip
+        says = f"On day {day} the function has signed in anew, and a program should keep no password."
+        yield wrong(says, "auth.token", "auth.refresh", "auth.token(")
     held = [each.request.headers["Authorization"] for each in calls if each.target.endswith(intent_id)]
     if any("at_" not in each for each in held):
-        yield wrong(
-            f"On day {day} the intent was read with the secret key, not with the person's token.",
-            seen=held[-1], expected="Bearer at_••••", at="bench.client.payment_intents",
-        )  # fmt: skip
+        says = f"On day {day} the intent was read with the secret key, not with the person's token."
+        yield wrong(says, held[-1], "Bearer at_••••", "bench.client.payment_intents")
 
 
 def _pages_kept(nightly: Callable[..., object]) -> Iterator[Verdict]:

@@ -123,8 +123,10 @@ def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Ver
             status, seen = retrieve(intent_id).status, may_leave(sandbox.client, intent_id)
             says = f"The function changes an intent that is {status}. It should only look."
             yield from same(retrieve(intent_id).status, status, says, "pay.")
-            says = f"The function returns {brief(seen)} for an intent that is {status}{what}."
-            yield from same(seen, status == "succeeded", says, "status")
+            says = f"The function returns {brief(repr(seen))} for an intent that is {status}{what}."
+            is_paid = status == "succeeded"
+            # What returns nothing says no.
+            yield from same(seen if is_paid or seen is not None else False, is_paid, says, "status")
     yield done("Only a paid plant leaves the shop.")
 
 
@@ -188,11 +190,11 @@ def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterato
             # Of a function that waits longer: that attempt has failed, and late money may still come.
             may_be = [*right, "failed"] if status == "requires_payment_method" else right
             if seen not in may_be:
-                says = f"{what} The function returns {brief(seen)} while the intent is {status}."
+                says = f"{what} The function returns {brief(repr(seen))} while the intent is {status}."
                 yield from same(
                     seen, right[0], says, f"return {json.dumps(seen)}" if isinstance(seen, str) else "return"
                 )
             prompts = sum(each.payment_intent == intent.id for each in pay.charges.each())
-            says = f"{what} The function sends more than one prompt: it should ask once."
-            yield from same(prompts, 1, says, ".confirm(", lambda count: f"{count} prompts")
+            says = f"{what} The function sends {prompts} prompts: it should ask the customer once."
+            yield from same(prompts, 1, says, ".confirm(")
     yield done("A wait that times out is reported as unknown, and not as a failure.")

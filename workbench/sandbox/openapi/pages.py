@@ -20,7 +20,7 @@ from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES, OPERATOR_NAMES, OperatorNames
 from workbench.domain.gaps import Gaps, choices_of, rows_settling
 from workbench.domain.interface import PAGE, SECTIONS
-from workbench.domain.payments import FAILURES
+from workbench.domain.payments import ADVICE, FAILURES
 from workbench.domain.phones import COUNTRY_CODE, OFFERED
 from workbench.errors import NotFound
 from workbench.look import data_url, templates
@@ -111,7 +111,10 @@ def errors(request: Request, choices: InForce) -> Response:
         "errors.html",
         kinds=[(kind, list(rows)) for kind, rows in groupby(CODES.items(), key=lambda item: item[1].kind)],
         rows_settling=rows_settling,
-        failures=[(code, says, OPERATOR_NAMES.get(code, OperatorNames())) for code, says in FAILURES.items()],
+        failures=[
+            (code, says, ADVICE[code].shop if code in ADVICE else "", OPERATOR_NAMES.get(code, OperatorNames()))
+            for code, says in FAILURES.items()
+        ],
     )
 
 

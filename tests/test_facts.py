@@ -1,0 +1,86 @@
+"""What pages and notebooks say of a rule is what the product's own tables say."""
+
+import json
+import re
+
+import phonenumbers
+import pytest
+from phonenumbers import PhoneNumberType, carrier
+
+from workbench import resources
+from workbench.domain.gaps import REGISTER, Gaps
+from workbench.domain.payments import ADVICE, FAILURES
+from workbench.domain.phones import OPERATORS, WITHOUT_WALLET
+from workbench.domain.scenarios import OF_PAYOUTS, TEST_NUMBERS, UNKNOWN
+
+GUIDE = resources.guide()
+ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
+UNDECIDED = {UNKNOWN, "canceled_by_merchant"}
+"""Codes that one of the two pages tells by a status instead."""
+
+
+def rows_of(page: str) -> dict[str, tuple[str, str]]:
+    """By failure code, what happened and the advice, as the page's table has them."""
+    return {
+        code: (says, advice) for code, says, advice in ROW.findall(GUIDE[page].read_text("utf-8")) if code in FAILURES
+    }
+
+
+def prose_of(slug: str) -> str:
+    """The texts of a notebook, each on one line."""
+    cells = json.loads(resources.course()[slug].path.read_text("utf-8"))["cells"]
+    return "\n".join("".join(each["source"]) for each in cells if each["cell_type"] == "markdown")
+
+
+def test_every_failure_of_a_payment_has_an_advice():
+    assert {*ADVICE} == {*FAILURES} - {*OF_PAYOUTS}
+
+
+@pytest.mark.parametrize(("page", "field"), [("scenarios", "shop"), ("support", "customer")])
+def test_the_pages_give_the_advice_of_the_table(page: str, field: str):
+    expected = {code: (FAILURES[code], getattr(each, field)) for code, each in ADVICE.items()}
+    told = rows_of(page)
+    assert told == {code: each for code, each in expected.items() if code in told}
+    assert {*expected} - {*told} <= UNDECIDED
+    # A status that is not a failure code says the same.
+    assert page != "support" or GUIDE[page].read_text("utf-8").count(ADVICE[UNKNOWN].customer) == 1
+
+
+def test_ten_minutes_count_from_the_last_prompt_and_one_number_stays_undecided():
+    minutes = 2 * Gaps().prompt_timeout_s // 60
+    assert minutes == 10
+    unanswered = next(f"…{ending}" for ending, each in TEST_NUMBERS.items() if "never answers" in each.says)
+    for page in ("scenarios", "support"):
+        text = " ".join(GUIDE[page].read_text("utf-8").split())
+        assert re.search(r"[Tt]en minutes (?:after|count from) the last prompt", text), page
+        assert not re.search(r"after the (?:first|previous) prompt", text), page
+        assert f"{unanswered}" in text, page
+        assert "however long you wait" in text, page
+    assert "ten minutes after the last one" in prose_of("confirm_with_ussd")
+
+
+def test_a_payer_meets_a_daily_limit():
+    texts = [*(each.read_text("utf-8") for each in GUIDE.values()), *ADVICE["limit_reached"], FAILURES["limit_reached"]]
+    assert not [text for text in texts if re.search("balance limit", text)]
+    assert "daily limit" in ADVICE["limit_reached"].customer
+
+
+def test_79_is_a_valid_number_without_a_known_operator_wherever_it_is_told():
+    number = phonenumbers.parse("+260791234567", None)
+    assert phonenumbers.is_valid_number_for_region(number, "ZM")
+    assert phonenumbers.number_type(number) == PhoneNumberType.MOBILE
+    assert carrier.name_for_number(number, "en") == ""
+    assert WITHOUT_WALLET["79"] == "operator not known"
+    (row,) = [each for each in REGISTER if each.name == "zed_mobile"]
+    assert "valid numbers whose operator is not known (79)" in row.says
+    assert "| no operator known | `+26079` |" in prose_of("start_here")
+
+
+def test_the_first_notebook_has_the_operators_and_the_beginnings_of_their_numbers():
+    told = dict(re.findall(r"^\| ([\w ]+)[^|]* \| ((?:`\+260\d\d`(?:, )?)+) \|$", prose_of("start_here"), re.MULTILINE))
+    zed = [prefix for prefix, owner in WITHOUT_WALLET.items() if owner == "Zed Mobile"]
+    expected = {each.name: each.prefixes for each in OPERATORS.values()} | {
+        "Zed Mobile": zed,
+        "no operator known": ["79"],
+    }
+    assert told == {name: ", ".join(f"`+260{prefix}`" for prefix in prefixes) for name, prefixes in expected.items()}
