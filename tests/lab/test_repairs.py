@@ -158,7 +158,7 @@ _FOUND = f"""        for each in client.charges.each():
 {_RETURN.replace("{", "{{").replace("}", "}}")}"""
 
 
-_PRICED = "pay, price_minor, order_number"
+_PRICED, _HANDLED = "pay, price_minor, order_number", "event, handled, ship"
 
 
 def _whole(name: str, arguments: str, body: str) -> tuple[str, str]:
@@ -180,20 +180,16 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
          "        wait(Decimal('0.5') * tries)\n        outcome, tries = attempt(), tries + 1\n    return outcome")),
     ],
     "remembered": [
-        _whole("handle", "event, handled, ship", (
-         "if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
+        _whole("handle", _HANDLED, ("if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
          "        ship(event.data.object['id'])\n        handled.add(event.id)")),
-        _whole("handle", "event, handled, ship", (
-         "if event.id in handled or event.type != 'payment_intent.succeeded':\n"
+        _whole("handle", _HANDLED, ("if event.id in handled or event.type != 'payment_intent.succeeded':\n"
          "        return\n    handled.add(event.id)\n    try:\n"
          "        ship(event.data.object['id'])\n    except Exception:\n"
          "        handled.discard(event.id)\n        raise")),
-        _whole("handle", "event, handled, ship", (
-         "if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
+        _whole("handle", _HANDLED, ("if event.type == 'payment_intent.succeeded' and event.id not in handled:\n"
          "        try:\n            ship(event.data.object['id'])\n        except ConnectionError as error:\n"
          "            raise RuntimeError('try again later') from error\n    handled |= {event.id}")),
-        _whole("handle", "event, handled, ship", (
-         "if event.type != 'payment_intent.succeeded' or event.id in handled:\n"
+        _whole("handle", _HANDLED, ("if event.type != 'payment_intent.succeeded' or event.id in handled:\n"
          "        return\n    for tried in range(3):\n"
          "        try:\n            ship(event.data.object['id'])\n            break\n"
          "        except Exception:\n            if tried == 2:\n                raise\n    handled.add(event.id)")),
