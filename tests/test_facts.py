@@ -1,5 +1,6 @@
 """What pages and notebooks say of a rule is what the product's own tables say."""
 
+import ast
 import json
 import re
 
@@ -44,6 +45,17 @@ def test_the_pages_give_the_advice_of_the_table(page: str, field: str):
     assert {*expected} - {*told} <= UNDECIDED
     # A status that is not a failure code says the same.
     assert page != "support" or GUIDE[page].read_text("utf-8").count(ADVICE[UNKNOWN].customer) == 1
+
+
+def test_the_notebook_on_failures_gives_the_advice_of_the_table():
+    cells = json.loads(resources.course()["when_payments_fail"].path.read_text("utf-8"))["cells"]
+    (source,) = [text for each in cells if (text := "".join(each["source"])).startswith("TO_DO = {")]
+    to_do = ast.literal_eval(source[source.index("{") : source.index("}") + 1])
+    # An intent has no failure code while its operator has not answered.
+    told = {UNKNOWN if each == "processing" else each: advice for each, advice in to_do.items()}
+    expected = {code: each.shop for code, each in ADVICE.items() if code != "canceled_by_merchant"}
+    assert {code: told[code] for code in expected} == expected
+    assert {*told} - {*expected} == {"succeeded", "late_success"}
 
 
 def test_ten_minutes_count_from_the_last_prompt_and_one_number_stays_undecided():
