@@ -88,8 +88,8 @@ PLACES = {
         Place("reconcile", "In a notebook", 'breaks={"amount_mismatch": 1'),
         Place("reconcile", "In a notebook", "read_statement("),
         Place("reconcile", "In a notebook", 'reconcile(bench.ledger.statement_of("operator:mtn:float"), statement)'),
-        Place("settle_and_decide", "Settle the rest", ".itertuples()"),
-        Place("settle_and_decide", "Settle the rest", "bench.settle(each)"),
+        Place("reconcile_and_settle", "Settle the rest", ".itertuples()"),
+        Place("reconcile_and_settle", "Settle the rest", "bench.settle(each)"),
         Place("reconcile", "In a notebook", ".is_clean"),
     ),
     "an_own_notebook_in_ci": (
