@@ -68,7 +68,7 @@ def test_ten_minutes_count_from_the_last_prompt_and_one_number_stays_undecided()
         assert not re.search(r"after the (?:first|previous) prompt", text), page
         assert f"{unanswered}" in text, page
         assert "however long you wait" in text, page
-    assert "ten minutes after the last one" in prose_of("confirm_with_ussd")
+    assert "ten minutes after the last prompt" in prose_of("confirm_with_ussd")
 
 
 def test_a_payer_meets_a_daily_limit():

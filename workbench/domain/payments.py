@@ -157,7 +157,7 @@ ADVICE: Mapping[str, Advice] = {
     ),
     "operator_unknown": Advice(
         "Wait, and never charge again. After a day, give the charge's id to the provider.",
-        "We do not know yet whether the money has moved; we are asking your operator. Please do not pay again.",
+        "We do not know yet whether the money has moved; we are asking. Please do not pay again.",
     ),
     "canceled_by_merchant": Advice(
         "Nothing: your program has canceled the payment.",
