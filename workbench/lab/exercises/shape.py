@@ -63,7 +63,8 @@ class Told(NamedTuple):
         sign, colour = self.mark.value
         texts = "<br>".join(escape(visible(line, lines=True)) for line in self.lines)
         badge = f'<span style="background:{colour};color:#fff;padding:0 .4em;border-radius:.3em">{sign}</span>'
-        html = f'<div style="border-left:4px solid {colour};padding:.1em .8em;overflow-wrap:anywhere">{badge} {texts}</div>'
+        style = f"border-left:4px solid {colour};padding:.1em .8em;overflow-wrap:anywhere"
+        html = f'<div style="{style}">{badge} {texts}</div>'
         return bundle(repr(self), html)
 
 
