@@ -9,8 +9,8 @@ from workbench.domain.payments import Transitions
 from workbench.render import table
 from workbench.svg import Drawing
 
-_STATE_X, _STATE_WIDTH, _FINAL_X, _FINAL_WIDTH, _FINAL_HEIGHT = 166, 204, 552, 132, 34
-_BACK_X, _ON_X, _LANE = _STATE_X - 116, _FINAL_X - 24, 14
+_STATE_X, _STATE_WIDTH, _FINAL_X, _FINAL_WIDTH, _FINAL_HEIGHT = 176, 200, 552, 132, 34
+_BACK_X, _ON_X, _LANE = _STATE_X - 132, _FINAL_X - 24, 14
 """Where the lanes back and the lanes to the final states begin, and how far from each other they are."""
 _EXIT, _DOWN = 30, 20
 """How high a line out of a state is, and an event between two states."""
