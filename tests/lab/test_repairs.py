@@ -594,6 +594,9 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("", _TOTAL.format("total // len(parts)"), "is divided by the number of files"),
         ("", _TOTAL.format("4667"), "seen: K46.67 expected: K140.02"),
         ("", _TOTAL.format("count"), "The files hold K90.00; K30.00, K60.00; no rows; K10.00, K70.00"),
+        ("", _TOTAL.format("total // count").replace("amounts.sum()", "int(amounts.mean() if len(amounts) else 0) * "
+         "len(amounts)"),
+         "The files hold K90.01; K30.00, K60.00; no rows"),
         ("", _AT_ONCE, "all files are in memory at once. Keep a sum and a number of rows instead. seen: concat"),
         ("", _TOTAL.format("total // count").replace("    return", "        return"),
          "mean of the first file: the function returns within the loop"),
