@@ -278,6 +278,8 @@ def test_the_rules_that_are_drawn_are_those_of_the_register(gaps: dict[str, obje
     with Workbench(seed=7, gaps=gaps) as bench:
         in_force, keys, waits = Gaps.chosen(gaps), bench.pictures.key_choice(), bench.pictures.waiting()
         assert ("5xx? It is kept under its key." in words_in(keys)) is (in_force.idempotency_keeps_errors == "declines")
+        # A request that failed after the customer has paid would be carried out again, if no 5xx is kept.
+        assert "look for a charge with" in keys.says
         assert f"{in_force.reused_key_status}, the key was used for another request?" in words_in(keys)
         assert span(in_force.prompt_timeout_s) in words_in(waits)
         dots = [float(each.get("cx", "")) for each in drawn(waits).iter(f"{SVG}circle")]

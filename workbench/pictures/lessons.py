@@ -77,16 +77,14 @@ class _Choice(NamedTuple):
 
 
 def _choices(gaps: Gaps) -> Iterator[_Choice]:
-    keeps = gaps.idempotency_keeps_errors == "declines"
+    is_kept = gaps.idempotency_keeps_errors == "declines"
+    kept = "is kept" if is_kept else "is not kept"
+    # Kept or not, a 5xx may come after the customer has paid.
     look = "look for a charge with the order's reference; if there is none, charge again"
     yield _Choice("No response came?", "send the same request again", "the same key")
     yield _Choice("409, the first request still runs?", "wait, then send the same request again", "the same key")
-    if keeps:
-        yield _Choice("5xx? It is kept under its key.", look, "a new key")
-        yield _Choice("402, declined? It is kept under its key.", "charge again if the customer wants to", "a new key")
-    else:
-        yield _Choice("5xx?", "send the same request again", "the same key")
-        yield _Choice("402, declined?", "charge again if the customer wants to", "a new key")
+    yield _Choice(f"5xx? It {kept} under its key.", look, "a new key" if is_kept else "the same key")
+    yield _Choice(f"402, declined? It {kept} under its key.", "charge again if the customer wants to", "a new key")
     yield _Choice("400, a mistake in the request? It is not kept.", "correct the request", "the same key")
     yield _Choice(
         f"{gaps.reused_key_status}, the key was used for another request?", "make a key for this order", "a new key"
