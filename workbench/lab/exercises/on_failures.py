@@ -70,10 +70,6 @@ def _of_unpaid(status: str, last: "Charge", failed: int) -> Verdict:
     return not_yet(says, f"{failed} attempts failed with {_DOWN}", "1", "advance(")
 
 
-_MAX_ATTEMPTS = 10
-"""After so many without success a delivery is a dead letter."""
-
-
 def _lost_and_found(bench: Bench) -> Iterator[Verdict]:
     yield from best_of((_of_rose(bench, each) for each in intents(bench, "Rose")), not_yet("No Rose has been sold."))
 
@@ -93,19 +89,19 @@ def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
         yield not_yet("The shop was not told of the Rose: its endpoint has to be there and enabled when it is sold.")
     has_arrived = [result.startswith("2") for result, _ in told]
     is_found, failed = True in has_arrived, [*has_arrived, True].index(True)
-    seen, expected = f"{failed} failed attempts", f"{_MAX_ATTEMPTS}"
+    schedule = next(row["value"] for row in bench.gaps if row["name"] == "retry_schedule_s")
+    seen, expected = f"{failed} failed attempts", f"{len(schedule)}"
     if not failed:
         says = "The shop was told of the Rose while its database was up. Sell another while it is down."
         yield wrong(says, "the first attempt arrived", f"{expected} failed attempts", "sell(")
     if not told[0][0].startswith("5"):
         says = "The receiver refused the message, and its handler was not called: leave the secrets as they are."
         yield wrong(says, told[0][0], "500, attempt 1", "secrets")
-    if failed < _MAX_ATTEMPTS and is_found:
+    if failed < len(schedule) and is_found:
         says = "An attempt has reached the shop, before it was a dead letter. Keep the database down."
         yield wrong(says, seen, expected, "advance(")
-    if failed < _MAX_ATTEMPTS:
+    if failed < len(schedule):
         yield not_yet("The message is no dead letter yet: let more time pass.", seen, expected, "advance(")
-    schedule = next(row["value"] for row in bench.gaps if row["name"] == "retry_schedule_s")
     took_s = (told[min(failed, len(told) - 1)][1] - told[0][1]).total_seconds()
     if took_s < sum(schedule) / 2:
         says = "You have replayed the message while the service still retried it. Let time pass, with another Rose."
