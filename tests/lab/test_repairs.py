@@ -168,6 +168,15 @@ def _whole(name: str, arguments: str, body: str) -> tuple[str, str]:
 
 # By the exercise's name: functions that do what is asked in another way than the solution.
 RIGHT: dict[str, list[tuple[str, str]]] = {
+    "net_by_operator": [("", _BY_SQL), ("", _BY_MERGE), ("", _BY_LOOP)],
+    "one_sided": [
+        ("", _KEYS_BY_SQL),
+        ("", _KEYS.format("sorted(set(ledger['key'].dropna()) ^ set(statement['key'].dropna()))")),
+        ("", _KEYS.format("sorted({key for key in {*ledger['key']} ^ {*statement['key']} if pd.notna(key)})")),
+    ],
+    "mean_of_parts": [
+        ("", _MEAN_BY_SQL), ("", _TOTAL.format("int(total / count)")), ("", _TOTAL.format("int(total // count)")),
+    ],
     "lets_go": [
         _whole("collect", "attempt, wait", ("for pause in (60, 60, 60, 60, None):\n        outcome = attempt()\n"
          "        if outcome not in ('payer_busy', 'operator_unavailable') or not pause:\n            return outcome\n"
@@ -693,25 +702,6 @@ def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.Ca
     capsys.readouterr()
     exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
     return " ".join(capsys.readouterr().out.split())
-
-
-_OTHER_WAYS = [
-    ("net_by_operator", _BY_SQL), ("net_by_operator", _BY_MERGE), ("net_by_operator", _BY_LOOP),
-    ("one_sided", _KEYS_BY_SQL),
-    ("one_sided", _KEYS.format("sorted(set(ledger['key'].dropna()) ^ set(statement['key'].dropna()))")),
-    ("one_sided", _KEYS.format("sorted({key for key in {*ledger['key']} ^ {*statement['key']} if pd.notna(key)})")),
-    ("mean_of_parts", _MEAN_BY_SQL), ("mean_of_parts", _TOTAL.format("int(total / count)")),
-    ("mean_of_parts", _TOTAL.format("int(total // count)")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "source"), _OTHER_WAYS)
-def test_the_books_may_be_repaired_in_other_ways(
-    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, source: str
-):
-    cell = REPAIRS[name].cell
-    told = told_of(REPAIRS[name], f"{source}\n\n{cell[cell.index('exercises.check(') :]}", bench, capsys)
-    assert told.startswith("Done: ")
 
 
 def solved(exercise: Exercise) -> str:
