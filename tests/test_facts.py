@@ -10,7 +10,7 @@ from phonenumbers import PhoneNumberType, carrier
 
 from workbench import resources
 from workbench.domain.gaps import REGISTER, Gaps
-from workbench.domain.payments import ADVICE, FAILURES
+from workbench.domain.payments import ADVICE, FAILURES, offer_again_s
 from workbench.domain.phones import OPERATORS, WITHOUT_WALLET
 from workbench.domain.scenarios import OF_PAYOUTS, TEST_NUMBERS, UNKNOWN
 
@@ -59,7 +59,7 @@ def test_the_notebook_on_failures_gives_the_advice_of_the_table():
 
 
 def test_ten_minutes_count_from_the_last_prompt_and_one_number_stays_undecided():
-    minutes = 2 * Gaps().prompt_timeout_s // 60
+    minutes = offer_again_s(Gaps()) // 60
     assert minutes == 10
     unanswered = next(f"…{ending}" for ending, each in TEST_NUMBERS.items() if "never answers" in each.says)
     for page in ("scenarios", "support"):

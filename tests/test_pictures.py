@@ -15,6 +15,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import BANK, FLOAT, IN_TRANSIT, KIND_BY_CODE, RECIPES
 from workbench.domain.moments import span
 from workbench.domain.money import Money
+from workbench.domain.scenarios import LATE_S
 from workbench.domain.signatures import SCHEMES
 from workbench.pictures import Pictures
 from workbench.pictures.flow import MOST_ENTRIES
@@ -282,6 +283,7 @@ def test_the_rules_that_are_drawn_are_those_of_the_register(gaps: dict[str, obje
         assert "look for a charge with" in keys.says
         assert f"{in_force.reused_key_status}, the key was used for another request?" in words_in(keys)
         assert span(in_force.prompt_timeout_s) in words_in(waits)
+        assert span(max(payments.offer_again_s(in_force), in_force.prompt_timeout_s + LATE_S)) in words_in(waits)
         dots = [float(each.get("cx", "")) for each in drawn(waits).iter(f"{SVG}circle")]
         assert dots == sorted(dots)
         assert len(dots) == 5

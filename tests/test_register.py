@@ -71,8 +71,9 @@ ELSEWHERE = {
     ("certify/payments.py", "prompt_timeout_s"), ("certify/run.py", "signature_scheme"),
     ("certify/run.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
     ("domain/wire/control.py", "zed_mobile"), ("analysis/simulate/simulation.py", "prompt_timeout_s"),
-    *(("going_live.py", each) for each in ("prompt_timeout_s", "late_success", "signature_tolerance_s",
-                                           "retry_schedule_s", "endpoint_disable_after_s")),
+    ("domain/payments.py", "prompt_timeout_s"),
+    *(("going_live.py", each) for each in ("late_success", "signature_tolerance_s", "retry_schedule_s",
+                                           "endpoint_disable_after_s")),
 }  # fmt: skip
 """Pictures, exams, the simulation and the checklist, which follow the values in force. A new row needs none of them."""
 

@@ -12,6 +12,7 @@ import msgspec
 
 from workbench.domain.gaps import REGISTER, Gaps, written
 from workbench.domain.moments import in_lusaka, milliseconds
+from workbench.domain.payments import offer_again_s
 from workbench.domain.reliance import relied_on
 from workbench.domain.wire import TraceRow
 from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_of, entry_of, screen_of, webhook_of
@@ -232,7 +233,7 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
     values = {row.name: getattr(gaps, row.name) for row in REGISTER}
     thresholds = {
         **{name: _time(value) if isinstance(value, int) else value for name, value in values.items()},
-        "hosts": ", ".join(called or _CALLED), "stale": _time(2 * gaps.prompt_timeout_s),
+        "hosts": ", ".join(called or _CALLED), "stale": _time(offer_again_s(gaps)),
         "skew": _time(max(1, gaps.signature_tolerance_s // 10)),
         "last": f"The last attempt, of {len(waits)}, is about {_time(sum(waits))} after the first",
         "off": f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else

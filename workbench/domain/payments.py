@@ -167,6 +167,14 @@ ADVICE: Mapping[str, Advice] = {
 """By the failure code of a payment. Payouts, which no customer sees, have none."""
 
 
+def offer_again_s(gaps: Gaps) -> int:
+    """How many seconds after the last prompt a shop offers a new one: twice as long as a prompt waits.
+
+    Until then its money may come late, and the customer would pay twice.
+    """
+    return 2 * gaps.prompt_timeout_s
+
+
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """What the store keeps of a merchant: `seq` is its place among all that happened."""
 

@@ -8,6 +8,7 @@ from workbench import svg
 from workbench.domain.gaps import Gaps
 from workbench.domain.moments import span
 from workbench.domain.money import money_text
+from workbench.domain.payments import offer_again_s
 from workbench.domain.scenarios import LATE_S
 from workbench.render import table
 from workbench.svg import Drawing
@@ -146,8 +147,6 @@ class _Moment(NamedTuple):
     do: str
 
 
-OFFER_AGAIN_S: Final = 600
-"""How long after the last prompt a shop offers a new one; operators' prompts wait from one to ten minutes."""
 _LINE_X, _LINE_END = 40, svg.WIDTH - 60
 
 
@@ -158,7 +157,7 @@ def waiting(gaps: Gaps) -> Drawing:
         _Moment(0, "the prompt is sent", "wait for the webhook"),
         _Moment(expires, "prompt_timeout: the prompt has expired", "keep the order open; the money may still come"),
         _Moment(late, "late_success: money after the prompt", "send no new prompt; credit or return this money"),
-        _Moment(max(OFFER_AGAIN_S, late), "no late money so far", "offer a new prompt, on the same intent"),
+        _Moment(max(offer_again_s(gaps), late), "no late money so far", "offer a new prompt, on the same intent"),
         _Moment(86_400, "processing: the operator never answered",
                 "outcome unknown; send the charge's id to the provider"),
     ])  # fmt: skip
