@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 
 from workbench.domain import payments
 from workbench.domain.gaps import REGISTER, Gaps
-from workbench.domain.payments import Fees, Transitions, far_from_usual, fee_returned, fees_of, next_state
+from workbench.domain.payments import (
+    Fees,
+    Transitions,
+    far_from_usual,
+    fee_returned,
+    fees_of,
+    next_state,
+    offer_again_s,
+)
 from workbench.errors import IllegalTransition
 
 INTENT_EVENTS = ("confirm", "cancel", "pin_accepted", "attempt_failed", "prompt_expired", "funds_secured",
@@ -133,3 +141,8 @@ def test_of_a_fee_nothing_is_taken_back_where_the_refunds_that_stand_were_rounde
     assert [fee_returned(4, amount_minor=8, refunded_minor=each, returned_minor=0) for each in range(1, 9)] == [
         1, 1, 2, 2, 3, 3, 4, 4,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt_s", "waits_s"), [(300, 600), (60, 120), (180, 360), (600, 1200)])
+def test_a_shop_offers_a_new_prompt_when_twice_the_time_of_a_prompt_has_passed(prompt_s: int, waits_s: int):
+    assert offer_again_s(Gaps.chosen({"prompt_timeout_s": prompt_s})) == waits_s
