@@ -150,6 +150,21 @@ def test_any_order_and_any_repetition_of_a_payments_events_ends_alike(
     assert known(shop, told.number) == told.known
 
 
+def test_another_amount_is_settled_and_counts_once_also_after_a_restart(notebook: dict[str, Any], tmp_path: Path):
+    client = notebook["bench"].client
+    shop = shop_of(notebook, client, tmp_path / "shop.sqlite")
+    number = shop.order("Basil")
+    shop.ask(number, PHONE, "mtn")
+    intent = shop.shown(number)["intent"]
+    notebook["bench"].phone(PHONE).cancel()
+    charge = {"id": "ch_1", "amount": PRICE - 1, "currency": "zmw", "payment_intent": intent}
+    event = {"id": "evt_1", "type": "charge.succeeded", "timestamp": "", "data": {"object": charge}}
+    message = Message("evt_1", json.dumps(event).encode())
+    assert tell(shop, message) == 200
+    assert tell(shop_of(notebook, client, tmp_path / "shop.sqlite"), message) == 200
+    assert known(shop, number) == ("settle", "", PRICE - 1)
+
+
 class Line(ThreadingHTTPServer):
     """The network between a shop and the service, which loses what it is asked to lose."""
 
