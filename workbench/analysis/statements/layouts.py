@@ -322,5 +322,8 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
         try:
             declared[key] = value if key == "match" else msgspec.convert(value, kinds[key])
         except msgspec.ValidationError as error:
-            raise StatementRefused(f"In the layout {file}, {key} {wrong_kind(error)}.", file=file) from None
+            why = wrong_kind(error)
+            if isinstance(value, dict) and "match" in value:
+                why = f"has match in it: match belongs above [{key}], since what stands below is part of that table"
+            raise StatementRefused(f"In the layout {file}, {key} {why}.", file=file) from None
     return Layout(**declared)
