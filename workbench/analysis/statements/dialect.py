@@ -166,10 +166,10 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
     if len(columns[0]) != np.count_nonzero(~is_odd):
         return None
     if odd:
-        padded = [[*cells, *[""] * (count - len(cells))] for cells in odd.values()]
-        columns = [
-            each.with_rows(is_odd, more) for each, more in zip(columns, zip(*padded, strict=False), strict=False)
-        ]
+        padded = zip(*([*cells, *[""] * (count - len(cells))] for cells in odd.values()), strict=False)
+        # Each odd row stands between the others with the cells of another row, before it has its own.
+        wide = [column.only(np.cumsum(~is_odd) - 1) for column in columns]
+        columns = [column.replaced(is_odd, Column.of_cells(cells)) for column, cells in zip(wide, padded, strict=False)]
     whole = Body(rows.lines, columns, {place: cells for place, cells in odd.items() if len(cells) != count})
     beyond = {int(place) for each in columns[width:] for place in np.flatnonzero(~each.has(""))}
     is_blank = all_hold(each.where_blank() for each in columns)
@@ -453,10 +453,11 @@ def without_strays(body: Body, told: Iterable[int]) -> Body:
 def of_sections(body: Body, moves: Iterable[int]) -> Body:
     """The rows of sections, each with the account that stands above it in its first cell; `moves` are of amounts."""
     titles, *others = body.columns
-    texts = Column.of_cells(text_of(cell).strip() for cell in ("", *titles.rows()))
-    is_row = texts.has("")
+    texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
+    codes = np.append(0, titles.codes + 1)
+    is_row = np.array([not text for text in texts])[codes]
     above = np.maximum.accumulate(np.where(is_row, 0, np.arange(len(is_row))))
-    account = Column(texts.different, texts.codes[above][1:])
+    account = Column(texts, codes[above][1:])
     is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
     return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)
 
@@ -485,7 +486,9 @@ def continued(body: Body, narrative: int, ends: Sequence[str]) -> tuple[Body, li
     if not told:
         return body, []
     odd = {place: cells for place, cells in odd.items() if len(cells) != len(body.columns)}
-    columns = [each.changed(told) if place == narrative else each for place, each in enumerate(body.columns)]
+    where = np.isin(np.arange(len(body.lines)), [*told])
+    columns = [*body.columns]
+    columns[narrative] = column.replaced(where, Column.of_cells(told.values()))
     return Body(body.lines, columns, odd).only(~is_joined), body.lines[is_joined].tolist()
 
 

@@ -283,8 +283,8 @@ class Fields:
         elif {"from", "to"} <= self.cells.keys():
             comes, goes = (mask_of(pc.equal(directions, each)) for each in ("in", "out"))
             nobody = Column([""], np.zeros(self.count, np.int32))
-            to = self.cells["to"].where_not(~goes, nobody)
-            numbers = self._numbers(self.cells["from"].where_not(~comes, to))
+            sent = nobody.replaced(goes, self.cells["to"].only(goes))
+            numbers = self._numbers(sent.replaced(comes, self.cells["from"].only(comes)))
         if found.null_count == len(found):
             return numbers
         return _where(found.is_valid(), self._numbers(Column.of(found)), numbers)
