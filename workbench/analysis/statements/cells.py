@@ -1,7 +1,7 @@
 """What stands in one cell: amounts, numbers of phones, keys. Texts become values here, or words why not."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeVar
