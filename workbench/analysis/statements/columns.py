@@ -327,9 +327,10 @@ def put_columns(draft: Draft) -> None:
     found = assigned(sample.headings, sample.fits, known)
     # A month without a debit has an empty column of debits.
     empty = assigned([name for name in file.headings if name not in sample.headings], known=known)
-    for name in [name for name in ("debit", "credit") if name in empty.keys() - found]:
-        found[name] = empty[name]
-        sample.money[empty[name]] = _money([], [None] * len(sample.lines))
+    for side in SWAPPED:
+        if side in empty and side not in found:
+            found[side] = empty[side]
+            sample.money[empty[side]] = _money([], [None] * len(sample.lines))
     _prove(draft, sample, found)
     steps: list[tuple[str, _Score, str]] = [
         *((name, partial(_has_part, name), "by a part of its heading alone") for name in HEADING_PARTS),
