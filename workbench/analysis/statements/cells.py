@@ -177,7 +177,7 @@ class Column:
         return self._of_rows([each == cell for each in self.cells()])
 
     def _of_rows(self, holds: Mask | list[bool]) -> Mask:
-        """What holds of the different cells, for each row."""
+        """A mask of the different cells as one of the rows."""
         made: Mask = np.asarray(holds, bool)[self.codes]
         return made
 
@@ -346,7 +346,7 @@ class Amounts:
         return found.signed if isinstance(found, Amount) else found
 
     def styled(self, cell: Cell) -> Amount | Wrong | None:
-        """The same, with how it is written."""
+        """The amount with its style; None for an empty cell, words for text that is no amount."""
         if isinstance(cell, Decimal):
             minor = self._whole(cell)
             return minor if isinstance(minor, Wrong) else Amount(abs(minor), "minus" if minor < 0 else "plain")

@@ -158,7 +158,11 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
             is_odd = rows.widths != count
             if not width <= count <= _MOST_COLUMNS or is_odd.sum() > _MANY_ODD:
                 return None
-            odd = {place: _cells_in(file, rows, place, delimiter) for place in np.flatnonzero(is_odd).tolist()}
+            odd: dict[int, list[Cell]] = {}
+            for place in np.flatnonzero(is_odd).tolist():
+                file.seek(int(rows.starts[place]))
+                text = file.read(int(rows.stops[place] - rows.starts[place])).decode()
+                odd[place] = [*next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))]
             file.seek(int(rows.starts[0]))
             columns = _arrow_columns(file, count, delimiter, has_breaks=rows.has_breaks)
     except (pa.ArrowException, csv.Error, UnicodeError):
@@ -229,7 +233,7 @@ def _rows_in(file: IO[bytes], delimiter: str, after: int) -> _Rows | None:
 
 
 class _Cuts:
-    """Where rows end, found block by block: what is kept is of rows, not of each character."""
+    """Finds the ends of rows block by block; memory holds figures of rows, not of characters."""
 
     def __init__(self, mark: int, begins: int) -> None:
         self._mark = mark
@@ -280,12 +284,6 @@ class _Cuts:
         is_row = (lines > after) & (sizes > np.append(returns, False))
         has_breaks = seen["ends"] < seen["breaks"]
         return _Rows(starts[is_row], stops[is_row], lines[is_row], widths[is_row], has_breaks)
-
-
-def _cells_in(file: IO[bytes], rows: _Rows, place: int, delimiter: str) -> list[Cell]:
-    file.seek(int(rows.starts[place]))
-    text = file.read(int(rows.stops[place] - rows.starts[place])).decode()
-    return list(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)))
 
 
 def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
@@ -512,7 +510,7 @@ _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "clos
 
 
 def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str | None = None) -> tuple[Preamble, int]:
-    """What a preamble says, as `Label,value`, `Label:,value` or `Label: value`; and the line of its closing balance.
+    """The preamble, from `Label,value`, `Label:,value` or `Label: value`, and the line of its closing balance.
 
     Several labels may stand in a line, each before its value. Raises StatementRefused: a value that is no day, code or
     amount, a label twice with different values, an amount in another currency than the file's (`currency` is passed by
