@@ -61,7 +61,7 @@ class Preamble:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is written. A layout of your own is a table of this kind, handed to `read_statement(layout=…)`.
+    """The way a file is written. Give a layout of your own to `read_statement(layout=…)`.
 
     The direction of a row is told by what `columns` has: `direction` (words, see `directions`), `debit` and
     `credit`, `from` and `to` (see `own`), or else by the sign of `amount`.
