@@ -268,6 +268,7 @@ def test_a_layout_in_a_file_is_the_same_table(tmp_path: Path):
         (IN_A_FILE.replace('["%d.%m.%Y"]', '"%d.%m.%Y"'), "dates takes a list, not a text"),
         (IN_A_FILE.replace('"Betrag"', "7"), "columns takes a text, not a whole number"),
         (IN_A_FILE.replace("completed", "done"), "status done does not exist"),
+        ('dates = ["%Y-%m-%d"]\n[columns]\nkey = "R"\nmatch = [{ on = ["amount"] }]', r"belongs above \[columns\]"),
     ],
 )
 def test_a_layout_in_a_file_that_makes_none_says_why(text: str, words: str, tmp_path: Path):

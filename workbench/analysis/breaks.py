@@ -61,9 +61,9 @@ def bucket_of(age_days: int) -> str:
 
 
 def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterable[str]) -> dict[str, list[str]]:
-    """What may be the other part of each break that is named, best first: ids with `; ` between them.
+    """Candidates for the other part of each named break, best first: ids with `; ` between them.
 
-    They are `suggested`, or have the opposite amount; of a break that has both sides only the first.
+    Candidates are `suggested`, or have the opposite amount; a break that has both sides gets only suggested ones.
     """
     named = [*names]
     mine = breaks[breaks["id"].isin(named) & (breaks["side"] != "both")]
@@ -71,7 +71,7 @@ def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterabl
     for group in suggested:
         ids = group.split("; ")
         for name in found.keys() & ids if len(ids) > 1 else ():
-            found[name].append("; ".join(each for each in ids if each != name))
+            found[name].append("; ".join(other for other in ids if other != name))
     opposite: dict[tuple[str, int], list[str]] = defaultdict(list)
     others = breaks[(breaks["side"] != "both") & breaks["variance_minor"].isin(-mine["variance_minor"])]
     for name, currency, minor in python_rows(others[others["variance_minor"] != 0], "id", "currency", "variance_minor"):
@@ -88,7 +88,7 @@ def reason_of(pair: Pair) -> str:
 
 
 def settlement_of(code: str, account: str = "") -> str:
-    """What a person does about a break, and whom to ask, as far as the account's name tells."""
+    """The advice about a break; the account's name shows whom to ask."""
     whom = next((who for prefix, who in _WHOM.items() if account.startswith(prefix)), "the operator or the bank")
     return BREAK_CODES[code].settlement.format(whom=whom)
 
@@ -104,7 +104,7 @@ def proposal_of(pair: Pair, members: Sequence[Pair]) -> str | None:
 
 
 class _Facts:
-    """What a reason may name, as text: amounts in major units with their currency. Worked out when named."""
+    """The facts that a reason may name, as text, made when named: amounts in major units with their currency."""
 
     def __init__(self, pair: Pair) -> None:
         self._pair = pair
@@ -123,7 +123,7 @@ class _Facts:
 
 
 def has_key(key: str | None) -> bool:
-    """Whether a row's key is its own: the one that is made where it has none says nothing to a person."""
+    """True for a row's own key: a made key says nothing to a person."""
     return key is not None and not key.startswith(MADE)
 
 
@@ -209,14 +209,12 @@ def _booked(pair: Pair, recipe: str, amount: int, fee: int = 0) -> Body:
 _UNKNOWN: Final = ("unknown_credit", "unknown_debit")
 _ROUNDED: Final = ("rounded_up", "rounded_down")
 _FEE: Final = ("fee_lowered", "fee_raised")
-"""A recipe for what the account gains, and one for what it loses: a fee that falls raises the account."""
-
-
+"""A recipe for an account's gain, and one for its loss: a fee that falls raises the account."""
 _OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
 
 
 def as_kind(proposal: str, kind: str) -> str:
-    """A proposal with what it takes for unknown money as money of a kind: a charge is booked as a fee."""
+    """A proposal that books unknown money as money of a kind: a charge as a fee."""
     bodies: list[Body] = json.loads(proposal)
     for body in bodies:
         if body["recipe"] in _UNKNOWN:
@@ -229,7 +227,7 @@ def as_kind(proposal: str, kind: str) -> str:
 
 
 def _net(recipes: tuple[str, str], pair: Pair, amount: int) -> list[Body]:
-    """By the first recipe what the account gains, by the second what it loses; nothing for nothing."""
+    """Books a gain by the first recipe and a loss by the second; an amount of 0 books nothing."""
     up, down = recipes
     return [_booked(pair, up if amount > 0 else down, abs(amount))] if amount else []
 
@@ -237,9 +235,9 @@ def _net(recipes: tuple[str, str], pair: Pair, amount: int) -> list[Body]:
 def _reverse(pair: Pair, members: Sequence[Pair] = ()) -> list[Body]:
     """Mirror the entry, or each entry of a group."""
     made = []
-    for each in members or [pair]:
-        text = f"Reverses {each['l_entry']}: {pair['code']}"
-        made.append(_body(pair, "reversed", each["l_amount"], text, fee_minor=each["l_fee"], entry=each["l_entry"]))
+    for row in members or [pair]:
+        text = f"Reverses {row['l_entry']}: {pair['code']}"
+        made.append(_body(pair, "reversed", row["l_amount"], text, fee_minor=row["l_fee"], entry=row["l_entry"]))
     return made
 
 
@@ -296,11 +294,10 @@ def _return_payout(pair: Pair, _: Sequence[Pair]) -> list[Body]:
 
 
 class BreakCode(NamedTuple):
-    """What there is to say of the breaks of one code.
+    """The texts and the proposal for breaks of one code.
 
-    `meaning` tells a reader of a report what the code says. `reason`, a template over the facts of a break, why this
-    one is one, and `settlement` what a person does about it: `settlement_of` says whom to ask. `propose` gives the
-    entries for that, if any would do.
+    `meaning` explains the code in a report. `reason` is a template over the facts of a break, and `settlement` advises
+    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle it, if any can.
     """
 
     meaning: str

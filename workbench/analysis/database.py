@@ -44,12 +44,12 @@ _NOT_REACHED: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def is_address(text: object) -> bool:
-    """Whether this is the address of a database, and not the path of a file."""
+    """True for the address of a database."""
     return isinstance(text, str) and _ADDRESS.match(text) is not None
 
 
 def fetched(address: str, sql: str, name: str) -> pa.Table:
-    """What a query selects, as an Arrow table; messages call the query `name`.
+    """The result of a query as an Arrow table; messages call the query `name`.
 
     `address` is `postgresql://user@host/database` or `sqlite:///path` (`sqlite:////path` from the root). It is
     run by itself in a transaction that only reads. Raises StatementRefused: an address with a password, no such
@@ -57,9 +57,8 @@ def fetched(address: str, sql: str, name: str) -> pa.Table:
     """
     scheme = address.partition(":")[0].lower()
     if scheme not in DRIVERS:
-        text = (
-            f"There is no driver for the address {scheme}://…; there are {', '.join(f'{each}://' for each in DRIVERS)}."
-        )
+        known = ", ".join(f"{name}://" for name in DRIVERS)
+        text = f"There is no driver for the address {scheme}://…; there are {known}."
         raise StatementRefused(text, drivers=tuple(DRIVERS))
     checked = _one_query(sql, name)
     driver = DRIVERS[scheme]
@@ -103,7 +102,8 @@ def _from_postgresql(adbc: Any, address: str, sql: str, name: str) -> pa.Table: 
     try:
         connection = adbc.connect(address + waits)
     except adbc.Error as error:
-        raise _not_reached(str(error)) from None
+        why, hint = next(words for pattern, words in _NOT_REACHED.items() if re.search(pattern, str(error)))
+        raise StatementRefused(f"The database {why}.", hint=hint) from None
     with closing(connection), closing(connection.cursor()) as cursor:
         try:
             cursor.execute("SET TRANSACTION READ ONLY")
@@ -111,11 +111,6 @@ def _from_postgresql(adbc: Any, address: str, sql: str, name: str) -> pa.Table: 
             return cursor.fetch_record_batch().read_all()
         except (adbc.Error, OSError, pa.ArrowException) as error:
             raise _failed(name, *_said_by_postgresql(error, sql)) from None
-
-
-def _not_reached(said: str) -> StatementRefused:
-    why, hint = next(words for pattern, words in _NOT_REACHED.items() if re.search(pattern, said))
-    return StatementRefused(f"The database {why}.", hint=hint)
 
 
 def _said_by_postgresql(error: Exception, sql: str) -> tuple[str, str]:

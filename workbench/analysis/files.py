@@ -113,7 +113,7 @@ def read(path: Path | str, columns: Columns) -> pd.DataFrame:
 
 
 def pages(path: Path | str, columns: Columns) -> Iterator[pa.Table]:
-    """The same piece by piece, as Arrow tables, for a table that memory does not hold."""
+    """A table of these columns piece by piece, as Arrow tables: memory need not hold it whole."""
     source, schema = Path(path), schema_of(columns)
     opened = _parquet if _ending(source) == PARQUET else _csv
     try:
@@ -161,7 +161,7 @@ def _ending(path: Path) -> str:
 
 @contextmanager
 def written_whole(path: Path, *, makes_folder: bool = False) -> Iterator[Path]:
-    """Where to write what is to be at `path`; nothing is left, and what was there stays, when writing fails.
+    """A temporary path that replaces `path` when writing ends well; otherwise the old file stays.
 
     Raises ReportRefused: the folder is not there, or the file cannot be written.
     """

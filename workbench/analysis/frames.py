@@ -83,7 +83,7 @@ def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
 
 
 def compact(rows: pa.Table, columns: Columns) -> pa.Table:
-    """The same table with dictionaries for columns that hold few different texts; what was used before is let go of."""
+    """A table with dictionaries for columns of few different texts; unused memory is released."""
     few = [name for name, kind in columns.items() if kind == "category" or name in _FEW_TEXTS]
     for name in few:
         rows = rows.set_column(rows.column_names.index(name), name, rows[name].dictionary_encode())
@@ -140,10 +140,10 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
 
 
 def money(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same table for reading: each `…_minor` becomes text in major units, without the ending.
+    """A copy of a table for reading: every `…_minor` becomes text in major units, without the ending.
 
-    15000 of ZMW is "150.00", 123450 "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Figures to work with
-    stay in the table that was given.
+    15000 of ZMW is "150.00", 123450 "1,234.50"; 15000 of UGX, which has no decimals, is "15,000". Calculate with the
+    table that was given.
     """
     shown = rows.copy()
     currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)

@@ -120,7 +120,7 @@ class Ledger:
         return frame(rows, TRIAL_BALANCE)
 
     def statement_of(self, account: str) -> pd.DataFrame:
-        """What happened on one account, such as `operator:mtn:float`, as the ledger tells it, with its balance.
+        """The ledger's movements on one account, such as `operator:mtn:float`, with its balance.
 
         The rows stand in the order of the ledger; an entry that occurred before it was recorded stands where
         it was recorded. No rows for an account of the chart that was never posted to.

@@ -27,8 +27,6 @@ _OTHERS: Final = 0o077
 _WINDOWS: Final = os.name == "nt"
 OF: Final = ":"
 """Parts the id of the key from the hash: only hashes under one key can be compared."""
-
-
 _MADE: Final[set[Path]] = set()
 """The files that this process has made: a name that was mistyped is to be seen."""
 
@@ -47,7 +45,7 @@ class PhoneKey:
         return found and f"{self.id}{OF}{found}"
 
     def hashes_of(self, digits: Iterable[str]) -> list[str]:
-        """The same of many mobile numbers of this country, each as its nine digits."""
+        """The key's id and the hashes of many Zambian mobile numbers, given as nine digits."""
         # HMAC by its definition: both keyed states are made once, a third of the time of a call for each number.
         block = (self._secret if len(self._secret) <= _SHA256_BLOCK else sha256(self._secret).digest()).ljust(
             _SHA256_BLOCK, b"\0"

@@ -66,7 +66,7 @@ class Tables:
 
     @property
     def events(self) -> pd.DataFrame:
-        """What has happened, whether a webhook told of it or not."""
+        """All events, also those that no webhook reported."""
         return _frame(self._client.events.each(), _event, EVENTS)
 
     @property
@@ -78,7 +78,7 @@ class Tables:
         return "Tables(payments, charges, refunds, payouts, suspense, events, deliveries)"
 
     def _whole_minor(self) -> Minor:
-        """How an amount that charges tell becomes minor units: as it is, or out of major units."""
+        """A function from a charge's amount to minor units; the register says in which unit charges are."""
         return _minor if self._control.in_force()["charge_amount_unit"] == "major" else lambda amount, _: int(amount)
 
 
@@ -95,74 +95,74 @@ def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) ->
     return typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
 
 
-def _payment(each: wire.PaymentIntent) -> Row:
-    if isinstance(each.amount, UnsetType) or isinstance(each.currency, UnsetType):
+def _payment(intent: wire.PaymentIntent) -> Row:
+    if isinstance(intent.amount, UnsetType) or isinstance(intent.currency, UnsetType):
         raise UnexpectedResponse(
             "The service's intents have no amounts.", hint="See `intent_fields` in the register of gaps."
         )
-    wallet = each.payment_method.mobile_money if isinstance(each.payment_method, wire.MobileMoneyMethod) else None
-    error = each.last_payment_error if isinstance(each.last_payment_error, wire.PaymentError) else None
+    wallet = intent.payment_method.mobile_money if isinstance(intent.payment_method, wire.MobileMoneyMethod) else None
+    error = intent.last_payment_error if isinstance(intent.last_payment_error, wire.PaymentError) else None
     return {
-        "amount_minor": _minor(each.amount, each.currency),
+        "amount_minor": _minor(intent.amount, intent.currency),
         "provider": wallet.provider if wallet else None,
         "phone": wallet.phone if wallet else None,
         "failure_code": error.code if error else None,
-        "canceled_at": _at(_set(each.canceled_at)),
-        **{name: _set(getattr(each, name)) for name in ("latest_charge", "description", "cancellation_reason")},
-        **_created(_set(each.created) or 0),
+        "canceled_at": _at(_set(intent.canceled_at)),
+        **{name: _set(getattr(intent, name)) for name in ("latest_charge", "description", "cancellation_reason")},
+        **_created(_set(intent.created) or 0),
     }
 
 
-def _charge(each: wire.Charge, minor: Minor) -> Row:
+def _charge(charge: wire.Charge, minor: Minor) -> Row:
     return {
-        "amount_minor": minor(each.amount, each.currency),
-        "refunded_minor": minor(each.amount_refunded, each.currency) if each.amount_refunded else 0,
-        "currency": each.currency.upper(),
-        **_created(each.created),
+        "amount_minor": minor(charge.amount, charge.currency),
+        "refunded_minor": minor(charge.amount_refunded, charge.currency) if charge.amount_refunded else 0,
+        "currency": charge.currency.upper(),
+        **_created(charge.created),
     }
 
 
-def _refund(each: wire.Refund, minor: Minor) -> Row:
+def _refund(refund: wire.Refund, minor: Minor) -> Row:
     # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
-    of_intent = each.currency.isupper()
-    amount_minor = (_minor if of_intent else minor)(each.amount, each.currency)
-    return {"amount_minor": amount_minor, "currency": each.currency.upper(), **_created(each.created)}
+    of_intent = refund.currency.isupper()
+    amount_minor = (_minor if of_intent else minor)(refund.amount, refund.currency)
+    return {"amount_minor": amount_minor, "currency": refund.currency.upper(), **_created(refund.created)}
 
 
-def _payout(each: wire.Payout) -> Row:
-    return {"amount_minor": _minor(each.amount, each.currency), **_created(each.created)}
+def _payout(payout: wire.Payout) -> Row:
+    return {"amount_minor": _minor(payout.amount, payout.currency), **_created(payout.created)}
 
 
-def _late(each: wire.Suspense) -> Row:
+def _late(late: wire.Suspense) -> Row:
     return {
-        "amount_minor": _minor(each.amount, each.currency),
-        "since_at": _at(each.since),
-        "business_date": business_date(each.since * 1000),
-        "settled_at": _at(each.settled_at),
+        "amount_minor": _minor(late.amount, late.currency),
+        "since_at": _at(late.since),
+        "business_date": business_date(late.since * 1000),
+        "settled_at": _at(late.settled_at),
     }
 
 
-def _event(each: wire.Event) -> Row:
-    about = each.data.object
+def _event(event: wire.Event) -> Row:
+    about = event.data.object
     return {
         "object": about.get("object"),
         "object_id": about.get("id"),
         "status": about.get("status"),
-        "request": each.request.id,
-        "created_at": each.timestamp,
-        "business_date": business_date(milliseconds_in(each.timestamp, param="timestamp")),
+        "request": event.request.id,
+        "created_at": event.timestamp,
+        "business_date": business_date(milliseconds_in(event.timestamp, param="timestamp")),
     }
 
 
-def _delivery(each: wire.Delivery) -> Row:
-    last = each.attempts[-1] if each.attempts else None
+def _delivery(delivery: wire.Delivery) -> Row:
+    last = delivery.attempts[-1] if delivery.attempts else None
     return {
-        "attempts": len(each.attempts),
+        "attempts": len(delivery.attempts),
         "last_status_code": last.status_code if last else None,
         "last_fault": last.fault if last else None,
         "last_attempt_at": _at(last.at) if last else None,
-        "next_attempt_at": _at(each.next_attempt_at),
-        **_created(each.created),
+        "next_attempt_at": _at(delivery.next_attempt_at),
+        **_created(delivery.created),
     }
 
 

@@ -34,9 +34,9 @@ Fits = Callable[[Known, date], bool]
 
 
 class Making(NamedTuple):
-    """What a break may need: its mark on a row, draws by the row that it is planted on, and keys that nobody has.
+    """The means to plant a break: its mark on a row, draws by the row that carries it, and keys that nobody has.
 
-    `known` is what both sides know: the row that it is planted on, and those with it.
+    `known` is the movement that carries it, which both sides know.
     """
 
     known: Known
@@ -130,10 +130,6 @@ def _with_thousands(row: Row, _: Making) -> Mapping[str, Any]:
     return {"cells": {"amount": f"{text}{layout.decimal}{part:02}"}}
 
 
-def _told_twice(row: Row, making: Making) -> tuple[Row, ...]:
-    return row, making.later(row, _SECOND_MS, 30 * _SECOND_MS, "again")._replace(**making.mark)
-
-
 def _ambiguous(row: Row, making: Making) -> tuple[Row, ...]:
     """Two rows under keys that nobody knows, and one movement that either may be."""
     row = row._replace(**making.mark)
@@ -142,15 +138,10 @@ def _ambiguous(row: Row, making: Making) -> tuple[Row, ...]:
 
 
 def _unheard(row: Row, making: Making) -> tuple[Row, ...]:
-    """The same customer pays once more, another amount, and the ledger does not hear of it."""
+    """A second payment of the same customer, of another amount, is missing in the ledger."""
     other = making.later(row, _MINUTE_MS, 10 * _MINUTE_MS, "unheard")
     amount_minor = row.amount_minor + making.between(101, 9_999, "unheard", row)
     return row, other._replace(key=making.new_key(other), amount_minor=amount_minor, **making.mark)
-
-
-def _taken_back(row: Row, making: Making) -> tuple[Row, ...]:
-    """The operator reverses a payment, and the ledger does not know."""
-    return row, making.reversal_of(making.later(row, 5 * _MINUTE_MS, 600 * _MINUTE_MS, "back"))
 
 
 def _part_differs(_: Row, making: Making) -> tuple[Row, ...]:
@@ -188,7 +179,10 @@ BREAKS: Final[Mapping[str, Kind]] = {
     codes.MISSING["ledger"]: _left_out(_IS_OLD_PAYMENT),
     codes.MISSING["statement"]: Kind(_IS_OLD_PAYMENT, _unheard, is_alone=True),
     codes.INVALID: Kind(_IS_PAYMENT, _invalid),
-    codes.DUPLICATE["statement"]: Kind(_IS_PAYMENT, _told_twice),
+    codes.DUPLICATE["statement"]: Kind(
+        _IS_PAYMENT,
+        lambda row, making: (row, making.later(row, _SECOND_MS, 30 * _SECOND_MS, "again")._replace(**making.mark)),
+    ),
     codes.DUPLICATE["ledger"]: Kind(_IS_PAYMENT, lambda row, _: (row,), lacks_line=True, posts="repeated"),
     codes.AMBIGUOUS: Kind(_IS_PAYMENT, _ambiguous, 1, is_alone=True, lacks_line=True),
     "currency_mismatch": Kind(_IS_PAYMENT, _changed(lambda *_: {"currency": "USD"})),
@@ -203,7 +197,11 @@ BREAKS: Final[Mapping[str, Kind]] = {
         _changed(lambda row, making: {"fee_minor": row.fee_minor + making.between(1, 50, "fee", row)}),
     ),
     codes.WRONG_REFERENCE: Kind(_IS_PAYMENT, _changed(lambda row, making: {"key": making.new_key(row)}), is_alone=True),
-    codes.REVERSED_UNMATCHED: Kind(_IS_PAYMENT, _taken_back, is_alone=True),
+    codes.REVERSED_UNMATCHED: Kind(
+        _IS_PAYMENT,
+        lambda row, making: (row, making.reversal_of(making.later(row, 5 * _MINUTE_MS, 600 * _MINUTE_MS, "back"))),
+        is_alone=True,
+    ),
 }
 """How each code of `analysis.breaks` is planted, those that fewest rows can carry first."""
 PLANTABLE: Final = (*BREAKS, LATE_SUCCESS)
@@ -235,7 +233,7 @@ KINDS: Final[Mapping[str, Kind]] = {**BREAKS, **DECOYS}
 
 
 def checked(breaks: Mapping[str, int] | None, payments: int) -> dict[str, int]:
-    """What was asked for, by kind, or else some of each; `all` stands for each that is not named.
+    """The number of each kind to plant, by default some of every kind; `all` stands for the kinds not named.
 
     Raises SimulationRefused: no such kind, no number of them, or more of one than there are payments.
     """
@@ -273,9 +271,9 @@ def breaks_from(texts: Iterable[str]) -> dict[str, int]:
 
 
 class Planting:
-    """Takes what is known row by row; `choose` then decides. It holds no more than the breaks asked for need.
+    """Takes known movements one by one; `choose` then plants. Memory holds only the candidates that may be needed.
 
-    `wanted` is how many of each kind; where `exactly`, too few rows for one of them are refused.
+    `wanted` is the number of each kind; with `exactly`, too few rows for a kind are refused.
     """
 
     def __init__(self, wanted: Mapping[str, int], chances: Chances, *, exactly: bool, first_key: int) -> None:
@@ -286,19 +284,19 @@ class Planting:
         self._keys = first_key
         self._room = 2 * sum(self._wanted.values()) + _SPARE
         self._best: dict[str, list[tuple[int, str, Known]]] = {name: [] for name in self._wanted}
-        """For each kind, a heap of those of lowest rank; the highest of these is its first."""
+        """Kind → a heap of the movements of lowest rank; the highest of these is its first."""
         self._looks: set[tuple[str, str, int, str | None]] = set()
         self.withheld: set[str] = set()
         """Entries whose rows are not written as they are."""
         self.rows: dict[str, list[Row]] = {account: [] for account in ACCOUNTS}
-        """What is written instead, in time order."""
+        """Account → the rows written instead, in time order."""
         self.ledger_only: dict[str, list[tuple[str | None, str]]] = {account: [] for account in ACCOUNTS}
-        """Key and code of the breaks that have no line: what a statement should tell and does not."""
+        """Account → key and code of the breaks without a line: the statement lacks them."""
         self.posts: list[tuple[str, str]] = []
         """Entries that are `repeated` or `reversed`, each after that word."""
 
     def consider(self, known: Known, closing: date) -> None:
-        """See whether a row is among the best for any kind."""
+        """Keep a movement if it is among the best for any kind."""
         for name, best in self._best.items():
             if KINDS[name].fits(known, closing):
                 rank = -self._chances.rank("plant", name, known.rows[0].natural_key)
@@ -307,15 +305,15 @@ class Planting:
                     heapq.heappop(best)
 
     def choose(self, alone: Iterable[Row], closings: Mapping[str, date]) -> None:
-        """Plant. `alone` are rows that have no partner by themselves: none that looks the same is made another such.
+        """Plant. `alone` are rows without a partner: no row that looks like one of them is planted.
 
         Raises SimulationRefused: more are asked for than there are rows.
         """
         candidates = {known.rows[0].looks for best in self._best.values() for *_, known in best}
         self._looks |= {row.looks for row in alone if row.looks in candidates}
         for name, wanted in self._wanted.items():
-            best = (known for *_, known in sorted(self._best[name], reverse=True))
-            planted = islice((known for known in best if self._plant(name, known, closings)), wanted)
+            best = sorted(self._best[name], reverse=True)
+            planted = islice((known for *_, known in best if self._plant(name, known, closings)), wanted)
             chosen = sum(1 for _ in planted)
             if name in BREAKS:
                 self.expect(name, chosen)
@@ -323,7 +321,7 @@ class Planting:
             rows.sort(key=lambda row: row.at_ms)
 
     def expect(self, name: str, found: int) -> None:
-        """Raises SimulationRefused: of a kind that is to be there exactly so often, fewer were found."""
+        """Raises SimulationRefused: fewer than exactly asked for were found of a kind."""
         wanted = self._all_wanted.get(name, 0)
         if self._exactly and found < wanted:
             raise SimulationRefused(

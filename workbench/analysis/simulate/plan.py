@@ -36,7 +36,7 @@ class Chances(Draws):
         return (drawn + 0.5) / (1 << _BITS)
 
     def rank(self, *natural_key: str | int) -> int:
-        """Where something stands when all of its kind are shuffled: the lowest are taken first."""
+        """A place in a shuffled order: the lowest are taken first."""
         return int.from_bytes(self.digest("rank", *natural_key, size=8), "big")
 
     def between(self, bounds: tuple[int, int], *natural_key: str | int) -> int:
@@ -45,7 +45,7 @@ class Chances(Draws):
         return low + self.below(high - low + 1, *natural_key)
 
     def happens(self, per_100k: int, *natural_key: str | int) -> bool:
-        """Whether something that happens so often in a hundred thousand happens here."""
+        """True for `per_100k` of a hundred thousand keys."""
         return self.below(100_000, *natural_key) < per_100k
 
     def one_of(self, weights: Mapping[str, int], *natural_key: str | int) -> str:
@@ -61,8 +61,6 @@ HOURLY_SHARES: Final = (
 """Share of a day's merchant payments in each hour of Lusaka, in percent (PaySim's aggregate); their sum is no 100."""
 MAX_CUSTOMERS: Final = 3_000
 """Of one operator: a masked number tells three prefixes and three digits, and each customer has another one."""
-
-
 FAILURES: Final[Mapping[str, int]] = {
     "insufficient_funds": 3_500, "prompt_timeout": 2_000, "declined_by_customer": 1_200, "wrong_pin": 800,
     "limit_reached": 400, "operator_unavailable": 300, "payer_not_found": 250, "payer_busy": 150,
@@ -75,13 +73,13 @@ _FULL_REFUNDS_PER_100K: Final = 60_000
 """Of the refunds, those of the whole amount."""
 PAYOUTS_MS: Final = (2 * DAY_MS + 10 * _HOUR_MS, 7 * DAY_MS)
 """The first payout is asked for at ten o'clock of the third day, for what is available then; others every week."""
-_PIN_AFTER_MS: Final = (4_000, 45_000)
+PIN_AFTER_MS: Final = (4_000, 45_000)
 """The time that people take to find their PIN."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """What may be set of a month. Shares are of a hundred thousand payments, unless they say otherwise."""
+    """Settings of a month. Rates are per hundred thousand payments, unless they say otherwise."""
 
     mean_minor: int = 20_200
     """K202, the national average of a mobile-money transaction in 2023; merchants' are taken to have the same."""
@@ -91,15 +89,15 @@ class Traffic:
     largest_minor: int = 2_000_000
     """K20,000, what a wallet of the first tier may pay in a day (Bank of Zambia, 2020)."""
     customers: int = 1_500
-    """How many customers an operator has; some pay often, most now and then."""
+    """Customers of an operator; some pay often, most now and then."""
     intents_per_100k: int = 30_000
-    """How many are paid by an intent and a PIN on the handset; the others are charged in one call."""
+    """Payments by an intent and a PIN on the handset; the others are charged in one call."""
     late_per_100k: int = 150
     """Money that arrives after its prompt has expired."""
     unknown_per_100k: int = 100
     """Money that moves without a word from the operator."""
     again_per_100k: int = 2_000
-    """How often the same customer pays the same amount again within the minute."""
+    """The same customer pays the same amount again within the minute."""
     refunds_per_100k: int = 2_500
     refund_after_ms: tuple[int, int] = (600_000, 172_800_000)
     """Money is given back so long after it was paid: ten minutes to two days."""
@@ -153,10 +151,6 @@ class Plan:
             self._late.add(next(places))
         self._scenarios = {APPROVE: max(0, 100_000 - sum(others.values())), **others}
 
-    def pin_after_ms(self, payment: Payment) -> int:
-        """How long after the prompt a customer types the PIN."""
-        return self.chances.between(_PIN_AFTER_MS, "pin after", payment.number)
-
     @property
     def end_ms(self) -> int:
         """The last millisecond of the last day: the night after it has not come."""
@@ -164,8 +158,11 @@ class Plan:
 
     def __iter__(self) -> Iterator[Payment]:
         before: Payment | None = None
+        often = self.traffic.again_per_100k
         for index, at_ms in enumerate(self._moments()):
-            if before is not None and self._is_again(index):
+            is_again, was_again = (self.chances.happens(often, "again", number) for number in (index, index - 1))
+            # A payment is repeated once, never a third time.
+            if before is not None and is_again and not was_again:
                 soon_ms = min(at_ms, before.at_ms + self.chances.between(_AGAIN_MS, "again after", index))
                 payment = self._payment(index, soon_ms, before.operator, before.phone, before.amount_minor)
                 # A second prompt would queue behind the first, so this one is charged in a call.
@@ -196,11 +193,6 @@ class Plan:
         offset_ms = int(day) * DAY_MS + hour * _HOUR_MS + int(into * _HOUR_MS)
         return self.start_ms + min(offset_ms, self.days * DAY_MS - 1)
 
-    def _is_again(self, index: int) -> bool:
-        """Whether this is the payment before once more; never a third time."""
-        often = self.traffic.again_per_100k
-        return self.chances.happens(often, "again", index) and not self.chances.happens(often, "again", index - 1)
-
     def _amount_minor(self, index: int) -> int:
         """Lognormal in whole ngwee: here, and only here, a drawn number is rounded to money."""
         traffic = self.traffic
@@ -217,7 +209,12 @@ class Plan:
     def _payment(self, index: int, at_ms: int, operator: str, phone: str, amount_minor: int) -> Payment:
         chances, traffic = self.chances, self.traffic
         scenario = LATE if index in self._late else chances.one_of(self._scenarios, "fate", index)
-        refunded = scenario == APPROVE and chances.happens(traffic.refunds_per_100k, "refund", index)
+        refund_minor = refund_after_ms = 0
+        if scenario == APPROVE and chances.happens(traffic.refunds_per_100k, "refund", index):
+            refund_minor = amount_minor
+            if not chances.happens(_FULL_REFUNDS_PER_100K, "full refund", index):
+                refund_minor = max(1, amount_minor * chances.between((10, 90), "part", index) // 100)
+            refund_after_ms = chances.between(traffic.refund_after_ms, "refund after", index)
         return Payment(
             number=index,
             at_ms=at_ms,
@@ -226,14 +223,9 @@ class Plan:
             operator=operator,
             way=INTENT if chances.happens(traffic.intents_per_100k, "way", index) else CHARGE,
             scenario=scenario,
-            refund_minor=self._refund_minor(index, amount_minor) if refunded else 0,
-            refund_after_ms=chances.between(traffic.refund_after_ms, "refund after", index) if refunded else 0,
+            refund_minor=refund_minor,
+            refund_after_ms=refund_after_ms,
         )
-
-    def _refund_minor(self, index: int, amount_minor: int) -> int:
-        if self.chances.happens(_FULL_REFUNDS_PER_100K, "full refund", index):
-            return amount_minor
-        return max(1, amount_minor * self.chances.between((10, 90), "part", index) // 100)
 
 
 def phone_of(start: str, end: str, chances: Chances) -> str:

@@ -73,23 +73,23 @@ class Row(NamedTuple):
     unreadable: bool = False
     """The amount cannot be read: the file's own balance does not count it."""
     decoy: str | None = None
-    """As what it only looks like a break."""
+    """Why the row only looks like a break."""
 
     @property
     def effect_minor(self) -> int:
-        """What it does to the balance."""
+        """The change of the balance."""
         if self.status != COMPLETED or self.unreadable:
             return 0
         return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
 
     @property
     def natural_key(self) -> str:
-        """By what draws know it: what was paid by whom and when, whatever ids a sandbox gave it."""
+        """Names the row in draws: amount, payer and moment, whatever ids a sandbox gave it."""
         return f"{self.account} {self.at_ms} {self.amount_minor} {self.phone}"
 
     @property
     def looks(self) -> tuple[str, str, int, str | None]:
-        """By what a partner is sought where keys do not agree."""
+        """The fields by which a partner is sought where keys differ."""
         return self.account, self.direction, self.amount_minor, self.phone
 
     def record(self, balance_minor: int) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Row(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What both sides know as one: the rows that the other side tells it in, and the ledger's entry."""
+    """A movement that both sides know: the statement's rows, and the ledger's entry."""
 
     rows: tuple[Row, ...]
     entry: str

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +30,7 @@ from workbench.analysis.simulate.plan import (
     CHARGE,
     INTENT,
     PAYOUTS_MS,
+    PIN_AFTER_MS,
     UNREPORTED,
     Chances,
     Payment,
@@ -73,19 +74,17 @@ _NEEDED: Final[Mapping[str, object]] = {
 """The rows of the register on which the traffic relies."""
 _NUMBER: Final = Column("number", numeric=True)
 _NEVER: Final = "webhook_endpoint.disabled"
-"""What does not happen while nothing is sent."""
-
-
+"""An event that cannot happen while nothing is sent."""
 Happens = Callable[[], Iterable[SimulatedCommand] | None]
-"""What happens at a moment of a month, and what is to be done then."""
+"""An event of the month, which returns the commands to send then."""
 
 
 class Month:
-    """What is done in a plan's month, in order of time, to be iterated once.
+    """The commands of a plan's month, in order of time, to be iterated once.
 
-    `outcomes` counts payments by what became of them; together they are the plan's. `info` are those that operators
-    tell of and the ledger does not, each at the moment of its end, in order of time. `prompt_ms` is how long a prompt
-    waits for its answer.
+    `outcomes` counts the payments by outcome; together they are the plan's. `info` are the payments that operators
+    report and the ledger does not know, with the moments at which they ended, in order of time. `prompt_ms` is how
+    long a prompt waits for its answer.
     """
 
     def __init__(self, plan: Plan, *, prompt_ms: int) -> None:
@@ -117,7 +116,7 @@ class Month:
         self._now_ms = at_ms
 
     def _later(self, at_ms: int, happen: Happens) -> None:
-        """What comes after the end is of another month."""
+        """Events after the end are dropped: they are another month's."""
         if at_ms <= self._plan.end_ms:
             heapq.heappush(self._waiting, (at_ms, next(self._places), happen))
 
@@ -147,7 +146,8 @@ class Month:
             rings_ms = 0
         else:
             is_typed = payment.scenario == APPROVE
-            rings_ms = self._plan.pin_after_ms(payment) if is_typed else ACTS_AFTER_S * 1000
+            pin_after_ms = self._plan.chances.between(PIN_AFTER_MS, "pin after", payment.number)
+            rings_ms = pin_after_ms if is_typed else ACTS_AFTER_S * 1000
         until_ms = payment.at_ms + rings_ms
         self._rings_until_ms[payment.phone] = max(self._rings_until_ms[payment.phone], until_ms)
         self._later(until_ms, lambda: self._end(payment))
@@ -164,23 +164,23 @@ class Month:
 
     def _refund(self, payment: Payment) -> list[SimulatedCommand]:
         self.refunds += 1
-        full = payment.refund_minor == payment.amount_minor
-        return [self._command(payment, "refund", 0 if full else payment.refund_minor)]
+        is_full = payment.refund_minor == payment.amount_minor
+        return [self._command(payment, "refund", 0 if is_full else payment.refund_minor)]
 
 
 def _drive(session: Session, name: str, month: Iterable[SimulatedCommand], payments: int) -> None:
-    """Have the sandbox do a month's commands, as many as it does in a second at a time.
+    """Send a month's commands to the sandbox, as many at a time as it does in a second.
 
-    Each tenth of `payments` that is done is told on standard error; 0 tells nothing.
+    Standard error shows each tenth of `payments` that is done; 0 shows nothing.
     """
     commands, cursor, size, paid = iter(month), 0, _FEWEST, 0
     ahead: list[SimulatedCommand] = []
     while ahead := [*ahead, *itertools.islice(commands, max(0, size - len(ahead)))]:
         done = session.control.simulate(name, cursor, ahead[:size]).done
         cursor += done
-        # What is sent and not done is read for nothing.
+        # Commands that are sent and not done were read in vain.
         size = min(MAX_COMMANDS, max(_FEWEST, 2 * done if done == size else done))
-        for _ in (each for each in ahead[:done] if payments and each.what in (CHARGE, INTENT)):
+        for _ in (command for command in ahead[:done] if payments and command.what in (CHARGE, INTENT)):
             paid += 1
             if paid * 10 // payments > (paid - 1) * 10 // payments:
                 sys.stderr.write(f"{paid:,} of {payments:,} payments\n")
@@ -208,7 +208,7 @@ class Books:
     """The entries that decide it: without the last row a statement might close earlier."""
 
     def keep(self, pages: Iterable[pa.Table], last_day: date) -> None:
-        """Write the movements of the month that has ended on `last_day`, and see on which day each statement closes."""
+        """Write the movements of the month that ended on `last_day`, and set the closing day of each statement."""
         self.last = self.write(pages)
         for account in ACCOUNTS:
             days = {day_of(row.at_ms) for row in deque(self.reported(account), maxlen=1)}
@@ -233,23 +233,23 @@ class Books:
         return last
 
     def known(self, account: str) -> Iterator[Known]:
-        """The rows that an account's statement tells of the ledger as it was when the month ended."""
-        return known_from(self._movements(account), self.chances)
+        """An account's movements as its statement has them, of the ledger as it was when the month ended."""
+        with pq.ParquetFile(self.path) as file:
+            here = (
+                batch.filter(pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self.last)))
+                for batch in file.iter_batches(_BATCH)
+            )
+            yield from known_from((row for batch in here for row in batch.to_pylist()), self.chances)
 
     def reported(self, account: str) -> Iterator[Row]:
         """The rows that an operator tells and the ledger does not know."""
-        return (statement_row(each, self.gaps) for each in self.info if each.operator == ACCOUNTS[account])
+        return (statement_row(payment, self.gaps) for payment in self.info if payment.operator == ACCOUNTS[account])
 
     def rows(self, account: str, planting: Planting) -> Iterator[Row]:
         """A statement's rows in time order, with what is planted in place of some."""
-        known = (row for each in self.known(account) if each.entry not in planting.withheld for row in each.rows)
+        written = (known for known in self.known(account) if known.entry not in planting.withheld)
+        known = (row for movement in written for row in movement.rows)
         return heapq.merge(known, self.reported(account), planting.rows[account], key=lambda row: row.at_ms)
-
-    def _movements(self, account: str) -> Iterator[Mapping[str, Any]]:
-        with pq.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(_BATCH):
-                here = pc.and_(pc.equal(batch["account"], account), pc.less_equal(batch["number"], self.last))
-                yield from batch.filter(here).to_pylist()
 
 
 class Decoy(NamedTuple):
@@ -262,7 +262,7 @@ class Decoy(NamedTuple):
 
 
 class Simulation(Tabular):
-    """What came of a simulation: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
+    """A simulated month: `outcomes` of its payments, `breaks` by code, `decoys`, and its `folder`."""
 
     def __init__(self, plan: Plan, month: Month, *, payouts: int, seed: str | None) -> None:
         self.seed = seed
@@ -287,7 +287,7 @@ class Simulation(Tabular):
 
 @contextmanager
 def _prepared(out: Path) -> Iterator[Path]:
-    """An empty folder to write to; of a simulation that fails nothing is left in it.
+    """An empty folder to write to; a simulation that fails leaves nothing in it.
 
     Raises SimulationRefused: it holds something, or cannot be written to.
     """
@@ -327,7 +327,7 @@ def _write(made: Simulation, books: Books, planting: Planting, out: Path) -> Non
 
 
 def _written(made: Simulation, books: Books, planting: Planting, account: str, path: Path) -> Iterator[tuple[int, Row]]:
-    """Write one account as its operator or bank tells it, row by row; each row with the line where it stands."""
+    """Write the statement of an account row by row, and yield each row with its line."""
     layout, balance_minor, preamble = LAYOUTS[ACCOUNTS[account]], books.opening_minor[account], None
     if layout.preamble:
         # The closing balance is known when all rows are.
@@ -340,7 +340,7 @@ def _written(made: Simulation, books: Books, planting: Planting, account: str, p
 
 
 def _cells(row: Row, layout: Layout) -> dict[str, str]:
-    """Cells by the columns of the layout, which may tell amounts and numbers in columns of a side."""
+    """A row's own cells under the layout's columns: debit or credit, from or to."""
     made = dict(row.cells)
     if layout.direction_by == "columns" and "amount" in made:
         made["debit" if row.direction == OUT else "credit"] = made.pop("amount")
@@ -349,7 +349,7 @@ def _cells(row: Row, layout: Layout) -> dict[str, str]:
     return made
 
 
-def simulate(  # noqa: PLR0913  each says another thing about the month
+def simulate(  # noqa: PLR0913  settings of the month
     session: Session,
     *,
     payments: int,
@@ -370,7 +370,9 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
     gaps = _usable(session.control)
     with ExitStack() as closing:
         target = None if out is None else closing.enter_context(_prepared(Path(out)))
-        start_ms = _at_midnight(session)
+        # The clock moves to the last moment before midnight: the statements show what the month clears and sweeps.
+        start_ms = day_start_ms(session.clock.now_ms, days_on=1)
+        session.clock.advance(Decimal(start_ms - 1 - session.clock.now_ms) / 1000)
         # Without a seed, draws follow from the sandbox's own, of which its keys are made, and from the month.
         chances = Chances(f"{session.secret_key}/{start_ms}" if seed is None else str(seed))
         late = 0 if target is None else asked[LATE_SUCCESS]
@@ -380,7 +382,7 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
         month = Month(plan, prompt_ms=gaps.prompt_timeout_s * 1000)
         _drive(session, chances.token("simulation", start_ms), month, payments if show_progress else 0)
         session.clock.advance(Decimal(plan.end_ms - session.clock.now_ms) / 1000)
-        payouts = sum(each.created * 1000 >= start_ms for each in session.looking().payouts.each())
+        payouts = sum(payout.created * 1000 >= start_ms for payout in session.looking().payouts.each())
         made = Simulation(plan, month, payouts=payouts, seed=None if seed is None else str(seed))
         if target is not None:
             after = 0 if isinstance(entries, UnsetType) else entries
@@ -391,19 +393,8 @@ def simulate(  # noqa: PLR0913  each says another thing about the month
     return made
 
 
-def _at_midnight(session: Session) -> int:
-    """Move the clock to the last moment before the coming midnight in Lusaka, which is the answer.
-
-    That midnight is the month's: what it clears and sweeps is told by its statements.
-    """
-    now_ms = session.clock.now_ms
-    start_ms = day_start_ms(now_ms, days_on=1)
-    session.clock.advance(Decimal(start_ms - 1 - now_ms) / 1000)
-    return start_ms
-
-
 def _usable(control: SandboxControl) -> Gaps:
-    """The register of a sandbox with which a month can be simulated. Raises SimulationRefused: it cannot."""
+    """The sandbox's register. Raises SimulationRefused: no month can be simulated with it."""
     if control.clock().mode != "manual":
         raise SimulationRefused(
             "The clock of this sandbox runs in real time, so a month would take a month.",
@@ -420,20 +411,20 @@ def _usable(control: SandboxControl) -> Gaps:
 
 @contextmanager
 def _quiet(session: Session) -> Iterator[None]:
-    """No webhooks: what nobody handles would pile up. Endpoints hear of what comes after, and of what came before.
+    """Send no webhooks meanwhile: nobody handles them, and they would pile up.
 
-    Where the register has no event that never happens they are paused, and of what came before hear what was sent.
+    Endpoints listen to an event that never happens; where the register has none, they are paused.
     """
     endpoints = session.acting.webhook_endpoints
-    heard = {each.id: each.enabled_events for each in endpoints.each() if each.status == "enabled"}
+    heard = {endpoint.id: endpoint.enabled_events for endpoint in endpoints.each() if endpoint.status == "enabled"}
     has_one = _NEVER in types_of(session.untraced.in_force()["event_types"])
     try:
-        for each in heard:
-            endpoints.update(each, **({"enabled_events": [_NEVER]} if has_one else {"status": "disabled"}))
+        for name in heard:
+            endpoints.update(name, **({"enabled_events": [_NEVER]} if has_one else {"status": "disabled"}))
         yield
     finally:
-        for each, events in heard.items():
-            endpoints.update(each, enabled_events=events, status=None if has_one else "enabled")
+        for name, events in heard.items():
+            endpoints.update(name, enabled_events=events, status=None if has_one else "enabled")
 
 
 def _tell(session: Session, made: Simulation, books: Books, planting: Planting, target: Path) -> None:

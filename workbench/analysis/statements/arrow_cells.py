@@ -22,24 +22,27 @@ _AS_NUMERIC: Final = (
 _To = Callable[[Any], Cell] | None
 _DAY_US: Final = 86_400_000_000
 _DAYS: Final = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
-"""The first and the last that there are, from 1970."""
+"""The first and the last day of a calendar, counted from 1970."""
 
 
 def cells_in(name: str, given: pa.Table, layout: Layout) -> tuple[Found, Sequence[str]]:
     """A table as rows of the cells that a workbook would have, and the formats of its moments."""
     fields = {key: field for field, key in layout.keys.items()}
-    used = [each for each in given.schema if heading_key(each.name) in fields]
-    if len({heading_key(each.name) for each in used}) < len(used):
-        text = f"has a column twice: {', '.join(each.name for each in used)}."
+    used = [(column, fields[key]) for column in given.schema if (key := heading_key(column.name)) in fields]
+    header: list[Cell] = [column.name for column, _ in used]
+    if len({field for _, field in used}) < len(used):
+        text = f"has a column twice: {', '.join(column.name for column, _ in used)}."
         raise refused(name, text, headings=tuple(given.column_names))
-    made = [_cells_of(name, each, given.column(each.name), fields[heading_key(each.name)], layout) for each in used]
-    body = Body(np.arange(1, len(given) + 1), [Column.of(*each) for each in made], {})
-    moments = given.schema.field(next(each.name for each in used if fields[heading_key(each.name)] == "moment")).type
-    is_typed = pa.types.is_date(moments), pa.types.is_timestamp(moments)
-    formats = next((each for each, holds in zip(("%Y-%m-%d", "%Y-%m-%d %H:%M:%S"), is_typed, strict=True) if holds), "")
-    header: list[Cell] = [each.name for each in used]
+    made = [_cells_of(name, column, given.column(column.name), field, layout) for column, field in used]
+    body = Body(np.arange(1, len(given) + 1), [Column.of(*cells) for cells in made], {})
+    moments = next(column.type for column, field in used if field == "moment")
+    formats: Sequence[str] = layout.dates
+    if pa.types.is_date(moments):
+        formats = ["%Y-%m-%d"]
+    elif pa.types.is_timestamp(moments):
+        formats = ["%Y-%m-%d %H:%M:%S"]
     rows = CellRows(name, "table", None, lambda: iter(()), None, name, lambda *_: body)
-    return Found(rows, layout, header, 0, ()), [formats] if formats else layout.dates
+    return Found(rows, layout, header, 0, ()), formats
 
 
 def _cells_of(
@@ -61,7 +64,7 @@ def _cells_of(
     if unfit := _unfit(field, kind, layout, is_money=is_money):
         raise refused(name, unfit[0], hint=unfit[1], column=field.name)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _moments(name, column, timedelta(hours=layout.utc_offset_hours)), _same
+        return _moments(name, column, timedelta(hours=layout.utc_offset_hours)), lambda moment: moment
     if pa.types.is_decimal(kind) or is_numeric:
         return column, _decimal if is_money else _plain_number
     if pa.types.is_floating(kind):
@@ -78,7 +81,7 @@ def _texts(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArray,
     if pa.types.is_integer(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.string()), None
     if isinstance(kind, pa.UuidType):
-        return pa.chunked_array([[each and str(each) for each in column.to_pylist()]], pa.string()), None
+        return pa.chunked_array([[value and str(value) for value in column.to_pylist()]], pa.string()), None
     return column, None if pa.types.is_string(kind) else str
 
 
@@ -105,7 +108,7 @@ def _refuse_beyond(name: str, numbers: pa.ChunkedArray, day: int) -> None:
 
 
 def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool) -> tuple[str, str] | None:
-    """Why no cell is made of a column, and what to write instead."""
+    """The reason why a column cannot be read, and the hint what to write instead."""
     called, of = field.name, pa.types
     numeric = _AS_NUMERIC.format(called)
     if of.is_floating(kind) and not is_money:
@@ -125,17 +128,13 @@ def _unfit(field: pa.Field, kind: pa.DataType, layout: Layout, *, is_money: bool
     return None
 
 
-def _same(cell: Cell) -> Cell:
-    return cell
-
-
 def _decimal(value: Decimal | str) -> Cell:
-    """An exact number; what is none, such as `nan`, is a text."""
+    """An exact number; other text, such as `nan`, stays text."""
     return Decimal(value) if isinstance(value, Decimal) or value[-1].isdigit() else value
 
 
 def _shortest(number: Any) -> Cell:  # noqa: ANN401  a float of NumPy
-    """A float as the number that it is printed as; none is an empty cell, and what has no end a text."""
+    """A float by its printed decimal; NaN is an empty cell, and infinity a text."""
     return Decimal(str(number)) if isfinite(number) else "" if isnan(number) else str(number)
 
 

@@ -1,7 +1,7 @@
 """What stands in one cell: amounts, numbers of phones, keys. Texts become values here, or words why not."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeVar
@@ -151,10 +151,6 @@ class Column:
         is_number = pa.types.is_decimal(self.different.type) or pa.types.is_floating(self.different.type)
         return self.different.cast(pa.string()) if is_number else None
 
-    def rows(self) -> Iterator[Cell]:
-        """The cell of each row."""
-        return map(self.cells().__getitem__, self.codes.tolist())
-
     def where(self, holds: Callable[[Cell], bool], within: Sequence[str] = ()) -> Mask:
         """In which rows a cell is so; only texts that have each of these in them can be."""
         may = np.ones(len(self.different), bool)
@@ -181,30 +177,19 @@ class Column:
         return self._of_rows([each == cell for each in self.cells()])
 
     def _of_rows(self, holds: Mask | list[bool]) -> Mask:
-        """What holds of the different cells, for each row."""
+        """A mask of the different cells as one of the rows."""
         made: Mask = np.asarray(holds, bool)[self.codes]
         return made
 
-    def changed(self, cells: Mapping[int, Cell]) -> "Column":
-        """The column with other cells in these rows."""
-        codes = self.codes.copy()
-        codes[[*cells]] = len(self.different) + np.arange(len(cells))
-        return Column([*self.cells(), *cells.values()], codes).thinned()
-
-    def with_rows(self, where: Mask, cells: Sequence[Cell]) -> "Column":
-        """The column with these further rows, where they are to stand."""
-        codes = np.empty(len(where), self.codes.dtype)
-        codes[~where], codes[where] = self.codes, len(self.different) + np.arange(len(cells))
-        more = pa.array(cells, pa.string())
-        return Column(pa.concat_arrays([self.different, more]), codes, has_repeats=True)
-
-    def where_not(self, where: Mask, other: "Column") -> "Column":
-        """The column with the cells of another in these rows."""
-        codes = np.where(where, len(self.different) + other.codes, self.codes)
+    def replaced(self, where: Mask, other: "Column") -> "Column":
+        """The column with the cells of another in these rows, of which the other has one each."""
+        codes = self.codes.astype(np.int64)
+        codes[where] = len(self.different) + other.codes
         mine, others = self.texts, other.texts
-        if mine is None or others is None:
-            return Column([*self.cells(), *other.cells()], codes, has_repeats=True).thinned()
-        return Column(pa.concat_arrays([mine, others]), codes, has_repeats=True).thinned()
+        if mine is not None and others is not None:
+            return Column(pa.concat_arrays([mine, others]), codes, has_repeats=True)
+        both = Column.of_cells([*self.cells(), *other.cells()])
+        return Column(both.different, both.codes[codes])
 
     def only(self, rows: NDArray[Any]) -> "Column":
         """The column of these rows alone."""
@@ -361,7 +346,7 @@ class Amounts:
         return found.signed if isinstance(found, Amount) else found
 
     def styled(self, cell: Cell) -> Amount | Wrong | None:
-        """The same, with how it is written."""
+        """The amount with its style; None for an empty cell, words for text that is no amount."""
         if isinstance(cell, Decimal):
             minor = self._whole(cell)
             return minor if isinstance(minor, Wrong) else Amount(abs(minor), "minus" if minor < 0 else "plain")

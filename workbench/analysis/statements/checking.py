@@ -1,4 +1,4 @@
-"""How a layout would read a file: its first rows, why others cannot be used, whether the balance follows."""
+"""A check of a layout: the first rows as it reads them, its problems, and the running balance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from workbench.visible import visible
 
 
 def read_as(path: Path, layout: Layout, **options: Any) -> Statement:  # noqa: ANN401  the options of `read_statement`
-    """The statement in a file; where nothing says whose it is, that is no reason not to look at it."""
+    """The statement in a file; one without an account is read as well."""
     told = layout if layout.account or options.get("account") else replace(layout, account=NOT_TOLD)
     return read_statement(path, layout=told, **options)
 
@@ -28,9 +28,9 @@ _REASONS: Final = 5
 
 
 class Check(Tabular):
-    """Ten rows as a layout reads them, and what it says of the others.
+    """Ten rows as a layout reads them, and the problems of all.
 
-    `doubts` are those of the draft that read it, in words; None where a layout did.
+    `doubts` are the open doubts of a draft; None for a layout.
     """
 
     def __init__(self, statement: Statement, doubts: Sequence[str] | None = None) -> None:
@@ -40,7 +40,7 @@ class Check(Tabular):
 
     @property
     def is_sound(self) -> bool:
-        """Whether every row can be used, and the balance follows where it is told."""
+        """True if every row can be used, and the balance follows where the file has one."""
         return (
             bool(len(self.statement.rows))
             and not self.statement.rows["problem"].notna().any()
@@ -69,17 +69,17 @@ class Check(Tabular):
         ]
         parts = ["\n- ".join([title, *map(visible, lines)]) for title, lines in listed if lines]
         parts.append("\n".join(summary(self.statement)))
-        return "\n\n".join([self._table().text(width), *(wrapped(each, width) for each in parts)])
+        return "\n\n".join([self._table().text(width), *(wrapped(part, width) for part in parts)])
 
     def reasons(self) -> dict[str, tuple[int, int]]:
-        """The commonest reasons why rows cannot be used, each with its first line and how many rows have it."""
+        """The commonest reasons why rows cannot be used → first line and number of rows."""
         bad = self.statement.rows.dropna(subset=["problem"])
         found: dict[str, tuple[int, int]] = {}
         for line, problem in zip(bad["line"].tolist(), bad["problem"], strict=True):
             for why in map(mask, str(problem).split("; ")):
                 first, count = found.get(why, (line, 0))
                 found[why] = first, count + 1
-        return dict(sorted(found.items(), key=lambda each: -each[1][1])[:_REASONS])
+        return dict(sorted(found.items(), key=lambda reason: -reason[1][1])[:_REASONS])
 
 
 _SHOWN_TEXTS: Final = ("key", "phone", "type", "status", "words", "description")
@@ -109,7 +109,7 @@ def _row(row: Mapping[Any, Any]) -> tuple[str, ...]:
 
 
 def summary(statement: Statement) -> list[str]:
-    """How many rows there are, of which days, how many cannot be used, and whether the balance follows."""
+    """Sentences about the rows, their days, the unreadable ones, and the running balance."""
     bad = int(statement.rows["problem"].notna().sum())
     days = " to ".join(map(str, statement.period)) if statement.period else "no day"
     account = "" if statement.account != NOT_TOLD else "; the account is unknown"

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.statements.cells import Amount, Amounts, Cell, text_of
+from workbench.analysis.statements.cells import Amount, Cell, text_of
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.draft import Cut, Draft
 from workbench.analysis.statements.layouts import AMOUNTS, heading_key
@@ -54,29 +54,23 @@ _MOST_MONEY: Final = 8
 
 
 def is_date(cell: Cell) -> bool:
-    """Whether a cell begins as days do."""
+    """True for a moment, and for text that begins as days do."""
     return isinstance(cell, datetime) or _LIKE_A_DATE.match(text_of(cell).strip()) is not None
 
 
-def is_number(cell: Cell) -> bool:
-    """Whether a cell is a number, with a currency or without."""
-    return any(isinstance(Amounts(*marks).styled(cell), Amount) for marks in SEPARATORS)
-
-
 def is_amount(cell: Cell) -> bool:
-    """Whether a cell is written as only money is: with two decimals, or a workbook's number."""
+    """True for text with two decimals, as only money has, and for a workbook's number."""
     return isinstance(cell, Decimal) or _LIKE_AN_AMOUNT.fullmatch(text_of(cell).strip()) is not None
 
 
 def readings_of(texts: Iterable[tuple[int, str]]) -> dict[DateFormat, dict[int, int]]:
-    """Line or place → moment, by every day with each way in which a time stands behind it, as the reader knows it.
+    """Format → line or place → moment, by each way to write a day with each way in which a time follows it.
 
-    Where a spreadsheet has put midnight behind every day, it is no time.
+    A midnight that a spreadsheet has put behind every day is no time, but part of the format.
     """
     days = [(place, text) for place, text in texts if re.search("[0-9]", text)]
-    times = dict.fromkeys(time_of(text) for _, text in days)
-    if len(midnights := [found[0] for _, text in days if (found := _MIDNIGHT.search(text))]) == len(days):
-        times = dict.fromkeys(midnights)
+    midnights = [found[0] for _, text in days if (found := _MIDNIGHT.search(text))]
+    times = dict.fromkeys(midnights if len(midnights) == len(days) else (time_of(text) for _, text in days))
     made: dict[DateFormat, dict[int, int]] = {}
     for pattern in (day + time for day in DAYS for time in times):
         with suppress(StatementRefused):
@@ -96,7 +90,7 @@ def time_of(text: str) -> str:
 
 
 def in_order(moments: Sequence[int], *, newest_first: bool | None = None) -> bool:
-    """Whether these go one way: the one that is told, or either."""
+    """True if the moments are sorted in the given order, or without one in either."""
     ways = (False, True) if newest_first is None else (newest_first,)
     return any(all(a >= b if way else a <= b for a, b in pairwise(moments)) for way in ways)
 
@@ -110,7 +104,7 @@ def assigned(
     left = {plain(heading): heading for heading in reversed(headings) if heading}
     found: dict[str, str] = {}
     for name, words in known.items():
-        word = next((each for each in words.split(", ") if each in left and fits(name, left[each])), None)
+        word = next((word for word in words.split(", ") if word in left and fits(name, left[word])), None)
         if word is not None:
             found[name] = left.pop(word)
     return found
@@ -122,7 +116,7 @@ class _Money(NamedTuple):
     values: NDArray[np.int64]
     told: NDArray[np.bool_]
     debits: NDArray[np.int64]
-    """The same as debits: what is written as most are is above zero."""
+    """The values as debits: an amount in the commonest style is above zero."""
     decimals: int
 
 
@@ -134,10 +128,10 @@ class _Way(NamedTuple):
     words: Sequence[object] = ()
     """The word of each row; without words the sizes have their signs."""
     tells: bool = True
-    """The columns alone tell which way a row goes."""
+    """True if the columns alone show the direction of a row."""
 
     def moves(self, moved: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The amounts of the rows, each with the sign that the moves of the balance give its word."""
+        """The amounts of the rows, with the signs that the changes of the balance give to their words."""
         votes: Counter[object] = Counter()
         for word, size, change in zip(self.words, self.sizes.tolist(), moved.tolist(), strict=False):
             votes[word] += (change == size) - (change == -size) if size else 0
@@ -145,7 +139,7 @@ class _Way(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """How well columns explain a balance: by the rows in which it is the one before and what the row moves."""
+    """Columns that explain a balance, with the lines in which it is the balance before plus what the row moves."""
 
     columns: dict[str, str]
     lines: tuple[int, ...]
@@ -153,23 +147,23 @@ class Proof(NamedTuple):
     newest_first: bool
     moves: NDArray[np.int64]
     agreed: int
-    """In how many fields the headings say the same."""
+    """The number of fields for which the headings say the same."""
     rank: tuple[int, bool, bool]
 
     @property
     def weight(self) -> tuple[int | tuple[int, bool, bool], ...]:
-        """Of two proofs the one that weighs more is taken; where few rows are explained, it is none."""
+        """The heaviest proof is taken; one that explains few rows proves nothing."""
         holds = bool(self.lines) and len(self.lines) >= NEARLY_ALL * self.of
         return holds, len(self.lines), self.agreed, self.rank
 
 
 class Sample:
-    """The first rows of a file, column by column: those alone that have a day."""
+    """The first rows of a file that have a day, column by column."""
 
     def __init__(self, file: Cut) -> None:
-        self.headings = [each for each in file.headings if each and (not file.rows or file.texts(each))]
+        self.headings = [name for name in file.headings if name and (not file.rows or file.texts(name))]
         head = file._replace(rows=file.rows[:_SAMPLE])
-        days = {each: found for each in self.headings if (found := _days([cell for _, cell in head.column(each)]))}
+        days = {name: found for name in self.headings if (found := _days([cell for _, cell in head.column(name)]))}
         dated = sorted({place for readings in days.values() for read in readings for place in read})
         self.file = head._replace(rows=tuple(head.rows[place] for place in dated))
         self.lines = [line for line, _ in self.file.rows]
@@ -185,7 +179,7 @@ class Sample:
         return [text for _, text in self.file.texts(heading)]
 
     def said(self, heading: str) -> list[str]:
-        """What each row says in a column, as words are compared."""
+        """The word of each row in a column, as words are compared."""
         return [heading_key(text_of(cell)) for cell in self.cells(heading)]
 
     def words(self, heading: str) -> set[str]:
@@ -193,16 +187,16 @@ class Sample:
         return {*self.said(heading)} - {""}
 
     def says_only(self, words: Collection[str], heading: str) -> bool:
-        """Whether a column has words, and none but these."""
+        """True if a column has words, and only these."""
         return bool(found := self.words(heading)) and found <= {*words}
 
     def share(self, kind: Callable[[str], object], heading: str) -> float:
-        """How much of what a column holds is of a kind."""
+        """The share of a column's cells that are of a kind."""
         texts = self.texts(heading)
         return sum(map(bool, map(kind, texts))) / max(1, len(texts))
 
     def fits(self, field: str, heading: str) -> bool:
-        """Whether a column can hold what its heading says; without a row any can."""
+        """True if a column's cells can be of a field; without a row any column can."""
         if not self.lines or field not in ("moment", *AMOUNTS):
             return True
         if field == "moment":
@@ -212,28 +206,24 @@ class Sample:
     @cached_property
     def money(self) -> dict[str, _Money]:
         """The columns that can be read as amounts, by the separators that read most of them."""
-        likely = [h for h in self.headings if h not in self.days and self.share(_is_phone, h) <= 1 - NEARLY_ALL]
+        likely = [h for h in self.headings if h not in self.days and self.share(masked_number, h) <= 1 - NEARLY_ALL]
         tried = []
-        for by in map(self.file.amounts, *zip(*SEPARATORS, strict=True)):
-            read = {each: [by.styled(cell) for cell in self.cells(each)] for each in likely}
-            tried.append({name: cells for name, cells in read.items() if _are_amounts(cells)})
-        best = max(tried, key=lambda read: sum(isinstance(each, Amount) for cells in read.values() for each in cells))
+        for marks in SEPARATORS:
+            amounts = self.file.amounts(*marks)
+            read = {name: [amounts.styled(cell) for cell in self.cells(name)] for name in likely}
+            tried.append({name: cells for name, cells in read.items() if _amounts_in(cells) >= NEARLY_ALL})
+        best = max(tried, key=lambda read: sum(isinstance(cell, Amount) for cells in read.values() for cell in cells))
         return {name: _money(self.cells(name), cells) for name, cells in best.items()}
 
-    def with_empty(self, heading: str) -> str:
-        """The heading of a column that has nothing in it, read as money like others."""
-        self.money[heading] = _money([], [None] * len(self.lines))
-        return heading
-
     def orders(self, found: Mapping[str, str]) -> tuple[bool, ...]:
-        """Whether the newest may stand first: as the days have it, where each reading of them goes one way."""
+        """The orders that the days allow, True for the newest first; both where the days show none."""
         moments = self.days.get(found.get("moment") or next(iter(self.days), ""), [])
-        told = tuple(way for way in (False, True) if any(in_order(each, newest_first=way) for each in moments))
+        told = tuple(way for way in (False, True) if any(in_order(read, newest_first=way) for read in moments))
         return told or (False, True)
 
 
 def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
-    """Place → moment, by each of the likeliest formats, where these read at least half of a column; else none."""
+    """Place → moment for each of the likeliest formats, if these read at least half of a column."""
     moments = {
         place: milliseconds(at.replace(tzinfo=UTC)) for place, at in enumerate(cells) if isinstance(at, datetime)
     }
@@ -247,34 +237,24 @@ def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
     return [moments | each for each in read if len(each) == most] or [moments]
 
 
-def _is_phone(text: str) -> bool:
-    return masked_number(text) is not None
-
-
-def _is_code(text: str) -> bool:
-    is_day = is_date(text) and not text.isdigit()
-    return _CODE.fullmatch(text) is not None and not (is_amount(text) or is_day)
-
-
-def _are_amounts(cells: Sequence[object]) -> bool:
-    told = [each for each in cells if each is not None]
-    return bool(told) and sum(isinstance(each, Amount) for each in told) >= NEARLY_ALL * len(told)
+def _amounts_in(cells: Sequence[object]) -> float:
+    """The share of amounts among the cells that are not empty."""
+    told = [isinstance(cell, Amount) for cell in cells if cell is not None]
+    return sum(told) / max(1, len(told))
 
 
 def _money(cells: Sequence[Cell], read: Sequence[object]) -> _Money:
-    amounts = [each if isinstance(each, Amount) else None for each in read]
-    styles = Counter(each.style for each in amounts if each and each.minor)
+    told = np.array([isinstance(cell, Amount) for cell in read], bool)
+    amounts = [cell if isinstance(cell, Amount) else Amount(0, "") for cell in read]
+    styles = Counter(amount.style for amount in amounts if amount.minor)
     usual = styles.most_common(1)[0][0] if styles else "plain"
-    return _Money(
-        np.array([each.signed if each else 0 for each in amounts], np.int64),
-        np.array([each is not None for each in amounts], bool),
-        np.array([0 if not each else each.minor if each.style == usual else -each.minor for each in amounts], np.int64),
-        sum(map(is_amount, cells)),
-    )
+    debits = [amount.minor if amount.style == usual else -amount.minor for amount in amounts]
+    values = np.array([amount.signed for amount in amounts], np.int64)
+    return _Money(values, told, np.array(debits, np.int64), sum(map(is_amount, cells)))
 
 
 def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
-    """Every two columns of which a row fills one; every one by its sign, by words beside it, by the balance alone."""
+    """Columns that may show the moves: two of which a row fills one, or one by sign, by words or by the balance."""
     money = sample.money
     for debit, credit in permutations(money, 2):
         out, into = money[debit], money[credit]
@@ -283,11 +263,11 @@ def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
             for debits in (out.debits, np.abs(out.debits)) if (out.debits < 0).any() else (out.debits,):
                 yield _Way({"debit": debit, "credit": credit}, into.values - debits)
     most = min(_MOST_SIDES, len(sample.lines) // 2)
-    others = [(each, sample.words(each)) for each in sample.headings if each not in {*money, *sample.days}]
-    likely = ((each, words) for each, words in others if words and not words <= STATUS_WORDS.keys())
+    others = {name: sample.words(name) for name in sample.headings if name not in {*money, *sample.days}}
     sides = {
-        each: sample.said(each) for each, words in likely if words <= DIRECTION_WORDS.keys() or 1 < len(words) <= most
-    }
+        name: sample.said(name) for name, words in others.items()
+        if words and not words <= STATUS_WORDS.keys() and (words <= DIRECTION_WORDS.keys() or 1 < len(words) <= most)
+    }  # fmt: skip
     parties = {name: found[name] for name in ("from", "to") if {"from", "to"} <= found.keys()}
     for name, amount in money.items():
         yield _Way({"amount": name}, amount.values)
@@ -301,14 +281,14 @@ def _ways(sample: Sample, found: Mapping[str, str]) -> Iterator[_Way]:
 def _proofs(
     sample: Sample, found: Mapping[str, str], idle: NDArray[np.bool_], fee: str | None = None
 ) -> Iterator[Proof]:
-    """How well each way explains each balance, in either order of the file that its days allow."""
+    """A proof for each way with each balance, in the orders of the file that its days allow."""
     money, lines = sample.money, np.array(sample.lines)
     less = np.abs(money[fee].values) if fee else np.int64(0)
-    of_account = np.array([text_of(each) for each in sample.cells(found.get("account", ""))])
-    # In books a balance beside which DR stands is none below zero.
+    of_account = np.array([text_of(cell) for cell in sample.cells(found.get("account", ""))])
+    # In books a balance beside which DR stands is not below zero.
     likely = () if sample.file.is_ledger else sample.headings
-    sides = [each for each in likely if sample.says_only(("cr", "dr"), each)]
-    below = {each: np.array([word == "dr" for word in sample.said(each)], bool) for each in sides}
+    sides = [name for name in likely if sample.says_only(("cr", "dr"), name)]
+    below = {name: np.array([word == "dr" for word in sample.said(name)], bool) for name in sides}
     orders = sample.orders(found)
     for way, name, side, newest_first in product(_ways(sample, found), money, ["", *sides], orders):
         balance = money[name]
@@ -326,13 +306,11 @@ def _proofs(
         proven = lines[::step][at[1:][counts & (changes == expected)]]
         columns = {**way.columns, "balance": name, **({"side": side} if side else {}), **({"fee": fee} if fee else {})}
         agreed = sum(found.get(field) == heading for field, heading in columns.items())
-        rank = sum(money[each].decimals for each in columns.values() if each in money), way.tells, bool(side)
+        rank = sum(money[heading].decimals for heading in columns.values() if heading in money), way.tells, bool(side)
         yield Proof(columns, (*proven.tolist(),), int(counts.sum()), newest_first, moves[::step], agreed, rank)
 
 
 _Score = Callable[[Sample, str], float]
-
-
 _WAY: Final = frozenset(("amount", "debit", "credit", "direction", "from", "to"))
 _INSTEAD: Final = {
     "debit": {"amount"}, "credit": {"amount"}, "amount": {"debit"}, "direction": {"debit", "from"},
@@ -347,9 +325,12 @@ def put_columns(draft: Draft) -> None:
     sample = Sample(file)
     known = LEDGER_HEADINGS if file.is_ledger else HEADINGS
     found = assigned(sample.headings, sample.fits, known)
-    # A month without a debit has a column of them, too.
-    empty = assigned([each for each in file.headings if each not in sample.headings], known=known)
-    found |= {name: sample.with_empty(empty[name]) for name in ("debit", "credit") if name in empty.keys() - found}
+    # A month without a debit has an empty column of debits.
+    empty = assigned([name for name in file.headings if name not in sample.headings], known=known)
+    for side in SWAPPED:
+        if side in empty and side not in found:
+            found[side] = empty[side]
+            sample.money[empty[side]] = _money([], [None] * len(sample.lines))
     _prove(draft, sample, found)
     steps: list[tuple[str, _Score, str]] = [
         *((name, partial(_has_part, name), "by a part of its heading alone") for name in HEADING_PARTS),
@@ -358,30 +339,29 @@ def put_columns(draft: Draft) -> None:
     for name, likely, why in steps:
         if name == next(iter(_SCORES)):
             _one_of_two(draft, sample, found)
-        left = [each for each in sample.headings if each not in found.values()]
+        left = [heading for heading in sample.headings if heading not in found.values()]
         best = max(left, key=partial(likely, sample), default="")
         if best and likely(sample, best) > 0 and name not in found and not found.keys() & _INSTEAD.get(name, set()):
             found[name] = best
             draft.doubt(f"columns.{name}", why)
     _settle_ways(file, sample, found)
-    for where in [each for each in draft.doubts if each.partition(".")[2] not in found]:
-        del draft.doubts[where]
+    draft.doubts = {where: doubts for where, doubts in draft.doubts.items() if where.partition(".")[2] in found}
     draft.put(found)
 
 
 def _one_of_two(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
-    """Two columns of which each row fills one, where nothing else tells a way; which of them is which is left open."""
+    """Put two columns of which each row fills one, where nothing else shows a way; a doubt asks which is which."""
     money = sample.money
     if "amount" in found or {"debit", "credit"} <= found.keys():
         return
-    told = {name: each.values != 0 for name, each in money.items()}
+    told = {name: column.values != 0 for name, column in money.items()}
     pairs = [
         (a, b) for a, b in permutations(money, 2)
         if (told[a] ^ told[b]).all() and told[a].any() and told[b].any()
         and all(found.get(name, heading) == heading for name, heading in (("debit", a), ("credit", b)))
     ]  # fmt: skip
     if pairs:
-        # What is below zero goes out.
+        # Amounts below zero go out.
         debit, credit = min(pairs, key=lambda pair: money[pair[0]].values.sum() > 0)
         is_known = "debit" in found or "credit" in found
         found |= {"debit": debit, "credit": credit}
@@ -392,7 +372,7 @@ def _one_of_two(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
 
 
 def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:
-    """Leave one way in which the direction is told."""
+    """Leave one way to show the direction."""
     money = sample.money.get(found.get("amount", ""))
     if {"debit", "credit"} <= found.keys():
         # A column CR/DR beside the two is that of the balance.
@@ -411,17 +391,17 @@ def _settle_ways(file: Cut, sample: Sample, found: dict[str, str]) -> None:
 
 def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
     """Put the columns of money as the balance proves them, where the headings are not as good."""
-    status = next((each for each in sample.headings if sample.says_only(STATUS_WORDS, each)), "")
-    # What has failed or is pending moves no balance.
+    status = next((name for name in sample.headings if sample.says_only(STATUS_WORDS, name)), "")
+    # Failed and pending rows move no balance.
     words = sample.said(found.get("status", status))
     idle = np.array([STATUS_WORDS.get(word, "completed") != "completed" for word in words], bool)
     tried = [*_proofs(sample, found, idle)]
     is_few = len(sample.money) <= _MOST_MONEY
-    fees = [h for h, each in sample.money.items() if h == found.get("fee") or (is_few and (each.values >= 0).all())]
-    best = max(tried, key=lambda each: each.weight, default=None)
+    fees = [h for h, money in sample.money.items() if h == found.get("fee") or (is_few and (money.values >= 0).all())]
+    best = max(tried, key=lambda proof: proof.weight, default=None)
     if best is None or len(best.lines) < best.of:
         tried += [proof for fee in fees for proof in _proofs(sample, found, idle, fee)]
-        best = max(tried, key=lambda each: each.weight, default=None)
+        best = max(tried, key=lambda proof: proof.weight, default=None)
     if best is None or not best.weight[0]:
         return
     is_known = all(found.get(name) == heading for name, heading in best.columns.items())
@@ -432,9 +412,9 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
         if taken and best.columns.get(name) != found[name]:
             del found[name]
     found |= best.columns
-    alike = [each for each in tried if (each.weight[:2], each.rank) == (best.weight[:2], best.rank)]
-    others = [each for each in alike if each.columns != best.columns and (not is_known or each.agreed == best.agreed)]
-    for other in others[:1]:
+    alike = [proof for proof in tried if (proof.weight[:2], proof.rank) == (best.weight[:2], best.rank)]
+    others = [proof for proof in alike if proof.columns != best.columns]
+    for other in [proof for proof in others if not is_known or proof.agreed == best.agreed][:1]:
         named = ", ".join(f"{name} = {heading!r}" for name, heading in other.columns.items())
         draft.doubt("columns.balance", f"it follows as well with {named}")
     if not is_known:
@@ -444,7 +424,7 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
     if (values < 0).any() and (np.sign(values) * np.sign(best.moves) < 0).any():
         text = "the balance falls where this is above zero, and no layout can say so: reverse its signs in the file"
         draft.doubt("columns.amount", text)
-    orders = {each.newest_first for each in tried if each.columns == best.columns and each.weight == best.weight}
+    orders = {proof.newest_first for proof in tried if (proof.columns, proof.weight) == (best.columns, best.weight)}
     if "direction" in best.columns:
         moved = zip(sample.said(best.columns["direction"]), best.moves.tolist(), strict=True)
         draft.directions = {word: "in" if move > 0 else "out" for word, move in moved if move}
@@ -452,7 +432,7 @@ def _prove(draft: Draft, sample: Sample, found: dict[str, str]) -> None:
 
 
 def _in_words(sample: Sample, proof: Proof) -> str:
-    """The first row that proves it, with its numbers, and how many do."""
+    """The first row that proves a balance, with its numbers, and the number of such rows."""
     first = proof.lines[0]
     texts = {name: dict(sample.file.texts(heading)) for name, heading in proof.columns.items()}
     told = [*texts["balance"]][:: -1 if proof.newest_first else 1]
@@ -476,34 +456,33 @@ def _has_part(name: str, sample: Sample, heading: str) -> float:
 
 
 def _by_share(kind: Callable[[str], object], sample: Sample, heading: str) -> float:
-    """The share of a kind; nothing where it is not nearly all."""
+    """The share of a kind; 0 where it is not nearly all."""
     share = sample.share(kind, heading)
     return share if share >= NEARLY_ALL else 0
 
 
 def _like_keys(sample: Sample, heading: str) -> float:
-    """How many codes differ; a column that only counts its rows, from one, is none."""
+    """The share of different codes; 0 for a column that only counts its rows."""
     texts = sample.texts(heading)
     counts = [int(text) for text in texts if re.fullmatch("[0-9]{1,6}", text)]
     if len(counts) == len(texts) > 0 and min(counts) <= 1 and {abs(b - a) for a, b in pairwise(counts)} <= {1}:
         return 0
-    return _by_share(_is_code, sample, heading) * len({*texts}) / max(1, len(sample.lines))
+
+    def is_code(text: str) -> bool:
+        is_day = is_date(text) and not text.isdigit()
+        return _CODE.fullmatch(text) is not None and not (is_amount(text) or is_day)
+
+    return _by_share(is_code, sample, heading) * len({*texts}) / max(1, len(sample.lines))
 
 
 def _like_money(sample: Sample, heading: str) -> float:
-    """How many amounts have decimals or a sign: more than a number has that only counts something."""
+    """The number of amounts with decimals, and twice that with a minus: plain counts have neither."""
     money = sample.money.get(heading)
     return float(money.decimals + 2 * (money.values < 0).sum()) if money else 0
 
 
-def _like_days(sample: Sample, heading: str) -> float:
-    """How many days there are; twice that where they are in order."""
-    readings = sample.days.get(heading, [])
-    return max((len(each) * (1 + in_order(each)) for each in readings), default=0)
-
-
 def _like_narrative(sample: Sample, heading: str) -> float:
-    """How many letters a row has; nothing where most rows say the same."""
+    """The number of letters in a row; 0 where most rows say the same."""
     texts = sample.texts(heading)
     letters = sum(sum(map(str.isalpha, text)) for text in texts) / max(1, len(texts))
     is_free = heading not in sample.days and 2 * len({*texts}) >= len(texts)
@@ -511,13 +490,15 @@ def _like_narrative(sample: Sample, heading: str) -> float:
 
 
 _SCORES: Final[dict[str, _Score]] = {
-    "moment": _like_days,
+    "moment": lambda sample, heading: max(
+        (len(days) * (1 + in_order(days)) for days in sample.days.get(heading, [])), default=0
+    ),
     "time": partial(_by_share, TIME.fullmatch),
     "status": lambda sample, heading: sample.says_only(STATUS_WORDS, heading),
     "amount": _like_money,
     "direction": lambda sample, heading: sample.says_only(DIRECTION_WORDS, heading),
-    "phone": partial(_by_share, _is_phone),
+    "phone": partial(_by_share, masked_number),
     "key": _like_keys,
     "description": _like_narrative,
 }
-"""Field → how likely a column holds it by its cells; of what is more than nothing the likeliest is taken."""
+"""Field → the score of a column by its cells; the highest above 0 is taken."""

@@ -158,7 +158,11 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
             is_odd = rows.widths != count
             if not width <= count <= _MOST_COLUMNS or is_odd.sum() > _MANY_ODD:
                 return None
-            odd = {place: _cells_in(file, rows, place, delimiter) for place in np.flatnonzero(is_odd).tolist()}
+            odd: dict[int, list[Cell]] = {}
+            for place in np.flatnonzero(is_odd).tolist():
+                file.seek(int(rows.starts[place]))
+                text = file.read(int(rows.stops[place] - rows.starts[place])).decode()
+                odd[place] = [*next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))]
             file.seek(int(rows.starts[0]))
             columns = _arrow_columns(file, count, delimiter, has_breaks=rows.has_breaks)
     except (pa.ArrowException, csv.Error, UnicodeError):
@@ -166,10 +170,10 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
     if len(columns[0]) != np.count_nonzero(~is_odd):
         return None
     if odd:
-        padded = [[*cells, *[""] * (count - len(cells))] for cells in odd.values()]
-        columns = [
-            each.with_rows(is_odd, more) for each, more in zip(columns, zip(*padded, strict=False), strict=False)
-        ]
+        padded = zip(*([*cells, *[""] * (count - len(cells))] for cells in odd.values()), strict=False)
+        # Each odd row stands between the others with the cells of another row, before it has its own.
+        wide = [column.only(np.cumsum(~is_odd) - 1) for column in columns]
+        columns = [column.replaced(is_odd, Column.of_cells(cells)) for column, cells in zip(wide, padded, strict=False)]
     whole = Body(rows.lines, columns, {place: cells for place, cells in odd.items() if len(cells) != count})
     beyond = {int(place) for each in columns[width:] for place in np.flatnonzero(~each.has(""))}
     is_blank = all_hold(each.where_blank() for each in columns)
@@ -229,7 +233,7 @@ def _rows_in(file: IO[bytes], delimiter: str, after: int) -> _Rows | None:
 
 
 class _Cuts:
-    """Where rows end, found block by block: what is kept is of rows, not of each character."""
+    """Finds the ends of rows block by block; memory holds figures of rows, not of characters."""
 
     def __init__(self, mark: int, begins: int) -> None:
         self._mark = mark
@@ -280,12 +284,6 @@ class _Cuts:
         is_row = (lines > after) & (sizes > np.append(returns, False))
         has_breaks = seen["ends"] < seen["breaks"]
         return _Rows(starts[is_row], stops[is_row], lines[is_row], widths[is_row], has_breaks)
-
-
-def _cells_in(file: IO[bytes], rows: _Rows, place: int, delimiter: str) -> list[Cell]:
-    file.seek(int(rows.starts[place]))
-    text = file.read(int(rows.stops[place] - rows.starts[place])).decode()
-    return list(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)))
 
 
 def _csv_lines(path: Path, encoding: str, delimiter: str) -> Iterator[Line]:
@@ -453,10 +451,11 @@ def without_strays(body: Body, told: Iterable[int]) -> Body:
 def of_sections(body: Body, moves: Iterable[int]) -> Body:
     """The rows of sections, each with the account that stands above it in its first cell; `moves` are of amounts."""
     titles, *others = body.columns
-    texts = Column.of_cells(text_of(cell).strip() for cell in ("", *titles.rows()))
-    is_row = texts.has("")
+    texts = ["", *(text_of(cell).strip() for cell in titles.cells())]
+    codes = np.append(0, titles.codes + 1)
+    is_row = np.array([not text for text in texts])[codes]
     above = np.maximum.accumulate(np.where(is_row, 0, np.arange(len(is_row))))
-    account = Column(texts.different, texts.codes[above][1:])
+    account = Column(texts, codes[above][1:])
     is_moved = np.any([~body.columns[place].has("") for place in moves], axis=0)
     return Body(body.lines, [account, *others], body.odd).only(is_row[1:] & is_moved)
 
@@ -485,7 +484,9 @@ def continued(body: Body, narrative: int, ends: Sequence[str]) -> tuple[Body, li
     if not told:
         return body, []
     odd = {place: cells for place, cells in odd.items() if len(cells) != len(body.columns)}
-    columns = [each.changed(told) if place == narrative else each for place, each in enumerate(body.columns)]
+    where = np.isin(np.arange(len(body.lines)), [*told])
+    columns = [*body.columns]
+    columns[narrative] = column.replaced(where, Column.of_cells(told.values()))
     return Body(body.lines, columns, odd).only(~is_joined), body.lines[is_joined].tolist()
 
 
@@ -509,7 +510,7 @@ _WANTED: Final = {"currency": "a currency's code", "opening": "an amount", "clos
 
 
 def declared_in(name: str, layout: Layout, above: Sequence[Line], currency: str | None = None) -> tuple[Preamble, int]:
-    """What a preamble says, as `Label,value`, `Label:,value` or `Label: value`; and the line of its closing balance.
+    """The preamble, from `Label,value`, `Label:,value` or `Label: value`, and the line of its closing balance.
 
     Several labels may stand in a line, each before its value. Raises StatementRefused: a value that is no day, code or
     amount, a label twice with different values, an amount in another currency than the file's (`currency` is passed by

@@ -21,8 +21,8 @@ from workbench.errors import StatementRefused
 from workbench.visible import visible
 
 MOST_ROWS: Final = 20_000
-"""So many rows of a file are looked at; what the others have is seen when they are read."""
-_SETTINGS: Final = [each.name for each in fields(Layout)]
+"""A draft looks at this many rows of a file; `read_statement` reads them all."""
+_SETTINGS: Final = [setting.name for setting in fields(Layout)]
 _ORDER: Final = (
     "account", "currency", "encoding", "delimiter", "dates", "sections", "utc_offset_hours", "decimal", "thousands",
     "debits", "negative", "openings", "footers", "key_pattern", "makes_keys", "own", "party", "preamble_date", "kinds",
@@ -30,9 +30,7 @@ _ORDER: Final = (
 )  # fmt: skip
 WORDS: Final = ("accounts", "directions", "statuses", "types")
 _TABLES: Final = ("columns", *WORDS, "preamble")
-"""In this order a person reads a layout; it is TOML's too: tables come last."""
-
-
+"""The order in which a person reads a layout; it is TOML's too: tables come last."""
 _OF_A_HEADING: Final = re.compile(r"\w\W+([A-Z]{3})\W*$")
 _OF_AN_AMOUNT: Final = re.compile(r"(?=.*[0-9])[-+(]?(?:[0-9., ']+ )?([A-Z]{3})(?: [0-9., ']+)?\)?")
 _A_CODE: Final = re.compile("([A-Za-z]{3})")
@@ -45,15 +43,15 @@ class Cut(NamedTuple):
     path: Path
     rows_of: CellRows
     headings: tuple[str, ...]
-    """As the file writes them, the second of a name as `Currency#2`; the blank ones at the end are left out."""
+    """The headings as written, the second of a name as `Currency#2`, without blank ones at the end."""
     line: int
     above: tuple[Line, ...]
     rows: tuple[Line, ...]
-    """Those below the header; MOST_ROWS of them at most."""
+    """The rows below the header, at most MOST_ROWS."""
     currency: tuple[str, str] | None = None
-    """The one that `named_currency` finds."""
+    """The result of `named_currency`."""
     is_ledger: bool = False
-    """These are one's own books, and no statement."""
+    """True for the user's own books."""
 
     def column(self, heading: str) -> list[tuple[int, Cell]]:
         """The line and the cell of each row, an empty text where a row is too short; nothing without such a column."""
@@ -72,19 +70,18 @@ class Cut(NamedTuple):
             yield from ((line, label, LABELS.get(plain(label), ""), value) for label, value in pairs_of(cells))
 
     def amounts(self, decimal: str, thousands: str) -> Amounts:
-        """What reads the amounts, in the currency that is named."""
-        code, _ = self.currency or (ZMW.code, "")
-        return Amounts(decimal, thousands, code)
+        """A reader of amounts in the file's currency."""
+        return Amounts(decimal, thousands, self.currency[0] if self.currency else ZMW.code)
 
 
 def named_currency(file: Cut) -> tuple[str, str] | None:
-    """The one currency that headings, cells or lines above the header name, and where; None without one."""
-    told = [(found[1], f"heading {each!r}") for each in file.headings if (found := _OF_A_HEADING.search(each))]
+    """The only currency that headings, cells or lines above the header name, and its place; None without one."""
+    told = [(found[1], f"heading {name!r}") for name in file.headings if (found := _OF_A_HEADING.search(name))]
     told += [
         (found[1], f"line {line} {text!r}")
-        for each in file.headings
-        for line, text in file.texts(each)
-        if (found := (_A_CODE if plain(each) in _CURRENCIES else _OF_AN_AMOUNT).fullmatch(text))
+        for name in file.headings
+        for line, text in file.texts(name)
+        if (found := (_A_CODE if plain(name) in _CURRENCIES else _OF_AN_AMOUNT).fullmatch(text))
     ]
     told += [
         (text_of(value).strip(), f"line {line} {text_of(value)!r}")
@@ -110,7 +107,7 @@ class Draft:
         self.doubts: dict[str, list[str]] = {}
         """Where in the layout → what a person has to decide, a line each."""
         self.above: list[str] = []
-        """What came of reading the file so; nothing once something else is declared."""
+        """The result of reading the file by the draft; empty once something else is declared."""
         self.moving: set[int] = set()
         """The lines of rows that are movements."""
         self.directions: dict[str, str] = {}
@@ -133,11 +130,11 @@ class Draft:
         return self.file.column(self.declared["columns"].get(field, ""))
 
     def texts(self, field: str) -> list[tuple[int, str]]:
-        """The same as text, without those that are blank."""
+        """The line and the text of each cell in the column of a field that is not blank."""
         return self.file.texts(self.declared["columns"].get(field, ""))
 
     def moments(self) -> list[tuple[int, Cell]]:
-        """The line of each row with its day, behind which its time stands if it has a column of its own."""
+        """The line of each row with its day, followed by its time if times have a column of their own."""
         times = [text_of(cell).strip() for _, cell in self.cells("time")] or [""] * len(self.file.rows)
         pairs = zip(self.cells("moment"), times, strict=False)
         return [
@@ -149,10 +146,10 @@ class Draft:
         """Declare these columns alone; the others are ignored."""
         self.above = []
         self.declared["columns"] = {name: columns[name] for name in (*LEDGER_FIELDS, *FIELDS) if name in columns}
-        self.declared["ignored"] = [each for each in self.file.headings if each and each not in columns.values()]
+        self.declared["ignored"] = [name for name in self.file.headings if name and name not in columns.values()]
 
     def found(self, name: str, value: object, proof: str = "") -> None:
-        """Declare what the file shows, and what proves it; None leaves it as it is by default."""
+        """Declare a setting that the file shows, with its proof; None leaves the default."""
         if value is not None:
             self.declared[name] = value
             self.proofs[name] = proof
@@ -178,33 +175,33 @@ class Draft:
 
     @property
     def layout(self) -> Layout:
-        """What the draft declares. Raises StatementRefused: it cannot be used yet, and why."""
+        """The declared layout. Raises StatementRefused: it cannot be used yet, and why."""
         return layout_from(self.toml.encode(), self.file.path.stem, self.file.path.name)
 
     @property
     def toml(self) -> str:
         """The layout as a file, in the order in which a person reads it."""
-        lines = [*map(_comment, self.above)]
+        lines = [f"# {masked(text)}" for text in self.above]
         for name in _ORDER:
             lines += self._setting(name, name, self.declared.get(name))
         for name in _TABLES:
             values = self.declared.get(name, {})
             sides = SWAPPED if name == "columns" and self.file.is_ledger else {}
             named = ((f"{name}.{key}", sides.get(key, key), value) for key, value in values.items())
-            rows = [line for each in named for line in self._setting(*each)]
-            loose = [f"# ? {_comment(each)[2:]}" for each in self.doubts.get(name, ())]
+            rows = [line for entry in named for line in self._setting(*entry)]
+            loose = [f"# ? {masked(doubt)}" for doubt in self.doubts.get(name, ())]
             if values or loose:
                 lines += ["", f"[{name}]" if values else f"# [{name}]", *rows, *loose]
         return "\n".join(lines) + "\n"
 
     def _setting(self, where: str, key: str, value: object) -> Iterator[str]:
         for doubt in self.doubts.get(where, ()):
-            yield f"# ? {_comment(doubt)[2:]}"
+            yield f"# ? {masked(doubt)}"
         if value or where.startswith(WORDS):
             proof = self.proofs.get(where)
             named = key if re.fullmatch("[A-Za-z0-9_-]+", key) else toml_value(key)
-            line = f"{named} = {toml_value(value)}" + (f"  {_comment(proof)}" if proof else "")
-            # A word that nobody has filled in is no word yet.
+            line = f"{named} = {toml_value(value)}" + (f"  # {masked(proof)}" if proof else "")
+            # A word without a meaning stands as a comment.
             yield line if value else f"# ? {line}"
 
     def statement(self) -> Statement:
@@ -216,11 +213,9 @@ class Draft:
         return read_ledger(self.file.path, layout=self.layout, account=None if self.names_accounts else NOT_TOLD)
 
     def to_decide(self) -> list[str]:
-        """What is doubted, each where it stands in the layout; masked."""
-        return [
-            masked(text if text.startswith(name) else f"{name}: {text}")
-            for name, of in self.doubts.items() for text in of
-        ]  # fmt: skip
+        """The doubts with their places in the layout, masked."""
+        doubts = [(where, text) for where, texts in self.doubts.items() for text in texts]
+        return [masked(text if text.startswith(where) else f"{where}: {text}") for where, text in doubts]
 
     def __repr__(self) -> str:
         return self.toml
@@ -247,10 +242,6 @@ def masked(text: str) -> str:
     return visible(mask_accounts(text))
 
 
-def _comment(text: str) -> str:
-    return f"# {masked(text)}"
-
-
 def toml_value(value: object) -> str:
     """A text, a list of texts or a truth as TOML writes it; what cannot be seen is written as a number."""
     if isinstance(value, str) and "\\" in value and value.isprintable() and "'" not in value:
@@ -258,7 +249,7 @@ def toml_value(value: object) -> str:
     if isinstance(value, str):
         # TOML's own escapes, which JSON's are but beyond 16 bits.
         quoted = json.dumps(value, ensure_ascii=False)
-        return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in quoted)
+        return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in quoted)
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml_value, value))}]"
     return json.dumps(value)

@@ -20,7 +20,6 @@ from workbench.analysis.statements.columns import (
     assigned,
     in_order,
     is_date,
-    is_number,
     put_columns,
     readings_of,
     time_of,
@@ -28,7 +27,7 @@ from workbench.analysis.statements.columns import (
 from workbench.analysis.statements.dates import DateFormat
 from workbench.analysis.statements.dialect import cell_rows_of, digest_of
 from workbench.analysis.statements.draft import MOST_ROWS, Cut, Draft, masked, named_currency, toml_value
-from workbench.analysis.statements.layouts import DEBITS, LAYOUTS, TYPES, heading_key
+from workbench.analysis.statements.layouts import AMOUNTS, DEBITS, LAYOUTS, TYPES, heading_key
 from workbench.analysis.statements.recognising import HEADER_WITHIN, head_of, headings_of, recognised
 from workbench.analysis.statements.statement import tried_layouts
 from workbench.analysis.statements.vocabulary import (
@@ -62,7 +61,7 @@ _LEAST_DAYS: Final = 3
 
 
 def cut(path: Path, *, ledger: bool = False) -> Cut:
-    """The one way to cut a file of which a line is most like a header.
+    """Cut a file into cells by the delimiter that gives the likeliest header.
 
     Raises StatementRefused: it cannot be read at all, or no line has the headings of a statement.
     """
@@ -72,7 +71,7 @@ def cut(path: Path, *, ledger: bool = False) -> Cut:
     for head in heads:
         for place, (_, cells) in enumerate(head.lines):
             known = len(assigned(headings_of(cells), known=LEDGER_HEADINGS if ledger else HEADINGS))
-            # Of headings that are not known, those above most rows; a line above them may have a day, too.
+            # Unknown headings count by the rows below them; a line above them may have a day, too.
             below = [cells for _, cells in head.lines[place + 1 : place + 1 + _LEAST_FIELDS]]
             count = 0 if _is_row(cells) else sum(1 for _ in takewhile(_is_row, below))
             found = known if known >= _LEAST_FIELDS else min(count, _LEAST_FIELDS - 1), len(headings_of(cells))
@@ -85,25 +84,27 @@ def cut(path: Path, *, ledger: bool = False) -> Cut:
         raise unread or refused(path.name, f"has no header: {why}.", hint=hint)
     (way, lines, _), place = cut_by
     line, cells = lines[place]
-    rows = tuple(islice((each for each in way.lines() if each[0] > line), MOST_ROWS))
+    rows = tuple(islice((row for row in way.lines() if row[0] > line), MOST_ROWS))
     made = Cut(path, way, headings_of(cells), line, tuple(lines[:place]), rows, is_ledger=ledger)
     return made._replace(currency=named_currency(made))
 
 
 def _is_row(cells: Sequence[Cell]) -> bool:
     day = next((place for place, cell in enumerate(cells) if is_date(cell)), None)
-    return day is not None and any(is_number(cell) for place, cell in enumerate(cells) if place != day)
+    others = [cell for place, cell in enumerate(cells) if place != day]
+    amounts = (Amounts(*marks).styled(cell) for marks in SEPARATORS for cell in others)
+    return day is not None and any(isinstance(amount, Amount) for amount in amounts)
 
 
 def _cutting(draft: Draft) -> None:
-    """How the file is cut, where it does not tell that itself."""
+    """Encoding and delimiter, where the file does not show them itself."""
     way = draft.file.rows_of
     draft.found("encoding", way.encoding, "the file is not UTF-8")
     draft.found("delimiter", way.delimiter if way.delimiter != "," else None)
 
 
 def _columns(draft: Draft) -> None:
-    """Each field where its heading, its cells and the balance place it."""
+    """The column of each field, by headings, cells and the balance; doubts about columns that stay open."""
     put_columns(draft)
     if draft.file.is_ledger and not draft.file.headings[0]:
         _sections(draft)
@@ -115,12 +116,11 @@ def _columns(draft: Draft) -> None:
         draft.doubt("columns", 'moment = ""  # no heading is known for it')
     if draft.columns.keys().isdisjoint(("amount", "debit")):
         draft.doubt("columns", 'amount = ""  # no heading is known for it, and no cells prove it')
-    for number, heading in enumerate(draft.file.headings, 1):
-        is_section = number == 1 and "sections" in draft.declared
-        if not (heading or is_section) and any(
-            len(cells) >= number and cells[number - 1] != "" for _, cells in draft.file.rows
-        ):
-            draft.doubt("columns", f"column {number} has no heading, so that it cannot be read: give it one")
+    for place, heading in enumerate(draft.file.headings):
+        is_section = not place and "sections" in draft.declared
+        filled = (cells[place] for _, cells in draft.file.rows if len(cells) > place and cells[place] != "")
+        if not (heading or is_section) and any(True for _ in filled):
+            draft.doubt("columns", f"column {place + 1} has no heading, so that it cannot be read: give it one")
 
 
 def _sections(draft: Draft) -> None:
@@ -128,10 +128,9 @@ def _sections(draft: Draft) -> None:
     titles = [(line, text_of(cells[0]).strip()) for line, cells in draft.file.rows]
     named = {text: line for line, text in reversed(titles) if text and not TOTAL.match(text)}
     if named and "account" not in draft.columns:
-        draft.found(
-            "sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in [*named][::-1][:2])
-        )
-        draft.found("accounts", dict.fromkeys([*named][::-1], ""))
+        accounts = [*named][::-1]
+        draft.found("sections", value=True, proof=", ".join(f"line {named[text]} {text!r}" for text in accounts[:2]))
+        draft.found("accounts", dict.fromkeys(accounts, ""))
         draft.proofs |= {f"accounts.{text}": _MEANINGS["account"][1][0] for text in named}
 
 
@@ -142,7 +141,7 @@ def _dates(draft: Draft) -> None:
     read = readings_of(texts)
     most = max(map(len, read.values()), default=0)
     if moments and not most:
-        has_time = any((each.hour, each.minute, each.second) != (0, 0, 0) for each in moments)
+        has_time = any((at.hour, at.minute, at.second) != (0, 0, 0) for at in moments)
         times = [f" {time_of(text)}" for _, text in draft.texts("time")[:1]]
         draft.found("dates", ["%Y-%m-%d" + "".join(times or [" %H:%M:%S"] * has_time)], "the sheet's own moments")
         return
@@ -152,13 +151,13 @@ def _dates(draft: Draft) -> None:
         draft.doubt("dates", text)
         return
     # Of formats that read the same the first is kept.
-    first = {tuple(at.values()): each for each, at in reversed(read.items()) if len(at) == most}
-    readings = {each: at for each, at in read.items() if each in first.values()}
+    first = {tuple(at.values()): by for by, at in reversed(read.items()) if len(at) == most}
+    readings = {by: at for by, at in read.items() if by in first.values()}
     chosen = next(iter(readings))
     swapped = chosen.pattern.translate(str.maketrans("dm", "md"))
-    others = [each for each, fewer in read.items() if len(fewer) < most and (fewer or each.pattern == swapped)]
+    others = [by for by, fewer in read.items() if len(fewer) < most and (fewer or by.pattern == swapped)]
     proofs = (_proof(chosen, other, line, text) for other in others for line, text in texts if line in read[chosen])
-    draft.found("dates", [each.pattern for each in readings], next(filter(None, proofs), ""))
+    draft.found("dates", [by.pattern for by in readings], next(filter(None, proofs), ""))
     unread = [(line, text) for line, text in texts if _LIKE_A_DAY.match(text) and line not in read[chosen]]
     for line, text in unread[:1]:
         said = f"{len(unread)} of {len(texts)} days are not read, such as line {line} {_in_english(text)}"
@@ -169,21 +168,21 @@ def _dates(draft: Draft) -> None:
     if len(readings) == 1:
         return
     for fits in (_in_period, _in_sequence):
-        fit = {each: why for each, at in readings.items() if (why := fits(draft, each, at, dict(texts)))}
-        left = [each.pattern for each in readings if each not in fit]
+        out = {by: why for by, at in readings.items() if (why := fits(draft, by, at, dict(texts)))}
+        left = [by.pattern for by in readings if by not in out]
         if len(left) == 1:
-            draft.found("dates", left, next(iter(fit.values())))
+            draft.found("dates", left, next(iter(out.values())))
             return
     draft.proofs.pop("dates", None)
     draft.doubt("dates", "no row decides: choose one of these, or let another file decide")
-    for each, at_each in readings.items():
-        days = " to ".join(f"{moment(at).date()}" for at in (min(at_each.values()), max(at_each.values())))
-        said = ": choose this, day first is usual here" if each is chosen else ""
-        draft.doubt("dates", f"dates = [{toml_value(each.pattern)}]  # reads {days}{said}")
+    for by, moments_read in readings.items():
+        days = " to ".join(f"{moment(end(moments_read.values())).date()}" for end in (min, max))
+        said = ": choose this, day first is usual here" if by is chosen else ""
+        draft.doubt("dates", f"dates = [{toml_value(by.pattern)}]  # reads {days}{said}")
 
 
 def _in_english(text: str) -> str:
-    """A day that no format reads, and that months are read in English, where it names one."""
+    """A day that no format reads, with a hint that months are English where it names one."""
     return f"{text!r}{': a month has its English name, or a number' * bool(_NAME.search(text))}"
 
 
@@ -192,20 +191,20 @@ def _is_day_first(pattern: str) -> bool | None:
     return None if "%b" in pattern or pattern.startswith("%Y") else pattern.find("%d") < pattern.find("%m")
 
 
-_IN_A_TEXT: Final = [each for each in DAYS if each != "%Y%m%d"]
-"""How a day stands between others; eight digits are rather an account's."""
+_IN_A_TEXT: Final = [pattern for pattern in DAYS if pattern != "%Y%m%d"]
+"""Formats of a day within a text; eight digits are rather an account's number."""
 
 
 def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object) -> str:
-    """Why a format cannot be: by a day above the header, or the period that is told there; empty where it can."""
+    """The proof against a format by a day or the period above the header; empty where the format fits."""
     is_day_first = _is_day_first(by.pattern)
     ends: dict[str, tuple[int, str, int]] = {}
-    formats = [DateFormat(each) for each in _IN_A_TEXT if _is_day_first(each) in (None, is_day_first)]
+    formats = [DateFormat(pattern) for pattern in _IN_A_TEXT if _is_day_first(pattern) in (None, is_day_first)]
     values = [(line, "", cell) for line, cells in draft.file.above for cell in cells]
     values += [(line, meaning, cell) for line, _, meaning, cell in draft.file.labelled()]
     for line, label, cell in values:
         text = text_of(cell).strip()
-        found = next(filter(None, (each.all_in(text) for each in formats)), [])
+        found = next(filter(None, (format_.all_in(text) for format_ in formats)), [])
         if None in found:
             return f"line {line} {text!r} can only be {'month' if is_day_first else 'day'} first"
         days = [day for day in found if day is not None]
@@ -220,7 +219,7 @@ def _in_period(draft: Draft, by: DateFormat, read: Mapping[int, int], _: object)
 
 
 def _in_sequence(draft: Draft, _: object, read: Mapping[int, int], texts: Mapping[int, str]) -> str:
-    """Why a format cannot be: by the row that turns back in it; empty where it can."""
+    """The proof against a format by a row that it puts out of order; empty where the format fits."""
     moments, way = [*read.values()], draft.newest_first
     if in_order(moments, newest_first=way) or (way is None and len({*moments}) < _LEAST_DAYS):
         return ""
@@ -230,18 +229,17 @@ def _in_sequence(draft: Draft, _: object, read: Mapping[int, int], texts: Mappin
 
 
 def _proof(chosen: DateFormat, other: DateFormat, line: int, text: str) -> str:
-    """How a row shows that its day is not of the other format; empty where it may be."""
+    """The proof by a row that its day is not of the other format; empty where it may be."""
     if other.read(text) is not None:
         return ""
-    first, not_first = (each.pattern.find("%d") < each.pattern.find("%m") for each in (chosen, other))
-    return f"line {line} {text!r} " + (
-        f"can only be {'day' if first else 'month'} first" if first != not_first else "decides"
-    )
+    first, not_first = (by.pattern.find("%d") < by.pattern.find("%m") for by in (chosen, other))
+    decides = f"can only be {'day' if first else 'month'} first" if first != not_first else "decides"
+    return f"line {line} {text!r} {decides}"
 
 
 def _amounts(draft: Draft) -> None:
     """The separators that read most amounts; and how a debit is written in a column of its own."""
-    texts = [each for name in ("amount", "debit", "credit", "fee", "balance") for each in draft.texts(name)]
+    texts = [pair for name in AMOUNTS for pair in draft.texts(name)]
 
     def unread(pair: tuple[str, str]) -> list[str]:
         read = draft.file.amounts(*pair).read
@@ -251,19 +249,19 @@ def _amounts(draft: Draft) -> None:
     proofs = unread(SEPARATORS[0])
     for name, mark, usual in zip(("decimal", "thousands"), chosen, SEPARATORS[0], strict=True):
         if mark != usual:
-            draft.found(name, mark, next((each for each in proofs if mark in each), ""))
+            draft.found(name, mark, next((proof for proof in proofs if mark in proof), ""))
     if left := unread(chosen):
         draft.doubt("decimal", f"{len(left)} of {len(texts)} amounts are not read, such as {left[0]}")
-    named = [(each, line, text) for line, text in texts if (each := currencies_named(text))]
-    if len({each for each, *_ in named}) == len(named[:1] and named[0][0]) == 1:
+    named = [(codes, line, text) for line, text in texts if (codes := currencies_named(text))]
+    if len({codes for codes, *_ in named}) == len(named[:1] and named[0][0]) == 1:
         (code,), line, text = named[0]
         draft.found("currency", code, f"line {line} {text!r}")
     elif draft.file.currency and draft.file.currency[1].startswith("heading"):
         draft.found("currency", *draft.file.currency)
     amounts = draft.file.amounts(*chosen)
     ways = _styles(amounts, draft.texts("debit") or draft.texts("fee"))
-    # Of ways that are as common the plain one is taken.
-    way = max(ways, key=lambda each: (ways[each], each == DEBITS[0]), default=DEBITS[0])
+    # Of ways that are equally common the plain one is taken.
+    way = max(ways, key=lambda style: (ways[style], style == DEBITS[0]), default=DEBITS[0])
     if way in DEBITS[1:]:
         draft.found("debits", way, f"{ways[way]} of {ways.total()}; another is a reversal")
     is_bare = {*_styles(amounts, draft.texts("amount"))} == {"plain"}
@@ -272,35 +270,34 @@ def _amounts(draft: Draft) -> None:
 
 
 def _styles(amounts: Amounts, texts: Sequence[tuple[int, str]]) -> Counter[str]:
-    """How often an amount is written in each way."""
+    """The number of amounts in each style."""
     read = (amounts.styled(text) for _, text in texts)
-    return Counter(each.style for each in read if isinstance(each, Amount) and each.minor)
+    return Counter(amount.style for amount in read if isinstance(amount, Amount) and amount.minor)
 
 
 def _parties(draft: Draft) -> None:
-    """Which of two parties is the account's own: it stands in each row, on one side alone."""
+    """The account's own party, which stands in each row on one side alone; and how numbers stand in the others."""
     sides = [[text_of(cell).strip() for _, cell in draft.cells(name)] for name in ("from", "to")]
     pairs = list(zip(*sides, strict=True))
-    parties = [party for party, _ in Counter(each for pair in pairs for each in pair if each).most_common(_LIKELY_OWN)]
+    parties = [name for name, _ in Counter(name for pair in pairs for name in pair if name).most_common(_LIKELY_OWN)]
     customers = [text for name in ("from", "to", "phone") for _, text in draft.texts(name)]
     if "from" in draft.columns and draft.columns.keys().isdisjoint(("debit", "direction")):
         clear = {
             own: sum(_is_like(own, sender) != _is_like(own, taker) for sender, taker in pairs)
-            for own in dict.fromkeys(_OWN.sub("*", each) for each in parties)
+            for own in dict.fromkeys(_OWN.sub("*", party) for party in parties)
         }
-        fits = sorted(
-            (own for own, rows in clear.items() if rows >= NEARLY_ALL * len(pairs)), key=lambda own: "*" not in own
-        )
+        fits = [own for own, rows in clear.items() if rows >= NEARLY_ALL * len(pairs)]
+        fits.sort(key=lambda own: "*" not in own)
         for own in fits[:1]:
             draft.found("own", own, f"on one side alone in {clear[own]} of {len(pairs)} rows")
-            customers = [each for each in customers if not _is_like(own, each)]
+            customers = [party for party in customers if not _is_like(own, party)]
         for own in fits[1:] if fits and "*" not in fits[0] else ():
             draft.doubt("own", f"own = {toml_value(own)}  # it could be this party as well: which is the account's?")
         if not fits:
             draft.doubt("own", 'own = ""  # how the own party is written: without it, parties tell no direction')
             draft.put({name: heading for name, heading in draft.columns.items() if name not in ("from", "to")})
-    around = [_NUMBER.split(each, maxsplit=1) for each in customers if _NUMBER.search(each)]
-    before, after = (_alike([each[side] for each in around], from_end=not side) for side in (0, 1))
+    around = [_NUMBER.split(party, maxsplit=1) for party in customers if _NUMBER.search(party)]
+    before, after = (_alike([texts[side] for texts in around], from_end=not side) for side in (0, 1))
     draft.found("party", f"{before}{{phone}}{after}" if before + after else None)
 
 
@@ -309,17 +306,17 @@ def _is_like(own: str, party: str) -> bool:
 
 
 def _alike(texts: Sequence[str], *, from_end: bool) -> str:
-    """What stands on one side of every number; a `*` for what differs, and for a word, which is one customer's name."""
+    """The text on one side of every number; `*` for a part that differs, and for a word: one customer's name."""
     step = -1 if from_end else 1
-    characters = zip(*(each[::step] for each in texts), strict=False)
-    common = "".join(first for first, *_ in takewhile(lambda each: len({*each}) == 1, characters))
+    characters = zip(*(text[::step] for text in texts), strict=False)
+    common = "".join(first for first, *_ in takewhile(lambda column: len({*column}) == 1, characters))
     if parted := _BEFORE_A_NAME.match(common):
         common = parted[0]
-    return f"{common}{'*' * any(len(each) > len(common) for each in texts)}"[::step]
+    return f"{common}{'*' * any(len(text) > len(common) for text in texts)}"[::step]
 
 
 def _words(draft: Draft) -> None:
-    """The words of a column with how often they stand there; one that is not known is left to be filled in."""
+    """The words of a column with their numbers of rows; unknown words are left to be filled in."""
     for name, (table, known, meaning) in _MEANINGS.items():
         heading = draft.columns.get(name)
         if heading is None:
@@ -330,7 +327,7 @@ def _words(draft: Draft) -> None:
             draft.doubt(f"columns.{name}", f"it has {len(counts)} different words, too many for a {name}")
             continue
         found = {}
-        for word, count in sorted(counts.items(), key=lambda each: (-each[1], each[0])):
+        for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             by_balance = draft.directions.get(heading_key(word)) if name == "direction" else None
             meant = meaning(word)
             if draft.file.is_ledger and heading_key(word) in _SIDES:
@@ -357,31 +354,28 @@ _MEANINGS: Final[dict[str, tuple[str, Sequence[str], Callable[[str], str | None]
         lambda word: next((kind for kind, part in TYPE_PARTS if re.search(part, plain(word))), None),
     ),
 }
-"""Field → its table of words, what a word can mean, and what it likely does."""
+"""Field → its table of words, the possible meanings, and the likely meaning of a word."""
 
 
 def _lines(draft: Draft) -> None:
     """The lines of totals below the rows, and the rows that only tell a balance."""
-    formats = [DateFormat(each) for each in draft.declared["dates"]]
+    formats = [DateFormat(pattern) for pattern in draft.declared["dates"]]
     moments: list[tuple[int, Cell]] = draft.moments() or [(line, "") for line, _ in draft.file.rows]
     dated = [
         place
         for place, (_, cell) in enumerate(moments)
-        if isinstance(cell, datetime) or any(each.read(text_of(cell).strip()) is not None for each in formats)
+        if isinstance(cell, datetime) or any(by.read(text_of(cell).strip()) is not None for by in formats)
     ]
     # A row with a date that cannot be is no total.
     end = dated[-1] + 1 if dated else len(moments)
     after = zip(draft.file.rows[end:], moments[end:], strict=True)
     below = [row for row, (_, cell) in after if not _LIKE_A_DAY.match(text_of(cell).strip())]
-    # What goes on from the row above is no total.
+    # A narrative that continues the row above is no total.
     place = draft.file.headings.index(draft.columns["description"]) if "description" in draft.columns else None
     told = [[(at, text_of(cell)) for at, cell in enumerate(cells) if cell != ""] for _, cells in below]
-    totals = (each[0][1] for each in told if len(each) > 1 or each[0][0] != place or TOTAL.match(each[0][1]))
-    begins = (re.split("[:0-9]", each)[0] for each in totals)
-    draft.found(
-        "footers",
-        None if "sections" in draft.declared else [*dict.fromkeys(filter(None, map(str.strip, begins)))] or None,
-    )
+    totals = (row[0][1] for row in told if len(row) > 1 or row[0][0] != place or TOTAL.match(row[0][1]))
+    begins = dict.fromkeys(filter(None, (re.split("[:0-9]", text)[0].strip() for text in totals)))
+    draft.found("footers", None if "sections" in draft.declared else [*begins] or None)
     openings: dict[str, str] = {}
     draft.moving = {draft.file.rows[place][0] for place in dated}
     amounts = [cells for name in ("amount", "debit", "credit") if (cells := draft.cells(name))]
@@ -390,7 +384,7 @@ def _lines(draft: Draft) -> None:
         text = text_of(cell).strip()
         known = OPENING.match(text)
         is_told = place in ends and balances and text_of(balances[place][1]).strip()
-        has_amount = any(re.search("[1-9]", text_of(each[place][1])) for each in amounts)
+        has_amount = any(re.search("[1-9]", text_of(column[place][1])) for column in amounts)
         if has_amount or not (known or is_told):
             continue
         draft.moving.discard(line)
@@ -399,23 +393,23 @@ def _lines(draft: Draft) -> None:
             openings.setdefault(begins_so, f"line {line}" if known else f"line {line} has a balance and no amount")
     draft.found("openings", [*openings] or None, ", ".join(openings.values()))
     last = max(draft.moving, default=0)
-    if any(TOTAL.match(text_of(each)) for line, cells in draft.file.rows if line == last for each in cells):
+    if any(TOTAL.match(text_of(cell)) for line, cells in draft.file.rows if line == last for cell in cells):
         draft.doubt("footers", f"line {last} begins as a total does and has a day: it is read as a row")
 
 
 def _keys(draft: Draft) -> None:
-    """Whether each movement has a key of its own, and what the narrative would give instead."""
+    """Doubts about movements without a key of their own, with the key that the narrative would give."""
     keys = [text for line, text in draft.texts("key") if line in draft.moving]
     of_rows, lacking = f"of {len(draft.moving)} rows", len(draft.moving) - len(keys)
     if repeated := len(keys) - len(set(keys)):
         draft.doubt("columns.key", f"{repeated} {of_rows} have the key of another: told twice, or parts of one payment")
     if lacking:
         draft.found("makes_keys", value=True, proof=f"{lacking} {of_rows} have no key: it is made of what they say")
-    found = [(line, each) for line, text in draft.texts("description") for each in _REFERENCE.finditer(text)]
-    for head, count in Counter(each[1] for _, each in found).most_common(1) if lacking or repeated else ():
-        (line, first), *_ = alike = [(line, each) for line, each in found if each[1] == head]
-        lengths = sorted({len(each[2]) for _, each in alike})
-        kind = "[0-9]" if all(each[2].isdigit() for _, each in alike) else "[0-9A-Z.]"
+    found = [(line, match) for line, text in draft.texts("description") for match in _REFERENCE.finditer(text)]
+    for head, count in Counter(match[1] for _, match in found).most_common(1) if lacking or repeated else ():
+        (line, first), *_ = alike = [(line, match) for line, match in found if match[1] == head]
+        lengths = sorted({len(match[2]) for _, match in alike})
+        kind = "[0-9]" if all(match[2].isdigit() for _, match in alike) else "[0-9A-Z.]"
         pattern = f"(?P<key>{head}{kind}{{{','.join(map(str, dict.fromkeys((lengths[0], lengths[-1]))))}}})"
         would = f"would find {first[0]!r} in line {line}, and one in {count} {of_rows}"
         draft.doubt("key_pattern", f"key_pattern = {toml_value(pattern)}  # {would}")
@@ -447,28 +441,27 @@ def _preamble(draft: Draft) -> None:
         labels |= dict.fromkeys(("first", "last") if name == "period" else (name,), label)
     count = 2 if labels.get("first") == labels.get("last") else 1
     read = [
-        [each.pattern for each in map(DateFormat, DAYS) if len(at := each.all_in(text)) == count and None not in at]
+        [by.pattern for by in map(DateFormat, DAYS) if len(at := by.all_in(text)) == count and None not in at]
         for _, text in days
     ]
-    formats = [each for each in DAYS if all(each in those for those in read)]
+    formats = [pattern for pattern in DAYS if all(pattern in patterns for patterns in read)]
     if days and not all(read):
         draft.doubt("preamble", f"no known format reads the days in {' and '.join(repr(text) for _, text in days)}")
         labels = {name: label for name, label in labels.items() if name not in ("first", "last")}
-    like = [each for each in formats if any(other.startswith(each) for other in draft.declared["dates"])]
-    one = (like or formats)[:1] or [*dict.fromkeys(those[0] for those in read if those)]
+    like = [pattern for pattern in formats if any(date.startswith(pattern) for date in draft.declared["dates"])]
+    one = (like or formats)[:1] or [*dict.fromkeys(patterns[0] for patterns in read if patterns)]
     draft.found("preamble_date", (one if one[1:] else one[0]) if days and all(read) else None)
     draft.found("preamble", labels or None)
     if "account" not in labels and not draft.names_accounts:
-        said = "".join(f"; {each}" for each in numbers[:1])
-        draft.doubt(
-            "account", f'account = "bank:settlement"  # or another: the account of the ledger that it shows{said}'
-        )
-    if all("currency" not in each for each in (labels, draft.columns, draft.declared)):
+        said = "".join(f"; {number}" for number in numbers[:1])
+        text = f'account = "bank:settlement"  # or another: the account of the ledger that it shows{said}'
+        draft.doubt("account", text)
+    if "currency" not in {*labels, *draft.columns, *draft.declared}:
         draft.doubt("currency", f'currency = "{ZMW.code}"  # or another: nothing here tells it')
 
 
 def _result(draft: Draft) -> None:
-    """What comes of it; where the balance follows only without the fees, these are in the amounts already."""
+    """Read the file by the draft; a fee without which alone the balance follows is in the amounts already."""
     if len(draft.file.rows) == MOST_ROWS:
         draft.above.append(f"? Its first {MOST_ROWS:,} rows were looked at; --check reads them all.")
         return
@@ -495,7 +488,7 @@ def _result(draft: Draft) -> None:
 
 
 def _shipped(draft: Draft) -> None:
-    """Whether a shipped layout fits: it has the headings, and reads the file to its end."""
+    """Say whether a shipped layout with the same headings reads the file to its end."""
     if len(draft.file.rows) == MOST_ROWS or draft.file.is_ledger:
         return
     with suppress(StatementRefused):
@@ -529,11 +522,11 @@ def draft_layout(path: str | Path, *, ledger: bool = False) -> Draft:
 
 
 _OPTIONS: Final = {"account": "account", "date_format": "dates"}
-"""Option of `read_statement` → the setting that it goes before."""
+"""Option of `read_statement` → the setting that it overrides."""
 
 
 def checked(path: str | Path, **options: Any) -> Check:  # noqa: ANN401  the options of `read_statement`
-    """How a file is read by the layout that is named or recognised; by a draft, where there is none.
+    """Check how the named or recognised layout reads a file; without one, how a draft does.
 
     Raises StatementRefused: see `read_statement`.
     """
@@ -548,7 +541,7 @@ def checked(path: str | Path, **options: Any) -> Check:  # noqa: ANN401  the opt
             raise
         draft = draft_layout(source)
         layout = draft.layout
-        # What the caller says is no doubt any more.
-        draft.declare(**dict.fromkeys([told for name, told in _OPTIONS.items() if options.get(name)]))
+        # The caller's options settle their doubts.
+        draft.declare(**dict.fromkeys([setting for name, setting in _OPTIONS.items() if options.get(name)]))
         return Check(read_as(source, layout, **options), draft.to_decide())
     return Check(read_as(source, layout, **options))

@@ -1,8 +1,8 @@
-"""The fields of a statement, column by column: cells become values, and what is wrong with a row is said in words."""
+"""Reads the fields of a statement column by column: cells become values, and problems of a row become sentences."""
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from fnmatch import translate
 from typing import Any, Final
@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.statements.cells import (
@@ -43,11 +42,11 @@ from workbench.domain.phones import COUNTRY_CODE, MARK, masked_number
 
 _CODE: Final = re.compile("[A-Z]{3}")
 _WILD: Final = re.compile(r"[*?\[].*[*?\]]|[*?\[\]]")
-"""The marks that stand for anything in a party, with what is between."""
+"""The marks that stand for anything in a party, with the text between them."""
 
 
 def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
-    """Name → reader of a cell; only a party may hold an error of a spreadsheet."""
+    """Name → reader of a cell; only a party may hold a spreadsheet's error."""
     own = re.compile(translate(layout.own))
     party = re.compile("(.*?)".join(re.escape(part).replace(r"\*", ".*") for part in layout.party.split("{phone}", 1)))
     values: dict[str, Callable[[Cell], Any]] = {
@@ -59,7 +58,7 @@ def readers_of(layout: Layout, currency: str) -> dict[str, Any]:
     }
 
     def number(cell: Cell) -> str:
-        """The number of a party, as it is written."""
+        """A party's number as it is written."""
         text = text_of(cell).strip()
         within = party.fullmatch(text)
         return within[1] if within else text
@@ -83,14 +82,8 @@ def _plain_number(party: str) -> str:
     return rf"^{re.escape(before)}(?:(?:(?:00|\+)?2600?|0)?)(?P<digits>[579][0-9]{{8}}){ends}$"
 
 
-def _where(holds: pa.Array, values: Sequence[pa.Array], otherwise: Sequence[pa.Array]) -> list[pa.Array]:
-    """The one columns where it holds, and the others where it does not, or is unknown."""
-    told = holds.fill_null(False)  # noqa: FBT003  it takes no name
-    return [pc.if_else(told, *pair) for pair in zip(values, otherwise, strict=True)]
-
-
 def _readers_of_money(layout: Layout, currency: str) -> dict[str, Any]:
-    """Name → reader of amounts in this currency; `amounts` is what reads them for the others."""
+    """Name → reader of amounts in this currency; the others read by `amounts`."""
     amounts = (MinorAmounts if layout.is_minor else Amounts)(layout.decimal, layout.thousands, currency)
     values: dict[str, Callable[[Cell], Any]] = {
         "amount": _checked(amounts, lambda minor: minor <= 0, "not more than zero"),
@@ -108,7 +101,7 @@ def _sound(read: Callable[[Cell], Any]) -> Callable[[Cell], Any]:
 
 
 def _checked(amounts: Amounts, is_wrong: Callable[[int], bool], words: str) -> Callable[[Cell], int | Wrong]:
-    """Amounts of which not every one is right; an empty cell is wrong."""
+    """A reader that refuses some amounts, and empty cells."""
 
     def read(cell: Cell) -> int | Wrong:
         minor = amounts.read(cell)
@@ -120,7 +113,7 @@ def _checked(amounts: Amounts, is_wrong: Callable[[int], bool], words: str) -> C
 
 
 def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str]) -> Callable[[Cell], int | Wrong]:
-    """Amounts of a column that is one side's: written in an ordinary way, or below zero for a reversal."""
+    """A reader of one side's column: amounts in an ordinary style, or in a reversed one, which are below zero."""
 
     def read(cell: Cell) -> int | Wrong:
         found = amounts.styled(cell)
@@ -136,7 +129,7 @@ def _half(amounts: Amounts, ordinary: Collection[str], reversed_: Collection[str
 
 
 def _words(words: Mapping[str, str], *, otherwise: str | None = None) -> Callable[[Cell], str | Wrong]:
-    """Words as they are compared; one that is not declared means `otherwise`, or is wrong."""
+    """A reader of declared words; any other word means `otherwise`, or is wrong."""
     values = {heading_key(word): value for word, value in words.items()}
 
     def read(cell: Cell) -> str | Wrong:
@@ -156,17 +149,17 @@ def _currency(cell: Cell, otherwise: str) -> str | Wrong:
 
 
 _BATCH_ROWS: Final = 50_000
-"""So many numbers at a time are Python objects."""
+"""The number of phone numbers that are Python objects at a time."""
 IS_OPENING: Final = "is_opening"
 OTHERWISE: Final = "otherwise"
 _MAY_HAVE_A_NUMBER: Final = r"(?s)0.{0,2}[5-79]|\+|%2|FRI:|002|254[17]"
 _MANY_DIGITS: Final = r"(?:\p{Nd}[^\p{Nd}]*){8}"
-"""Each number of a customer has one of the former in it, and so many digits, see `mask_numbers`."""
+"""Every customer's number matches both patterns, see `mask_numbers`."""
 Made = dict[str, Any]
 
 
 class Fields:
-    """The rows of a file, cut into the columns of a layout, and what was found to be wrong with them."""
+    """The rows of a file in the columns of a layout, and their problems."""
 
     def __init__(self, found: Found, body: Body, key: PhoneKey, currency: str) -> None:
         self.layout, self.headings, self.negative = found.layout, found.layout.columns, found.layout.negative
@@ -183,34 +176,46 @@ class Fields:
             if place not in body.odd:
                 self.blame(place, "the header is repeated here")
         self.currencies = self.read("currency", pa.string(), absent=currency)
-        # Where a row's own cannot be read, it is read as the file's.
+        # A row without a readable currency is read in the file's.
         coded = self.currencies.fill_null(currency).dictionary_encode()
-        self._money = [_readers_of_money(found.layout, each) for each in coded.dictionary.to_pylist()]
+        self._money = [_readers_of_money(found.layout, code) for code in coded.dictionary.to_pylist()]
         codes = coded.indices.to_numpy()
-        # Those of one currency, in their order.
+        # The rows of each currency, in their order.
         self._rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
 
     def blame(self, place: int, words: str, *, field: str = "") -> None:
-        """Say what is wrong with a row, or with its cell of a field, by the heading of the column."""
+        """Add a problem of a row, or of its cell under the field's heading."""
         self._problems[place].append(f"{self.headings.get(field, field)} {words}" if field else words)
 
-    def read(self, field: str, kind: pa.DataType, *, absent: object = None) -> pa.Array:
-        """The values of a column, null where it is wrong; `absent` throughout where the file has no such column."""
+    def read(
+        self,
+        field: str,
+        kind: pa.DataType,
+        *,
+        by: Callable[[Cell], Any] | None = None,
+        quick: Quick | None = None,
+        absent: object = None,
+    ) -> pa.Array:
+        """The values of a column, null where a cell is wrong; `absent` throughout if the file has no such column.
+
+        `by` reads a cell instead of the field's own reader, and `quick` the plain cells at once.
+        """
         if field not in self.cells:
             return self.all_are(absent, kind)
-        return self._told(field, *self.cells[field].read(self.readers[field], kind))
+        values, bad = self.cells[field].read(by or self.readers[field], kind, quick)
+        self._blame_cells(field, bad)
+        return values
 
     def all_are(self, value: object, kind: pa.DataType) -> pa.Array:
         """A column with one value throughout."""
         return pa.repeat(pa.scalar(value, kind), self.count)
 
-    def _told(self, field: str, values: pa.Array, bad: Sequence[tuple[int, str]]) -> pa.Array:
+    def _blame_cells(self, field: str, bad: Iterable[tuple[int, str]]) -> None:
         for place, why in bad:
             self.blame(place, why, field=field)
-        return values
 
     def money(self, field: str, *, by: str = "", absent: int | None = None) -> pa.Array:
-        """The minor units of a column; they are read by the reader of that name, unless `by` names another."""
+        """The minor units of a column, by the reader of its name or of `by`."""
         if field not in self.cells:
             return self.all_are(absent, pa.int64())
         parts, column = [], self.cells[field]
@@ -220,50 +225,33 @@ class Fields:
             amounts = readers["amounts"]
             values, bad = part.read(read, pa.int64(), amounts.quick(read), amounts.quick(read, exact=True))
             parts.append(values)
-            self._told(field, values, [(int(rows[place]), why) for place, why in bad])
-        return self._in_order(parts, pa.int64())
-
-    def _in_order(self, parts: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
-        """Values of the rows of one currency after the other, in the order of the rows."""
+            self._blame_cells(field, [(int(rows[place]), why) for place, why in bad])
         if len(parts) == 1:
             return parts[0]
-        return pa.concat_arrays([pa.array([], kind), *parts]).take(
-            pa.array(np.argsort(np.concatenate([np.empty(0, np.int64), *self._rows_of])))
-        )
-
-    def texts(self, field: str, change: Callable[[str], str] = str) -> pa.Array:
-        """A column as it stands, changed; null for what is empty."""
-        if field not in self.cells:
-            return self.all_are(None, pa.string())
-        return self.cells[field].read(lambda cell: change(text_of(cell)) or None, pa.string())[0]
+        # The values stand by currency; they go back into the order of the rows.
+        places = np.argsort(np.concatenate([np.empty(0, np.int64), *self._rows_of]))
+        return pa.concat_arrays([pa.array([], pa.int64()), *parts]).take(pa.array(places))
 
     def names(self, field: str) -> pa.Array:
-        """A column of others' keys, trimmed; null for what is empty, and for an error, which is wrong."""
-        if field not in self.cells:
-            return self.all_are(None, pa.string())
-
-        def name(cell: Cell) -> str | None:
-            text = text_of(cell)
-            return (text and (error_in(text) or text.strip() or None)) or None
-
-        return self._told(field, *self.cells[field].read(name, pa.string(), quick_keys))
+        """A column of other rows' keys, trimmed; null for an empty cell and for a spreadsheet's error."""
+        return self.read(
+            field, pa.string(), by=lambda cell: error_in(cell) or text_of(cell).strip() or None, quick=quick_keys
+        )
 
     def descriptions(self) -> pa.Array:
         """The descriptions, with customers' numbers masked."""
-        if "description" not in self.cells:
-            return self.all_are(None, pa.string())
 
         def quick(texts: pa.Array) -> tuple[pa.Array, Mask]:
             may = matched(texts, _MAY_HAVE_A_NUMBER) & matched(texts, _MANY_DIGITS)
             return texts, ~may & mask_of(pc.not_equal(texts, ""))
 
-        return self.cells["description"].read(lambda cell: mask_numbers(text_of(cell)) or None, pa.string(), quick)[0]
+        return self.read("description", pa.string(), by=lambda cell: mask_numbers(text_of(cell)) or None, quick=quick)
 
     def keys(self) -> Made:
-        """Keys, others' keys and phones: what the pattern finds in the descriptions, else what the columns hold."""
+        """Keys, related keys and phones, from the layout's pattern in the descriptions, else from the columns."""
         layout, found = self.layout, dict.fromkeys(FOUND, self.all_are(None, pa.string()))
         if layout.groups:
-            on_a_line = self.texts("description", lambda text: " ".join(text.split()))
+            on_a_line = self.read("description", pa.string(), by=lambda cell: " ".join(text_of(cell).split()) or None)
             fields = pc.extract_regex(on_a_line, layout.key_pattern).flatten()
             for name, values in zip(layout.groups, fields, strict=True):
                 found[name] = pc.coalesce(found[name], pc.if_else(pc.equal(values, ""), None, values))
@@ -271,7 +259,7 @@ class Fields:
         column = self.cells.get("key") or Column([""], np.zeros(self.count, np.int32))
         keys, bad = column.read(lambda cell: key_of(cell) or missing, pa.string(), quick_keys)
         is_told = found["key"].is_valid().to_numpy(zero_copy_only=False)
-        self._told("key", keys, [each for each in bad if not is_told[each[0]]])
+        self._blame_cells("key", [(row, why) for row, why in bad if not is_told[row]])
         made = {"key": pc.coalesce(found["key"], keys), "related": pc.coalesce(found["related"], self.names("related"))}
         return {**made, "phone": found["phone"], "description": self.descriptions()}
 
@@ -281,13 +269,14 @@ class Fields:
         if "phone" in self.cells:
             numbers = self._numbers(self.cells["phone"])
         elif {"from", "to"} <= self.cells.keys():
-            comes, goes = (mask_of(pc.equal(directions, each)) for each in ("in", "out"))
+            comes, goes = (mask_of(pc.equal(directions, way)) for way in ("in", "out"))
             nobody = Column([""], np.zeros(self.count, np.int32))
-            to = self.cells["to"].where_not(~goes, nobody)
-            numbers = self._numbers(self.cells["from"].where_not(~comes, to))
+            sent = nobody.replaced(goes, self.cells["to"].only(goes))
+            numbers = self._numbers(sent.replaced(comes, self.cells["from"].only(comes)))
         if found.null_count == len(found):
             return numbers
-        return _where(found.is_valid(), self._numbers(Column.of(found)), numbers)
+        of_texts = self._numbers(Column.of(found))
+        return [pc.if_else(found.is_valid(), *pair) for pair in zip(of_texts, numbers, strict=True)]
 
     def _numbers(self, column: Column) -> list[pa.Array]:
         """The numbers in a column, masked, and their hashes."""
@@ -299,15 +288,9 @@ class Fields:
         is_plain = mask_of(digits.is_valid())
         begins, ends = (pc.utf8_slice_codeunits(digits, *each) for each in ((0, 2), (6, 9)))
         told = digits.drop_null()
-        hashes = pa.concat_arrays(
-            [
-                pa.array([], pa.string()),
-                *(
-                    pa.array(self._key.hashes_of(told[start : start + _BATCH_ROWS].to_pylist()), pa.string())
-                    for start in range(0, len(told), _BATCH_ROWS)
-                ),
-            ]
-        )
+        batches = (told[start : start + _BATCH_ROWS].to_pylist() for start in range(0, len(told), _BATCH_ROWS))
+        arrays = (pa.array(self._key.hashes_of(batch), pa.string()) for batch in batches)
+        hashes = pa.concat_arrays([pa.array([], pa.string()), *arrays])
         made = [
             pc.binary_join_element_wise(COUNTRY_CODE, begins, MARK, ends, ""),
             hashes.take(pa.array(np.cumsum(is_plain) - 1, mask=~is_plain)),
@@ -319,24 +302,24 @@ class Fields:
         return [column.read(read, pa.string(), done(known))[0] for read, known in zip(others, made, strict=True)]
 
     def balances(self) -> pa.Array:
-        """Below zero where the column beside says DR."""
+        """Signed balances; DR is negative."""
         balances = self.money("balance")
         if "side" not in self.cells:
             return balances
-        # Nothing is on no side.
-        is_some = pc.not_equal(balances, 0).fill_null(False)  # noqa: FBT003  it takes no name
+        # A balance of zero has no side.
+        is_some = pc.coalesce(pc.not_equal(balances, 0), pa.scalar(value=False))
         sides, bad = self.cells["side"].read(self.readers["side"], pa.string())
-        tells = is_some.to_numpy(zero_copy_only=False)
-        self._told("side", sides, [each for each in bad if tells[each[0]]])
+        tells = mask_of(is_some)
+        self._blame_cells("side", [(row, why) for row, why in bad if tells[row]])
         sides = pc.if_else(is_some, sides, "in")
         return pc.if_else(pc.equal(sides, "in"), balances, pc.negate(pc.abs(balances)))
 
     def compare_currencies(self) -> None:
-        """Blame each amount that names another currency than its row's."""
-        if not any(each["amounts"].names_currencies for each in self._money):
+        """Add a problem for every amount in another currency than its row's."""
+        if not any(readers["amounts"].names_currencies for readers in self._money):
             return
         currencies = self.currencies.to_pylist()
-        for field in [each for each in self.cells if each in AMOUNTS]:
+        for field in [name for name in self.cells if name in AMOUNTS]:
             column = self.cells[field]
             named = [*map(currencies_named, column.cells())]
             for place in np.flatnonzero(np.array([*map(bool, named)])[column.codes]).tolist():
@@ -345,11 +328,11 @@ class Fields:
                     self.blame(place, words, field=field)
 
     def openings(self) -> Mask:
-        """Which rows only tell a balance; one that has another amount as well is a movement.
+        """Marks rows that only state a balance; a row with another amount as well is a movement.
 
-        Where no column tells balances, the amount of such a row is one.
+        Without a column of balances, the amount of such a row is the balance.
         """
-        begins = tuple(heading_key(each) for each in self.layout.openings)
+        begins = tuple(map(heading_key, self.layout.openings))
         is_opening = np.zeros(self.count, bool)
         if not begins or "description" not in self.cells:
             return is_opening
@@ -376,18 +359,11 @@ class Fields:
         return pa.array(said, pa.string()).take(pa.array(codes))
 
     def sentences(self) -> pa.Array:
-        """For each row, everything that is wrong with it."""
-        said = {place: "; ".join(words) for place, words in self._problems.items()}
-        return Column(["", *said.values()], _placed(self.count, [*said])).read(lambda text: text or None, pa.string())[
-            0
-        ]
-
-
-def _placed(count: int, places: Sequence[int]) -> NDArray[np.int64]:
-    """Numbers from 1 at these places, and 0 at all others."""
-    made = np.zeros(count, np.int64)
-    made[list(places)] = np.arange(1, len(places) + 1)
-    return made
+        """The problems of each row as one text, null without any."""
+        said = [None, *("; ".join(words) for words in self._problems.values())]
+        codes = np.zeros(self.count, np.int64)
+        codes[[*self._problems]] = np.arange(1, len(said))
+        return pa.array(said, pa.string()).take(pa.array(codes))
 
 
 def fields_of(
@@ -398,9 +374,9 @@ def fields_of(
     key: PhoneKey,
     iso: timedelta | None = None,
 ) -> tuple[Made, Dates]:
-    """The columns of STATEMENT_ROW that rows tell, IS_OPENING and OTHERWISE, and their dates.
+    """The columns of STATEMENT_ROW that a file has, with IS_OPENING and OTHERWISE, and the dates of the rows.
 
-    An opening is no row: it tells a balance alone. What is read as a reversal has in OTHERWISE its type if it is none.
+    IS_OPENING marks rows that only state a balance. OTHERWISE has the type of a supposed reversal if it is none.
     """
     fields, layout = Fields(found, body, key, currency), found.layout
     made: Made = {"line": pa.array(body.lines), **fields.keys()}
@@ -424,11 +400,9 @@ def fields_of(
     fields.compare_currencies()
     is_opening = made[IS_OPENING] = fields.openings()
     if is_opening.any():
-        where = pa.array(is_opening)
+        where, amounts = pa.array(is_opening), made["amount_minor"]
         if "balance" not in fields.cells:
-            signed = pc.if_else(
-                pc.equal(made["direction"], "in"), made["amount_minor"], pc.negate(made["amount_minor"])
-            )
+            signed = pc.if_else(pc.equal(made["direction"], "in"), amounts, pc.negate(amounts))
             made["balance_minor"] = pc.if_else(where, signed, None)
         for name, nothing in _NO_MOVEMENT.items():
             made[name] = pc.if_else(where, nothing, made[name])
@@ -449,7 +423,7 @@ def _by_sign(fields: Fields) -> Made:
 
 
 def _by_columns(fields: Fields) -> Made:
-    """Exactly one of the two is filled; zero is not. What is below zero takes back what the column tells of."""
+    """Exactly one of debit and credit is filled, and not zero; an amount below zero is a reversal."""
     debits = fields.money("debit", absent=0)
     told = pc.unique(debits.drop_null()).to_numpy()
     if (told < 0).any() and not (told > 0).any() and not fields.negative and "balance" not in fields.cells:
@@ -459,9 +433,9 @@ def _by_columns(fields: Fields) -> Made:
         debits = pc.if_else(pc.equal(debits, 0), debits, None)
     credits_ = fields.money("credit", absent=0)
     both, neither = (word.join(fields.headings[name] for name in ("debit", "credit")) for word in (" and ", " nor "))
-    debit, credit = (each.fill_null(0).to_numpy() for each in (debits, credits_))
+    debit, credit = (column.fill_null(0).to_numpy() for column in (debits, credits_))
     is_read = pc.and_(debits.is_valid(), credits_.is_valid()).to_numpy(zero_copy_only=False)
-    # A cell that cannot be read is null, and has been told of.
+    # A cell that cannot be read is null, and has its problem already.
     for places, words in (
         ((debit != 0) & (credit != 0), f"{both} are both filled"),
         ((debit == 0) & (credit == 0) & is_read, f"neither {neither} has an amount above zero"),
@@ -476,7 +450,7 @@ def _by_columns(fields: Fields) -> Made:
 
 
 def _by_parties(fields: Fields) -> Made:
-    """One of the two is the account's own party; the other is the customer."""
+    """One of the two parties is the account's own; the other is the customer."""
     own = fields.layout.own
     begins, *_, ends = [*_WILD.split(own), ""] if _WILD.search(own) is None else _WILD.split(own)
     sends, takes = (fields.cells[name].where(fields.readers["own"], within=(begins, ends)) for name in ("from", "to"))

@@ -49,7 +49,7 @@ _UNITS: Final = ("", "major", "minor")
 
 @dataclass(frozen=True)
 class Preamble:
-    """What stands above the header, in the order of PREAMBLE_FIELDS; of what is None, no line is written."""
+    """The lines above the header, in the order of PREAMBLE_FIELDS; None writes no line."""
 
     account: str | None = None
     currency: str | None = None
@@ -61,7 +61,7 @@ class Preamble:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is written. A layout of your own is a table of this kind, handed to `read_statement(layout=…)`.
+    """The way a file is written. Give a layout of your own to `read_statement(layout=…)`.
 
     The direction of a row is told by what `columns` has: `direction` (words, see `directions`), `debit` and
     `credit`, `from` and `to` (see `own`), or else by the sign of `amount`.
@@ -172,7 +172,7 @@ class Layout:
             ("meaning of negative", filter(None, (self.negative,)), NEGATIVE),
             ("group of key_pattern", self.groups, FOUND),
         ):
-            unknown = [each for each in found if each not in known]
+            unknown = [name for name in found if name not in known]
             self._demand(not unknown, f"{what} {', '.join(unknown)} does not exist; there are {', '.join(known)}")
         self._demand(not isinstance(self.dates, str), "dates is a list of formats: ('%d.%m.%Y',), with a comma")
         self._demand(self.groups or not self.key_pattern, f"key_pattern has no group {', '.join(FOUND)}: (?P<key>…)")
@@ -236,7 +236,7 @@ class Layout:
 
     @property
     def is_minor(self) -> bool:
-        """Whether amounts are whole minor units."""
+        """True if amounts are whole minor units."""
         return self.units == "minor" or (not self.units and any(map(_is_minor, self._amounts)))
 
     @property
@@ -322,5 +322,8 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
         try:
             declared[key] = value if key == "match" else msgspec.convert(value, kinds[key])
         except msgspec.ValidationError as error:
-            raise StatementRefused(f"In the layout {file}, {key} {wrong_kind(error)}.", file=file) from None
+            why = wrong_kind(error)
+            if isinstance(value, dict) and "match" in value:
+                why = f"has match in it: match belongs above [{key}], since what stands below is part of that table"
+            raise StatementRefused(f"In the layout {file}, {key} {why}.", file=file) from None
     return Layout(**declared)

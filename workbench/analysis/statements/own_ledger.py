@@ -41,7 +41,7 @@ from workbench.analysis.statements.cells import (
     text_of,
 )
 from workbench.analysis.statements.dates import ABSENT, DateFormat
-from workbench.analysis.statements.dialect import Body, cell_rows_of, declared_in, digest_of
+from workbench.analysis.statements.dialect import cell_rows_of, declared_in, digest_of
 from workbench.analysis.statements.layouts import LAYOUTS, LEDGER_FIELDS, Layout, heading_key
 from workbench.analysis.statements.recognising import Found, recognised
 from workbench.analysis.statements.statement import (
@@ -60,9 +60,7 @@ from workbench.errors import StatementRefused
 from workbench.render import Table, Tabular, pairs, table
 
 LEDGER: Columns = {**LEDGER_MOVEMENT, "balance_minor": "Int64", "phone_hash": "string"}
-"""What `read_ledger` gives: a balance that is told nowhere is null."""
-
-
+"""The columns that `read_ledger` gives: a balance that follows from nothing is null."""
 _COLUMNS: Final = (
     ("account", "text", "needed, or account='…'", "operator:mtn:float", "the account that the statement is of"),
     ("key", "text", "needed", "7712345678", "the transaction's id that the statement has too"),
@@ -84,7 +82,7 @@ _COLUMNS: Final = (
     ("balance_minor", "whole number", "from another row's; without any, from the statement's opening balance",
      "115000", "the balance after the row, in ngwee"),
 )  # fmt: skip
-"""A table whose columns are called so needs no layout."""
+"""A table with columns of these names needs no layout."""
 _ALIKE: Final = {
     **{name: name for name in ("account", "key", "batch", "direction", "currency", "status", "phone")},
     **{name: name for name in LEDGER_FIELDS}, "moment": "occurred_at", "day": "business_date",
@@ -119,7 +117,7 @@ class Ledger(Tabular):
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """Those that have rows."""
+        """The accounts that have rows."""
         return tuple(sorted(self.table["account"].unique().to_pylist()))
 
     def _table(self) -> Table:
@@ -170,6 +168,11 @@ def read_ledger(  # noqa: PLR0913  what is read, and what it does not say itself
     return _read(taken, found, [date_format] if date_format else formats, account, currency, key)
 
 
+_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
+_Header = tuple[Sequence[str], str | None]
+"""Headings, and the delimiter between them."""
+
+
 class _Taken(NamedTuple):
     """A source before its layout is known: a file that is cut into cells, or an Arrow table."""
 
@@ -179,14 +182,14 @@ class _Taken(NamedTuple):
 
     @property
     def row(self) -> str:
-        """What messages call a row by its number."""
+        """The word before a row's number in messages."""
         return "line" if isinstance(self.content, Path) else "row"
 
     def found(self, layout: str | Path | Layout | None) -> tuple[Found, Sequence[str]]:
         """The layout and the header, and the formats of its moments."""
         chosen = None if layout is None else tried_layouts(layout)[0]
         if isinstance(self.content, Path):
-            books = _books(chosen) if chosen else _named_alike(self.name, _first_lines(self.content))
+            books = _books(chosen) if chosen else _named_alike(self.name, self._headers(self.content))
             try:
                 found = recognised(self.content, [books], named=True)
             except StatementRefused as wrong:
@@ -204,6 +207,13 @@ class _Taken(NamedTuple):
             )
             raise refused(self.name, text, headings=tuple(headings))
         return cells_in(self.name, self.content, books)
+
+    @staticmethod
+    def _headers(path: Path) -> Iterator[_Header]:
+        """The first line of each reading of a file."""
+        for reading in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]):
+            for _, cells in islice(reading.lines(), 1):
+                yield [text_of(cell) for cell in cells], reading.delimiter
 
 
 def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as `read_ledger` has it
@@ -233,7 +243,7 @@ def _taken(source: Any, query: str | Path | None) -> _Taken:  # noqa: ANN401  as
 
 
 def _sql(query: str | Path) -> tuple[str, str]:
-    """The name of a query and its text."""
+    """The name and the text of a query."""
     if isinstance(query, str) and not query.lower().endswith(".sql"):
         return "query", query
     path = Path(query)
@@ -251,19 +261,6 @@ def _arrow(name: str, made: Callable[[], pa.Table]) -> pa.Table:
         raise refused(name, f"cannot be read as a table: {error}.") from None
 
 
-_DATES: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
-
-_Header = tuple[Sequence[str], str | None]
-"""Headings, and the delimiter between them."""
-
-
-def _first_lines(path: Path) -> Iterator[_Header]:
-    """The first line of each reading of a file."""
-    for each in cell_rows_of(path, [("utf-8", mark) for mark in ",;\t"]):
-        for _, cells in islice(each.lines(), 1):
-            yield [text_of(cell) for cell in cells], each.delimiter
-
-
 def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
     """The layout of a table whose columns are called as those of LEDGER_MOVEMENT.
 
@@ -271,22 +268,22 @@ def _named_alike(name: str, headers: Iterable[_Header]) -> Layout:
     """
     shown_headings: Sequence[str] = ()
     for header, mark in headers:
-        headings = {heading_key(each) for each in header}
+        headings = {*map(heading_key, header)}
         columns = {field: column for field, column in _ALIKE.items() if column in headings}
         for called in ("amount", "fee", "balance", "amount_minor", "fee_minor", "balance_minor"):
             columns |= {called.removesuffix("_minor"): called} if called in headings else {}
         if "moment" not in columns and "day" in columns:
             columns["moment"] = columns.pop("day")
         if {"key", "moment", "amount"} <= columns.keys():
-            words = {each: each for each in DIRECTIONS}
+            words = dict(zip(DIRECTIONS, DIRECTIONS, strict=True))
             return Layout(name="ledger", columns=columns, dates=_DATES, directions=words, delimiter=mark or ",")
         shown_headings = header if len(header) > len(shown_headings) else shown_headings
-    headings = {heading_key(each) for each in shown_headings}
+    headings = {*map(heading_key, shown_headings)}
     is_statement = any(not layout.lacking(headings) for layout in LAYOUTS.values())
     raise refused(
         name,
         "does not have the columns of a ledger, of which account, key, occurred_at and amount are needed; it has "
-        f"{', '.join(each[:40] for each in shown_headings[:40]) or 'none'}.",
+        f"{', '.join(heading[:40] for heading in shown_headings[:40]) or 'none'}.",
         hint="These are the columns of a statement: give the ledger first, then the statements."
         if is_statement
         else "Name its columns so, or declare them: layout='mine.toml'. ledger_columns() shows them all.",
@@ -317,20 +314,25 @@ def _read(
     read = read_rows(found, formats, whole_currency, key, same, offset)
     rows, local, is_opening = read.table, read.local, read.is_opening
     is_turned = newest_first(local, partial(checked, rows, said, 0))
-    more = _More(found, read.body)
+    cells = {field: read.body.columns[place] for field, place in found.places.items() if field in LEDGER_FIELDS}
+    readers = _readers_of(layout)
     # The oldest comes last, and counts.
     told = np.flatnonzero(is_opening & mask_of(rows["balance_minor"].is_valid()))[:: 1 if is_turned else -1]
-    openings = dict(zip(more.accounts(told, account), rows["balance_minor"].take(told).to_pylist(), strict=True))
+    accounts = (readers["account"][0](cells["account"].row(row)) if "account" in cells else account for row in told)
+    openings = dict(zip(accounts, rows["balance_minor"].take(told).to_pylist(), strict=True))
     if is_opening.any():
         rows, local = rows.filter(pa.array(~is_opening)), local[~is_opening]
-    made = more.columns(~is_opening)
+    made: dict[str, pa.Array] = {}
+    problems: list[tuple[int, str]] = []
+    for field, column in cells.items():
+        made[field], bad = column.only(~is_opening).read(*readers.get(field, (key_of, pa.string(), quick_keys)))
+        problems += [(rows["line"][row].as_py(), f"{layout.columns.get(field, field)} {why}") for row, why in bad]
     if said.opening_minor is not None:
-        openings = dict.fromkeys(
-            made["account"].unique().to_pylist() if "account" in made else [account], said.opening_minor
-        )
-    _refuse_unreadable(taken, rows, more)
+        of_rows = made["account"].unique().to_pylist() if "account" in made else [account]
+        openings = dict.fromkeys(of_rows, said.opening_minor)
+    _refuse_unreadable(taken, rows, problems)
     # The cells take as much memory as what was read of them.
-    del read, more
+    del read, cells
     if layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
     places = np.arange(local.size)[:: -1 if is_turned else 1]
@@ -343,51 +345,29 @@ def _read(
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 
 
-class _More:
-    """The columns that a statement does not have, and what is wrong with their cells."""
+def _readers_of(layout: Layout) -> Mapping[str, tuple[Callable[[Cell], Any], pa.DataType, Quick | None]]:
+    """Field that only a ledger has → the reader of its cells, the type, and what reads the plain cells at once."""
+    accounts = {heading_key(word): account for word, account in layout.accounts.items()}
+    days = [*map(DateFormat, layout.preamble_dates)]
 
-    def __init__(self, found: Found, body: Body) -> None:
-        self._lines = body.lines
-        self._cells = {name: body.columns[place] for name, place in found.places.items() if name in LEDGER_FIELDS}
-        self._headings = found.layout.columns
-        self._days = [*map(DateFormat, found.layout.preamble_dates)]
-        self._accounts = {heading_key(word): account for word, account in found.layout.accounts.items()}
-        self._words = tuple(found.layout.accounts)
-        self.problems: list[tuple[int, str]] = []
-        """The number of a row, and what is wrong with it."""
-
-    def columns(self, rows: Mask) -> dict[str, pa.Array]:
-        """Field → the values of these rows, null where a cell is empty or wrong."""
-        readers: dict[str, tuple[Callable[[Cell], Any], pa.DataType, Quick | None]] = {
-            "account": (self._account, pa.string(), None),
-            "number": (_integer, pa.int64(), _quick_integers),
-            "day": (self._day, pa.int32(), None),
-        }
-        made, lines = {}, self._lines[rows]
-        for name, column in self._cells.items():
-            made[name], bad = column.only(rows).read(*readers.get(name, (key_of, pa.string(), quick_keys)))
-            self.problems += [(int(lines[row]), f"{self._headings.get(name, name)} {why}") for row, why in bad]
-        return made
-
-    def accounts(self, rows: Whole, otherwise: str | None) -> list[str | Wrong | None]:
-        """Of which account each of these rows is, if only `otherwise`."""
-        if "account" not in self._cells:
-            return [otherwise] * len(rows)
-        return [self._account(self._cells["account"].row(place)) for place in rows.tolist()]
-
-    def _account(self, cell: Cell) -> str | Wrong:
+    def account(cell: Cell) -> str | Wrong:
         text = key_of(cell) or Wrong("is missing")
-        if isinstance(text, Wrong) or not self._accounts:
+        if isinstance(text, Wrong) or not accounts:
             return text
-        return self._accounts.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(self._words)}"))
+        return accounts.get(heading_key(text), Wrong(f"{shown(text)} is none of {', '.join(layout.accounts)}"))
 
-    def _day(self, cell: Cell) -> int | Wrong:
+    def day(cell: Cell) -> int | Wrong:
         if isinstance(cell, datetime):
             return milliseconds(cell.replace(tzinfo=UTC)) // DAY_MS
-        read = {at // DAY_MS for each in self._days if (at := each.read(text_of(cell).strip())) is not None}
-        written = " or ".join(each.pattern for each in self._days)
+        read = {at // DAY_MS for by in days if (at := by.read(text_of(cell).strip())) is not None}
         why = "is written in two ways" if read else "is not a day written as"
-        return read.pop() if len(read) == 1 else Wrong(f"{shown(cell)} {why} {written}")
+        return read.pop() if len(read) == 1 else Wrong(f"{shown(cell)} {why} {' or '.join(layout.preamble_dates)}")
+
+    return {
+        "account": (account, pa.string(), None),
+        "number": (_integer, pa.int64(), _quick_integers),
+        "day": (day, pa.int32(), None),
+    }
 
 
 def _integer(cell: Cell) -> int | Wrong:
@@ -402,7 +382,7 @@ def _quick_integers(texts: pa.Array) -> tuple[pa.Array, Mask]:
     return pc.if_else(pa.array(is_plain), texts, "0").cast(pa.int64()), is_plain
 
 
-_MOST_SAID: Final = 20
+_MOST_REASONS: Final = 20
 _HINTS: Final = {
     " is none of ": "Words of your own are declared in a layout: statuses = {Paid = 'completed'}, or in the query.",
     " has more decimals than ": "Round what was worked out, and check its sum: df['amount'].round(2) in pandas or "
@@ -411,18 +391,19 @@ _HINTS: Final = {
 """Words of a reason → what to do."""
 
 
-def _refuse_unreadable(taken: _Taken, rows: pa.Table, more: _More) -> None:
-    """Raises StatementRefused with every reason, how many rows it is of and the first of them."""
+def _refuse_unreadable(taken: _Taken, rows: pa.Table, problems: Sequence[tuple[int, str]]) -> None:
+    """Raises StatementRefused with every reason, its number of rows and the first of them."""
     bad = rows.select(["line", "problem"]).filter(rows["problem"].is_valid()).to_pydict()
-    said = [(line, why) for line, whys in zip(*bad.values(), strict=True) for why in whys.split("; ")] + more.problems
+    said = [(line, why) for line, whys in zip(*bad.values(), strict=True) for why in whys.split("; ")]
+    said += problems
     if not said:
         return
     counts, first = Counter(why for _, why in said), {why: line for line, why in sorted(said, reverse=True)}
     listed = [
         f"{why} ({count:,} row{'s' * (count > 1)}, {'the first is ' * (count > 1)}{taken.row} {first[why]})"
-        for why, count in counts.most_common(_MOST_SAID)
+        for why, count in counts.most_common(_MOST_REASONS)
     ]
-    listed += [f"and {len(counts) - _MOST_SAID:,} more reasons"] if len(counts) > _MOST_SAID else []
+    listed += [f"and {len(counts) - _MOST_REASONS:,} more reasons"] if len(counts) > _MOST_REASONS else []
     many = len({line for line, _ in said})
     raise refused(
         taken.name,
@@ -441,7 +422,7 @@ _IN_A_MILLISECOND: Final = 1_000_000
 def _ledger(
     rows: pa.Table, made: Mapping[str, pa.Array], local: Whole, places: Whole, openings: Mapping[Any, int]
 ) -> pa.Table:
-    """The rows in the shape LEDGER; what is not told follows from what is. `places` are theirs, the oldest first."""
+    """The rows in the shape LEDGER, with defaults for missing columns. `places` number the rows from the oldest."""
     columns: dict[str, Any] = {name: in_one_piece(rows[name]) for name in LEDGER if name in rows.column_names}
     columns |= {name: made[name] for name in _TEXTS if name in made}
     columns |= {name: pa.nulls(len(rows), pa.string()) for name in _TEXTS if name not in columns}
@@ -464,7 +445,7 @@ def _ledger(
 
 
 _Groups = tuple[Whole, Whole]
-"""The rows, one group after the other, and for each of these where its group begins among them."""
+"""The rows, one group after the other, and for each row the place where its group begins."""
 
 
 def _groups(alike: Sequence[Column], order: Whole) -> _Groups:
@@ -486,9 +467,9 @@ def _numbers(local: Whole, places: Whole) -> Whole:
 
 
 def _balances(rows: pa.Table, groups: _Groups, account: Column, openings: Mapping[Any, int]) -> pa.Array:
-    """The balance after each row, in the order of booking within its group: from the nearest that is told.
+    """The balance after each row, in the order of booking within its group, worked out from the nearest known one.
 
-    Where none is, and no opening balance, it is null.
+    Without a known or an opening balance it is null.
     """
     by, first = groups
     signed, balance = effects_of(rows)[0][by], whole_of(rows, "balance_minor")[by]
@@ -497,7 +478,7 @@ def _balances(rows: pa.Table, groups: _Groups, account: Column, openings: Mappin
     moved = total - (total - signed)[first]
     before = np.maximum.accumulate(np.where(is_told, at, -1))
     after = np.minimum.accumulate(np.where(is_told, at, len(at))[::-1])[::-1]
-    # A told balance of another group is none.
+    # A balance of another group does not count.
     is_after = first[np.minimum(after, len(at) - 1)] == first
     near = np.where(before >= first, before, np.where(is_after & (after < len(at)), after, -1))
     begins = np.array([openings.get(each, ABSENT) for each in account.cells()], np.int64)[account.codes][by]

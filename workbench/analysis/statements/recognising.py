@@ -1,8 +1,8 @@
-"""Which layout a file has, and where its header stands: told by the headings, never by the file's name."""
+"""Recognises the layout of a file and finds its header by the headings, never by the file's name."""
 
 import itertools
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,7 +28,7 @@ _LEDGERS_OWN: Final = {"account", "key", "occurred_at"}
 
 
 class Head(NamedTuple):
-    """The first lines of a file as one reading cuts them, and why it cuts no more of them."""
+    """The first lines of a file as one reading cuts them, and the failure that ended the reading."""
 
     cell_rows: CellRows
     lines: list[Line]
@@ -36,7 +36,7 @@ class Head(NamedTuple):
 
     @property
     def is_cut(self) -> bool:
-        """Whether any of them has more than one cell: a delimiter that gives one column is another file's."""
+        """True if a line has several cells: a delimiter that gives one column is not the file's."""
         return any(len(cells) > 1 for _, cells in self.lines)
 
 
@@ -46,19 +46,19 @@ class Found(NamedTuple):
     cell_rows: CellRows
     layout: Layout
     header: list[Cell]
-    """Its cells as they stand, blank ones at the end left out."""
+    """The header's cells, without blank ones at the end."""
     line: int
     above: tuple[Line, ...]
 
     @property
     def places(self) -> dict[str, int]:
-        """Field → where in a line its column stands, of those that the file has."""
+        """Field → the place of its column, for the fields that the file has."""
         headings = headings_of(self.header, self.layout.known_headings)
         places = {name: headings.index(key) for name, key in self.layout.keys.items() if key in headings}
         return {**places, "account": 0} if self.layout.sections else places
 
     def body(self) -> tuple[Body, list[int]]:
-        """The rows below the header, and the lines that were joined to rows above them: those of a narrative alone."""
+        """The rows below the header, and the lines of a narrative alone, which were joined to the rows above."""
         places, layout = self.places, self.layout
         body = without_strays(self.cell_rows.body(self.line, len(self.header)), places.values())
         if layout.sections:
@@ -70,14 +70,14 @@ class Found(NamedTuple):
 
 
 def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
-    """The one layout and the one header that fit a file.
+    """The only layout that fits a file, with its header.
 
-    A layout that is `named` by the caller may have further columns in the file; to be recognised, all
-    must be known to it. A delimiter that does not cut the file is no reading of it. Raises StatementRefused: no
-    layout fits, or several, or a heading stands twice, or the file cannot be cut into cells at all.
+    With a layout `named` by the caller the file may have further columns; otherwise the layout must know them all.
+    Raises StatementRefused: no layout fits, or several, or a heading stands twice, or the file cannot be cut into
+    cells at all.
     """
     name, layouts = path.name, tuple(layouts)
-    sources = cell_rows_of(path, [(each.encoding, each.delimiter) for each in layouts])
+    sources = cell_rows_of(path, [(layout.encoding, layout.delimiter) for layout in layouts])
     heads = [*map(head_of, sources)]
     blank = [not head.lines and not head.failure for head in heads]
     # A line of delimiters alone is blank to the reading that has this delimiter; of several sheets one may be.
@@ -87,8 +87,8 @@ def recognised(path: Path, layouts: Iterable[Layout], *, named: bool) -> Found:
     fits = [found for head in heads for layout in layouts if (found := _header(head, layout, named=named))]
     if not fits:
         raise _unreadable(heads) or _misread(heads, layouts, named=named) or _unknown(path, heads, layouts)
-    # Whoever hands over a layout means it, also where a shipped one has the same headings.
-    fits = [each for each in fits if LAYOUTS.get(each.layout.name) is not each.layout] or fits
+    # A layout that the caller gives goes before a shipped one with the same headings.
+    fits = [found for found in fits if LAYOUTS.get(found.layout.name) is not found.layout] or fits
     if len(fits) > 1:
         text = "; ".join(f"{found.layout.name} ({found.cell_rows.says}, line {found.line})" for found in fits)
         raise refused(
@@ -112,7 +112,7 @@ def head_of(cell_rows: CellRows) -> Head:
 
 
 def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = None) -> Found | None:
-    """The first line that has the headings of a layout, whose own encoding is another."""
+    """The first line with the headings of a layout; `encoding` is used instead of the layout's own."""
     if head.cell_rows.kind not in layout.kinds or head.cell_rows.delimiter not in (None, layout.delimiter):
         return None
     if head.cell_rows.encoding not in (None, encoding or layout.encoding):
@@ -127,9 +127,9 @@ def _header(head: Head, layout: Layout, *, named: bool, encoding: str | None = N
 
 
 def headings_of(cells: Sequence[Cell], known: Container[str] | None = None) -> tuple[str, ...]:
-    """The headings in a line, the second of a name as `Currency#2`; the blank ones at the end are left out.
+    """The headings in a line, the second of a name as `Currency#2`, without blank ones at the end.
 
-    With `known`, they are as they are compared, and only one that is known with its number has it.
+    With `known`, headings are in the form in which they are compared, and numbered only if `known` has the number.
     """
     made = [" ".join(text_of(cell).split()) for cell in cells]
     while made and not made[-1]:
@@ -155,7 +155,7 @@ def _check(name: str, found: Found) -> None:
         raise refused(name, text, hint=hint, line=found.line, headings=headings)
     labels = {*map(heading_key, found.layout.preamble.values())}
     for line, cells in found.above:
-        # A label and its value, a title: what has as many cells as a row may be one, and none is dropped.
+        # Above the header stand labels and titles. A line with as many cells as a row may be a row, and is not dropped.
         filled = [heading_key(text_of(cell)).removesuffix(":") for cell in cells if cell != ""]
         if len(filled) >= len(found.layout.columns) - len(found.layout.optional) and labels.isdisjoint(filled):
             text = f"has a row above its header, in line {line}."
@@ -163,30 +163,32 @@ def _check(name: str, found: Found) -> None:
 
 
 def _unreadable(heads: Sequence[Head]) -> StatementRefused | None:
-    """Why no reading cuts the file, where that is more to the point than its headings."""
+    """The failure to cut the file, where this explains more than its headings."""
     if any(head.is_cut and not head.failure for head in heads):
         return None
-    failures = [head for head in heads if head.failure and (head.is_cut or not any(each.lines for each in heads))]
-    return failures[0].failure if failures else None
+    is_unread = not any(head.lines for head in heads)
+    return next((head.failure for head in heads if head.failure and (head.is_cut or is_unread)), None)
 
 
 def _misread(heads: Sequence[Head], layouts: tuple[Layout, ...], *, named: bool) -> StatementRefused | None:
-    """Why a file is not of the encoding that the layout declares whose headings it has."""
+    """The failure to read a file in the encoding of the layout whose headings it has."""
     for head in heads:
         for layout in layouts:
             if _header(head, layout, named=named, encoding=head.cell_rows.encoding):
                 meant = (layout.encoding, layout.delimiter)
-                return next(
-                    (each.failure for each in heads if (each.cell_rows.encoding, each.cell_rows.delimiter) == meant),
-                    None,
-                )
+                readings = {(other.cell_rows.encoding, other.cell_rows.delimiter): other for other in reversed(heads)}
+                return readings[meant].failure if meant in readings else None
     return None
 
 
 def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> StatementRefused:
-    """Says the headings found, in the line most like a header, and what parts them from the nearest layout."""
-    tried = []
-    for head in (*heads, *_otherwise_cut(path, heads)):
+    """The refusal with the headings in the likeliest header, and their differences from the nearest layout."""
+    tried, others = [], list[Head]()
+    if heads[0].cell_rows.kind == "csv":
+        # By a delimiter that no layout has such a file has one column.
+        encoding = heads[0].cell_rows.encoding or "utf-8"
+        others = [*map(head_of, cell_rows_of(path, [(encoding, mark) for mark in ",;\t|"]))]
+    for head in (*heads, *others):
         delimiter = head.cell_rows.delimiter
         for line, cells in head.lines:
             headings = _texts(cells)
@@ -194,9 +196,9 @@ def _unknown(path: Path, heads: Sequence[Head], layouts: tuple[Layout, ...]) -> 
             for layout in layouts:
                 likeness = len(compared.intersection(layout.keys.values()))
                 tried.append((likeness, layout.delimiter == delimiter, line, headings, delimiter, layout))
-    likeness, _, line, headings, delimiter, near = max(tried, key=lambda each: each[:2])
+    likeness, _, line, headings, delimiter, near = max(tried, key=lambda attempt: attempt[:2])
     if not likeness:
-        # The first line of the file, as the way that cuts it into most cells has it.
+        # The first line of the file, as the reading with most cells has it.
         line, cells = max((head.lines[0] for head in heads if head.lines), key=lambda line: len(line[1]))
         headings = _texts(cells)
     return refused(
@@ -217,15 +219,8 @@ def _texts(cells: Sequence[Cell]) -> tuple[str, ...]:
     return tuple(text_of(cell).strip() for cell in cells if cell != "")
 
 
-def _otherwise_cut(path: Path, heads: Sequence[Head]) -> Iterator[Head]:
-    """The same lines by delimiters that no layout has: to the others such a file has one column."""
-    if heads[0].cell_rows.kind == "csv":
-        encoding = heads[0].cell_rows.encoding or "utf-8"
-        yield from map(head_of, cell_rows_of(path, [(encoding, mark) for mark in ",;\t|"]))
-
-
 def _why_not(layout: Layout, headings: Sequence[str], delimiter: str | None) -> str:
-    """What stands between a header and the layout nearest to it."""
+    """The differences between a header and the layout nearest to it."""
     lacking = layout.lacking({*map(heading_key, headings)})
     extra = [heading[:40] for heading in headings if heading_key(heading) not in layout.known_headings]
     parts = [f"lacks {', '.join(lacking)}"] if lacking else []

@@ -37,25 +37,25 @@ class Statement(Tabular):
     """One file of an operator or a bank, brought to the shape that all have."""
 
     name: str
-    """Of the file, without its folder."""
+    """The file's, without its folder."""
     sha256: str
     layout: str
     account: str
-    """The ledger account that it is the other side of."""
+    """The ledger account that the statement mirrors."""
     currency: str
     table: pa.Table
     """`rows` as Arrow has them; columns of few different texts are dictionaries."""
     opening_minor: int | None
-    """Declared, or told by the first balance; None where the file says neither."""
+    """Declared, or worked out from the first balance; None where the file has neither."""
     closing_minor: int | None
     period: tuple[date, date] | None
-    """First and last business day, declared or of the rows; None where there is neither."""
+    """First and last business day, declared or of the rows; None without either."""
     findings: pd.DataFrame
-    """Where the running balance does not follow: `line`, `expected_minor`, `found_minor`."""
+    """The lines at which the running balance does not follow: `line`, `expected_minor`, `found_minor`."""
     followed: int = 0
-    """In how many rows the running balance was compared with one before it; the first of all counts with them."""
+    """The number of rows whose balance was compared with the one before; the first row counts too."""
     joined: tuple[int, ...] = ()
-    """The lines that have a narrative alone: it goes on from the row above, and is part of it."""
+    """The lines with a narrative alone, which was joined to the row above."""
     layout_sha256: str | None = None
     match: MatchRules = ()
     """The rules by which its rows are matched, if its layout declares any."""
@@ -67,9 +67,9 @@ class Statement(Tabular):
 
     @property
     def days(self) -> dict[int, int]:
-        """The business days, as days since 1970, and how many of the rows that can be used are of each."""
+        """Business day, as days since 1970 → the number of its usable rows."""
         told = self.table["business_date"].filter(self.table["problem"].is_null()).drop_null().cast(pa.int32())
-        return {each["values"]: each["counts"] for each in told.value_counts().to_pylist()}
+        return {count["values"]: count["counts"] for count in told.value_counts().to_pylist()}
 
     def _table(self) -> Table:
         rows = len(self.table)
@@ -97,7 +97,7 @@ class Statement(Tabular):
 
     @property
     def follows(self) -> str:
-        """Whether the running balance does, in words."""
+        """A phrase that says if the running balance follows."""
         if self.findings.empty:
             rows = len(self.table)
             if self.table["balance_minor"].null_count == rows:
@@ -113,7 +113,7 @@ class Statement(Tabular):
 
 
 FINDING: Final = {"line": "int64", "expected_minor": "int64", "found_minor": "int64"}
-"""`line` is where the balance stands that does not follow."""
+"""`line` has the balance that does not follow."""
 _HOUR_MS: Final = 3_600_000
 _LUSAKA_MS: Final = 2 * _HOUR_MS
 
@@ -121,11 +121,11 @@ Checked = tuple[int | None, int | None, dict[str, Whole], int]
 
 
 def checked(rows: pa.Table, said: Preamble, closing_line: int, *, newest_first: bool) -> Checked:
-    """Go through rows of STATEMENT_ROW in their order, or from the last where the newest stands first.
+    """Follow the running balance through rows of STATEMENT_ROW, from the last row if the newest stands first.
 
-    The opening and the closing balance, None where nothing says them, the findings, and in how many rows a balance
-    could be followed. `said` is what the file declares, its closing balance in `closing_line`. Between two balances
-    stands what the rows between them do; where one of these cannot be read, nothing is said.
+    Returns the opening and the closing balance, None where the file does not show them, the findings, and the number
+    of rows whose balance was compared. `said` holds the file's declarations, with the closing balance in
+    `closing_line`. Two balances are compared only if every row between them can be read.
     """
     opening, closing = said.opening_minor, said.closing_minor
     step = -1 if newest_first else 1
@@ -155,10 +155,10 @@ def checked(rows: pa.Table, said: Preamble, closing_line: int, *, newest_first: 
 
 
 def as_proven(rows: pa.Table, otherwise: pa.Array, said: Preamble, negative: str, *, newest_first: bool) -> pa.Table:
-    """The rows, of which those read as reversals are none where the balance proves it, or `negative` says so.
+    """The rows, where a supposed reversal becomes an ordinary row if the balance proves it or `negative` says so.
 
-    `otherwise` is their type then. Between two balances all of them are reversals, or none; what nothing proves or
-    says is as all that is proven.
+    It then has the type in `otherwise`. Between two balances all of them are reversals, or none; rows without proof
+    follow the proven ones.
     """
     is_back = mask_of(otherwise.is_valid())
     if not is_back.any():
@@ -200,7 +200,7 @@ def with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 def whole_of(rows: pa.Table, name: str) -> Whole:
-    """A column of whole numbers; what is null is zero."""
+    """A column of whole numbers, with 0 for null."""
     made: Whole = rows[name].fill_null(0).to_numpy()
     return made
 
@@ -213,7 +213,7 @@ def _balance_at(points: Whole, place: int, moved: int, unknown: int) -> int | No
 
 
 def effects_of(rows: pa.Table) -> tuple[Whole, Mask]:
-    """What each row does to the account, signed, and whether that is known."""
+    """The signed effect of each row on the account, and a mask of the rows whose effect is known."""
     status, told = rows["status"], ("direction", "amount_minor", "fee_minor", "status")
     complete = np.all([mask_of(rows[name].is_valid()) for name in told], axis=0)
     stays = mask_of(pc.is_in(status, pa.array(["failed", "pending"])))
@@ -292,7 +292,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
 def tried_layouts(
     layout: str | Path | Layout | None, layouts: str | Path | Iterable[Layout | str | Path] = ()
 ) -> tuple[Layout, ...]:
-    """The layout that is named, alone; else all that are shipped or given.
+    """The named layout alone; without a name, all shipped and given ones.
 
     Raises StatementRefused: there is none of that name, or two are given with one.
     """
@@ -302,12 +302,16 @@ def tried_layouts(
         raise StatementRefused(f"Give a layout, Layout(name=…, …) or its name, not a {type(layout).__name__}.")
     if layout is not None and Path(layout).suffix == SUFFIX:
         return (layout_in(Path(layout)),)
-    own = [each if isinstance(each, Layout) else layout_in(Path(each)) for each in _given(layouts)]
-    twice = [name for name, count in Counter(each.name for each in own).items() if count > 1]
+    if isinstance(layouts, str | Path):
+        folder, layouts = layouts, sorted(Path(layouts).glob(f"*{SUFFIX}"))
+        if not layouts:
+            raise StatementRefused(f"{folder} is not a folder of layouts: it has no {SUFFIX} file in it.")
+    own = [given if isinstance(given, Layout) else layout_in(Path(given)) for given in layouts]
+    twice = [name for name, count in Counter(given.name for given in own).items() if count > 1]
     if twice:
         text = f"Two layouts are named {', '.join(twice)}: rename one."
         raise StatementRefused(text, layouts=tuple(twice))
-    known = {**LAYOUTS, **{each.name: each for each in own}}
+    known = {**LAYOUTS, **{given.name: given for given in own}}
     if layout is None:
         return tuple(known.values())
     if layout not in known:
@@ -316,18 +320,11 @@ def tried_layouts(
     return (known[str(layout)],)
 
 
-def _given(layouts: str | Path | Iterable[Layout | str | Path]) -> Iterable[Layout | str | Path]:
-    """Those in a folder, by name; or those that are listed."""
-    if not isinstance(layouts, str | Path):
-        return layouts
-    found = sorted(Path(layouts).glob(f"*{SUFFIX}"))
-    if not found:
-        raise StatementRefused(f"{layouts} is not a folder of layouts: it has no {SUFFIX} file in it.")
-    return found
-
-
 def agreed(name: str, what: str, passed: str | None, declared: str | None, otherwise: str | None) -> str:
-    """What the caller says, the file declares or the layout supposes, in this order."""
+    """The caller's value, else the file's, else the layout's.
+
+    Raises StatementRefused: caller and file differ, or nobody gives one.
+    """
     if passed and declared and passed != declared:
         text = f"declares the {what} {declared!r}, but {passed!r} was passed."
         raise refused(name, text, passed=passed, found=declared)
@@ -345,11 +342,11 @@ class Rows(NamedTuple):
     table: pa.Table
     """In the shape STATEMENT_ROW."""
     local: Whole
-    """Their local times, ABSENT where a date is bad."""
+    """Local times, ABSENT where a date is bad."""
     is_opening: Mask
-    """Which of them tell a balance alone."""
+    """Marks rows that only state a balance."""
     otherwise: pa.Array
-    """Of those that are read as reversals, their types if they are none."""
+    """The type of a supposed reversal if it is an ordinary row."""
     joined: tuple[int, ...]
     """The lines that were joined to rows above them."""
 
@@ -362,9 +359,9 @@ def read_rows(
     same: Mapping[str, str],
     iso: timedelta | None = None,
 ) -> Rows:
-    """The rows of a file; `same` is what holds for each, and `iso` the offset of moments, if they are of ISO 8601."""
+    """The rows of a file; `same` holds values for every row, and `iso` the offset of moments of ISO 8601."""
     times: dict[str, Memo[str, int | None]] = {}
-    by = [DateFormat(each, times) for each in formats]
+    by = [DateFormat(pattern, times) for pattern in formats]
     body, joined = found.body()
     body = _without_footers(found, body, by)
     made, dates = fields_of(found, body, by, currency, key, iso)
@@ -374,7 +371,7 @@ def read_rows(
     is_opening, otherwise = made.pop(IS_OPENING), made.pop(OTHERWISE)
     made |= {name: pa.repeat(value, len(utc)) for name, value in same.items()}
     made["business_date"] = days.cast(pa.int32()).cast(pa.date32())
-    # A day without a time is no moment.
+    # A day without a time is not a moment.
     is_day = dates.without_time if dates.by.has_time else True
     made["occurred_at"] = pa.array(utc, pa.timestamp("ms", "UTC"), mask=absent | is_day)
     table = pa.table({name: made[name] for name in STATEMENT_ROW}, schema=schema_of(STATEMENT_ROW))
@@ -382,7 +379,7 @@ def read_rows(
 
 
 def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) -> Body:
-    """Lines of totals are left out at the end. Elsewhere, or with a date, they are rows like others."""
+    """The rows without the lines of totals at the end. Elsewhere, or with a date, such a line is a row."""
     footers = tuple(heading_key(footer) for footer in found.layout.footers)
     places = [found.places[name] for name in ("moment", "time") if name in found.places]
     count = len(body.lines)
@@ -390,19 +387,17 @@ def _without_footers(found: Found, body: Body, formats: Sequence[DateFormat]) ->
         cells = body.row(count - 1)
         told = [cells[place] for place in places if place < len(cells)]
         text = " ".join(text_of(cell).strip() for cell in told)
+        is_text = not any(isinstance(cell, datetime) for cell in told) and all(by.read(text) is None for by in formats)
         # A key may begin as a total does.
         begins = heading_key(next((text_of(cell) for cell in cells if cell != ""), ""))
-        has_date = any(isinstance(cell, datetime) for cell in told) or any(
-            each.read(text) is not None for each in formats
-        )
-        if has_date or not begins.startswith(footers):
+        if not (is_text and begins.startswith(footers)):
             break
         count -= 1
     return body.only(np.arange(len(body.lines)) < count)
 
 
 def newest_first(read: Whole, check: Callable[..., Checked]) -> bool:
-    """Whether the newest row stands first: as most dates say, unless the balances say that it does not."""
+    """True if the newest row stands first, by most dates, unless the balances disprove it."""
     steps = np.sign(np.diff(read))
     told = bool(steps.sum() < 0)
     wrong = len(check(newest_first=told)[2]["line"])
@@ -414,18 +409,16 @@ def newest_first(read: Whole, check: Callable[..., Checked]) -> bool:
 
 
 def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
-    """The keys, and for good rows without one a hash of what the row says: the same in every export of the day.
+    """The keys; a usable row without one gets a hash of its fields, equal in every export of the day.
 
-    Rows that say the same are numbered from the oldest. The description's numbers are masked: hashes can be tried out.
+    Equal rows are numbered from the oldest. The description's numbers are masked, since hashes can be tried out.
     """
     keys, count = rows["key"].to_pylist(), Counter[tuple[str, ...]]()
     is_without = pc.and_(rows["key"].is_null(), rows["problem"].is_null())
     without = np.flatnonzero(mask_of(is_without)).tolist()
     texts = [rows[name].filter(is_without).cast(pa.string()).fill_null("").to_pylist() for name in _SAID]
     said = [tuple(" ".join(text.split()) for text in row) for row in zip(*texts, strict=True)]
-    for place, says in (
-        reversed([*zip(without, said, strict=True)]) if newest_first else zip(without, said, strict=True)
-    ):
+    for place, says in [*zip(without, said, strict=True)][:: -1 if newest_first else 1]:
         count[says] += 1
         content = "\0".join((*says, str(count[says]))).encode(errors="replace")
         keys[place] = MADE + hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -74,7 +74,7 @@ class _Inspection:
         self._left = 2 * self._bound
 
     def failed(self) -> dict[str, Failed]:
-        """What each sheet has as an error."""
+        """Sheet → its cells with errors."""
         if sum(each.file_size for each in self._members.values()) > self._bound:
             raise self._bomb()
         mains = {part for kind, _, part in self._relations("_rels/.rels", "") if kind.endswith(_MAIN)} | {_USUAL_MAIN}
@@ -100,7 +100,7 @@ class _Inspection:
                 yield block
 
     def _is_near(self, part: str) -> bool:
-        """Whether a part can be told to have all its cells near A1, and no error in them, without being parsed."""
+        """True if a search of the bytes shows that all cells are near A1 and none has an error."""
         near, rest, cells = True, b"", 0
         for block in self._blocks(part):
             # The tags that are whole, and of the last one, of which more may follow, as much as tells what it is.
@@ -218,7 +218,7 @@ class _Cells:
             self._in_value = False
 
     def text(self, text: str) -> None:
-        """What an error is called."""
+        """The name of an error."""
         if self._in_value and text.strip():
             row, column, _ = self._place
             self.failed[row][column] = self.failed[row].get(column, "") + text.strip()

@@ -36,7 +36,7 @@ _OPTIONS: Final = {"constant_memory": True, "strings_to_formulas": False, "strin
 
 
 def absent(value: object) -> bool:
-    """Whether a cell is empty: None, or a frame's own way to say so."""
+    """True for None, and for a frame's own empty values."""
     if type(value) in (str, int):
         return False
     return value is None or not isinstance(value == value, bool) or value != value  # noqa: PLR0124  NaT differs from itself, NA says neither
