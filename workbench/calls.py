@@ -14,8 +14,9 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from workbench.domain import wire
 from workbench.domain.masking import Secret, mask
+from workbench.domain.wire.base import to_json
+from workbench.domain.wire.endpoints_and_events import OTHER_FORM
 from workbench.errors import (
     ApiError,
     FieldProblem,
@@ -118,7 +119,7 @@ class Calls:
         Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, and UnexpectedResponse if
         it is not what the interface describes.
         """
-        content = b"" if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
+        content = b"" if body is None else to_json({k: v for k, v in body.items() if v is not None})
         sent = {**self.always, **(headers or {})}
         if body is not None:
             sent["Content-Type"] = "application/json"
@@ -244,9 +245,9 @@ def _read(shape: Hashable, content: bytes) -> Any:  # noqa: ANN401  what the sha
     try:
         return _decoder(shape).decode(content)
     except msgspec.ValidationError:
-        if shape not in wire.OTHER_FORM:
+        if shape not in OTHER_FORM:
             raise
-        return _decoder(wire.OTHER_FORM[shape]).decode(content)
+        return _decoder(OTHER_FORM[shape]).decode(content)
 
 
 def error_from(response: httpx.Response) -> ApiError:

@@ -7,10 +7,10 @@ from msgspec.structs import asdict
 from workbench import saved
 from workbench.calls import checked_text
 from workbench.control import SandboxControl
-from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text, utc_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
+from workbench.domain.wire.operators_and_handsets import Handset
 from workbench.render import Table, Tabular, table
 from workbench.saved import Saved
 from workbench.visible import visible
@@ -79,7 +79,7 @@ class Phone:
     def _receipt(self) -> Saved:
         return receipt(self._look(), self._control.clock().now_ms)
 
-    def _look(self) -> wire.Handset:
+    def _look(self) -> Handset:
         return self._control.phone(self.number)
 
 
@@ -95,7 +95,7 @@ def on_screen(text: str) -> list[str]:
     return [visible(line) for line in mask(text).split("\n")]
 
 
-def receipt(handset: wire.Handset, at_ms: int) -> Saved:
+def receipt(handset: Handset, at_ms: int) -> Saved:
     """A record of what a handset shows at this moment of the sandbox's clock."""
     number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
     state, hover = "no prompt waits", utc_text(at_ms)

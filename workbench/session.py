@@ -10,10 +10,12 @@ from workbench.calls import Latencies, checked_text, host_of, invalid
 from workbench.client import PaymentsClient
 from workbench.closing import Closing
 from workbench.control import Clock, Operator, SandboxControl
-from workbench.domain import wire
 from workbench.domain.masking import Secret
 from workbench.domain.signing import SignedMessage
 from workbench.domain.webhooks import ENABLED, types_of
+from workbench.domain.wire.base import to_json
+from workbench.domain.wire.endpoints_and_events import ENDPOINTS
+from workbench.domain.wire.trace_rows import UNSEEN
 from workbench.errors import ServeRefused, ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
@@ -65,7 +67,7 @@ class Session(Closing):
         """The merchant's client, holding the test secret key."""
         self.control = SandboxControl(self.client)
         self._looking = PaymentsClient(base_url, secret_key, http=self.http)
-        self._looking.calls.always = {wire.UNSEEN: "true"}
+        self._looking.calls.always = {UNSEEN: "true"}
         self.acting = self.client
         """What the bench's own dashboard acts with: `client`, or one that finds on a sandbox's dashboard what the
         interface lacks, and that uses up none of the merchant's calls."""
@@ -92,7 +94,7 @@ class Session(Closing):
         """Rows of the register by their names; of a sandbox in this process, those that are not at their default."""
         for each in (self.client, self._looking):
             each.pagination = str(in_force.get("pagination", "cursor"))
-        absent, by_dashboard = self.is_on_dashboard(""), self.is_on_dashboard(wire.ENDPOINTS)
+        absent, by_dashboard = self.is_on_dashboard(""), self.is_on_dashboard(ENDPOINTS)
         is_limited = in_force.get("rate_limit", "none") != "none"
         if by_dashboard or is_limited:
             self.acting, self.reading = self.client_with(self.secret_key), self._looking
@@ -104,7 +106,7 @@ class Session(Closing):
 
     def is_on_dashboard(self, path: str) -> bool:
         """Whether an assumed operation is the dashboard's alone here, and is called by `acting`."""
-        of_endpoints = path.startswith(wire.ENDPOINTS)
+        of_endpoints = path.startswith(ENDPOINTS)
         by_dashboard = self.in_force.get("endpoint_registration") == "dashboard"
         return self.in_force.get("extra_endpoints") == "absent" or (of_endpoints and by_dashboard)
 
@@ -202,7 +204,7 @@ class Session(Closing):
         >>> shop.test_client().post("/webhooks", data=body, headers=headers)  # doctest: +SKIP
         """
         try:
-            text = body if isinstance(body, str) else (body if isinstance(body, bytes) else wire.to_json(body)).decode()
+            text = body if isinstance(body, str) else (body if isinstance(body, bytes) else to_json(body)).decode()
         except UnicodeDecodeError:
             raise invalid("A message is text in UTF-8.", "body") from None
         enabled = self._enabled_endpoints()

@@ -12,9 +12,11 @@ from workbench.analysis.frames import table, typed
 from workbench.analysis.shapes import CHARGES, DELIVERIES, EVENTS, PAYMENTS, PAYOUTS, REFUNDS, SUSPENSE, Columns
 from workbench.client import PaymentsClient
 from workbench.control import SandboxControl
-from workbench.domain import wire
 from workbench.domain.moments import business_date, milliseconds_in, moment
 from workbench.domain.money import ISO_4217, money_from_major
+from workbench.domain.wire.endpoints_and_events import Delivery, Event
+from workbench.domain.wire.intents_and_charges import Charge, MobileMoneyMethod, PaymentError, PaymentIntent, Suspense
+from workbench.domain.wire.refunds_and_payouts import Payout, Refund
 from workbench.errors import UnexpectedResponse
 
 T = TypeVar("T")
@@ -95,13 +97,13 @@ def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) ->
     return typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
 
 
-def _payment(each: wire.PaymentIntent) -> Row:
+def _payment(each: PaymentIntent) -> Row:
     if isinstance(each.amount, UnsetType) or isinstance(each.currency, UnsetType):
         raise UnexpectedResponse(
             "The service's intents have no amounts.", hint="See `intent_fields` in the register of gaps."
         )
-    wallet = each.payment_method.mobile_money if isinstance(each.payment_method, wire.MobileMoneyMethod) else None
-    error = each.last_payment_error if isinstance(each.last_payment_error, wire.PaymentError) else None
+    wallet = each.payment_method.mobile_money if isinstance(each.payment_method, MobileMoneyMethod) else None
+    error = each.last_payment_error if isinstance(each.last_payment_error, PaymentError) else None
     return {
         "amount_minor": _minor(each.amount, each.currency),
         "provider": wallet.provider if wallet else None,
@@ -113,7 +115,7 @@ def _payment(each: wire.PaymentIntent) -> Row:
     }
 
 
-def _charge(each: wire.Charge, minor: Minor) -> Row:
+def _charge(each: Charge, minor: Minor) -> Row:
     return {
         "amount_minor": minor(each.amount, each.currency),
         "refunded_minor": minor(each.amount_refunded, each.currency) if each.amount_refunded else 0,
@@ -122,18 +124,18 @@ def _charge(each: wire.Charge, minor: Minor) -> Row:
     }
 
 
-def _refund(each: wire.Refund, minor: Minor) -> Row:
+def _refund(each: Refund, minor: Minor) -> Row:
     # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
     of_intent = each.currency.isupper()
     amount_minor = (_minor if of_intent else minor)(each.amount, each.currency)
     return {"amount_minor": amount_minor, "currency": each.currency.upper(), **_created(each.created)}
 
 
-def _payout(each: wire.Payout) -> Row:
+def _payout(each: Payout) -> Row:
     return {"amount_minor": _minor(each.amount, each.currency), **_created(each.created)}
 
 
-def _late(each: wire.Suspense) -> Row:
+def _late(each: Suspense) -> Row:
     return {
         "amount_minor": _minor(each.amount, each.currency),
         "since_at": _at(each.since),
@@ -142,7 +144,7 @@ def _late(each: wire.Suspense) -> Row:
     }
 
 
-def _event(each: wire.Event) -> Row:
+def _event(each: Event) -> Row:
     about = each.data.object
     return {
         "object": about.get("object"),
@@ -154,7 +156,7 @@ def _event(each: wire.Event) -> Row:
     }
 
 
-def _delivery(each: wire.Delivery) -> Row:
+def _delivery(each: Delivery) -> Row:
     last = each.attempts[-1] if each.attempts else None
     return {
         "attempts": len(each.attempts),

@@ -7,8 +7,8 @@ from typing import Final
 
 from workbench.domain.gaps import REGISTER, rows_settling
 from workbench.domain.scenarios import SCENARIOS
-from workbench.domain.wire import ABOUT, TraceRow
-from workbench.domain.wire.trace_rows import CALL, WEBHOOK
+from workbench.domain.wire.endpoints_and_events import ABOUT
+from workbench.domain.wire.trace_rows import CALL, WEBHOOK, TraceRow
 
 _OF_OPERATORS: Final = tuple(
     f'code":"{code}"' for each in SCENARIOS.values() for code in (each.refusal, each.rejection) if code

@@ -12,11 +12,11 @@ from msgspec.structs import asdict
 
 from workbench import har
 from workbench.control import SandboxControl
-from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import lusaka_text
 from workbench.domain.money import money_text
-from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
+from workbench.domain.wire.console_rows import Payment
+from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, TracePage, TraceRow, call_of, webhook_of
 from workbench.errors import NotFound
 from workbench.render import Column, Table, Tabular, is_live, table
 from workbench.saved import Saved
@@ -39,7 +39,7 @@ _LIST: Final = (TIME, Column("amount", numeric=True), "description", "status", "
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
-def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
+def rows_of(reported: Iterable[TraceRow]) -> Rows:
     """What the sandbox reported as the rows of a trace, which are dicts: a notebook reads them by name."""
     return [asdict(each) for each in reported]
 
@@ -52,7 +52,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
     """
 
     def __init__(
-        self, ask: Callable[..., wire.TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
+        self, ask: Callable[..., TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
     ) -> None:
         self._ask, self.filters = ask, filters
         self.latest, newer, more = Rows(), 0, True
@@ -136,7 +136,7 @@ def saved_console(control: SandboxControl) -> Saved:
     return Saved(f"{listed}\n\n{title}\n{shown.text}", f"{listed.html()}<p>{title}</p>{shown.html}")
 
 
-def _listed(payment: wire.Payment) -> tuple[str, ...]:
+def _listed(payment: Payment) -> tuple[str, ...]:
     state = f"{payment.state}: {payment.failure_code}" if payment.failure_code else payment.state
     amount = money_text(payment.amount_minor, payment.currency)
     texts = (payment.description or "", state, payment.phone or "", short(payment.id))

@@ -1,20 +1,22 @@
-"""The rows of the trace, as structs."""
+"""The rows of the trace, and the query that filters them."""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import field
+from msgspec import Meta, field
 
-from workbench.domain.wire.base import DateTime, NeverNegative, meaning
-from workbench.domain.wire.control import OfSandbox
+from workbench.domain.wire.base import OfSandbox, View, meaning, parameter
+from workbench.domain.wire.fields import DateTime, NeverNegative, Seq, comma_separated
 
 CALL: Final = "call"
 SCREEN: Final = "screen"
 ENTRY: Final = "entry"
 WEBHOOK: Final = "webhook"
 KINDS: Final = (CALL, SCREEN, ENTRY, WEBHOOK)
+UNSEEN: Final = "Sandbox-Unseen"
+"""The header of a GET that leaves no trace: whoever only looks changes nothing, not even the next number."""
 
 
 class TracedRequest(OfSandbox):
@@ -108,6 +110,22 @@ class TracePage(OfSandbox):
     has_more: bool = False
     total: Annotated[NeverNegative | None, meaning("How many rows there are in all; counted for the latest.")] = None
     object: str = "list"
+
+
+class TraceQuery(View):
+    """A page of what came after a `seq`, oldest first: the first rows, or the latest."""
+
+    since: Annotated[Seq, parameter("What came after this `seq`.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="How many rows at most.")] = 1_000
+    latest: (
+        Annotated[int, Meta(ge=1, le=1_000, description="How many of the latest rows, in place of the first.")] | None
+    ) = None
+    skip: Annotated[Seq, parameter("How many rows to pass over: before the first, or after the latest.")] = 0
+    kind: Annotated[str, comma_separated("Those of these kinds", enum=[*KINDS])] | None = None
+    payment: (
+        Annotated[str, parameter("Those of one payment, by the id of its intent, charge or refund; or of one payout.")]
+        | None
+    ) = None
 
 
 D = TypeVar("D")
