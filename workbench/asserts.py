@@ -47,8 +47,8 @@ class _Asserts(ast.NodeTransformer):
         values = ", ".join(kept)
         node.msg = ast.parse(f"{_EXPLAIN}({text!r}, {operator!r}, {values})", mode="eval").body
         gone = ast.parse(f"del {values}").body
-        for each in (node.msg, *gone):
-            for part in ast.walk(each):
+        for removed in (node.msg, *gone):
+            for part in ast.walk(removed):
                 ast.copy_location(part, node)
         return [node, *gone]
 
@@ -57,13 +57,13 @@ def _kept(value: ast.expr, kept: list[str]) -> ast.expr:
     """The value, and a name for it."""
     kept.append(f"_workbench_assert_{len(kept)}")
     named = ast.NamedExpr(target=ast.Name(kept[-1], ast.Store()), value=value)
-    for each in (named, named.target):
-        ast.copy_location(each, value)
+    for node in (named, named.target):
+        ast.copy_location(node, value)
     return named
 
 
 def _explained(text: str, operator: str, *values: object) -> str:
-    shown = f" {operator} ".join(_shown(each) for each in values)
+    shown = f" {operator} ".join(_shown(value) for value in values)
     text = shortened(text, _SHOWN, counts_mark=False)
     return text if shown == text else f"{text}, with {shown}"
 

@@ -231,9 +231,11 @@ class Workbench(Session):
         """
         if self.webhook_url or self.started is None or engine.signing_secret(url):
             return False
-        own = [each.id for each in self.looking().webhook_endpoints.each() if each.url == RECEIVER_URL]
-        for each in own:
-            self.acting.webhook_endpoints.update(each, url=url)
+        own = [
+            registered.id for registered in self.looking().webhook_endpoints.each() if registered.url == RECEIVER_URL
+        ]
+        for endpoint_id in own:
+            self.acting.webhook_endpoints.update(endpoint_id, url=url)
         self.started = None
         if own and self.in_force.get("endpoint_registration") != "dashboard":
             self._start_receiver(engine)
@@ -300,9 +302,11 @@ class Workbench(Session):
 
         They are those to `endpoint`, an id, or to every endpoint.
         """
-        named = [each.id for each in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
-        for each in named:
-            self.control.set_delivery_faults(each, list(faults))
+        named = (
+            [registered.id for registered in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
+        )
+        for endpoint_id in named:
+            self.control.set_delivery_faults(endpoint_id, list(faults))
 
     def reset(self) -> None:
         """Forget all payments, events and entries; keys, webhook endpoints and the clock stay.

@@ -32,7 +32,7 @@ T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
 _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
 _ERRORS: dict[int, type[ApiError]] = {
-    each.status: each for of in (ApiError, ServiceFailed) for each in of.__subclasses__()
+    kind.status: kind for of in (ApiError, ServiceFailed) for kind in of.__subclasses__()
 }
 _READ = {
     "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
@@ -223,10 +223,10 @@ def segments(*identifiers: str) -> str:
 
     Raises InvalidRequest: not a string, empty, or a way to another path.
     """
-    for each in identifiers:
-        if checked_text("The id", each, such_as="pi_…") in ("", ".", ".."):
-            raise invalid(f"{each!r} is not an identifier.", "id")
-    return "".join([f"/{quote(each, safe='')}" for each in identifiers])
+    for identifier in identifiers:
+        if checked_text("The id", identifier, such_as="pi_…") in ("", ".", ".."):
+            raise invalid(f"{identifier!r} is not an identifier.", "id")
+    return "".join([f"/{quote(identifier, safe='')}" for identifier in identifiers])
 
 
 _LEARNING = Lock()
@@ -284,5 +284,5 @@ def error_from(response: httpx.Response) -> ApiError:
 
 def _problems(listed: Any) -> tuple[FieldProblem, ...]:  # noqa: ANN401  JSON is of any type
     with suppress(TypeError, KeyError):
-        return tuple(FieldProblem(str(each["pointer"]), str(each["detail"])) for each in listed)
+        return tuple(FieldProblem(str(problem["pointer"]), str(problem["detail"])) for problem in listed)
     return ()

@@ -115,14 +115,14 @@ class Listed(Resource, Generic[T]):
         seen = set[str]()
         while True:
             page = self._listed(100, number, starting_after=after, **filters)
-            yield from (each for each in page.data if each.id not in seen)
+            yield from (row for row in page.data if row.id not in seen)
             if not page.has_more:
                 return
             if number is None:
                 after = page.data[-1].id
             else:
                 number += 1
-                seen.update(each.id for each in page.data)
+                seen.update(row.id for row in page.data)
 
 
 _CURSORS: Final = {"starting_after", "ending_before"}
@@ -538,9 +538,9 @@ class PaymentsClient(Closing):
 
     def use_dashboard(self, *, endpoints_alone: bool) -> None:
         """Call webhook endpoints alone, or all groups, on a sandbox's dashboard, where the interface lacks them."""
-        groups = (each for each in vars(self).values() if isinstance(each, Listed | Balance))
-        for each in (self.webhook_endpoints,) if endpoints_alone else groups:
-            each.use_dashboard()
+        groups = (part for part in vars(self).values() if isinstance(part, Listed | Balance))
+        for group in (self.webhook_endpoints,) if endpoints_alone else groups:
+            group.use_dashboard()
 
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> PaymentIntent:
         """Poll an intent until its attempt has ended, one way or the other.
@@ -565,7 +565,7 @@ class PaymentsClient(Closing):
 
         Raises WaitExpired and InvalidRequest as `wait` does.
         """
-        return self._wait(charge_id, self.charges.retrieve, lambda each: each.status != PENDING, timeout_s, poll_s)
+        return self._wait(charge_id, self.charges.retrieve, lambda charge: charge.status != PENDING, timeout_s, poll_s)
 
     def _wait(
         self,

@@ -300,7 +300,7 @@ class Operator:
 
     def states(self) -> list[dict[str, Any]]:
         """Each operator, its `provider` and `down_until`: seconds since 1970, None where it is up."""
-        return [asdict(each) for each in self._control.operators()]
+        return [asdict(operator) for operator in self._control.operators()]
 
     def query(self, charge_id: str) -> dict[str, Any]:
         """Ask what became of a charge that the operator never reported: the charge, settled.
@@ -311,7 +311,7 @@ class Operator:
 
     def suspense(self) -> list[dict[str, Any]]:
         """Money that came after its attempt had failed, oldest first: what of it waits, and what it became."""
-        return [asdict(each) for each in self._control.suspense()]
+        return [asdict(item) for item in self._control.suspense()]
 
     def settle(self, item: str, how: str) -> dict[str, Any]:
         """As the provider's side does: `credit` late money to the merchant, or `return` it to the customer.

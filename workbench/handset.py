@@ -50,7 +50,7 @@ class Phone:
     @property
     def messages(self) -> "Messages":
         """What the operator has texted to this number, oldest first."""
-        return Messages(asdict(each) for each in self._control.messages(self.number))
+        return Messages(asdict(message) for message in self._control.messages(self.number))
 
     def enter_pin(self, pin: str) -> "Phone":
         """Type the PIN and send it.

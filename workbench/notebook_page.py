@@ -86,7 +86,7 @@ def _with_folds(node: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple
         is_setup = cell.cell_type == "code" and (is_setup or not {*_PARAMETERS}.isdisjoint(tags))
         if cell.cell_type == "code" and (is_setup or HIDDEN in tags):
             cell.metadata["fold"] = _summary(cell, tags, is_setup=is_setup)
-            cell.metadata["failed"] = any(each.output_type == "error" for each in cell.outputs)
+            cell.metadata["failed"] = any(output.output_type == "error" for output in cell.outputs)
     return node, resources
 
 
@@ -96,6 +96,6 @@ def _summary(cell: nbformat.NotebookNode, tags: list[str], *, is_setup: bool) ->
         return first.removeprefix("# ")
     if is_setup:
         return "Set-up" if {*_PARAMETERS}.isdisjoint(tags) else "Parameters"
-    shown = {*chain.from_iterable(each.get("data", ()) for each in cell.outputs)}
-    is_plot = any(each.startswith("image/") for each in shown)
+    shown = {*chain.from_iterable(output.get("data", ()) for output in cell.outputs)}
+    is_plot = any(media_type.startswith("image/") for media_type in shown)
     return "Code of the plot" if is_plot else "Checks for automated runs"

@@ -64,12 +64,12 @@ def course() -> dict[str, Notebook]:
 
 def notebooks() -> list[Path]:
     """The shipped notebooks, in their order."""
-    return [each.path for each in course().values()]
+    return [notebook.path for notebook in course().values()]
 
 
 def former_names() -> dict[str, list[str]]:
     """The path of each notebook within their folder, and the names of the files that it replaces."""
-    return {each.within: [f"{old}.ipynb" for old in each.was] for each in course().values()}
+    return {notebook.within: [f"{old}.ipynb" for old in notebook.was] for notebook in course().values()}
 
 
 def notebook_name(slug: str) -> str:
@@ -87,7 +87,7 @@ def notebook(given: str) -> Path:
     path = Path(given)
     if path.is_file() or path.name != given:
         return path
-    shipped = {_slug(name): each.path for each in course().values() for name in (*each.was, each.slug)}
+    shipped = {_slug(name): notebook.path for notebook in course().values() for name in (*notebook.was, notebook.slug)}
     slug = _slug(given.removesuffix(".ipynb"))
     if slug in shipped:
         return shipped[slug]
@@ -107,7 +107,7 @@ def interface() -> Path:
 
 def guide() -> dict[str, Path]:
     """The pages of the documentation by name, as files in Markdown."""
-    return {each.stem: each for each in (_PACKAGE / "docs").glob("*.md")}
+    return {path.stem: path for path in (_PACKAGE / "docs").glob("*.md")}
 
 
 def console(name: str) -> Path:

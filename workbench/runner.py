@@ -46,11 +46,11 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
 
     Raises RunRefused: a name that none declares, or a text that is not of the declared type.
     """
-    declared = {each: _declared(each) if parameters else {} for each in notebooks}
+    declared = {path: _declared(path) if parameters else {} for path in notebooks}
     known = {name for names in declared.values() for name in names or ()}
     if all(names is None for names in declared.values()):
         raise RunRefused(
-            f"No cell of {', '.join(each.name for each in notebooks)} is tagged parameters, so -p has nothing to set.",
+            f"No cell of {', '.join(path.name for path in notebooks)} is tagged parameters, so -p has nothing to set.",
             hint="Tag the cell that assigns the parameters.",
         )
     if unknown := sorted(set(parameters) - known):
@@ -59,8 +59,10 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
             unknown=unknown,
         )
     return {
-        each: {name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names}
-        for each, names in declared.items()
+        parameter: {
+            name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names
+        }
+        for parameter, names in declared.items()
     }
 
 
@@ -74,7 +76,7 @@ def _declared(notebook: Path) -> dict[str, str] | None:
         for cell in nbformat.read(notebook, as_version=4).cells:
             if _has_tag(cell, "parameters"):
                 names = {}
-                names = {each.name: each.inferred_type_name for each in PythonTranslator.inspect(cell)}
+                names = {parameter.name: parameter.inferred_type_name for parameter in PythonTranslator.inspect(cell)}
                 break
     return names
 
@@ -92,7 +94,7 @@ def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
     An exercise's cell is tagged `exercise` and ends with `exercises.check("its_name", …)`.
     Raises RunRefused: no check at the beginning of a line, or the check of an unknown exercise.
     """
-    codes = {each.name: each.solution for each in EXERCISES}
+    codes = {exercise.name: exercise.solution for exercise in EXERCISES}
     for cell in node.cells:
         if _has_tag(cell, _EXERCISE):
             check = _CHECK.search(cell.source)
@@ -162,7 +164,7 @@ class Result(NamedTuple):
         return "ok" if self.passed else "FAILED"
 
     def __str__(self) -> str:
-        ran = sum(each.ran for each in self.timings)
+        ran = sum(timing.ran for timing in self.timings)
         summary = visible(f"{self.name}: {ran} cells in {self.seconds:.1f} s")
         return f"{self.outcome:<6}  {summary}" if self.passed else f"{self.outcome}  {summary}\n{self.failure}"
 
@@ -233,7 +235,7 @@ def _died_at_its_start(error: Exception, written: Path) -> bool:
     if not isinstance(error, RuntimeError) or not written.is_file():
         return False
     cells = nbformat.read(written, as_version=4).cells
-    return not any(each.metadata.get("papermill", {}).get("start_time") for each in cells)
+    return not any(cell.metadata.get("papermill", {}).get("start_time") for cell in cells)
 
 
 def _own_code(node: nbformat.NotebookNode) -> Iterator[tuple[int, nbformat.NotebookNode]]:
@@ -313,13 +315,13 @@ def write_junit(results: Sequence[Result], path: Path) -> None:
 def _suite(result: Result) -> ET.Element:
     suite = ET.Element("testsuite", name=result.name, time=f"{result.seconds:.3f}")
     failure = result.failure
-    for each in result.timings:
-        case = _case(suite, result.name, f"cell {each.cell}: {each.line}", each.seconds)
-        if failure and failure.cell == each.cell:
+    for timing in result.timings:
+        case = _case(suite, result.name, f"cell {timing.cell}: {timing.line}", timing.seconds)
+        if failure and failure.cell == timing.cell:
             _failure(case, failure)
-        elif not each.ran:
+        elif not timing.ran:
             ET.SubElement(case, "skipped", message="a cell before it failed")
-    if failure and all(failure.cell != each.cell for each in result.timings):
+    if failure and all(failure.cell != timing.cell for timing in result.timings):
         _failure(_case(suite, result.name, "notebook", result.seconds), failure)
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
@@ -373,24 +375,24 @@ def run(
                 if not (result.passed and console.is_terminal):
                     console.print(str(result), markup=False, soft_wrap=True)
     finally:
-        results.sort(key=lambda each: names.index(each.name))
+        results.sort(key=lambda result: names.index(result.name))
         write_junit(results, out / "junit.xml")
     return results
 
 
 def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str:
     """What is done at the moment: tasks are begun in their order."""
-    ended = {each.name for each in results}
-    names = [each.name for each in tasks if each.name not in ended][:jobs]
+    ended = {result.name for result in results}
+    names = [task.name for task in tasks if task.name not in ended][:jobs]
     return f"Running {visible(', '.join(names))}" if names else "Writing junit.xml"
 
 
 def summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
     """Each notebook with its result, time and page; how many passed, and where the rest stands."""
-    rows, passed = [], sum(each.passed for each in results)
-    for each in results:
-        page = out / f"{each.name}.html"
-        rows.append((each.name, each.outcome, f"{each.seconds:.1f} s", str(page) if page.is_file() else "none"))
+    rows, passed = [], sum(result.passed for result in results)
+    for result in results:
+        page = out / f"{result.name}.html"
+        rows.append((result.name, result.outcome, f"{result.seconds:.1f} s", str(page) if page.is_file() else "none"))
     made = table("", ("Notebook", "Result", Column("Time", numeric=True), "Page"), rows)
     return made, f"{passed} passed, {len(results) - passed} failed; see {visible(str(out))}"
 
@@ -415,20 +417,20 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
 def _prepare_worker() -> None:
     """Set what the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
     os.environ["PYTHONHASHSEED"] = "0"  # hashes of strings decide the order of sets: two runs print the same
-    for each in PERSONS:  # set in a notebook that starts a run, and no person looks at the run
-        os.environ.pop(each, None)
+    for variable in PERSONS:  # set in a notebook that starts a run, and no person looks at the run
+        os.environ.pop(variable, None)
     os.environ.pop("WORKBENCH_PROGRESS", None)  # a run neither reads nor changes somebody's progress
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path, *, solutions: bool) -> list[Task]:
-    missing = [str(each) for each in notebooks if not each.is_file() or each.suffix != ".ipynb"]
+    missing = [str(path) for path in notebooks if not path.is_file() or path.suffix != ".ipynb"]
     if missing or not notebooks:
         raise RunRefused(f"No notebook (.ipynb) is at {', '.join(missing) or 'any of these'}.", missing=missing)
-    names = [each.stem for each in notebooks]
-    if twice := {each for each in names if names.count(each) > 1}:
+    names = [path.stem for path in notebooks]
+    if twice := {name for name in names if names.count(name) > 1}:
         raise RunRefused(f"Two notebooks are named {', '.join(sorted(twice))}: run them with two --out.")
-    if any(each.resolve() == (out / each.name).resolve() for each in notebooks):
+    if any(path.resolve() == (out / path.name).resolve() for path in notebooks):
         raise RunRefused(f"{out} is the notebooks' own folder, and they are never overwritten: name another --out.")
     values = typed(notebooks, parameters)
-    return [Task(each.resolve(), out.resolve(), values[each], solutions) for each in notebooks]
+    return [Task(path.resolve(), out.resolve(), values[path], solutions) for path in notebooks]

@@ -99,7 +99,9 @@ class TAccounts:
 
 def _cells(account: TAccount) -> Iterator[tuple[str, ...]]:
     """Pairs of debit and credit cells."""
-    sides = ([f"{each.entry}  {each.money.plain}" for each in side] for side in (account.debits, account.credits))
+    sides = (
+        [f"{posting.entry}  {posting.money.plain}" for posting in side] for side in (account.debits, account.credits)
+    )
     return zip_longest(*sides, fillvalue="")
 
 

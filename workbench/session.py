@@ -92,15 +92,15 @@ class Session(Closing):
         """Call the sandbox as the choices of its register want it: how lists go, and what the interface lacks."""
         self.in_force = in_force
         """Rows of the register by their names; of a sandbox in this process, those that are not at their default."""
-        for each in (self.client, self._looking):
-            each.pagination = str(in_force.get("pagination", "cursor"))
+        for client in (self.client, self._looking):
+            client.pagination = str(in_force.get("pagination", "cursor"))
         absent, by_dashboard = self.is_on_dashboard(""), self.is_on_dashboard(ENDPOINTS)
         is_limited = in_force.get("rate_limit", "none") != "none"
         if by_dashboard or is_limited:
             self.acting, self.reading = self.client_with(self.secret_key), self._looking
         if by_dashboard:
-            for each in (self.acting, self._looking):
-                each.use_dashboard(endpoints_alone=not absent)
+            for client in (self.acting, self._looking):
+                client.use_dashboard(endpoints_alone=not absent)
         if is_limited:
             self.acting.calls.always = self._looking.calls.always
 
@@ -151,8 +151,8 @@ class Session(Closing):
             return
         tried.calls.always = self._looking.calls.always
         SandboxControl(tried).check()
-        for each in (self.client, self.acting, self._looking):
-            each.calls.hold(key)
+        for client in (self.client, self.acting, self._looking):
+            client.calls.hold(key)
         self.secret_key = Secret(key)
 
     @property
@@ -185,7 +185,11 @@ class Session(Closing):
 
     def _enabled_endpoints(self) -> dict[str, str]:
         """The URLs of the enabled endpoints, newest first, with their ids."""
-        return {each.url: each.id for each in self._looking.webhook_endpoints.each() if each.status == ENABLED}
+        return {
+            endpoint.url: endpoint.id
+            for endpoint in self._looking.webhook_endpoints.each()
+            if endpoint.status == ENABLED
+        }
 
     def sign(
         self, body: object, how: str = "right", *, message_id: str | None = None, endpoint: str | None = None
@@ -208,7 +212,7 @@ class Session(Closing):
         except UnicodeDecodeError:
             raise invalid("A message is text in UTF-8.", "body") from None
         enabled = self._enabled_endpoints()
-        url = self.webhook_url or next((each for each in enabled if each != self.receiver_url), "")
+        url = self.webhook_url or next((url for url in enabled if url != self.receiver_url), "")
         if not (endpoint or url):
             _ = self.receiver  # its first use registers it
         signing = endpoint or enabled.get(url)

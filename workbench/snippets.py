@@ -63,7 +63,10 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     """
     method, (path, _, query_text) = method.upper(), path.partition("?")
     in_path = parse_qs(query_text, keep_blank_values=True)
-    asked = {**{name: each[0] if len(each) == 1 else each for name, each in in_path.items()}, **(query or {})}
+    asked = {
+        **{name: identifier[0] if len(identifier) == 1 else identifier for name, identifier in in_path.items()},
+        **(query or {}),
+    }
     value, content = _body(body, path)
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
     request = Request(
@@ -109,7 +112,7 @@ def _json_pieces(value: Any) -> list[Piece]:  # noqa: ANN401  JSON is of any typ
     Written as the client writes it, to the byte: another blank is another body to an idempotency key.
     """
     pieces: list[Piece] = []
-    for is_variable, run in groupby(_json(value), lambda each: isinstance(each, Variable)):
+    for is_variable, run in groupby(_json(value), lambda piece: isinstance(piece, Variable)):
         together = [*run]
         pieces += together if is_variable else ["".join(together)]
     return pieces
@@ -119,14 +122,14 @@ def _json(value: Any) -> Iterator[Piece]:  # noqa: ANN401  JSON is of any type
     if isinstance(value, Variable):
         yield from ('"', value, '"')
     elif isinstance(value, Mapping):
-        for place, (name, each) in enumerate(value.items()):
+        for place, (name, item) in enumerate(value.items()):
             yield f"{',' if place else '{'}{_json_text(str(name))}:"
-            yield from _json(each)
+            yield from _json(item)
         yield "}" if value else "{}"
     elif isinstance(value, list | tuple):
-        for place, each in enumerate(value):
+        for place, item in enumerate(value):
             yield "," if place else "["
-            yield from _json(each)
+            yield from _json(item)
         yield "]" if value else "[]"
     elif isinstance(value, str):
         yield _json_text(value)
@@ -149,9 +152,9 @@ def _literal(value: Any) -> str:  # noqa: ANN401  JSON is of any type
     if isinstance(value, Variable):
         return str(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_literal(name)}: {_literal(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(key)}" for name, key in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_literal(each) for each in value) + "]"
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
     if isinstance(value, str):
         shown = repr(str(value))
         return f'"{shown[1:-1]}"' if '"' not in shown else shown
@@ -163,19 +166,19 @@ def _call(head: str, arguments: list[str]) -> str:
     line = f"{head}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
         return line
-    return f"{head}(\n" + "".join(f"{_INDENT}{each},\n" for each in arguments) + ")"
+    return f"{head}(\n" + "".join(f"{_INDENT}{argument},\n" for argument in arguments) + ")"
 
 
 def _shell_word(pieces: list[Piece]) -> str:
     """A text with variables in it as one word of a shell. A NUL, which no argument of a program holds, is replaced."""
-    pieces = [each if isinstance(each, Variable) else _whole(each).replace("\0", "\ufffd") for each in pieces]
-    texts = [each for each in pieces if not isinstance(each, Variable)]
+    pieces = [piece if isinstance(piece, Variable) else _whole(piece).replace("\0", "\ufffd") for piece in pieces]
+    texts = [piece for piece in pieces if not isinstance(piece, Variable)]
     if len(texts) == len(pieces):
         return _quoted("".join(texts))
-    if not any(_NEEDS_QUOTES.search(each) or _is_unseen(each) for each in texts):
-        shown = "".join(f"${{{each.upper()}}}" if isinstance(each, Variable) else each for each in pieces)
+    if not any(_NEEDS_QUOTES.search(text) or _is_unseen(text) for text in texts):
+        shown = "".join(f"${{{piece.upper()}}}" if isinstance(piece, Variable) else piece for piece in pieces)
         return '"' + _BRACES.sub(r"$\1", shown) + '"'
-    return "".join(f'"${each.upper()}"' if isinstance(each, Variable) else _quoted(each) for each in pieces)
+    return "".join(f'"${piece.upper()}"' if isinstance(piece, Variable) else _quoted(piece) for piece in pieces)
 
 
 def _quoted(text: str) -> str:
@@ -254,9 +257,9 @@ def _body(body: Any, path: str) -> tuple[Any, list[Piece] | None]:  # noqa: ANN4
 
 def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type
     if isinstance(value, Mapping):
-        return {mask_secrets(each): _hidden(inner, each) for each, inner in value.items()}
+        return {mask_secrets(key): _hidden(inner, key) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_hidden(each) for each in value]
+        return [_hidden(item) for item in value]
     if not isinstance(value, str) or isinstance(value, Variable):
         return value
     return Variable(name) if name in SECRET_FIELDS else mask_secrets(str(value))
@@ -341,24 +344,24 @@ def _javascript(request: Request) -> str:
         options.append(f"headers: {{\n{lines}  }}")
     if request.content is not None:
         options.append(f"body: {_js_body(request.content)}")
-    lines = "".join(f"  {each},\n" for each in options)
+    lines = "".join(f"  {option},\n" for option in options)
     return escaped(f"const response = await fetch({_js_text(_url(request))}, {{\n{lines}}});")
 
 
 def _js_text(pieces: list[Piece]) -> str:
     """A text as JavaScript writes it; as a template where a variable is in it."""
-    if not any(isinstance(each, Variable) for each in pieces):
+    if not any(isinstance(piece, Variable) for piece in pieces):
         shown = _json_text("".join(pieces))
         return "'" + shown[1:-1].replace('\\"', '"').replace("'", "\\'") + "'" if '\\"' in shown else shown
     texts = (
-        f"${{{each.upper()}}}" if isinstance(each, Variable) else _TEMPLATE.sub(r"\\\g<0>", each) for each in pieces
+        f"${{{piece.upper()}}}" if isinstance(piece, Variable) else _TEMPLATE.sub(r"\\\g<0>", piece) for piece in pieces
     )
     return f"`{''.join(texts)}`"
 
 
 def _js_body(content: list[Piece]) -> str:
     """An object where `JSON.stringify` writes the same bytes; else a text, as of an amount with decimals."""
-    text = "".join(f"\0{each}\0" if isinstance(each, Variable) else each for each in content)
+    text = "".join(f"\0{piece}\0" if isinstance(piece, Variable) else piece for piece in content)
     try:
         value = json.loads(text, strict=False, parse_float=str)
     except ValueError:
@@ -385,8 +388,8 @@ def _url(request: Request) -> list[Piece]:
     pieces: list[Piece] = [Variable("base_url") if in_process else request.base_url, _path(request)]
     mark = "?"
     for name, value in request.query.items():
-        for each in value if isinstance(value, list) else [value]:
-            pieces += [f"{mark}{_encoded(name)}=", each if isinstance(each, Variable) else _encoded(str(each))]
+        for item in value if isinstance(value, list) else [value]:
+            pieces += [f"{mark}{_encoded(name)}=", item if isinstance(item, Variable) else _encoded(str(item))]
             mark = "&"
     return pieces
 
@@ -554,7 +557,7 @@ def _named(row: Call, request: Request) -> dict[str, str] | None:
     """The ids in the path, by their names in the row; None for another path."""
     pattern = _ID.sub(r"(?P<\1>[^/]+)", row.path)
     found = re.fullmatch(pattern, request.path) if row.method == request.method else None
-    return None if found is None else {name: unquote(each) for name, each in found.groupdict().items()}
+    return None if found is None else {name: unquote(part) for name, part in found.groupdict().items()}
 
 
 def _arguments(row: Call, request: Request) -> Arguments | None:
@@ -575,7 +578,7 @@ def _of_body(row: Call, body: Any) -> Arguments | None:  # noqa: ANN401  JSON is
     sent: dict[str, Any] = {}
     for path, value in {**row.fixed, **found}.items():
         *containers, name = path.split(".")
-        reduce(lambda inner, each: inner.setdefault(each, {}), containers, sent)[name] = value
+        reduce(lambda inner, key: inner.setdefault(key, {}), containers, sent)[name] = value
     return {row.fields[path]: value for path, value in found.items()} if sent == body else None
 
 
@@ -609,7 +612,7 @@ def _fits(row: Call, name: str, value: Any, others: Arguments) -> bool:  # noqa:
     if name == "account":
         return "," not in value
     if name in _LISTS:
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
     # A charge and its refunds are in whole ngwee, the rest in kwacha.
     is_whole = name == "amount" and ("charge" in others or row.text == _CHARGE)
     return _is_one(value, int if is_whole else _KINDS.get(name, object))
@@ -624,12 +627,12 @@ _KINDS = {"amount": int | Decimal, "seconds": int, "limit": int, "pin": str, "ho
 
 
 def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Arguments) -> str | None:
-    if any(each in ("", ".", "..") or "/" in each for each in named.values()):
+    if any(identifier in ("", ".", "..") or "/" in identifier for identifier in named.values()):
         return None
     uses_client = row.text.startswith("pay.")
     if not uses_client and request.key != "secret_key":
         return None
-    ids = {name: _literal(each) for name, each in named.items()}
+    ids = {name: _literal(identifier) for name, identifier in named.items()}
     head = row.text.format(**ids)
     line = head if row.is_attribute else _call(head, _call_arguments(row, ids, arguments))
     before = ["from decimal import Decimal", ""] if "Decimal(" in line else []
@@ -646,7 +649,7 @@ def _call_arguments(row: Call, ids: Mapping[str, str], arguments: Arguments) -> 
     if row.text == _FAULTS:
         return [*map(_literal, arguments.get("faults", ())), f"endpoint={ids['endpoint']}"]
     bare = not row.text.startswith("pay.") or row.text == "pay.auth.refresh"
-    return [each for name, each in ids.items() if f"{{{name}}}" not in row.text] + [
+    return [literal for name, literal in ids.items() if f"{{{name}}}" not in row.text] + [
         _literal(value) if bare and name in _POSITIONAL else f"{name}={_literal(value)}"
         for name, value in arguments.items()
     ]

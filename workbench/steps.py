@@ -63,5 +63,5 @@ _OF_KIND: Final[Mapping[str, Callable[[Row], TraceStep]]] = {
 
 
 def _step(row: Row, source: str, target: str, label: str, response: str = "", *, is_bad: bool = False) -> TraceStep:
-    label, response = (short(visible(" ".join(each.split())), LONGEST) for each in (label, response))
+    label, response = (short(visible(" ".join(text.split())), LONGEST) for text in (label, response))
     return TraceStep(row["seq"], row["at"], row["kind"], source, target, label, response, is_bad)

@@ -110,7 +110,7 @@ def shown_as(words: str, most: int = 0) -> str:
 
 def width_of(words: str) -> int:
     """About how wide a text of the usual size is, in a wide font."""
-    halves = sum((each not in _NARROW) + (each in _BROAD) for each in words)
+    halves = sum((letter not in _NARROW) + (letter in _BROAD) for letter in words)
     return round((len(words) + halves) * _USUAL / 2)
 
 
@@ -126,7 +126,7 @@ def group(parts: Iterable[str], **attributes: object) -> str:
 
 
 def _written(attributes: Mapping[str, object]) -> str:
-    return "".join(f' {each.replace("_", "-")}="{value}"' for each, value in attributes.items())
+    return "".join(f' {attribute.replace("_", "-")}="{value}"' for attribute, value in attributes.items())
 
 
 def box(x: float, y: float, width: float, height: float, fill: str, stroke: str) -> str:

@@ -34,5 +34,5 @@ def wrong_kind(error: Exception) -> str:
     found = _MISMATCH.match(str(error))
     if not found:
         return str(error)
-    wanted, given = (" or ".join(_KINDS.get(each, each) for each in text.split(" | ")) for text in found.groups())
+    wanted, given = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in found.groups())
     return f"takes {wanted}, not {given}"

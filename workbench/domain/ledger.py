@@ -15,7 +15,7 @@ DEBIT: Final = "debit"
 CREDIT: Final = "credit"
 OPPOSITE = {DEBIT: CREDIT, CREDIT: DEBIT}
 GENESIS: Final = "0" * 64
-"""What stands for the hash before the first entry."""
+"""Stands for the hash before the first entry."""
 
 
 class AccountKind(NamedTuple):
@@ -96,10 +96,10 @@ DIFFERING: Final = AccountKind(0, "the account of the difference", DEBIT)
 
 
 class Settlement(NamedTuple):
-    """How a difference is settled.
+    """A recipe that settles a difference.
 
-    `lines` as in a recipe, of the amounts `amount` and `fee`. Without them the postings follow from the entry that is
-    settled, of one of the kinds `of`, or of any kind.
+    `lines` are as in a recipe, of the amounts `amount` and `fee`. A settlement without lines takes its postings from
+    the entry that it settles, whose kind is one of `of`, or any kind.
     """
 
     lines: tuple[Line, ...] = ()
@@ -107,12 +107,12 @@ class Settlement(NamedTuple):
 
     @property
     def takes_entry(self) -> bool:
-        """Whether the amounts follow from an entry that it settles; else they are given."""
+        """True if the amounts follow from the entry that it settles; otherwise the caller gives them."""
         return not self.lines
 
     @property
     def takes_fee(self) -> bool:
-        """Whether a fee may stand beside the amount."""
+        """True if a fee may stand beside the amount."""
         return any(line.amount == "fee" for line in self.lines)
 
 
@@ -183,7 +183,7 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     hash: str = ""
 
     def sealed(self) -> "JournalEntry":
-        """The same entry with its hash."""
+        """A copy of the entry with its hash."""
         return msgspec.structs.replace(self, hash=_hash_of(self))
 
 
@@ -223,11 +223,11 @@ def _postings(
 
 def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
     """The postings that undo these."""
-    return tuple(msgspec.structs.replace(each, side=OPPOSITE[each.side]) for each in postings)
+    return tuple(msgspec.structs.replace(posting, side=OPPOSITE[posting.side]) for posting in postings)
 
 
 def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, fee_minor: int = 0) -> dict[str, int]:
-    """Where a refund is taken from: the fee that goes back, then available, pending, what the merchant will owe."""
+    """Splits a refund: the fee that goes back, then available and pending money, then the merchant's debt."""
     of_merchant = gross_minor - fee_minor
     from_available = min(of_merchant, max(0, available_minor))
     from_pending = min(of_merchant - from_available, max(0, pending_minor))
@@ -242,11 +242,11 @@ def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, 
 
 def check_balanced(postings: tuple[Posting, ...]) -> None:
     """Raises LedgerRefused unless there are two postings, all positive, with a zero sum for each currency."""
-    if any(each.amount_minor <= 0 for each in postings):
+    if any(posting.amount_minor <= 0 for posting in postings):
         raise LedgerRefused("A posting's amount is positive; the side tells its direction.")
     sums: Counter[str] = Counter()
-    for each in postings:
-        sums[each.currency] += each.signed_minor
+    for posting in postings:
+        sums[posting.currency] += posting.signed_minor
     if len(postings) < 2 or any(sums.values()):  # noqa: PLR2004  double entry
         raise LedgerRefused(f"The entry does not balance: debits less credits are {dict(sums)}.", sums=dict(sums))
 
@@ -293,7 +293,7 @@ class TAccount(NamedTuple):
     @property
     def balance_minor(self) -> int:
         """Debits less credits."""
-        debits, credits_ = (sum(each.money.amount_minor for each in side) for side in (self.debits, self.credits))
+        debits, credits_ = (sum(posting.money.amount_minor for posting in side) for side in (self.debits, self.credits))
         return debits - credits_
 
     @property
@@ -323,7 +323,7 @@ IN_SUSPENSE: Final = "in_suspense"
 LATE: Final = "late_success"
 WAITING: Final = "waiting"
 SETTLED_AS: Final[Mapping[str, str]] = {"suspense_settled": "credited", "suspense_returned": "returned"}
-"""How late money is settled → what it then is; until then it waits."""
+"""The recipe that settles late money → its status afterwards; until then the status is `waiting`."""
 CREDITED: Final = "sweep_credited"
 
 
@@ -337,33 +337,37 @@ class Movement(NamedTuple):
 
     @property
     def signed_minor(self) -> int:
-        """What it does to the account."""
+        """The change of the account's balance: in is positive, out and the fee are negative."""
         return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
 
 
 def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement]:
-    """What an entry of these postings does to an account, one movement for each currency.
+    """Movements of an account by an entry of these postings, one for each currency.
 
-    Money comes in on the account's normal side. An entry without a fee that takes as much as it gives is both: in,
-    then out.
+    Money comes in on the account's normal side. An entry without a fee that debits as much as it credits gives two
+    movements: in, then out.
     """
-    here = [each for each in postings if each.account == account]
-    for currency in dict.fromkeys(each.currency for each in here):
-        of_currency = [each for each in here if each.currency == currency]
+    here = [posting for posting in postings if posting.account == account]
+    for currency in dict.fromkeys(posting.currency for posting in here):
+        of_currency = [posting for posting in here if posting.currency == currency]
         # The operator's fee, if it takes one from this account.
-        fees = [each.signed_minor for each in postings if (each.code, each.currency) == (OPERATOR_FEE.code, currency)]
+        fees = [
+            posting.signed_minor
+            for posting in postings
+            if (posting.code, posting.currency) == (OPERATOR_FEE.code, currency)
+        ]
         yield from _of_currency(of_currency, max(0, sum(fees)) if account in TRACKED else 0, currency)
 
 
 def _of_currency(here: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
     sign = 1 if KIND_BY_CODE[here[0].code].normal_side == DEBIT else -1
-    gross = sign * sum(each.signed_minor for each in here) + fee
+    gross = sign * sum(posting.signed_minor for posting in here) + fee
     if gross:
         yield Movement(IN if gross > 0 else OUT, abs(gross), fee, currency)
     elif fee:
         yield Movement(OUT, fee, 0, currency)
     else:
-        given = sum(each.amount_minor for each in here if each.side == DEBIT)
+        given = sum(posting.amount_minor for posting in here if posting.side == DEBIT)
         yield Movement(IN, given, 0, currency)
         yield Movement(OUT, given, 0, currency)
 

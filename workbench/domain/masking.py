@@ -71,19 +71,21 @@ ABROAD: tuple[tuple[str, re.Pattern[str]], ...] = (
 from an identifier by what stands before them, or as Kenya's are written, and from an amount by its decimals. A whole
 amount of eight digits with a plus looks as they do, and is masked."""
 _ENDS = re.compile(rf"(\D*(?:(?:25)?2[Bb])?(?:00)?[1-9]\d{{0,2}}).*(\d{_GAP}\d{_GAP}\d)", re.DOTALL)
-"""What is shown of these."""
+"""The visible beginning and end of a number of `ABROAD`."""
 _BY_FOURS = r"(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4})+|[0-9]{4}(?:[ -][0-9]{4})+)[ -][0-9]{1,4}"
 ACCOUNTS = tuple(
-    re.compile(f"(?<![0-9A-Za-z]){each}(?![0-9A-Za-z])")
-    for each in (_BY_FOURS, r"(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}")
+    re.compile(f"(?<![0-9A-Za-z]){pattern}(?![0-9A-Za-z])")
+    for pattern in (_BY_FOURS, r"(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}")
 )
 """Numbers of accounts and cards, and IBANs, by fours or in one; and whatever else is as long."""
 _ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
 _BEFORE, _AFTER = 9, 25
-"""Each has this zero, with at most so many characters before and after it: `%252B0026` and four gaps of digits."""
+"""Every Zambian number has this zero, with at most this many characters before and after: `%252B0026`, four gaps."""
 _BEHIND, _REACH = 2_000, 64
-"""So many characters behind a cut are masked too, and of what they become so many are beyond what is kept: no number,
-token or prefix is as long as the latter."""
+"""`mask_beginning` masks `_BEHIND` characters behind the cut too, of which `_REACH` must remain when masked.
+
+No number, token or prefix is longer than `_REACH`.
+"""
 _ENDS_A_LOOK_AHEAD = re.compile(r"[0-9A-Z\s]")
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -140,7 +142,7 @@ def mask_numbers(text: str) -> str:
 
 
 def mask_accounts(text: str) -> str:
-    """The same as `mask`, and every long number besides: for a layout, which is handed on to others."""
+    """Masks what `mask` does, and every long number too: a layout is handed on to others."""
     by_fours, whole = ACCOUNTS
     text = mask(by_fours.sub(lambda found: mask_column(found[0]), text))
     return whole.sub(lambda found: mask_column(found[0]), text)

@@ -11,9 +11,9 @@ from workbench.domain.wire.endpoints_and_events import ABOUT
 from workbench.domain.wire.trace_rows import CALL, WEBHOOK, TraceRow
 
 _OF_OPERATORS: Final = tuple(
-    f'code":"{code}"' for each in SCENARIOS.values() for code in (each.refusal, each.rejection) if code
+    f'code":"{code}"' for scenario in SCENARIOS.values() for code in (scenario.refusal, scenario.rejection) if code
 )
-"""How a failure looks in a body that no customer causes at the handset."""
+"""The code in a body when the operator, not the customer at the handset, caused the failure."""
 
 
 def _failed_by_request(row: TraceRow) -> bool:
@@ -21,7 +21,7 @@ def _failed_by_request(row: TraceRow) -> bool:
         return False
     body = row.detail["body"] if row.kind == WEBHOOK else row.detail["response"]["body"]
     asked = row.kind == CALL and any(name.lower() == "sandbox-scenario" for name in row.detail["request"]["headers"])
-    return asked or any(each in body for each in _OF_OPERATORS)
+    return asked or any(code in body for code in _OF_OPERATORS)
 
 
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:

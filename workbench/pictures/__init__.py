@@ -56,7 +56,7 @@ class Pictures:
         Raises ValueError: none was accepted yet, or this one was not.
         """
         among = self._session.receiver.arrivals if arrival is None else [arrival]
-        accepted = [each for each in among if each.verdict == "accepted"]
+        accepted = [arrival for arrival in among if arrival.verdict == "accepted"]
         if not accepted:
             raise ValueError("No message was accepted; creating a payment intent sends one.")
         return webhook(accepted[-1], self._gaps().signature_scheme)
@@ -105,8 +105,8 @@ class Pictures:
         """The entries of the ledger and their postings, all or those of a payment."""
         read = self._session.untraced
         return (
-            [each for page in read.entries() for each in page if payment in {None, each.payment}],
-            [each for page in read.postings() for each in page if payment in {None, each.payment}],
+            [row for page in read.entries() for row in page if payment in {None, row.payment}],
+            [row for page in read.postings() for row in page if payment in {None, row.payment}],
         )
 
     def __repr__(self) -> str:

@@ -30,13 +30,13 @@ def _place(kind: ledger.AccountKind) -> _Lane:
 
 
 _CUSTOMER, _FEES, _MERCHANT = _Lane("customer", "wallet"), _Lane("operator", "fees"), _Lane("merchant", "bank account")
-_PLACES: Final = {each.code: _place(each) for each in (ledger.FLOAT, ledger.IN_TRANSIT, ledger.BANK)}
+_PLACES: Final = {account.code: _place(account) for account in (ledger.FLOAT, ledger.IN_TRANSIT, ledger.BANK)}
 _FLOAT, *_ON_THE_WAY = _PLACES.values()
 _LANES: Final = (_CUSTOMER, _FLOAT, _FEES, *_ON_THE_WAY, _MERCHANT)
 """From left to right."""
 _OUTSIDE: Final = {
-    **dict.fromkeys((each.code for each in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
-    **dict.fromkeys((each.code for each in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
+    **dict.fromkeys((account.code for account in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
+    **dict.fromkeys((account.code for account in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
 }
 """The code of an account → who is at the other end of money that is booked on it; the customer for any other."""
 MOST_ENTRIES: Final = 12
@@ -64,15 +64,15 @@ class _Booked(NamedTuple):
 def money_flow(entries: Sequence[LedgerEntry], postings: Iterable[LedgerPosting]) -> Drawing:
     """A line of arrows for each entry, between those who have the money."""
     of_entry = {entry: list(those) for entry, those in groupby(postings, key=attrgetter("entry"))}
-    booked = [_booked(each, of_entry[each.id]) for each in entries[-MOST_ENTRIES:]]
+    booked = [_booked(entry, of_entry[entry.id]) for entry in entries[-MOST_ENTRIES:]]
     used = {lane for entry in booked for flow in entry.flows for lane in flow[:2]}
-    lanes = [each for each in _LANES if each in used]
+    lanes = [lane for lane in _LANES if lane in used]
     apart = (svg.WIDTH - 140) / max(len(lanes) - 1, 1)
     places = {lane: round(70 + apart * place) for place, lane in enumerate(lanes)}
     parts, y = [*_heads(places)], 92
-    for each in booked:
-        parts += _entry(each, y, places)
-        y += _height(each)
+    for entry in booked:
+        parts += _entry(entry, y, places)
+        y += _height(entry)
     title = "Who passed money to whom"
     left_out = len(entries) - len(booked)
     cut = f"the last {len(booked)} of {len(entries)} entries; " if left_out else ""
@@ -87,26 +87,29 @@ def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
     at_ms = milliseconds(datetime.fromisoformat(entry.occurred_at))
     return _Booked(
         f"#{entry.number} {svg.shown_as(entry.description)}", lusaka_text(at_ms), utc_text(at_ms),
-        list(_flows(postings)), [_claim(each) for each in postings if each.code not in _PLACES],
+        list(_flows(postings)), [_claim(posting) for posting in postings if posting.code not in _PLACES],
     )  # fmt: skip
 
 
 def _flows(postings: Sequence[LedgerPosting]) -> Iterator[_Flow]:
     """Each posting of an account that is money, with who is at its other end; money between two such only once."""
-    for each in postings:
-        if each.code not in _PLACES:
+    for posting in postings:
+        if posting.code not in _PLACES:
             continue
-        here, other = _PLACES[each.code], _other_end(each, [side for side in postings if side.side != each.side])
-        is_in = each.side == DEBIT
+        here, other = (
+            _PLACES[posting.code],
+            _other_end(posting, [side for side in postings if side.side != posting.side]),
+        )
+        is_in = posting.side == DEBIT
         if other is None or (is_in and other.is_ours):
             continue
-        yield _Flow(*((other, here) if is_in else (here, other)), money_text(each.amount_minor, each.currency))
+        yield _Flow(*((other, here) if is_in else (here, other)), money_text(posting.amount_minor, posting.currency))
 
 
 def _other_end(posting: LedgerPosting, against: Sequence[LedgerPosting]) -> _Lane | None:
     """Another account that is money before anybody else; none where an entry moves nothing."""
-    places = [_PLACES[each.code] for each in against if each.code in _PLACES and each.account != posting.account]
-    outside = [_OUTSIDE.get(each.code, _CUSTOMER) for each in against if each.code not in _PLACES]
+    places = [_PLACES[other.code] for other in against if other.code in _PLACES and other.account != posting.account]
+    outside = [_OUTSIDE.get(other.code, _CUSTOMER) for other in against if other.code not in _PLACES]
     return next(iter([*places, *outside]), None)
 
 
@@ -130,10 +133,10 @@ def _height(entry: _Booked) -> int:
 def _claims(entry: _Booked) -> list[str]:
     """The claims in lines that fit."""
     lines: list[str] = []
-    for each in entry.claims:
-        longer = f"{lines[-1]},  {each}" if lines else each
+    for claim in entry.claims:
+        longer = f"{lines[-1]},  {claim}" if lines else claim
         fits = svg.width_of(longer) <= svg.WIDTH - 2 * svg.EDGE - 40
-        lines = [*lines[:-1], longer] if lines and fits else [*lines, each]
+        lines = [*lines[:-1], longer] if lines and fits else [*lines, claim]
     return lines
 
 

@@ -48,12 +48,12 @@ def retry_timeline(gaps: Gaps) -> Drawing:
 
 def _waits(offsets: Sequence[int], bottom: int) -> Iterator[str]:
     """Each wait along an axis of time, and around its end the frame in which the attempt may come."""
-    early, late = ([each * (1000 + sign * JITTER_PERMILLE) // 1000 for each in offsets] for sign in (-1, 1))
+    early, late = ([offset * (1000 + sign * JITTER_PERMILLE) // 1000 for offset in offsets] for sign in (-1, 1))
     longest = late[-1]
     yield from _axis(longest, bottom)
     for place, moments in enumerate(zip([0, *offsets], offsets, early, late, strict=False)):
         y = _CHART_Y + _TRY * place
-        before, x, first, last = (_at(each, longest) for each in moments)
+        before, x, first, last = (_at(moment, longest) for moment in moments)
         yield svg.line(before, y, x, y, svg.BLUE, stroke_width=3)
         yield svg.tag("circle", cx=x, cy=y, r=5, fill=svg.BLUE)
         if last - first > _FRAME:
@@ -65,7 +65,7 @@ def _at(seconds: int, longest: int) -> int:
 
 
 def _axis(longest: int, bottom: int) -> Iterator[str]:
-    every = next((each for each in _TICKS if longest <= each * _MOST_TICKS), _TICKS[-1])
+    every = next((tick for tick in _TICKS if longest <= tick * _MOST_TICKS), _TICKS[-1])
     for seconds in range(0, longest + 1, every):
         x = _at(seconds, longest)
         yield svg.line(x, 64, x, bottom, svg.RULE)

@@ -41,7 +41,7 @@ _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 def rows_of(reported: Iterable[TraceRow]) -> Rows:
     """What the sandbox reported as the rows of a trace, which are dicts: a notebook reads them by name."""
-    return [asdict(each) for each in reported]
+    return [asdict(row) for row in reported]
 
 
 class PagedRows(Sequence["dict[str, Any]"]):
@@ -84,7 +84,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
     def __getitem__(self, place: int | slice) -> dict[str, Any] | Rows:
         """A row, or several. Raises NotFound: they were read before a reset, which has deleted them."""
         if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(self._total))]
+            return [self[at] for at in range(*place.indices(self._total))]
         place = range(self._total)[place]
         older = self._total - len(self.latest)
         if place >= older:
@@ -118,7 +118,7 @@ class Exchanges(Sequence[Exchange]):
     def __getitem__(self, place: slice) -> list[Exchange]: ...
     def __getitem__(self, place: int | slice) -> Exchange | list[Exchange]:
         if isinstance(place, slice):
-            return [Exchange(each, self._context) for each in self._rows[place]]
+            return [Exchange(row, self._context) for row in self._rows[place]]
         return Exchange(self._rows[place], self._context)
 
     def __repr__(self) -> str:

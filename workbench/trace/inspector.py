@@ -83,7 +83,7 @@ class Exchange:
         def whole(text: str) -> str:
             return text.replace(f"+{masked[1:]}", number).replace(f"%2B{masked[1:]}", quote(number, safe=""))
 
-        headers = {name: whole(each) for name, each in sent.headers.items()}
+        headers = {name: whole(header) for name, header in sent.headers.items()}
         call = replace(
             self._call, target=whole(self._call.target), request=replace(sent, headers=headers, body=whole(sent.body))
         )

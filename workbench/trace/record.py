@@ -14,7 +14,7 @@ from workbench.saved import STYLE, Saved, TAccounts
 from workbench.trace.diagram import MOST_ROWS, SequenceDiagram, clock_of, utc_of
 from workbench.visible import visible
 
-_CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", each.name)): each.code for each in CHART}
+_CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for kind in CHART}
 Rows = Sequence[dict[str, Any]]
 
 
@@ -54,6 +54,6 @@ def _accounts(entries: Rows) -> tuple[TAccounts, str, str]:
 
 def _screen(row: dict[str, Any]) -> Saved:
     screen = screen_of(row)
-    lines = [visible(each) for each in screen.words.split("\n")]
+    lines = [visible(line) for line in screen.words.split("\n")]
     status = f"{clock_of(row['at'])[11:]} in Lusaka"
     return saved.receipt(visible(screen.phone), lines[0], visible(screen.phone), lines, status, hover=utc_of(row["at"]))

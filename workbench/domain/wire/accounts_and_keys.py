@@ -10,7 +10,7 @@ from workbench.domain.wire.base import OfSandbox, Source, View, WithSecrets, by_
 from workbench.domain.wire.fields import Made, Seconds, is_id
 
 EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
-"""Spelled so that it means the same as a pattern of JSON Schema."""
+"""An e-mail address, in a spelling that JSON Schema reads alike."""
 
 
 def _who(anybody: str) -> Meta:
@@ -28,7 +28,7 @@ class TokenRequest(WithSecrets):
 
 
 class RefreshRequest(WithSecrets):
-    """Section 4, illustrative; empty when the bearer in the header is what is refreshed."""
+    """Section 4, illustrative; empty if the bearer token in the header is to be refreshed."""
 
     # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
     __whole__ = required("refresh_token")
@@ -45,7 +45,7 @@ class Token(WithSecrets):
 
 
 class NamedToken(WithSecrets):
-    """The same, by the name `token`."""
+    """A `Token` with the access token in `token`."""
 
     token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
@@ -54,7 +54,7 @@ class NamedToken(WithSecrets):
 
 
 class WrappedToken(View):
-    """The same, with all of it in `data`."""
+    """A `Token` with all fields in `data`."""
 
     data: NamedToken
 
@@ -89,7 +89,7 @@ class NewAccount(OfSandbox):
 
 
 class NewAccountKeys(WithSecrets):
-    """A merchant's keys, this once."""
+    """A new merchant's keys, shown this once."""
 
     __source__ = Source(gap="")
 

@@ -15,22 +15,22 @@ Rule = Callable[[Gaps], Schema]
 
 
 def meaning(says: str = "", /, **schema: Any) -> Meta:  # noqa: ANN401  JSON is of any type
-    """What replaces or joins the schema of a field, and what is said of it."""
+    """The description of a field, and keywords that replace or join its schema."""
     return Meta(extra_json_schema={**schema, **({"description": says} if says else {})})
 
 
 def by_register(rule: Rule) -> Meta:
-    """The same, where it depends on the register."""
+    """The schema of a field where it depends on the register."""
     return Meta(extra={"rule": rule})
 
 
 def required(*names: str, **choices: str) -> Rule:
-    """These fields of a struct as a whole, where the register has these choices."""
+    """A rule that requires these fields where the register has these choices."""
     return lambda gaps: {"required": [*names]} if all(getattr(gaps, row) == choices[row] for row in choices) else {}
 
 
 def parameter(says: str, **schema: Any) -> Meta:  # noqa: ANN401  JSON is of any type
-    """What it is for, and what joins its schema."""
+    """The description of a parameter, and keywords that join its schema."""
     return Meta(description=says, extra_json_schema=schema)
 
 
@@ -43,9 +43,9 @@ _LINE = 100
 
 
 class Source(NamedTuple):
-    """Where the fields of a struct come from: `shows` are those that a section of the interface shows.
+    """The origin of a struct's fields: a section of the interface shows the fields in `shows`.
 
-    The others are assumed in a gap of the section `gap`, or the sandbox's own where there is none.
+    The other fields are assumed in a gap of the section `gap`, or belong to the sandbox alone if `gap` is empty.
     """
 
     section: str = ""
@@ -54,15 +54,15 @@ class Source(NamedTuple):
 
 
 class View(Struct):
-    """A struct whose repr shows no whole number, and no secret by its form."""
+    """A struct whose repr masks telephone numbers and everything in the form of a secret."""
 
     __source__: ClassVar[Source] = Source()
     __whole__: ClassVar[Schema | Rule] = {}
-    """What the description says of the struct as a whole; a field that it requires is never null."""
+    """The schema of the struct as a whole; a field that it requires is never null."""
     __prints_as__: ClassVar[str | None] = None
 
     def _shown_fields(self) -> list[str]:
-        """The fields that say something."""
+        """The fields that are not empty, as `name=value`."""
         told = {name: getattr(self, name) for name in self.__struct_fields__}
         return [f"{name}={value!r}" for name, value in told.items() if value not in (None, UNSET, [], {})]
 
@@ -76,7 +76,7 @@ class View(Struct):
 
 
 class WithSecrets(View):
-    """A view that has one of the fields that hold a secret, whatever its form."""
+    """A view with a field that holds a secret in any form."""
 
     def __post_init__(self) -> None:
         for name in _secrets_of(type(self)):
@@ -90,13 +90,13 @@ def _secrets_of(view: type[View]) -> tuple[str, ...]:
 
 
 class OfSandbox(View):
-    """What no real service has."""
+    """A body that only a sandbox has."""
 
     __source__ = Source(gap="")
 
 
 def without_once(shown: object) -> object:
-    """A body without the key or secret that it shows this once."""
+    """The body without the key or secret that a response shows only once."""
     once = {name: UNSET for name in ("secret", "value") if hasattr(shown, name)}
     return msgspec.structs.replace(shown, **once) if once and isinstance(shown, Struct) else shown
 

@@ -20,13 +20,13 @@ from workbench.domain.wire.paging import FindQuery
 from workbench.domain.wire.trace_rows import TraceRow, TraceStep
 
 DASHBOARD: Final = "/sandbox/dashboard"
-"""Where a sandbox's dashboard finds the operations that the interface does not offer: `/v1/refunds` below here."""
+"""A sandbox's dashboard finds the operations that the interface does not offer below this path: `…/v1/refunds`."""
 PAYMENT_STATES: Final = ("new", "waiting", "succeeded", "part_refunded", "refunded", "failed", "canceled")
-"""What a payment has come to, whether it is an intent or a charge without one."""
+"""States of a payment, which is an intent or a charge without one."""
 
 
 class Payment(OfSandbox):
-    """A payment as a person looks for it; amounts in minor units."""
+    """A payment in a search; amounts in minor units."""
 
     id: str
     seq: int
@@ -44,7 +44,7 @@ class Payment(OfSandbox):
 
 
 class PaymentEvent(OfSandbox):
-    """An event that tells of a payment, without what it tells."""
+    """An event of a payment, without its data."""
 
     id: str
     type: str
@@ -52,7 +52,7 @@ class PaymentEvent(OfSandbox):
 
 
 class LoggedRequest(OfSandbox):
-    """A request of the merchant's, masked, without what was sent and answered."""
+    """A request of the merchant's, masked, without its bodies."""
 
     id: Annotated[str, meaning("Its Request-Id.")]
     seq: int
@@ -67,7 +67,7 @@ class LoggedRequest(OfSandbox):
 
 
 class PaymentsQuery(FindQuery):
-    """Those by id, description, or a number's last digits; in some states, by operator, and between two amounts."""
+    """Filters payments by id, description or a number's last digits; by state, operator and amount."""
 
     status: Annotated[str, comma_separated("Those in one of these states", enum=PAYMENT_STATES)] | None = None
     provider: Annotated[str, parameter("Those by this operator.")] | None = None
@@ -76,14 +76,14 @@ class PaymentsQuery(FindQuery):
 
 
 class RequestsQuery(FindQuery):
-    """Those by Request-Id, path, payment or idempotency key; by their method, and by the first digit of the status."""
+    """Filters requests by Request-Id, path, payment or idempotency key; by method and the status's first digit."""
 
     method: Annotated[str, parameter("Those of this method.")] | None = None
     status: Annotated[int, Meta(ge=1, le=5, description="Those whose status begins so.")] | None = None
 
 
 class PaymentDetails(View):
-    """All there is of one payment; `steps` are the rows of its trace as arrows of a sequence diagram."""
+    """Everything about one payment; `steps` are the rows of its trace as arrows of a sequence diagram."""
 
     payment: Payment
     events: list[PaymentEvent]
@@ -94,7 +94,7 @@ class PaymentDetails(View):
 
 
 class Code(OfSandbox):
-    """A request as texts to copy, each with names in the place of keys."""
+    """A request as texts to copy, with names in place of the keys."""
 
     curl: str
     python: str
@@ -103,17 +103,17 @@ class Code(OfSandbox):
 
 
 class CodeQuery(View):
-    """Where the sandbox is, for the texts."""
+    """The sandbox's address for the texts."""
 
     base_url: Annotated[str, Meta(max_length=200, description="Written instead of `$BASE_URL`.")] = ""
 
 
 CHANGED: Final = ("payment", "delivery", "prompt", "request", "entry", "clock")
-"""What may change: an intent or a charge without one, a delivery, a handset by its number, and so on."""
+"""Kinds of objects that change: an intent or a charge without one, a delivery, a handset by its number, and so on."""
 
 
 class Change(OfSandbox):
-    """An object that changed, by the `seq` of what happened last; the clock has none, and gets the latest."""
+    """A changed object and the `seq` of its last change; the clock, which has none, gets the latest `seq`."""
 
     seq: int
     kind: Annotated[str, meaning(enum=[*CHANGED])]
@@ -121,10 +121,10 @@ class Change(OfSandbox):
 
 
 class Changes(OfSandbox):
-    """What changed, each object once, in order; `last_seq` is where to go on.
+    """Changed objects, in order, without repeats; read on from `last_seq`.
 
-    After a `reset`, or where the sandbox has not come as far as it was asked for, `data` is empty: what was read before
-    is gone.
+    After a `reset`, or if the sandbox has not reached the requested `seq`, `data` is empty: everything read before is
+    gone.
     """
 
     data: list[Change]
@@ -134,8 +134,8 @@ class Changes(OfSandbox):
     object: str = "list"
 
     def as_events(self) -> bytes:
-        """The page as Server-Sent Events, each row by its `seq`; a comment where there is nothing to tell."""
-        rows = [(each.seq, "message", to_json(each)) for each in self.data]
+        """The page as Server-Sent Events, whose ids are the rows' `seq`; an empty page is a comment."""
+        rows = [(change.seq, "message", to_json(change)) for change in self.data]
         if self.reset:
             rows = [(self.last_seq, "reset", to_json({"last_seq": self.last_seq}))]
         texts = [b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, name.encode(), data) for seq, name, data in rows]
@@ -143,6 +143,6 @@ class Changes(OfSandbox):
 
 
 class ChangesQuery(View):
-    """What changed after a `seq`."""
+    """Asks for the changes after a `seq`."""
 
     after: Annotated[Seq, parameter("What changed after this `seq`; without it, from now on.")] | None = None

@@ -57,7 +57,7 @@ def _event_types(gaps: Gaps) -> Schema:
 
 
 def _event_names(gaps: Gaps) -> Schema:
-    """Types of events, and what stands for several."""
+    """Types of events, and names of families."""
     return {"enum": [*types_and_families(types_of(gaps.event_types))]}
 
 
@@ -73,7 +73,7 @@ class CreateWebhookEndpoint(View):
 
 
 class UpdateWebhookEndpoint(View):
-    """Assumed: what is left out stays as it is; `status` is enabled or disabled."""
+    """Assumed: an omitted field keeps its value; `status` is enabled or disabled."""
 
     __source__ = Source(gap="6")
     url: Url | None = None
@@ -98,7 +98,7 @@ class WebhookEndpoint(Made, WithSecrets):
 
 
 class Deleted(View):
-    """Assumed: what is left of an object that was removed."""
+    """Assumed: the remains of a deleted object."""
 
     id: str
     object: str
@@ -110,7 +110,7 @@ class EventData(View):
 
     __source__ = Source(gap="6")
     object: dict[str, Any]
-    """As it is read; what is written is the object's own struct."""
+    """A dict when read; written from the object's own struct."""
     previous_attributes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -170,14 +170,14 @@ ABOUT: Final[Mapping[str, type[View]]] = {
     "payment_intent": PaymentIntent, "charge": Charge, "refund": Refund, "payout": Payout,
     "webhook_endpoint": WebhookEndpoint,
 }  # fmt: skip
-"""What the name of an event begins with → what it is about."""
+"""The beginning of an event's type → the struct of its object."""
 OTHER_FORM: Final[Mapping[Hashable, Hashable]] = {Event: CloudEvent, List[Event]: List[CloudEvent]}
-"""What an answer may be read as, where it is not as it is by default: both have the same names to read."""
+"""A response's struct → the struct of its other form; both have the same attributes."""
 _SEARCH = "Only rows whose payload contains this text; three digits or more also find numbers that end with them."
 
 
 class EventsQuery(ListQuery):
-    """Those of one type, or of a family such as `charge.*`; from a moment of RFC 3339 on; in which a text stands."""
+    """Filters events by type or family such as `charge.*`, by a first moment (RFC 3339), and by a text in them."""
 
     type: Annotated[str, parameter("Those of this type, or of a family."), by_register(_event_names)] | None = None
     created_since: Annotated[Moment, parameter("Those of this moment and later.")] | None = None
@@ -185,7 +185,7 @@ class EventsQuery(ListQuery):
 
 
 class DeliveryAttempt(View):
-    """One try; `status_code` is None when no answer came: `fault` says why. `answer` is its first 20,000 bytes."""
+    """One attempt; if no response came, `status_code` is None and `fault` says why. `answer`: first 20,000 bytes."""
 
     __source__ = Source(gap="6")
     number: Positive
@@ -212,7 +212,7 @@ class Delivery(Made):
 
 
 class DeliveriesQuery(ListQuery):
-    """Those in one of several states, separated by commas, of one event, to one endpoint."""
+    """Filters deliveries by states, separated by commas, by event and by endpoint."""
 
     status: Annotated[str, comma_separated("Those in one of these states", enum=_DELIVERIES)] | None = None
     event: Annotated[str, parameter("Those of this event.")] | None = None
@@ -220,13 +220,13 @@ class DeliveriesQuery(ListQuery):
 
 
 class DeliveryFaults(OfSandbox):
-    """How deliveries to an endpoint misbehave: `duplicate`, `out_of_order`, both or neither."""
+    """Faults of deliveries to an endpoint: `duplicate`, `out_of_order`, both or neither."""
 
     faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})] = field(default_factory=list)
 
 
 class FaultyEndpoint(OfSandbox):
-    """An endpoint and how deliveries to it misbehave."""
+    """An endpoint and the faults of deliveries to it."""
 
     id: EndpointId
     faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})]
@@ -240,7 +240,7 @@ _SignedAt = Annotated[
 
 
 class Sign(OfSandbox):
-    """A message for your endpoint, and what is wrong with it on purpose; `right` and `several` are genuine."""
+    """A message for your endpoint, and its deliberate fault; `right` and `several` are genuine."""
 
     body: Annotated[str, meaning("What is signed, to the byte.")]
     how: Annotated[str, meaning(enum=[*HOW])] = "right"
@@ -250,7 +250,7 @@ class Sign(OfSandbox):
 
 
 class Signed(OfSandbox):
-    """What to post to your endpoint: the body to the byte, and the headers that go with it."""
+    """A message to post to your endpoint: the body to the byte, and its headers."""
 
     body: str
     headers: dict[str, str]

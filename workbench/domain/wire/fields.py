@@ -26,7 +26,7 @@ Live = Annotated[bool, meaning("A sandbox holds nothing live.", const=False)]
 
 
 def is_id(prefix: str) -> Meta:
-    """An identifier of a kind."""
+    """An identifier with this prefix."""
     return meaning(pattern=f"^{prefix}_[0-9A-Za-z]{{24}}$")
 
 
@@ -37,7 +37,7 @@ EventId = Annotated[str, is_id("evt")]
 
 
 def taken_currency(case: Callable[[str], str]) -> Meta:
-    """A currency that is taken: in either case, or in the one that the interface shows."""
+    """A currency in a request: in either case, or in the case that the interface shows."""
 
     def rule(gaps: Gaps) -> Schema:
         if gaps.currency_case == "strict":
@@ -52,13 +52,13 @@ def taken_currency(case: Callable[[str], str]) -> Meta:
 
 
 def shown_currency(gaps: Gaps, case: Callable[[str], str]) -> Schema:
-    """A currency that is answered, in one case."""
+    """A currency in a response, in one case."""
     codes = [case(code) for code in OFFERED[gaps.currencies]]
     return {"const": codes[0]} if len(codes) == 1 else {"enum": codes}
 
 
 def upper_or_lower_currency(gaps: Gaps) -> Schema:
-    """A currency that is answered in either case, as a pattern: names in a client's enum have but one."""
+    """A currency in a response, in either case: a pattern, since an enum would name every currency twice."""
     codes = [case(code) for case in (str.upper, str.lower) for code in OFFERED[gaps.currencies]]
     return {"pattern": f"^({'|'.join(codes)})$"}
 
@@ -74,7 +74,7 @@ ShownUpperCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps
 ShownLowerCurrency = Annotated[str, by_register(lambda gaps: shown_currency(gaps, str.lower))]
 AnyCurrency = Annotated[str, by_register(upper_or_lower_currency)]
 TOO_MUCH_MAJOR = 10**MAX_MAJOR_DIGITS
-"""In major units."""
+"""Amounts are below this number of major units."""
 _MAJOR: Schema = {
     "exclusiveMinimum": 0,
     "exclusiveMaximum": TOO_MUCH_MAJOR,
@@ -95,7 +95,7 @@ def major_amount(gaps: Gaps) -> Schema:
 _SCALE = {"zmw": "two decimals", "iso4217": "with the currency's own number of decimals"}
 MajorAmount = Annotated[Decimal, by_register(lambda gaps: {"description": f"Major units, {_SCALE[gaps.currencies]}."})]
 _COUNTRY: Mapping[str, str] = {"e164": r"\+260", "national": r"(\+260|0)"}
-"""What a number begins with, by `phone_format`."""
+"""The beginning of a number, by `phone_format`."""
 
 
 def _operators(gaps: Gaps) -> Iterable[Operator]:
@@ -103,7 +103,7 @@ def _operators(gaps: Gaps) -> Iterable[Operator]:
 
 
 def _phone(gaps: Gaps) -> Schema:
-    prefixes = "|".join(prefix for each in _operators(gaps) for prefix in each.prefixes)
+    prefixes = "|".join(prefix for operator in _operators(gaps) for prefix in operator.prefixes)
     also = " Or in national form, with 0 for +260." if gaps.phone_format == "national" else ""
     return {
         "pattern": f"^{_COUNTRY[gaps.phone_format]}({prefixes})[0-9]{{7}}$",
@@ -112,15 +112,17 @@ def _phone(gaps: Gaps) -> Schema:
 
 
 def _operator_name(gaps: Gaps) -> Schema:
-    *first, last = (each.id for each in _operators(gaps))
-    names = _any_case(name for each in _operators(gaps) for name in (each.id, each.long_id))
+    *first, last = (operator.id for operator in _operators(gaps))
+    names = _any_case(name for operator in _operators(gaps) for name in (operator.id, operator.long_id))
     says = f"{', '.join(first)} or {last}, or its long identifier, in any case."
     return {"pattern": f"^({names})$", "description": f"A mobile network operator: {says}"}
 
 
 def operator_id(gaps: Gaps) -> Schema:
-    """An operator's identifier as it is answered."""
-    return {"enum": [each.id if gaps.operator_ids == "short" else each.long_id for each in _operators(gaps)]}
+    """An operator's identifier in a response."""
+    return {
+        "enum": [operator.id if gaps.operator_ids == "short" else operator.long_id for operator in _operators(gaps)]
+    }
 
 
 Phone = Annotated[str, by_register(_phone)]
@@ -132,7 +134,7 @@ Moment = Annotated[str, meaning(_MOMENT, pattern=f"^({RFC3339.pattern})$")]
 
 
 class Made(View, kw_only=True):
-    """What was made, and when; the fields stand last."""
+    """A created object; these fields stand last."""
 
     created: Seconds = 0
     livemode: Live = False
@@ -162,7 +164,7 @@ def seconds_up_to(most: int) -> Meta:
 
 
 MAX_AT_MS: Final = 4_102_444_799_999
-"""The last millisecond of 2099, which is as far as a moment of a request goes."""
+"""The last millisecond of 2099, the latest moment in a request."""
 PATHS: Final[Mapping[str, Any]] = {
     "intent_id": Annotated[str, parameter("The intent's id.", pattern="^pi_[0-9A-Za-z]+$")],
     "charge_id": Annotated[str, parameter("The charge's id.", pattern="^ch_[0-9A-Za-z]+$")],
@@ -183,4 +185,4 @@ PATHS: Final[Mapping[str, Any]] = {
     ],
     "phone": Annotated[Phone, parameter("The customer's number.")],
 }
-"""What stands in a path, by the name of its field."""
+"""Parameters of paths by their names."""

@@ -95,7 +95,7 @@ class CancelPaymentIntent(View):
 
 
 class ClientSecretQuery(WithSecrets):
-    """What a publishable key needs beside it."""
+    """The client secret, which a publishable key needs beside it."""
 
     client_secret: (
         Annotated[str, parameter("The intent's; needed with a publishable key, checked whenever sent.")] | None
@@ -110,14 +110,14 @@ class UssdPrompt(View):
 
 
 class NextAction(View):
-    """What has to happen before the payment goes on."""
+    """The step that the payment waits for."""
 
     type: Annotated[str, meaning(const="ussd_prompt")]
     ussd_prompt: UssdPrompt
 
 
 class PaymentError(View):
-    """Why the last attempt failed."""
+    """The reason why the last attempt failed."""
 
     __source__ = Source(gap="2.5")
     code: FailureCode
@@ -144,9 +144,9 @@ class ShownMethod(MobileMoneyMethod):
 
 
 class Suspense(View):
-    """Assumed: money that came after its attempt had failed, and what became of it.
+    """Assumed: money that arrived after its attempt had failed, and its fate.
 
-    It waits until the provider's side credits it to the merchant, less the fee, or returns it to the customer.
+    The money waits until the provider credits it to the merchant, less the fee, or returns it to the customer.
     """
 
     __source__ = Source(gap="3")
@@ -198,7 +198,7 @@ class PaymentIntent(WithSecrets):
 
 
 class AcceptedIntent(View):
-    """What a confirm answers where it tells no more than that it was taken."""
+    """The response of a confirm that only acknowledges the request."""
 
     __source__ = Source("2.1", ("id",))
     id: IntentId
@@ -231,7 +231,7 @@ class CreateCharge(View):
 
 
 def _charge_amount(gaps: Gaps) -> Schema:
-    """A whole number, but for what is not whole of an intent where charges count in major units."""
+    """A whole number; where charges count in major units, an intent's charge may have decimals."""
     said: Schema = {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
     if gaps.charge_amount_unit == "minor":
         return {"type": "integer", **said}
@@ -272,6 +272,6 @@ class Charge(Made):
 
 
 class SuspenseQuery(View):
-    """Those in one state."""
+    """Filters late money by its state."""
 
     status: Annotated[str, parameter("Those in this state.", enum=[WAITING, *SETTLED_AS.values()])] | None = None

@@ -67,9 +67,9 @@ class LedgerPosting(OfSandbox):
 
 
 class LedgerMovement(OfSandbox):
-    """What an entry does to one account, as a statement would tell it.
+    """A movement of one account by an entry, as a statement would list it.
 
-    `key` is the id by which the other side knows it, `batch` that of the whole of which it is a part.
+    `key` is the other side's id of the movement, `batch` its id of the batch that the movement is a part of.
     """
 
     entry: str
@@ -92,20 +92,20 @@ class LedgerMovement(OfSandbox):
 
 
 class EntriesQuery(View):
-    """Rows of the `limit` entries after the one of the number `after`; without a limit, of all of them."""
+    """Asks for rows of the `limit` entries after the entry numbered `after`; without a limit, of all later entries."""
 
     after: Annotated[Seq, parameter("The number of an entry: only entries after it.")] = 0
     limit: Annotated[int, Meta(ge=1, le=10_000, description="How many rows at most.")] | None = None
 
 
 class MovementsQuery(EntriesQuery):
-    """Those of some accounts, separated by commas; without any, of those that somebody else keeps books of too."""
+    """Filters movements by accounts, separated by commas; by default, the accounts with an operator or the bank."""
 
     account: Annotated[str, comma_separated("Those on these accounts", pattern="^[a-z0-9_:]+$")] | None = None
 
 
 class LedgerVerified(OfSandbox):
-    """Whether the chain holds: its length and head, or where it breaks and why."""
+    """The check of the chain: its length and head, or the place and reason of a break."""
 
     holds: bool
     entries: int | UnsetType = UNSET
@@ -118,11 +118,11 @@ class LedgerVerified(OfSandbox):
 
 
 SETTLED_BY: Final[Mapping[str, str]] = {"credit": "suspense_settled", "return": "suspense_returned"}
-"""What is asked of late money → the recipe."""
+"""The fate of late money, `credit` or `return` → the recipe."""
 
 
 def _settles(*, entry: bool, fee: bool) -> Schema:
-    """What the recipes of one sort need: an entry, or the account, the reference and the amount."""
+    """Fields that the recipes of one sort need: an entry, or the account, the reference and the amount."""
     recipes = [name for name, row in SETTLEMENTS.items() if (row.takes_entry, row.takes_fee) == (entry, fee)]
     needed: Schema = {"entry": {"type": "string"}}
     if not entry:
@@ -153,6 +153,6 @@ class Settle(OfSandbox):
 
 
 class SettleSuspense(OfSandbox):
-    """What becomes of late money: `credit` it to the merchant, or `return` it to the customer."""
+    """Settles late money: `credit` it to the merchant, or `return` it to the customer."""
 
     how: Annotated[str, meaning(enum=[*SETTLED_BY])]

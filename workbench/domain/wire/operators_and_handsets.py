@@ -22,7 +22,7 @@ from workbench.domain.wire.fields import (
 
 
 class Handset(OfSandbox):
-    """A customer's phone: what it shows, of which charge, and whether that waits for an answer."""
+    """A customer's phone: its screen, the charge of the prompt, and whether the prompt waits for an answer."""
 
     phone: str
     operator: Annotated[str, by_register(lambda gaps: {"enum": [*OFFERED[gaps.zed_mobile]]})]
@@ -37,7 +37,7 @@ class Handset(OfSandbox):
 
 
 class Input(OfSandbox):
-    """What is typed on a handset; not kept anywhere."""
+    """The text typed on a handset; it is kept nowhere."""
 
     text: Annotated[str, meaning(f"The PIN; {SANDBOX_PIN} is right.", pattern="^[0-9]{4}$")]
 
@@ -46,7 +46,7 @@ class Input(OfSandbox):
 
 
 class Message(OfSandbox):
-    """What an operator texted to a customer; `transaction` is its own reference, None where no money moved."""
+    """An operator's text message to a customer; `transaction` is the operator's reference, None if no money moved."""
 
     seq: int
     at: DateTime
@@ -61,7 +61,7 @@ class Message(OfSandbox):
 
 
 class PhonesQuery(View):
-    """Whose handset comes first."""
+    """Chooses the handset that comes first."""
 
     payment: Annotated[str, parameter("The payment whose customer's handset comes first.")] | None = None
 
@@ -70,14 +70,14 @@ MAX_ANSWERS: Final = 100
 
 
 class Script(OfSandbox):
-    """What the next attempts on a number come to, one answer each."""
+    """Outcomes of the next attempts on a number, in order."""
 
     phone: Phone
     answers: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]}, maxItems=MAX_ANSWERS)]
 
 
 class Scripted(OfSandbox):
-    """What a number has before it."""
+    """The remaining outcomes of a number's script."""
 
     phone: str
     answers: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]})]
@@ -88,14 +88,14 @@ MAX_OUTAGE_S: Final = 30 * 86_400
 
 
 class Outage(OfSandbox):
-    """An operator is down for so long from now; 0 ends it."""
+    """Takes an operator down for this long from now; 0 ends the outage."""
 
     provider: OperatorName
     seconds: Annotated[Decimal, seconds_up_to(MAX_OUTAGE_S)]
 
 
 class OperatorState(OfSandbox):
-    """Until when an operator is down, None when it is up."""
+    """An operator, and the end of its outage; None if the operator is up."""
 
     provider: Annotated[str, by_register(lambda gaps: {"enum": [*OFFERED[gaps.zed_mobile]]})]
     down_until: Seconds | None
@@ -103,13 +103,13 @@ class OperatorState(OfSandbox):
 
 
 class OperatorQuery(OfSandbox):
-    """The operator is asked what became of a charge."""
+    """Asks the operator for the outcome of a charge."""
 
     charge: str
 
 
 class TestNumber(OfSandbox):
-    """The last seven digits of a number, the same for every operator, and what happens on it."""
+    """The last seven digits of a test number, the same for every operator, and its scenario in words."""
 
     ending: Annotated[str, meaning(pattern="^[0-9]{7}$")]
     says: str
@@ -124,7 +124,7 @@ class OfferedOperator(OfSandbox):
 
 
 class OfferedScenarios(OfSandbox):
-    """What can be asked to happen: on which numbers, and by the header Sandbox-Scenario; `pin` is every wallet's."""
+    """Scenarios on offer: by test numbers and by the header Sandbox-Scenario; `pin` is every wallet's."""
 
     test_numbers: list[TestNumber]
     scenarios: Annotated[list[str], meaning(items={"enum": [*SCRIPTABLE]})]
@@ -135,8 +135,8 @@ class OfferedScenarios(OfSandbox):
 
     @classmethod
     def of(cls, gaps: Gaps) -> "OfferedScenarios":
-        """Those of a register."""
-        numbers = [TestNumber(each.ending, each.says) for each in TEST_NUMBERS.values()]
+        """The scenarios that a register offers."""
+        numbers = [TestNumber(number.ending, number.says) for number in TEST_NUMBERS.values()]
         offered = OFFERED[gaps.zed_mobile].values()
-        operators = [OfferedOperator(each.id, each.name, [*each.prefixes]) for each in offered]
+        operators = [OfferedOperator(operator.id, operator.name, [*operator.prefixes]) for operator in offered]
         return cls(numbers, [*SCRIPTABLE], {**FAILURES}, operators, SANDBOX_PIN)

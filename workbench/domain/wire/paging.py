@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Listing(Generic[T]):
-    """A page of a list, to go through as it is."""
+    """A page of a list that can be looped over, indexed and measured."""
 
     __slots__ = ()
     data: list[T]
@@ -30,7 +30,7 @@ class Listing(Generic[T]):
 
 
 class List(View, Listing[T], Generic[T]):
-    """A page of a list, newest first, to go through as it is; `has_more` tells whether there are rows beyond it."""
+    """A page of a list, newest first, to loop over; `has_more` is true if more rows follow."""
 
     url: str
     has_more: bool
@@ -60,7 +60,7 @@ class Rows(View, Generic[T]):
 
 
 class Page(View, Generic[T]):
-    """Rows in order; `has_more` tells whether there are entries beyond the last."""
+    """Rows in order; `has_more` is true if entries follow the last one."""
 
     data: list[T]
     has_more: bool = False
@@ -68,7 +68,7 @@ class Page(View, Generic[T]):
 
 
 class Found(View, Generic[T]):
-    """A page of what was looked for, newest first: the rows from the `first`, counted from 1, of a `total`."""
+    """A page of search results, newest first, from row `first` (counted from 1) of `total`."""
 
     data: list[T]
     first: NeverNegative = 1
@@ -77,7 +77,7 @@ class Found(View, Generic[T]):
 
 
 class ListQuery(View):
-    """A page, newest first: `limit` rows older than the id `starting_after`, newer than `ending_before`, or between."""
+    """Asks for `limit` rows, newest first: older than `starting_after`, newer than `ending_before`, or between."""
 
     limit: Annotated[int, Meta(ge=1, le=100, description="How many rows at most.")] = 10
     starting_after: Annotated[str, parameter("The id of a row: only rows older than it.")] | None = None
@@ -87,7 +87,7 @@ class ListQuery(View):
 
 
 class NumberedQuery(View):
-    """The page of this number, newest first; the pages move on as rows are added."""
+    """Asks for a page by its number, newest first; new rows shift the pages."""
 
     page: Annotated[int, Meta(ge=1, le=2**31 - 1, description="The page's number, from 1.")] = 1
     per_page: Annotated[int, Meta(ge=1, le=100, description="How many rows at most.")] = 10
@@ -96,15 +96,15 @@ class NumberedQuery(View):
 @cache
 def numbered(query: type[ListQuery]) -> type[NumberedQuery]:
     """The query of the same list, with the same filters, that names a page by its number."""
-    filters = [each for each in msgspec.structs.fields(query) if each.name not in ListQuery.__struct_fields__]
+    filters = [column for column in msgspec.structs.fields(query) if column.name not in ListQuery.__struct_fields__]
     more = {"__doc__": query.__doc__, "__module__": __name__}
-    columns = [(each.name, each.type, each.default) for each in filters]
+    columns = [(column.name, column.type, column.default) for column in filters]
     made = defstruct(f"Numbered{query.__name__}", columns, bases=(NumberedQuery,), namespace=more)
     return cast("type[NumberedQuery]", made)
 
 
 class FindQuery(View):
-    """A page of what was looked for, newest first."""
+    """Asks for a page of search results, newest first."""
 
     limit: Annotated[int, Meta(ge=1, le=1000, description="How many rows at most.")] = 25
     older_than: Annotated[Seq, parameter("The `seq` of a row: only rows older than it.")] | None = None

@@ -28,13 +28,13 @@ from workbench.domain.wire.paging import ListQuery
 
 
 def _refunded(one: str, other: str, **amount: object) -> Schema:
-    """What is refunded is of one of two, each with its unit."""
+    """The schema of a refund of `one`, a charge or an intent, that does not name the `other`."""
     properties = {one: {"type": "string"}, other: {"type": "null"}, "amount": amount}
     return {"required": [one], "properties": properties}
 
 
 def _of_one(gaps: Gaps) -> Schema:
-    """A charge, refunded in its whole units, or an intent, in major ones."""
+    """A refund of a charge, in whole units, or of an intent, in major units."""
     of_charge = _refunded("charge", "payment_intent", multipleOf=1)
     finest = major_amount(gaps)["multipleOf"]
     of_intent = _refunded("payment_intent", "charge", multipleOf=finest, exclusiveMaximum=TOO_MUCH_MAJOR)
@@ -42,7 +42,7 @@ def _of_one(gaps: Gaps) -> Schema:
 
 
 class CreateRefund(View):
-    """Assumed: of a charge or of an intent; `amount` in the unit of what it refunds, all that is left without it."""
+    """Assumed: refunds a charge or an intent; `amount` in its unit, by default everything not refunded yet."""
 
     __whole__ = _of_one
     charge: str | None = None
@@ -53,7 +53,7 @@ class CreateRefund(View):
 
 
 class Refund(Made):
-    """Assumed; `amount` is in the unit of what it refunds, pending until the operator has sent it back."""
+    """Assumed; `amount` is in the unit of its charge or intent; pending until the operator has sent the money back."""
 
     id: Annotated[str, is_id("re")]
     status: Annotated[str, states_of(payments.REFUND_TRANSITIONS)]
@@ -69,7 +69,7 @@ class Refund(Made):
 
 
 class RefundsQuery(ListQuery):
-    """Those of one charge."""
+    """Filters refunds by charge."""
 
     charge: Annotated[str, parameter("Those of this charge.")] | None = None
 
@@ -105,9 +105,9 @@ class Amount(View):
 
 
 class Balance(View):
-    """Assumed: what is the merchant's and not cleared yet, what can be paid out, and what the merchant owes.
+    """Assumed: the merchant's money that is not cleared yet, money that can be paid out, and the merchant's debt.
 
-    `suspense` is what came late and waits there, gross; it is nobody's yet, and left out where nothing waits.
+    `suspense` is late money that waits, gross; it is nobody's yet, and left out if none waits.
     """
 
     pending: list[Amount]
@@ -119,7 +119,7 @@ class Balance(View):
 
 
 class BalancesQuery(View):
-    """What had occurred by `as_of` and was recorded by `known_at`, moments of RFC 3339."""
+    """Asks for balances of entries that occurred by `as_of` and were recorded by `known_at`, moments of RFC 3339."""
 
     as_of: Annotated[Moment, parameter("What had occurred by this moment.")] | None = None
     known_at: Annotated[Moment, parameter("What was recorded by this moment.")] | None = None

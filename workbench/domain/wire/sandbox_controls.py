@@ -14,7 +14,7 @@ MAX_ADVANCE_S = 10 * 366 * 86_400
 class Clock(OfSandbox):
     """The sandbox's clock; `mode` is manual or running.
 
-    `seq` is the place of the latest thing that happened, in the order of the trace: what has it has seen all.
+    `seq` is the place of the latest thing that happened, in the order of the trace.
     """
 
     mode: Annotated[str, meaning(enum=["manual", "running"])]
@@ -26,7 +26,7 @@ class Clock(OfSandbox):
 
 
 class Advance(OfSandbox):
-    """By how much the clock moves: what is named adds up."""
+    """Advances the clock by the sum of the named durations."""
 
     __whole__: ClassVar = {"anyOf": [{"required": [name]} for name in ("seconds", "minutes", "hours", "days")]}
     seconds: Annotated[Decimal, seconds_up_to(MAX_ADVANCE_S)] | UnsetType = UNSET
@@ -36,7 +36,7 @@ class Advance(OfSandbox):
 
 
 class Deprecate(OfSandbox):
-    """Mark an operation as one that will be gone, from a moment on, now without one; or `marked` false, no more."""
+    """Marks an operation as deprecated from a moment on, by default now; `marked` false removes the mark."""
 
     marked: bool = True
     deprecated_at: Moment | None = None
@@ -44,7 +44,7 @@ class Deprecate(OfSandbox):
 
 
 class Deprecated(OfSandbox):
-    """An operation and the moments of its headers; none where it is not marked."""
+    """An operation and the moments in its headers; None if it is not marked."""
 
     operation: str
     deprecated_at: DateTime | None = None
@@ -52,7 +52,7 @@ class Deprecated(OfSandbox):
 
 
 class ReliedRow(OfSandbox):
-    """A row of the register that something relied on: calls and webhooks, the most frequent first."""
+    """A row of the register, and the calls and webhooks that relied on it, the most frequent first."""
 
     name: str
     used_by: list[str]
@@ -64,12 +64,12 @@ MAX_COMMANDS: Final = 1_000
 
 
 class SimulatedCommand(OfSandbox):
-    """What somebody does at a moment of a simulated month, of the fields that it takes.
+    """An action at a moment of a simulated month; which fields count depends on `what`.
 
-    `script`: what the next attempt on `phone` comes to is `scenario`. `charge`: `phone`, of `provider`, is asked for
-    `amount_minor` for an `order`; with `intent` and `confirm` it is in two steps, one after the other. `pin`: the right
-    PIN is entered. `refund`: `amount_minor` of what `phone` paid for `order` goes back, or with 0 all that is left.
-    `payout`: what is available is paid out, if anything is.
+    `script`: the next attempt on `phone` runs `scenario`. `charge`: asks `phone`, of `provider`, for `amount_minor` for
+    an `order`; `intent` and `confirm` do so in two steps, one after the other. `pin`: enters the right PIN. `refund`:
+    sends back `amount_minor` of the payment by `phone` for `order`, or with 0 all that is left. `payout`: pays out the
+    available balance, if there is any.
     """
 
     at_ms: Annotated[int, Meta(ge=0, le=MAX_AT_MS), meaning("Milliseconds since 1970; not before the one before.")]
@@ -90,7 +90,7 @@ class Simulate(OfSandbox):
 
 
 class Simulated(OfSandbox):
-    """Where a simulation goes on: `cursor` is how many of its commands are done, `done` how many since the one sent."""
+    """The progress of a simulation: `cursor` counts its finished commands, `done` those since the cursor sent."""
 
     simulation: str
     cursor: NeverNegative
@@ -99,7 +99,7 @@ class Simulated(OfSandbox):
 
 
 class WasReset(OfSandbox):
-    """What a reset left: the clock, the keys and the webhook endpoints."""
+    """The result of a reset, which keeps the clock, the keys and the webhook endpoints."""
 
     endpoints: list[str]
     object: Annotated[str, meaning(const="reset")] = "reset"

@@ -16,18 +16,18 @@ ENTRY: Final = "entry"
 WEBHOOK: Final = "webhook"
 KINDS: Final = (CALL, SCREEN, ENTRY, WEBHOOK)
 UNSEEN: Final = "Sandbox-Unseen"
-"""The header of a GET that leaves no trace: whoever only looks changes nothing, not even the next number."""
+"""The header of a GET that leaves no trace and changes nothing, not even the next number."""
 
 
 class TracedRequest(OfSandbox):
-    """What was sent, masked."""
+    """The request of a call, masked."""
 
     headers: dict[str, str] = field(default_factory=dict)
     body: str = ""
 
 
 class TracedResponse(OfSandbox):
-    """What went back, masked."""
+    """The response of a call, masked."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class TracedCall(OfSandbox):
 
 
 class TracedScreen(OfSandbox):
-    """What a handset showed, and what had been pressed to get there: None for a prompt that came by itself."""
+    """A handset's screen, and the key pressed before it: None for a prompt that arrived by itself."""
 
     phone: str = ""
     pressed: str | None = None
@@ -66,7 +66,7 @@ class TracedEntry(OfSandbox):
 
 
 class TracedWebhook(OfSandbox):
-    """One attempt to deliver an event; `fault` says why no answer came."""
+    """One attempt to deliver an event; `fault` says why no response came."""
 
     event: str = ""
     endpoint: str = ""
@@ -104,7 +104,7 @@ class TraceStep(OfSandbox):
 
 
 class TracePage(OfSandbox):
-    """Rows of the trace in order; `has_more` tells whether there are rows beyond them, in the direction of the page."""
+    """Rows of the trace in order; `has_more` is true if more rows follow in the direction of the page."""
 
     data: list[TraceRow]
     has_more: bool = False
@@ -113,7 +113,7 @@ class TracePage(OfSandbox):
 
 
 class TraceQuery(View):
-    """A page of what came after a `seq`, oldest first: the first rows, or the latest."""
+    """Asks for rows after a `seq`, oldest first: the first rows, or the latest."""
 
     since: Annotated[Seq, parameter("What came after this `seq`.")] = 0
     limit: Annotated[int, Meta(ge=1, le=1_000, description="How many rows at most.")] = 1_000
@@ -136,7 +136,7 @@ def _detail(shape: type[D], row: Mapping[str, Any]) -> D:
 
 
 call_of = partial(_detail, TracedCall)
-"""What a row of the kind `call` holds; the others by their kind."""
+"""The detail of a row of the kind `call`; the next three read the other kinds."""
 screen_of = partial(_detail, TracedScreen)
 entry_of = partial(_detail, TracedEntry)
 webhook_of = partial(_detail, TracedWebhook)
