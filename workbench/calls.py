@@ -282,7 +282,8 @@ def error_from(response: httpx.Response) -> ApiError:
     return error
 
 
-def _problems(listed: Any) -> tuple[FieldProblem, ...]:  # noqa: ANN401  JSON is of any type
+def _problems(listed: object) -> tuple[FieldProblem, ...]:
     with suppress(TypeError, KeyError):
-        return tuple(FieldProblem(str(problem["pointer"]), str(problem["detail"])) for problem in listed)
+        problems = listed if isinstance(listed, list) else []
+        return tuple(FieldProblem(str(problem["pointer"]), str(problem["detail"])) for problem in problems)
     return ()

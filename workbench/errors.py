@@ -70,10 +70,10 @@ class WorkbenchError(Exception):
     `message` and `hint` may quote input as it came; `str` of the error shows its controls as symbols.
     """
 
-    def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:  # noqa: ANN401  facts are of any type
+    def __init__(self, message: str, *, hint: str = "", **facts: object) -> None:
         super().__init__()
         self.hint = hint
-        self.facts = facts
+        self.facts: dict[str, Any] = facts
         self.say(message)
 
     def say(self, message: str) -> None:
@@ -106,7 +106,7 @@ class ApiError(WorkbenchError):
         decline_code: str | None = None,
         request_id: str | None = None,
         hint: str = "",
-        **facts: Any,  # noqa: ANN401  facts are of any type
+        **facts: object,
     ) -> None:
         super().__init__(message, hint=hint, **facts)
         self.code = code or self.default_code

@@ -52,6 +52,6 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
     return environment
 
 
-def page(title: str, kind: str, content: str, **values: Any) -> str:  # noqa: ANN401  whatever the frame takes
+def page(title: str, kind: str, content: str, **values: object) -> str:
     """HTML as a page to read offline: one file without a script, and nothing from a network."""
     return templates().get_template("base.html").render(title=visible(title), kind=kind, content=content, **values)

@@ -268,7 +268,7 @@ class Receiver:
 class _Quiet(WSGIRequestHandler):
     """No log line for each request: it would land in a notebook's output."""
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401  the base class's signature
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
         del format, args
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import reduce
 from itertools import groupby
+from types import UnionType
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
@@ -70,8 +71,8 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     value, content = _body(body, path)
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
     request = Request(
-        method, mask_secrets(path), value, content, _hidden(asked), _sent(headers or {}, has_body=value is not None),
-        scheme or usual, key, base_url.rstrip("/"),
+        method, mask_secrets(path), value, content, _hidden_members(asked),
+        _sent(headers or {}, has_body=value is not None), scheme or usual, key, base_url.rstrip("/"),
     )  # fmt: skip
     raw = _httpx(request)
     return Snippet(*map(_noted, (_typed(request) or raw, raw, _curl(request), _javascript(request))))
@@ -106,7 +107,7 @@ _WIDTH = 88
 _INDENT = "    "
 
 
-def _json_pieces(value: Any) -> list[Piece]:  # noqa: ANN401  JSON is of any type
+def _json_pieces(value: object) -> list[Piece]:
     """JSON with every digit of its numbers; a variable stands between quotes, as a string's content.
 
     Written as the client writes it, to the byte: another blank is another body to an idempotency key.
@@ -118,7 +119,7 @@ def _json_pieces(value: Any) -> list[Piece]:  # noqa: ANN401  JSON is of any typ
     return pieces
 
 
-def _json(value: Any) -> Iterator[Piece]:  # noqa: ANN401  JSON is of any type
+def _json(value: object) -> Iterator[Piece]:
     if isinstance(value, Variable):
         yield from ('"', value, '"')
     elif isinstance(value, Mapping):
@@ -147,7 +148,7 @@ def _whole(text: str) -> str:
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _literal(value: Any) -> str:  # noqa: ANN401  JSON is of any type
+def _literal(value: object) -> str:
     """A value as Python writes it; variables by their names."""
     if isinstance(value, Variable):
         return str(value)
@@ -237,9 +238,9 @@ def _is_content_type(name: str) -> bool:
     return name.lower() == _CONTENT_TYPE.lower()
 
 
-def _body(body: Any, path: str) -> tuple[Any, list[Piece] | None]:  # noqa: ANN401  JSON is of any type
+def _body(body: object, path: str) -> tuple[Any, list[Piece] | None]:
     """The value of a body without its secrets, and its text. What cannot be read as JSON is sent as it is, masked."""
-    value = body
+    value: Any = body
     if isinstance(body, str):
         try:
             value = json_from(body.encode("utf-8", "surrogatepass"))
@@ -255,9 +256,13 @@ def _body(body: Any, path: str) -> tuple[Any, list[Piece] | None]:  # noqa: ANN4
     return hidden, [hidden] if isinstance(hidden, str) else _json_pieces(hidden)
 
 
-def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type
+def _hidden_members(members: Mapping[str, object]) -> dict[str, object]:
+    return {mask_secrets(name): _hidden(value, name) for name, value in members.items()}
+
+
+def _hidden(value: object, name: str = "") -> object:
     if isinstance(value, Mapping):
-        return {mask_secrets(key): _hidden(inner, key) for key, inner in value.items()}
+        return _hidden_members(value)
     if isinstance(value, list | tuple):
         return [_hidden(item) for item in value]
     if not isinstance(value, str) or isinstance(value, Variable):
@@ -571,7 +576,7 @@ def _arguments(row: Call, request: Request) -> Arguments | None:
     return arguments if complete and fit else None
 
 
-def _of_body(row: Call, body: Any) -> Arguments | None:  # noqa: ANN401  JSON is of any type
+def _of_body(row: Call, body: object) -> Arguments | None:
     if body is None:
         return None if row.fixed else {}
     found = {path: value for path in row.fields if (value := _at(body, path)) is not None}
@@ -582,7 +587,7 @@ def _of_body(row: Call, body: Any) -> Arguments | None:  # noqa: ANN401  JSON is
     return {row.fields[path]: value for path, value in found.items()} if sent == body else None
 
 
-def _at(value: Any, path: str) -> Any:  # noqa: ANN401  JSON is of any type
+def _at(value: object, path: str) -> object:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -605,12 +610,14 @@ def _of_headers(row: Call, request: Request) -> Arguments | None:
     return arguments
 
 
-def _fits(row: Call, name: str, value: Any, others: Arguments) -> bool:  # noqa: ANN401  JSON is of any type
-    """Whether the call sends an argument unchanged and does not refuse it."""
+def _fits(row: Call, name: str, value: object, others: Arguments) -> bool:
+    """True if the call sends an argument unchanged and does not refuse it."""
     if row.text == _ADVANCE:
-        return _is_one(value, int | Decimal) and value >= 0 and value * 1000 % 1 == 0
+        if isinstance(value, bool) or not isinstance(value, int | Decimal):
+            return False
+        return value >= 0 and value * 1000 % 1 == 0
     if name == "account":
-        return "," not in value
+        return isinstance(value, str) and "," not in value
     if name in _LISTS:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     # A charge and its refunds are in whole ngwee, the rest in kwacha.
@@ -618,7 +625,7 @@ def _fits(row: Call, name: str, value: Any, others: Arguments) -> bool:  # noqa:
     return _is_one(value, int if is_whole else _KINDS.get(name, object))
 
 
-def _is_one(value: object, kind: Any) -> bool:  # noqa: ANN401  a type, or several
+def _is_one(value: object, kind: type | UnionType) -> bool:
     return isinstance(value, kind) and not (isinstance(value, bool) and kind is not object)
 
 

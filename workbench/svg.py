@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from workbench.domain.masking import mask, shortened, xml_text
 from workbench.visible import visible
@@ -42,7 +42,7 @@ class Drawing(NamedTuple):
     def __repr__(self) -> str:
         return self.says
 
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:  # noqa: ANN401  IPython's
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
         return mimebundle(self.says, self.svg)
 
 

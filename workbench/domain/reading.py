@@ -22,7 +22,7 @@ _KINDS = (
     (NoneType, "null"), (bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"),
     (dict, "an object"),
 )  # fmt: skip
-_WANTED = {
+_WANTED: Mapping[object, str] = {
     str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean", NoneType: "null",
     list: "an array of strings", dict: "an object of strings",
 }  # fmt: skip
@@ -38,7 +38,7 @@ _NO_NUMBER = object()
 S = TypeVar("S", bound=Struct)
 
 
-def json_from(body: bytes) -> Any:  # noqa: ANN401  JSON is of any type
+def json_from(body: bytes) -> object:
     """The JSON value in `body`; numbers with a point or exponent as Decimal.
 
     Raises InvalidRequest: not UTF-8, not JSON, a duplicate key, NaN or Infinity, a number of more
@@ -148,7 +148,7 @@ class _Field(NamedTuple):
     """A field of a struct, its type worked out."""
 
     kind: Any
-    takes: Mapping[Any, str]
+    takes: Mapping[object, str]
     """The plain types of its values, each by its name in a sentence; none where it is a struct."""
     shape: type[Struct] | None
     """The struct that it is, or that the members of its array are."""
@@ -163,7 +163,7 @@ def _fields(shape: type[Struct]) -> Mapping[str, _Field]:
     }
 
 
-def _taken(kind: Any) -> dict[Any, str]:  # noqa: ANN401  a type
+def _taken(kind: object) -> dict[object, str]:
     base, metas = _base(kind), getattr(kind, "__metadata__", ())
     if base is int and (bounds := next((meta for meta in metas if meta.ge is not None), None)):
         bits = bounds.le.bit_length() + 1
@@ -176,14 +176,14 @@ def _taken(kind: Any) -> dict[Any, str]:  # noqa: ANN401  a type
     return {plain: name for member in get_args(kind) for plain, name in _taken(member).items()}
 
 
-def _base(kind: Any) -> Any:  # noqa: ANN401  a type
+def _base(kind: object) -> object:
     """The plain type: without its members, and without what is said of it."""
     while (origin := getattr(kind, "__origin__", None)) is not None:
         kind = origin
     return kind
 
 
-def _struct_in(kind: Any) -> type[Struct] | None:  # noqa: ANN401  a type
+def _struct_in(kind: object) -> type[Struct] | None:
     if isinstance(kind, type) and issubclass(kind, Struct):
         return kind
     return next(filter(None, map(_struct_in, get_args(kind))), None)
@@ -218,7 +218,8 @@ class _Reader:
             self.problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
             return None
         before, fields = len(self.problems), _fields(shape)
-        made, read = _converted(value, shape), {}
+        made = _converted(value, shape)
+        read: dict[str, Any] = {}
         for name, field in fields.items() if made is None else ():
             if name in value:
                 read[name] = self._field(value[name], field, f"{pointer}/{name}")
@@ -232,7 +233,7 @@ class _Reader:
             return None
         return shape(**read) if made is None else made
 
-    def _field(self, value: object, field: _Field, pointer: str) -> Any:  # noqa: ANN401  a value of its type
+    def _field(self, value: object, field: _Field, pointer: str) -> object:
         if field.shape and not field.takes:
             return self.struct(value, field.shape, pointer)
         try:
@@ -257,7 +258,7 @@ def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
 
 
 @cache
-def _numbers(shape: type[Struct]) -> Mapping[str, Mapping[Any, str]] | None:
+def _numbers(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | None:
     """The plain types of the fields that hold a number; None where a field holds a struct."""
     fields = _fields(shape)
     if any(field.shape for field in fields.values()):
@@ -265,7 +266,7 @@ def _numbers(shape: type[Struct]) -> Mapping[str, Mapping[Any, str]] | None:
     return {name: field.takes for name, field in fields.items() if field.takes.keys() & {int, Decimal}}
 
 
-def _as_taken(value: object, takes: Mapping[Any, str]) -> object:
+def _as_taken(value: object, takes: Mapping[object, str]) -> object:
     """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
     if type(value) is int and Decimal in takes:
         return Decimal(value)
@@ -274,7 +275,7 @@ def _as_taken(value: object, takes: Mapping[Any, str]) -> object:
     return value
 
 
-def _faults(value: object, takes: Mapping[Any, str], pointer: str) -> list[FieldProblem]:
+def _faults(value: object, takes: Mapping[object, str], pointer: str) -> list[FieldProblem]:
     """Problems of a value: the members that are no strings in an object or array of strings, else the value itself."""
     members: Iterable[tuple[str | int, object]] = ()
     if isinstance(value, dict) and dict in takes:

@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 Rule = Callable[[Gaps], Schema]
 
 
-def meaning(says: str = "", /, **schema: Any) -> Meta:  # noqa: ANN401  JSON is of any type
+def meaning(says: str = "", /, **schema: object) -> Meta:
     """The description of a field, and keywords that replace or join its schema."""
     return Meta(extra_json_schema={**schema, **({"description": says} if says else {})})
 
@@ -29,7 +29,7 @@ def required(*names: str, **choices: str) -> Rule:
     return lambda gaps: {"required": [*names]} if all(getattr(gaps, row) == choices[row] for row in choices) else {}
 
 
-def parameter(says: str, **schema: Any) -> Meta:  # noqa: ANN401  JSON is of any type
+def parameter(says: str, **schema: object) -> Meta:
     """The description of a parameter, and keywords that join its schema."""
     return Meta(description=says, extra_json_schema=schema)
 
