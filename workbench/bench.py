@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.sandbox.store import Settings
 
 APP_URL = "http://testserver/webhooks"
-"""Where a merchant's application of this process is called, unless another address is given."""
+"""The default URL of a merchant's application of this process."""
 MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
@@ -93,7 +93,7 @@ class Workbench(Session):
     """
 
     _engine: "Engine | None" = None
-    """The sandbox itself, where it is of this process."""
+    """The sandbox itself, if it runs in this process."""
     _within: Receiver
     """The receiver of this process, registered or not."""
     _console: "Console | None" = None
@@ -144,7 +144,7 @@ class Workbench(Session):
     def connect(
         cls, base_url: str, secret_key: str, publishable_key: str = "", *, email: str = "", password: str = ""
     ) -> Self:
-        """The same over a sandbox that is served at `base_url`.
+        """Open a workbench over a sandbox that is served at `base_url`.
 
         `publishable_key` is needed by what uses it alone, such as `client_with(bench.publishable_key)`; `email` and
         `password` are those of its one account, where it has one (`token_credentials`).
@@ -269,8 +269,8 @@ class Workbench(Session):
 
         One seed gives the same secret each time.
         """
-        found = self._engine.signing_secret(self.webhook_url) if self._engine and self.webhook_url else None
-        return super().webhook_secret if found is None else Secret(found)
+        secret = self._engine.signing_secret(self.webhook_url) if self._engine and self.webhook_url else None
+        return super().webhook_secret if secret is None else Secret(secret)
 
     def _receivers_now_s(self) -> int | None:
         return self.clock.now_ms // 1000 if self._engine and not self.webhook_url else None
@@ -389,9 +389,9 @@ class Workbench(Session):
 
     def phone(self, number: str) -> Phone:
         """The handset with this number, `+260` and nine digits; `workbench lab` shows it beside the notebook."""
-        found = super().phone(number)
+        handset = super().phone(number)
         self._dock()
-        return found
+        return handset
 
     def _dock(self) -> None:
         if is_docked() and not self.http.is_closed:

@@ -38,16 +38,16 @@ _READ = {
     "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
     "error", "message",
 }  # fmt: skip
-"""The members of an error with an attribute of their own; the rest are its facts."""
+"""Members of an error response that have attributes; the other members are facts."""
 _AS_IT_IS = httpx.Auth()
 """Neither the client's own credentials nor those in a URL are sent in place of the key."""
 _url = lru_cache(httpx.URL)
-"""To read a URL takes httpx a fifth of a call, and few differ."""
+"""Parsing a URL takes httpx a fifth of a call, and few URLs differ."""
 _STARTED = "workbench.started"
 
 
 class Latencies:
-    """How long each of the latest responses took, by its Request-Id, and its request; kept in memory alone."""
+    """The times of the latest responses and their requests, by Request-Id; kept in memory alone."""
 
     def __init__(self, kept: int = 1000) -> None:
         self._most = kept
@@ -59,11 +59,11 @@ class Latencies:
         client.event_hooks["response"].append(self._end)
 
     def of(self, request_id: str) -> int | None:
-        """Whole milliseconds; None for another client's response, or one that is no longer kept."""
+        """Whole milliseconds of a response; None for another client's, or if it is no longer kept."""
         return self._kept[request_id][0] if request_id in self._kept else None
 
     def request_of(self, request_id: str) -> httpx.Request | None:
-        """What was sent, unmasked; None for another client's, or one that is no longer kept."""
+        """The request as it was sent, unmasked; None for another client's, or if it is no longer kept."""
         return self._kept[request_id][1] if request_id in self._kept else None
 
     def _start(self, request: httpx.Request) -> None:
@@ -99,7 +99,7 @@ class Calls:
 
     @property
     def is_sandbox(self) -> bool:
-        """Whether the last response came from a sandbox: a header says so."""
+        """True if the last response came from a sandbox, which a header tells."""
         return "Sandbox-Provenance" in self._latest
 
     def send(  # noqa: PLR0913  one argument per part of a request
@@ -151,7 +151,7 @@ class Calls:
     def _request(
         self, method: str, url: str, content: bytes, query: Mapping[str, str] | None, sent: Mapping[str, str]
     ) -> httpx.Request:
-        """The request as the client's `build_request` makes it, but for the copies: they take as long as the rest."""
+        """The request as the client's `build_request` makes it, without the copies, which take as long as the rest."""
         client, place = self._http, _url(url)
         headers = {b"host": (b"Host", place.netloc)}
         headers |= {name.lower(): (name, value) for name, value in client.headers.raw}
@@ -174,7 +174,7 @@ class Calls:
 
 
 def _content_of(response: httpx.Response) -> bytes:
-    """The body; one that is not encoded is taken as it comes, as to decode it takes a third of httpx's time."""
+    """The body; a body without an encoding skips httpx's decoding, a third of its time."""
     if not response.is_success or response.is_stream_consumed or "content-encoding" in response.headers:
         return response.read()
     try:
@@ -230,12 +230,12 @@ def segments(*identifiers: str) -> str:
 
 
 _LEARNING = Lock()
-"""msgspec notes of a struct what it is made of at its first decoder; another thread must not meet it half noted."""
+"""msgspec inspects a struct when its first decoder is made; another thread must not find it half inspected."""
 
 
 @cache
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
-    """Numbers with a point become Decimals, never floats, also where a body may hold anything."""
+    """Numbers with a point become Decimals, never floats, even in a body of any shape."""
     with _LEARNING:
         return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal)
 

@@ -23,7 +23,7 @@ from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, Wa
 
 
 class Identified(Protocol):
-    """What is listed has an id."""
+    """An object with an id."""
 
     id: str
 
@@ -91,7 +91,7 @@ class Listed(Resource, Generic[T]):
         return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before)
 
     def each(self) -> Iterator[T]:
-        """Every object, newest first, page after page; those that arrive meanwhile are not among them."""
+        """Every object, newest first, page after page; objects created meanwhile are left out."""
         return self._every()
 
     def _listed(self, limit: int, page: int | None, **asked: str | None) -> List[T]:
@@ -105,11 +105,11 @@ class Listed(Resource, Generic[T]):
         if not numbered:
             return self._send("GET", self._page, query={"limit": str(limit), **query})
         place = {"page": str(page or 1), "per_page": str(limit)}
-        found = self._send("GET", _numbered(self._page), query=place | query)
-        return List(found.url, found.page * found.per_page < found.total, found.data)
+        listed = self._send("GET", _numbered(self._page), query=place | query)
+        return List(listed.url, listed.page * listed.per_page < listed.total, listed.data)
 
     def _every(self, **filters: str | None) -> Iterator[T]:
-        """Page after page, by the place of the last row, or by number: then rows may move on to a page meanwhile."""
+        """Reads page after page, by the last row's place or by number; drops repeats where numbered pages shift."""
         after: str | None = None
         number = 1 if self._client.pagination == "page" else None
         seen = set[str]()
@@ -129,7 +129,7 @@ _CURSORS: Final = {"starting_after", "ending_before"}
 
 
 def _numbered(page: type[List[T]]) -> type[NumberedList[T]]:
-    """The page of a list by its number, of the same rows."""
+    """The type of a numbered page with the same rows."""
     of_rows: Any = NumberedList
     return cast("type[NumberedList[T]]", of_rows[get_args(page)])
 
@@ -158,7 +158,7 @@ def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
 
 
 class _AnyToken(Struct):
-    """A pair of tokens, whatever the field is called: the interface does not show its name."""
+    """A pair of tokens, under any of the names that the field may have: the interface does not show it."""
 
     access_token: str = ""
     token: str = ""
@@ -184,7 +184,7 @@ class Auth(Resource):
         return self._send("POST", _AnyToken, "token", body={"email": email, "password": password}, key="").read()
 
     def refresh(self, refresh_token: str) -> Token:
-        """A new pair for the old, which ends."""
+        """Exchange a refresh token for a new pair; the old pair becomes invalid."""
         return self._send("POST", _AnyToken, "refresh", body={"refresh_token": refresh_token}, key="").read()
 
 
@@ -194,11 +194,11 @@ class ApiKeys(Listed[ApiKey]):
     _path, _shape, _page = "/api_keys", ApiKey, List[ApiKey]
 
     def create(self, kind: str = "secret") -> ApiKey:
-        """Another key, `secret` or `publishable`; `value` is there this once."""
+        """Create a key, `secret` or `publishable`; only this response shows its `value`."""
         return self._send("POST", ApiKey, body={"kind": kind})
 
     def roll(self, key_id: str) -> ApiKey:
-        """A new key in place of one, which ends at once, or a day later where keys overlap."""
+        """Replace a key, which ends at once, or a day later where keys overlap."""
         return self._send("POST", ApiKey, key_id, "roll")
 
     def revoke(self, key_id: str) -> ApiKey:
@@ -207,7 +207,7 @@ class ApiKeys(Listed[ApiKey]):
 
 
 class Balance(Resource):
-    """What is pending, available and owed."""
+    """The merchant's pending, available and owed money."""
 
     _path = "/balance"
 
@@ -351,11 +351,11 @@ class Refunds(Listed[Refund]):
         page: int | None = None,
         charge: str | None = None,
     ) -> List[Refund]:
-        """A page, newest first; of one `charge`, if named."""
+        """A page of refunds, newest first; with `charge`, the refunds of this charge."""
         return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before, charge=charge)
 
     def each(self, *, charge: str | None = None) -> Iterator[Refund]:
-        """Every refund, newest first; of one `charge`, if named."""
+        """Every refund, newest first; with `charge`, every refund of this charge."""
         return self._every(charge=charge)
 
     def create(
@@ -381,12 +381,12 @@ class Refunds(Listed[Refund]):
 
 
 class WebhookEndpoints(Listed[WebhookEndpoint]):
-    """Where events go; the interface does not show how an endpoint is registered."""
+    """URLs that receive events; the interface does not show how an endpoint is registered."""
 
     _path, _shape, _page = "/webhook_endpoints", WebhookEndpoint, List[WebhookEndpoint]
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> WebhookEndpoint:
-        """Register an endpoint; the answer holds its signing secret, this once."""
+        """Register an endpoint; only this response shows its signing secret."""
         body = {"url": url, "enabled_events": listed("enabled_events", enabled_events, "charge.*")}
         return self._send("POST", WebhookEndpoint, body=body)
 
@@ -398,13 +398,13 @@ class WebhookEndpoints(Listed[WebhookEndpoint]):
         enabled_events: Sequence[str] | None = None,
         status: str | None = None,
     ) -> WebhookEndpoint:
-        """Change what is given; `status` is enabled or disabled."""
+        """Change the given fields; `status` is enabled or disabled."""
         wanted = None if enabled_events is None else listed("enabled_events", enabled_events, "charge.*")
         body = {"url": url, "enabled_events": wanted, "status": status}
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
 
     def roll_secret(self, endpoint_id: str) -> WebhookEndpoint:
-        """A new signing secret, this once; for a day messages are signed with both."""
+        """Roll the signing secret; only this response shows it, and for a day messages are signed with both."""
         return self._send("POST", WebhookEndpoint, endpoint_id, "roll_secret")
 
     def delete(self, endpoint_id: str) -> Deleted:
@@ -413,7 +413,7 @@ class WebhookEndpoints(Listed[WebhookEndpoint]):
 
 
 class Events(Listed[Event]):
-    """What happened; `list` and `each` take `type`, `created_since` and `search`."""
+    """Events, one for everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
 
     _path, _shape, _page = "/events", Event, List[Event]
 
@@ -478,7 +478,7 @@ class Deliveries(Listed[Delivery]):
         return self._every(status=status, event=event, endpoint=endpoint)
 
     def replay(self, delivery_id: str) -> Delivery:
-        """Send it again: same event id and body, new timestamp and signature, the schedule from its beginning."""
+        """Send a delivery again: same event id and body, new timestamp and signature; its retries start over."""
         return self._send("POST", Delivery, delivery_id, "replay")
 
     def replay_dead_letters(self) -> List[Delivery]:
@@ -537,7 +537,7 @@ class PaymentsClient(Closing):
         self.plants = Plants(self)
 
     def use_dashboard(self, *, endpoints_alone: bool) -> None:
-        """Call webhook endpoints alone, or all groups, on a sandbox's dashboard, where the interface lacks them."""
+        """Call all groups, or webhook endpoints alone, on a sandbox's dashboard, where the interface lacks them."""
         groups = (part for part in vars(self).values() if isinstance(part, Listed | Balance))
         for group in (self.webhook_endpoints,) if endpoints_alone else groups:
             group.use_dashboard()
@@ -599,7 +599,7 @@ class PaymentsClient(Closing):
             slept_s += min(pause_s, left_s)
 
     def _why_it_stands(self, passed_s: float, timeout_s: float) -> str:
-        """Where real time was let pass at a sandbox whose clock does not go by it: that it stands still."""
+        """A hint if real time passed and the sandbox's clock is manual; otherwise empty."""
         if passed_s < timeout_s or not self.calls.is_sandbox:
             return ""
         try:

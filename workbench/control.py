@@ -31,11 +31,11 @@ _PAGE = 1000
 
 
 class SandboxControl:
-    """What `/sandbox` offers beside `Clock` and `Operator`, called with the test secret key."""
+    """The calls of `/sandbox` beside those of `Clock` and `Operator`, made with the test secret key."""
 
     def __init__(self, client: PaymentsClient) -> None:
         self.client = client
-        """What it calls with."""
+        """Sends the calls."""
 
     def check(self) -> None:
         """Raises UnexpectedResponse unless what answers is a sandbox."""
@@ -53,7 +53,7 @@ class SandboxControl:
         return self.get("clock", sandbox_controls.Clock)
 
     def phone(self, number: str) -> Handset:
-        """What a customer's phone shows."""
+        """A customer's phone and its screen."""
         return self.get(f"phones/{number}", Handset)
 
     def messages(self, number: str) -> list[Message]:
@@ -61,7 +61,7 @@ class SandboxControl:
         return self.get(f"phones/{number}/messages", Rows[Message]).data
 
     def enter(self, number: str, text: str) -> Handset:
-        """Type a PIN and send it; what the phone shows then. Raises StateConflict: no prompt waits."""
+        """Type a PIN and send it; returns the phone's screen. Raises StateConflict: no prompt waits."""
         return self.post(f"phones/{number}/input", Handset, {"text": text})
 
     def press(self, number: str, key: str) -> Handset:
@@ -69,7 +69,7 @@ class SandboxControl:
         return self.post(f"phones/{number}/{key}", Handset)
 
     def operators(self) -> list[OperatorState]:
-        """Each operator, with the end of its outage."""
+        """The operators, with the ends of their outages."""
         return self.get("operator", Rows[OperatorState]).data
 
     def simulate(self, simulation: str, cursor: int, commands: Sequence[SimulatedCommand]) -> Simulated:
@@ -81,11 +81,11 @@ class SandboxControl:
         return self.post("simulation", Simulated, body)
 
     def delivery_faults(self) -> list[FaultyEndpoint]:
-        """How deliveries to each endpoint misbehave."""
+        """Endpoints and the faults of deliveries to them."""
         return self.get("webhook_endpoints", Rows[FaultyEndpoint]).data
 
     def set_delivery_faults(self, endpoint_id: str, faults: list[str]) -> FaultyEndpoint:
-        """Make deliveries to an endpoint misbehave, or behave again."""
+        """Set the faults of deliveries to an endpoint; none of them makes it well-behaved again."""
         path = f"webhook_endpoints{segments(endpoint_id)}/faults"
         return self.post(path, FaultyEndpoint, {"faults": faults})
 
@@ -107,7 +107,7 @@ class SandboxControl:
         return self._pages("ledger/postings", Page[LedgerPosting])
 
     def movements(self, *accounts: str) -> Iterator[list[LedgerMovement]]:
-        """What happened on some accounts, page by page; without any, on those that others keep books of too."""
+        """Movements of the given accounts, page by page; by default, of the accounts with an operator or the bank."""
         query = {"account": ",".join(accounts)} if accounts else {}
         return self._pages("ledger/movements", Page[LedgerMovement], **query)
 
@@ -120,7 +120,7 @@ class SandboxControl:
         return self.post(f"ledger/entries/{entry_id}/repeat", LedgerEntry)
 
     def suspense(self) -> list[Suspense]:
-        """Money of the merchant's customers that came late, oldest first, settled or not."""
+        """Late money of the merchant's customers, oldest first, settled or not."""
         return self.get("suspense", Rows[Suspense]).data
 
     def settle_suspense(self, item: str, how: str) -> Suspense:
@@ -128,7 +128,7 @@ class SandboxControl:
         return self.post(f"suspense{segments(item)}/settle", Suspense, {"how": how})
 
     def payments(self, **filters: str) -> Found[Payment]:
-        """A page of payments, newest first, filtered by the fields of `wire.PaymentsQuery`."""
+        """A page of payments, newest first, filtered by the fields of `PaymentsQuery`."""
         return self.get("payments", Found[Payment], **filters)
 
     def payment(self, payment_id: str) -> PaymentDetails:
@@ -136,7 +136,7 @@ class SandboxControl:
         return self.get(f"payments{segments(payment_id)}", PaymentDetails)
 
     def requests(self, **filters: str) -> Found[LoggedRequest]:
-        """A page of the merchant's requests, newest first, filtered by the fields of `wire.RequestsQuery`."""
+        """A page of the merchant's requests, newest first, filtered by the fields of `RequestsQuery`."""
         return self.get("requests", Found[LoggedRequest], **filters)
 
     def request(self, request_id: str) -> TraceRow:
@@ -144,11 +144,11 @@ class SandboxControl:
         return self.get(f"requests{segments(request_id)}", TraceRow)
 
     def verify(self) -> LedgerVerified:
-        """Whether the chain of the ledger holds."""
+        """Check the chain of the ledger."""
         return self.get("ledger/verify", LedgerVerified)
 
     def trace(self, since: int = 0, **filters: str) -> Iterator[TraceRow]:
-        """What happened after a `seq`, in order, read page by page; filtered by `kind` and `payment`."""
+        """Rows of the trace after a `seq`, in order, read page by page; filtered by `kind` and `payment`."""
         while True:
             page = self.trace_page(since=str(since), **filters)
             yield from page.data
@@ -157,15 +157,15 @@ class SandboxControl:
             since = page.data[-1].seq
 
     def trace_page(self, **query: str) -> TracePage:
-        """A page of what happened, by the fields of `wire.TraceQuery`."""
+        """A page of the trace, filtered by the fields of `TraceQuery`."""
         return self.get("trace", TracePage, **query)
 
     def gaps(self) -> list[dict[str, Any]]:
-        """The rows of the register, each with the `value` in force."""
+        """The rows of the register with the `value` in force."""
         return self.get("gaps", Rows[dict[str, Any]]).data
 
     def in_force(self) -> dict[str, Any]:
-        """The value of each row of the register."""
+        """The values of the register by the names of the rows."""
         return {row["name"]: row["value"] for row in self.gaps()}
 
     def deprecate(
@@ -184,7 +184,7 @@ class SandboxControl:
         return self.post("reset", WasReset)
 
     def _pages(self, path: str, shape: type[Page[Row]], **query: str) -> Iterator[list[Row]]:
-        """The rows of a list of the ledger, so many entries at a time; those recorded meanwhile come last."""
+        """The rows of a list of the ledger, read some entries at a time; entries recorded meanwhile come last."""
         after = 0
         while True:
             page = self.get(path, shape, after=str(after), limit=str(_PAGE), **query)
@@ -194,16 +194,16 @@ class SandboxControl:
             after = page.data[-1].number
 
     def get(self, path: str, shape: type[T], **query: str) -> T:
-        """What is at a path below `/sandbox`, read as a `shape`."""
+        """GET a path below `/sandbox`, and read the response as a `shape`."""
         return self.client.calls.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
 
     def post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
-        """What comes of a command at a path below `/sandbox`, read as a `shape`."""
+        """POST to a path below `/sandbox`, and read the response as a `shape`."""
         return self.client.calls.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 
 class Clock:
-    """The sandbox's clock: what is due happens when it passes, at once however far it is moved."""
+    """The sandbox's clock: moving it runs everything that falls due on the way, at once however far it moves."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
@@ -264,20 +264,20 @@ class Outage(NamedTuple):
     until: int
 
     def covers(self, moment_s: int) -> bool:
-        """Whether a moment, in seconds since 1970, is one of it."""
+        """True if a moment, in seconds since 1970, is during the outage."""
         return self.until - self.seconds <= moment_s < self.until
 
 
 class Operator:
-    """The mobile network operators, made to fail or to answer late: to see a failure before a customer does."""
+    """Makes the mobile network operators fail or answer late, to see a failure before a customer does."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
         self.outages: list[Outage] = []
-        """Those that were begun here, the latest last, whether over, ended or not."""
+        """Outages begun here, the latest last, including those that are over."""
 
     def script(self, phone: str, answers: Sequence[str]) -> "Operator":
-        """What the next attempts on a number come to, one answer each; an empty list forgets what was set.
+        """Set the outcomes of the next attempts on a number, in order; an empty list forgets them.
 
         An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
         `duplicate_answer`, `operator_unknown`; or what the service runs into: `conflict` (409),
@@ -299,7 +299,7 @@ class Operator:
         return self
 
     def states(self) -> list[dict[str, Any]]:
-        """Each operator, its `provider` and `down_until`: seconds since 1970, None where it is up."""
+        """The operators, with `provider` and `down_until`: seconds since 1970, None if the operator is up."""
         return [asdict(operator) for operator in self._control.operators()]
 
     def query(self, charge_id: str) -> dict[str, Any]:
@@ -310,7 +310,7 @@ class Operator:
         return asdict(self._control.post("operator/query", Charge, {"charge": charge_id}))
 
     def suspense(self) -> list[dict[str, Any]]:
-        """Money that came after its attempt had failed, oldest first: what of it waits, and what it became."""
+        """Money that arrived after its attempt had failed, oldest first, waiting or settled."""
         return [asdict(item) for item in self._control.suspense()]
 
     def settle(self, item: str, how: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A customer's phone: what it shows and what is pressed on it, as text and HTML."""
+"""A customer's phone: its screen and its keys, as text and HTML."""
 
 from typing import Any
 
@@ -30,11 +30,11 @@ class Phone:
         self.number = number
         # A number without a wallet is refused here, not when it is first shown.
         self.response = self._look()
-        """The sandbox's response to the key that was pressed last: what was to be seen then."""
+        """The sandbox's response to the last key press, with the screen of that moment."""
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What is seen: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        """Seen now: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
         return asdict(self._look())
 
     @property
@@ -44,12 +44,12 @@ class Phone:
 
     @property
     def waiting(self) -> bool:
-        """Whether a prompt waits for an answer."""
+        """True if a prompt waits for an answer."""
         return self._look().waiting
 
     @property
     def messages(self) -> "Messages":
-        """What the operator has texted to this number, oldest first."""
+        """The operator's text messages to this number, oldest first."""
         return Messages(asdict(message) for message in self._control.messages(self.number))
 
     def enter_pin(self, pin: str) -> "Phone":
@@ -84,7 +84,7 @@ class Phone:
 
 
 class Messages(Tabular, list[dict[str, Any]]):
-    """The messages on a handset, shown as a table; each is a dict with `at`, `sender`, `text` and what it is about."""
+    """The messages on a handset, shown as a table: dicts with `at`, `sender`, `text` and the payment's fields."""
 
     def _table(self) -> Table:
         return table("Messages, oldest first", ("from", "text"), [(row["sender"], mask(row["text"])) for row in self])

@@ -31,13 +31,13 @@ MAX_BODY_BYTES = 1 << 20
 MAX_ARRIVALS = 1000
 MAX_EVENTS = 10_000
 _POLL_S = 0.05
-"""How soon `listen` ends when its block does."""
+"""`listen` ends within this many seconds of its block."""
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
            500: "500 Internal Server Error"}  # fmt: skip
 _SIGNED_IN = frozenset(
     f"HTTP_{name.upper().replace('-', '_')}" for scheme in SCHEMES.values() for name in scheme.headers
 )
-"""The headers of all schemes, as WSGI names them: of another one than ours, too, it is known what came."""
+"""The headers of all schemes, as WSGI names them: a message signed by another scheme is recognised too."""
 _NAME = re.compile(r"\*|[a-z_]+\.(\*|[a-z_.]+)")
 _JSON = json.JSONDecoder(parse_float=Decimal)
 _LOG = logging.getLogger(__name__)
@@ -163,7 +163,7 @@ class Receiver:
         return register
 
     def handlers(self, event_type: str) -> list[Handler]:
-        """What handles an event of this type: handlers of the type first, then of its family, then of everything."""
+        """The handlers of an event of this type: those of the type first, then of its family, then of everything."""
         wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
         return [handler for name in wanted for handled, handler in self._handlers if handled == name]
 
@@ -293,7 +293,7 @@ def _event(body: bytes) -> Event:
 
 
 def _same(one: Handler, other: Handler) -> bool:
-    """Whether one is the other, or its cell run again; lambdas have no names to compare."""
+    """True if two handlers are one function, or one cell run again; lambdas have no names to compare."""
     names = [
         (getattr(handler, "__module__", ""), getattr(handler, "__qualname__", "<lambda>")) for handler in (one, other)
     ]

@@ -39,7 +39,7 @@ class Widget(Protocol):
 
 
 def is_live() -> bool:
-    """Whether this kernel was started for somebody at a Jupyter server or in VS Code."""
+    """True if this kernel was started for somebody at a Jupyter server or in VS Code."""
     return any(variable in os.environ for variable in PERSONS)
 
 
@@ -59,7 +59,7 @@ def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> di
 
 
 def is_docked() -> bool:
-    """Whether a phone stands beside the notebook of this kernel."""
+    """True if a phone stands beside the notebook of this kernel."""
     return DOCKED in os.environ
 
 
@@ -80,9 +80,9 @@ class LiveLine:
 
 _EMPTY = "(none)"
 _GAP, _READABLE = "  ", 20
-"""What stands between two columns, and how narrow a column of texts may be."""
+"""The gap between two columns, and the least width of a column of texts."""
 LONGEST: Final = 120
-"""So many columns has a line of a paragraph at most, however wide the terminal is."""
+"""The most characters in a line of a paragraph, however wide the terminal is."""
 _BEGINS: Final = re.compile(r"\s*(?:(?:-|\d+\.) +(?:\[[ x]\] +)?)?")
 """The indentation of a line, and the mark of an item of a list."""
 
@@ -117,7 +117,7 @@ class Column(NamedTuple):
 
 
 class Tabular:
-    """What shows itself as its table, or as several."""
+    """A base for objects that show themselves as one or several tables."""
 
     def _table(self) -> "Table":
         raise NotImplementedError
@@ -226,9 +226,9 @@ def sentence(text: str) -> str:
     return IN_LUSAKA.sub(_with_utc, escape(visible(text, lines=True)).replace("\n", "<br>"))
 
 
-def _with_utc(found: re.Match[str]) -> str:
-    at = milliseconds(datetime.fromisoformat(found[1]).replace(tzinfo=LUSAKA))
-    return f'<time datetime="{rfc3339(at)}" title="{utc_text(at)}">{found[0]}</time>'
+def _with_utc(match: re.Match[str]) -> str:
+    at = milliseconds(datetime.fromisoformat(match[1]).replace(tzinfo=LUSAKA))
+    return f'<time datetime="{rfc3339(at)}" title="{utc_text(at)}">{match[0]}</time>'
 
 
 def preformatted(text: str, label: str) -> str:

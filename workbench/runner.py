@@ -31,7 +31,7 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 _READ: Mapping[str, Callable[[str], object]] = {
     "int": int, "float": float, "bool": lambda text: _TRUTH[text.lower()], "Decimal": lambda text: str(Decimal(text)),
 }  # fmt: skip
-"""How the text of a parameter is read by the type that is declared; of any other type it stays a text."""
+"""Declared type → the reader of a parameter's text; a parameter of any other type stays a text."""
 _EXERCISE = "exercise"
 _CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
 _CELL_TIMEOUT_S = 600
@@ -112,7 +112,7 @@ class Task(NamedTuple):
     out: Path
     parameters: dict[str, object]
     solutions: bool
-    """Whether each exercise is done by its solution, and its check must pass."""
+    """If set, every exercise is done by its solution, and its check must pass."""
 
     @property
     def name(self) -> str:
@@ -155,7 +155,7 @@ class Result(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether every cell ran."""
+        """True if every cell ran."""
         return self.failure is None
 
     @property
@@ -231,7 +231,7 @@ def _failed(task: Task, error: Exception) -> Failure:
 
 
 def _died_at_its_start(error: Exception, written: Path) -> bool:
-    """Whether a kernel died before its first cell: two that start at once may choose one port."""
+    """True if a kernel died before its first cell: two kernels that start at once may choose one port."""
     if not isinstance(error, RuntimeError) or not written.is_file():
         return False
     cells = nbformat.read(written, as_version=4).cells
@@ -381,7 +381,7 @@ def run(
 
 
 def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str:
-    """What is done at the moment: tasks are begun in their order."""
+    """The running tasks, for the progress line; tasks are begun in their order."""
     ended = {result.name for result in results}
     names = [task.name for task in tasks if task.name not in ended][:jobs]
     return f"Running {visible(', '.join(names))}" if names else "Writing junit.xml"

@@ -1,4 +1,4 @@
-"""What stays of something live in an executed notebook and on a saved page: text and HTML, without a script."""
+"""Records of live things in an executed notebook and on a saved page: text and HTML, without a script."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ _FOOT: Final = "display:block;padding:2px 10px 4px;color:#4b5a50;font-size:11.5p
 
 
 def receipt(name: str, operator: str, number: str, lines: Sequence[str], status: str, *, hover: str = "") -> Saved:
-    """What a handset showed: a record of that moment, which stays as it is. `name` is what the text calls it by."""
+    """A lasting record of a handset's screen at one moment. `name` names the handset in the text."""
     folded = [part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]]
     edge = "─" * (_WIDTH + 2)
     text = [name, f"╭{edge}╮", *(f"│ {line:<{_WIDTH}} │" for line in folded), f"╰{edge}╯", status]
@@ -87,7 +87,7 @@ class TAccounts:
 
     @property
     def html(self) -> str:
-        """Each account as a table in the form of a T."""
+        """The accounts as tables in the form of a T."""
         return "".join([_T, *map(_html, self._accounts)]) if self._accounts else ""
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""One connection to a sandbox: what the Lab, the analysis and the simulation are handed. `Workbench` is one."""
+"""One connection to a sandbox, which the Lab, the analysis and the simulation receive. `Workbench` is a session."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -45,7 +45,7 @@ class Session(Closing):
     ) -> None:
         base_url = host_of(base_url)
         self.closing = ExitStack()
-        """What is closed with the session, the latest first."""
+        """Closed with the session, the latest first."""
         self.http = self.closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
@@ -62,30 +62,30 @@ class Session(Closing):
         self.publishable_key = Secret(publishable_key)
         """The key of an app; empty where `connect` was not given one."""
         self.email, self.password = "", Secret("")
-        """What the merchant's one account signs in with, where the sandbox has one: `token_credentials`."""
+        """The e-mail address and password of the merchant's account, if `token_credentials` has one."""
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
         """The merchant's client, holding the test secret key."""
         self.control = SandboxControl(self.client)
         self._looking = PaymentsClient(base_url, secret_key, http=self.http)
         self._looking.calls.always = {UNSEEN: "true"}
         self.acting = self.client
-        """What the bench's own dashboard acts with: `client`, or one that finds on a sandbox's dashboard what the
-        interface lacks, and that uses up none of the merchant's calls."""
+        """The client of the bench's own dashboard: `client`, or a client that calls the sandbox's dashboard for
+        operations that the interface lacks, and uses up none of the merchant's calls."""
         self.reading = self.client
-        """What the bench's own tables are read with: `client`, or `looking` where not all may be read by it."""
+        """The client that reads the bench's own tables: `client`, or `looking` if `client` may not read all of them."""
         self.follow(in_force)
         self.untraced = SandboxControl(self._looking)
         """The control plane, asked so that no watcher is notified and nothing is run for it."""
         self.clock = Clock(self.control)
         """The sandbox's clock."""
         self.operator = Operator(self.control)
-        """The operators: `script` what becomes of the next payments, `outage`, `query`."""
+        """The operators: `script` the outcomes of the next payments, `outage`, `query`."""
         self.webhook_url = ""
-        """Where events are posted to the merchant's application of this process; empty without one."""
+        """The URL of the merchant's application of this process; empty without one."""
         self.started: Receiver | None = None
         """The receiver, once there is one."""
         self.receiver_url = ""
-        """Where `receiver` is registered; empty until it is."""
+        """The URL of `receiver`; empty until it is registered."""
         self._phones: dict[str, Phone] = {}
 
     def follow(self, in_force: Mapping[str, object]) -> None:
@@ -105,7 +105,7 @@ class Session(Closing):
             self.acting.calls.always = self._looking.calls.always
 
     def is_on_dashboard(self, path: str) -> bool:
-        """Whether an assumed operation is the dashboard's alone here, and is called by `acting`."""
+        """True if the sandbox offers an assumed operation on its dashboard alone, so that `acting` calls it."""
         of_endpoints = path.startswith(ENDPOINTS)
         by_dashboard = self.in_force.get("endpoint_registration") == "dashboard"
         return self.in_force.get("extra_endpoints") == "absent" or (of_endpoints and by_dashboard)
@@ -235,6 +235,6 @@ class Session(Closing):
         self.clock.advance(seconds)
 
     def _position(self) -> tuple[object, ...]:
-        """How far a sandbox has come; a running clock that goes on is no news."""
+        """The sandbox's latest `seq`, and the time of a manual clock; a running clock's time is no news."""
         clock = self.untraced.clock()
         return (clock.seq, clock.now_ms if clock.mode == "manual" else None)

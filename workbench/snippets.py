@@ -28,7 +28,7 @@ from workbench.visible import escaped, visible
 
 
 class Snippet(NamedTuple):
-    """The same request four times; each text runs as it stands."""
+    """One request as four texts; every text runs unchanged."""
 
     python: str
     """With `bench`, and `pay` for its client; the same as `httpx` if no call sends the same request."""
@@ -201,7 +201,7 @@ def _is_unseen(text: str) -> bool:
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
 _CONTENT_TYPE: Final = "Content-Type"
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
-"""How a masked credential begins, and whose it is; what begins otherwise is the secret key."""
+"""The beginning of a masked credential → its variable; any other credential is the secret key."""
 _PIN_PATH = re.compile(r"/sandbox/phones/[^/]+/input")
 _BASIC = ("POST", "/v1/charges")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
@@ -234,7 +234,7 @@ def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
 
 
 def _is_content_type(name: str) -> bool:
-    """Whether this is the name of that header."""
+    """True if `name` is Content-Type, in any case."""
     return name.lower() == _CONTENT_TYPE.lower()
 
 
@@ -414,13 +414,13 @@ class Call(NamedTuple):
     method: str
     path: str
     text: str
-    """What is called. An id of the path stands in it in braces, or is its first argument."""
+    """The called expression. An id of the path stands in it in braces, or is its first argument."""
     fields: Mapping[str, str] = {}
     """Path in the body → argument; `a.b` is b within a."""
     always: tuple[str, ...] = ()
     """Arguments that the call always sends: a request without them is not this call."""
     fixed: Mapping[str, str] = {}
-    """What the call adds to the body by itself."""
+    """Fields that the call adds to the body by itself."""
     query: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ("Bearer",)
     keyed: bool = False
@@ -438,7 +438,7 @@ _PAGE = ("limit", "starting_after", "ending_before")
 
 
 def _read(group: str, identifier: str, *filters: str) -> tuple[Call, Call]:
-    """How the objects of a group are listed, and one of them retrieved."""
+    """Calls that list the objects of a group and retrieve one of them."""
     listed = Call("GET", f"/v1/{group}", f"pay.{group}.list", query=(*_PAGE, *filters), schemes=_EITHER)
     return listed, _of_one("GET", f"{group}/{{{identifier}}}", f"{group}.retrieve")
 

@@ -19,7 +19,7 @@ _OK: Final = range(200, 400)
 _CODE: Final = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
 _ASKING: Final = " Enter PIN to approve:"
 _BY_THE_SERVICE: Final = ("timeout", "withdraw")
-"""What nobody pressed."""
+"""Inputs of a prompt that nobody presses."""
 Row = Mapping[str, Any]
 """A row of the trace by the names of its fields."""
 

@@ -26,11 +26,11 @@ FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu San
 MONO: Final = "ui-monospace,'SFMono-Regular',Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _NARROW, _BROAD = frozenset(" iljtfrI.,:;'|!/()[]{}-"), frozenset("mwMW@%—…•✗→")
 _USUAL: Final = 7.5
-"""How wide a letter of the usual size is in a wide font; some are a half or a half more."""
+"""The width of a letter of the usual size in a wide font; narrow letters take half of it, broad ones half more."""
 HALO: Final = {"stroke": PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
 """Around a text: it keeps the line behind it from running through it."""
 WIDTH, EDGE = 700, 16
-"""How wide a drawing is that has no width of its own, and how far from its edge its texts begin."""
+"""The default width of a drawing, and the distance of its texts from the edge."""
 
 
 class Drawing(NamedTuple):
@@ -78,11 +78,11 @@ def bare(size: tuple[int, int], parts: Iterable[str]) -> str:
     return f"{_start(size, _HIDDEN)}{body}</svg>"
 
 
-def _start(size: tuple[int, int], told: str) -> str:
+def _start(size: tuple[int, int], says: str) -> str:
     width, height = size
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'{told} class="{_CLASS}" font-family="{FONT}" font-size="12" style="max-width:100%;height:auto">'
+        f'{says} class="{_CLASS}" font-family="{FONT}" font-size="12" style="max-width:100%;height:auto">'
     )
 
 

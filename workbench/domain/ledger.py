@@ -347,9 +347,9 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
     Money comes in on the account's normal side. An entry without a fee that debits as much as it credits gives two
     movements: in, then out.
     """
-    here = [posting for posting in postings if posting.account == account]
-    for currency in dict.fromkeys(posting.currency for posting in here):
-        of_currency = [posting for posting in here if posting.currency == currency]
+    on_account = [posting for posting in postings if posting.account == account]
+    for currency in dict.fromkeys(posting.currency for posting in on_account):
+        of_currency = [posting for posting in on_account if posting.currency == currency]
         # The operator's fee, if it takes one from this account.
         fees = [
             posting.signed_minor
@@ -359,15 +359,15 @@ def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement
         yield from _of_currency(of_currency, max(0, sum(fees)) if account in TRACKED else 0, currency)
 
 
-def _of_currency(here: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
-    sign = 1 if KIND_BY_CODE[here[0].code].normal_side == DEBIT else -1
-    gross = sign * sum(posting.signed_minor for posting in here) + fee
+def _of_currency(postings: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
+    sign = 1 if KIND_BY_CODE[postings[0].code].normal_side == DEBIT else -1
+    gross = sign * sum(posting.signed_minor for posting in postings) + fee
     if gross:
         yield Movement(IN if gross > 0 else OUT, abs(gross), fee, currency)
     elif fee:
         yield Movement(OUT, fee, 0, currency)
     else:
-        given = sum(posting.amount_minor for posting in here if posting.side == DEBIT)
+        given = sum(posting.amount_minor for posting in postings if posting.side == DEBIT)
         yield Movement(IN, given, 0, currency)
         yield Movement(OUT, given, 0, currency)
 

@@ -1,4 +1,4 @@
-"""What arrives, read as a struct: JSON bodies and query strings, with every fault named by its field."""
+"""Reads JSON bodies and query strings as structs, and names every fault by its field."""
 
 import json
 import re

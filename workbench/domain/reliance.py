@@ -26,13 +26,13 @@ def _failed_by_request(row: TraceRow) -> bool:
 
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
     """Row of the register → what relied on it, the most frequent first, with how often."""
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for row in trace:
         for name, by in _by_row(row):
-            found.setdefault(name, Counter())[by] += 1
+            counts.setdefault(name, Counter())[by] += 1
     return {
         name: [by if count == 1 else f"{by} ({count})" for by, count in counted.most_common()]
-        for name, counted in found.items()
+        for name, counted in counts.items()
     }
 
 

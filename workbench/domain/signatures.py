@@ -137,15 +137,15 @@ def _check_age(age_s: int, tolerance_s: int) -> None:
 
 def _headers(way: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of a scheme, by their names as it writes them."""
-    found = {name.lower(): value for name, value in headers.items()}
-    there = {name: value for name in way.headers if (value := found.get(name.lower()))}
-    if missing := [name for name in way.headers if name not in there]:
+    values = {name.lower(): value for name, value in headers.items()}
+    own = {name: value for name in way.headers if (value := values.get(name.lower()))}
+    if missing := [name for name in way.headers if name not in own]:
         others = [
-            name for name, scheme in SCHEMES.items() if scheme is not way and found.get(scheme.headers[-1].lower())
+            name for name, scheme in SCHEMES.items() if scheme is not way and values.get(scheme.headers[-1].lower())
         ]
         hint = f"It is signed by the scheme {others[0]}." if others else ""
         raise SignatureRefused("header_missing", f"The header {missing[0]} is missing.", hint=hint)
-    return there
+    return own
 
 
 def _seconds(text: str, where: str) -> int:
@@ -232,16 +232,16 @@ def _reserialised(body: bytes) -> Iterable[bytes]:
         for separators in ((",", ":"), (", ", ": ")):
             text = json.dumps(value, separators=separators, ensure_ascii=ascii_only)
             yield _bytes(text)
-            yield _bytes(_AMOUNT.sub(lambda found: f"{found[1]}{Decimal(found[2]):.2f}", text))
+            yield _bytes(_AMOUNT.sub(lambda match: f"{match[1]}{Decimal(match[2]):.2f}", text))
 
 
 def id_in(body: bytes) -> str:
     """The id in a body that is a JSON object, or nothing."""
     try:
-        found = json.loads(body)["id"]
+        identifier = json.loads(body)["id"]
     except (ValueError, RecursionError, KeyError, TypeError):
         return ""
-    return found if isinstance(found, str) else ""
+    return identifier if isinstance(identifier, str) else ""
 
 
 def _bytes(text: str) -> bytes:

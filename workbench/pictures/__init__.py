@@ -51,7 +51,7 @@ class Pictures:
         return retry_timeline(self._gaps())
 
     def webhook(self, arrival: Arrival | None = None) -> Drawing:
-        """What a message that `receiver` accepted is made of, and what of it is signed: the latest, or this one.
+        """The parts of a message that `receiver` accepted, and its signed part: the latest message, or this one.
 
         Raises ValueError: none was accepted yet, or this one was not.
         """
@@ -74,11 +74,11 @@ class Pictures:
         return parties()
 
     def key_choice(self) -> Drawing:
-        """Which idempotency key a shop sends after each response to a charge, or without one."""
+        """The idempotency key that a shop sends after each response to a charge, or without a response."""
         return key_choice(self._gaps())
 
     def waiting(self) -> Drawing:
-        """What a shop does at which moment after a prompt that nobody answers."""
+        """A shop's actions and their moments after a prompt that nobody answers."""
         return waiting(self._gaps())
 
     def pairs(self, result: Paired) -> Drawing:

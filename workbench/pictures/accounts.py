@@ -20,11 +20,11 @@ _HALF: Final = 318
 def accounts_of(payment: str, entries: Sequence[LedgerEntry], postings: Sequence[LedgerPosting]) -> Drawing:
     """The entries of a payment, and the accounts that they post to, two in a row."""
     title = f"The ledger of {svg.shown_as(payment, 60)}"
-    told = [f"#{entry.number} {entry.kind}: {svg.shown_as(entry.description)}" for entry in entries]
-    told = told or ["No entry names it."]
+    lines = [f"#{entry.number} {entry.kind}: {svg.shown_as(entry.description)}" for entry in entries]
+    lines = lines or ["No entry names it."]
     accounts = t_accounts({**asdict(posting), "entry": f"#{posting.number}"} for posting in postings)
-    parts = [svg.text(svg.EDGE, 50 + 20 * place, shortened(line, 100), svg.INK) for place, line in enumerate(told)]
-    y = 64 + 20 * len(told)
+    parts = [svg.text(svg.EDGE, 50 + 20 * place, shortened(line, 100), svg.INK) for place, line in enumerate(lines)]
+    y = 64 + 20 * len(lines)
     for pair in (accounts[place : place + 2] for place in range(0, len(accounts), 2)):
         for account, x in zip(pair, (svg.EDGE, svg.WIDTH - svg.EDGE - _HALF), strict=False):
             parts += _t_account(account, x, y)
@@ -34,7 +34,7 @@ def accounts_of(payment: str, entries: Sequence[LedgerEntry], postings: Sequence
         y += 20
     columns = ("account", "entry", Column("debit", numeric=True), Column("credit", numeric=True))
     says = table("", columns, (row for account in accounts for row in _account_rows(account)))
-    return svg.drawing(title, "\n".join([title, *told, *([str(says)] if accounts else []), *sums]), y + 8, parts)
+    return svg.drawing(title, "\n".join([title, *lines, *([str(says)] if accounts else []), *sums]), y + 8, parts)
 
 
 def _named(account: TAccount) -> str:

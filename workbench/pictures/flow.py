@@ -114,7 +114,7 @@ def _other_end(posting: LedgerPosting, against: Sequence[LedgerPosting]) -> _Lan
 
 
 def _claim(posting: LedgerPosting) -> str:
-    """What an account has more or less, by its normal side."""
+    """An account's increase or decrease, by its normal side."""
     sign = "+" if posting.side == KIND_BY_CODE[posting.code].normal_side else "-"
     return f"{posting.account} {sign}{Money(posting.amount_minor, posting.currency).plain}"
 

@@ -207,7 +207,7 @@ class _Pair(NamedTuple):
 
 
 _MATCHES, _BREAKS = 2, 6
-"""So many rules of matches and codes of breaks are shown."""
+"""The most rules of matches, and the most codes of breaks, in the picture."""
 _LEFT, _RIGHT, _WIDE = svg.EDGE, 446, 238
 _MATCH: Final = "match"
 _UNREAD: Final = "unreadable"

@@ -1,4 +1,4 @@
-"""What a webhook is made of: headers, body, what is signed, and the signature."""
+"""The parts of a webhook: headers, body, signed content and signature."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,8 +52,8 @@ def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) ->
     whole = "".join(written)
     colours = [svg.INK] * len(whole)
     for mark, colour in marks.items():
-        for found in re.finditer(re.escape(mark), whole) if mark else ():
-            colours[found.start() : found.end()] = [colour] * len(mark)
+        for match in re.finditer(re.escape(mark), whole) if mark else ():
+            colours[match.start() : match.end()] = [colour] * len(mark)
     letters = iter(zip(whole, colours, strict=True))
     for place, line in enumerate(written):
         at = 0

@@ -11,9 +11,9 @@ from workbench.svg import Drawing
 
 _STATE_X, _STATE_WIDTH, _FINAL_X, _FINAL_WIDTH, _FINAL_HEIGHT = 176, 200, 552, 132, 34
 _BACK_X, _ON_X, _LANE = _STATE_X - 132, _FINAL_X - 24, 14
-"""Where the lanes back and the lanes to the final states begin, and how far from each other they are."""
+"""The beginnings of the lanes back and of the lanes to the final states, and the distance between lanes."""
 _EXIT, _DOWN = 30, 20
-"""How high a line out of a state is, and an event between two states."""
+"""The heights of a line out of a state, and of an event between two states."""
 
 
 class _Exit(NamedTuple):
@@ -84,7 +84,7 @@ def _exits(exits: Iterable[tuple[str, str]], top: int) -> list[_Exit]:
 
 
 def _beside(states: Sequence[_State], finals: Iterable[str]) -> dict[str, int]:
-    """How far down each final state stands: in the middle of its lines, and no two at one height."""
+    """The heights of the final states: in the middle of their lines, and no two at one height."""
     middles = {}
     for final in finals:
         at = [way.y for state in states for way in state.on if way.target == final]

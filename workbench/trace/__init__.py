@@ -29,18 +29,18 @@ __all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceC
 
 Rows: TypeAlias = list[dict[str, Any]]
 PAGE: Final = 500
-"""So many rows are read at a time."""
+"""Rows read at a time."""
 
 _FOLLOWS: Final = "<p>This is a record. <code>bench.console()</code> shows payments as they happen.</p>"
 _NOTHING: Final = "No payment was made yet."
 _LISTED: Final = 10
-"""So many payments does a saved console list."""
+"""The most payments in a saved console."""
 _LIST: Final = (TIME, Column("amount", numeric=True), "description", "status", "customer", "payment")
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
 def rows_of(reported: Iterable[TraceRow]) -> Rows:
-    """What the sandbox reported as the rows of a trace, which are dicts: a notebook reads them by name."""
+    """The sandbox's rows as the rows of a trace, which are dicts: a notebook reads them by name."""
     return [asdict(row) for row in reported]
 
 
@@ -65,7 +65,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
         """The page that was read last, and its number."""
 
     def filtered(self, name: str, value: str) -> "PagedRows":
-        """Those of these rows with another filter; the sandbox is asked unless all are held."""
+        """The trace with another filter; asks the sandbox, unless the trace holds all its rows."""
         filters = {**self.filters, name: value}
         if len(self) > len(self.latest):
             return PagedRows(self._ask, filters, self.latest[-1]["seq"])
@@ -144,7 +144,7 @@ def _listed(payment: Payment) -> tuple[str, ...]:
 
 
 class Trace(Tabular, Sequence["dict[str, Any]"]):
-    """What happened, row by row: a snapshot; ask for it again to see more. Shown, it leaves a record.
+    """Everything that happened, row by row: a snapshot; ask again to see more. Showing it leaves a record.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
@@ -236,8 +236,8 @@ def _rows_for(payment: str, rows: AnyRows) -> Rows:
 
 
 def _is_about(row: dict[str, Any], identifier: str) -> bool:
-    """Whether the object in a call's response, or in a webhook, has this id."""
-    found = f'"id":"{identifier}"'
+    """True if the object in a call's response, or in a webhook, has this id."""
+    marker = f'"id":"{identifier}"'
     if row["kind"] == CALL:
-        return found in call_of(row).response.body
-    return row["kind"] == WEBHOOK and found in webhook_of(row).body
+        return marker in call_of(row).response.body
+    return row["kind"] == WEBHOOK and marker in webhook_of(row).body

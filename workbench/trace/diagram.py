@@ -23,7 +23,7 @@ def clock_of(at: str) -> str:
 
 
 def utc_of(at: str) -> str:
-    """The same in UTC, to be shown over it."""
+    """The time in UTC, shown when the pointer rests on it."""
     return utc_text(_ms(at))
 
 
@@ -35,7 +35,7 @@ def _ms(at: str) -> int:
 _TITLE: Final = "Who told whom what"
 _TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
-"""Where the diagram begins below its title; a note that does not fit beside that stands in a line of its own."""
+"""The diagram begins here below its title; a note that does not fit beside the title has a line of its own."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture of this height repeats the names of the lanes at its end."""
@@ -53,7 +53,7 @@ class Shape(NamedTuple):
 
     @property
     def lanes(self) -> dict[str, int]:
-        """Where each lane stands; all of them are there at any width."""
+        """The places of the lanes; every lane is there at any width."""
         left = self.times + self.head / 2 + 2
         unit = (self.width - left - self.head / 2 - 2) / sum(self.shares)
         places = accumulate((unit * share for share in self.shares), initial=left)
@@ -175,7 +175,7 @@ class SequenceDiagram:
 
     @property
     def tight(self) -> str:
-        """The same picture for a narrow page."""
+        """The picture for a narrow page."""
         return self._drawn(TIGHT, self.note or _TITLE, _TIMES)
 
     def _drawn(self, shape: Shape, title: str, note: str) -> str:
@@ -201,7 +201,7 @@ class SequenceDiagram:
 
     @property
     def mermaid(self) -> str:
-        """The same for a Markdown page that draws Mermaid: put it between "```mermaid" and "```"."""
+        """The diagram for a Markdown page that draws Mermaid: put it between "```mermaid" and "```"."""
         used = {lane for step in self.steps for lane in (step.source, step.target)}
         lanes = {lane: f"lane{place}" for place, lane in enumerate(LANES) if lane in used}
         lines = ["sequenceDiagram", *(f"    participant {name} as {lane}" for lane, name in lanes.items())]
@@ -213,7 +213,7 @@ class SequenceDiagram:
 
     @property
     def table(self) -> Table:
-        """The same as a table, one row for each step."""
+        """The steps as a table, one row for each."""
         rows = [(clock_of(step.at), step.source, step.target, *crossed(step)) for step in self.steps]
         return table(", ".join(part for part in (_TITLE, self.note, MASK_NOTE) if part), _COLUMNS, rows)
 

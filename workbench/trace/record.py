@@ -18,10 +18,10 @@ _CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for
 Rows = Sequence[dict[str, Any]]
 
 
-def record(rows: Rows, told: Table) -> Saved:
+def record(rows: Rows, steps: Table) -> Saved:
     """The latest rows of a trace; `told` is the table of them."""
     diagram, latest = SequenceDiagram(rows), [*rows[-MOST_ROWS:]]
-    texts, came = [str(told)], ""
+    texts, came = [str(steps)], ""
     if entries := [row for row in latest if row["kind"] == ENTRY]:
         accounts, sums, named = _accounts(entries)
         texts.append(f"{sums}\n{named}\n\n{accounts!r}")
@@ -30,7 +30,7 @@ def record(rows: Rows, told: Table) -> Saved:
         shown = _screen(screens[-1])
         texts.append(shown.text)
         came += f"<section><p>The phone</p>{shown.html}</section>"
-    table = f"<details><summary>The rows as a table</summary>{told.html()}</details>"
+    table = f"<details><summary>The rows as a table</summary>{steps.html()}</details>"
     html = f'<div class="wb-saved">{STYLE}{diagram.html}<div class="came">{came}</div>{table}</div>'
     return Saved("\n\n".join(texts), html)
 

@@ -63,8 +63,8 @@ class View(Struct):
 
     def _shown_fields(self) -> list[str]:
         """The fields that are not empty, as `name=value`."""
-        told = {name: getattr(self, name) for name in self.__struct_fields__}
-        return [f"{name}={value!r}" for name, value in told.items() if value not in (None, UNSET, [], {})]
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return [f"{name}={value!r}" for name, value in values.items() if value not in (None, UNSET, [], {})]
 
     def __repr__(self) -> str:
         fields, name = self._shown_fields(), self.__prints_as__ or type(self).__name__

@@ -144,8 +144,8 @@ def states_of(table: payments.Transitions | Callable[[Gaps], payments.Transition
     """A state of a table of transitions, which may depend on the register."""
 
     def rule(gaps: Gaps) -> Schema:
-        found = table(gaps) if callable(table) else table
-        return {"enum": [*dict.fromkeys([*(state for state, _ in found), *found.values()])]}
+        transitions = table(gaps) if callable(table) else table
+        return {"enum": [*dict.fromkeys([*(state for state, _ in transitions), *transitions.values()])]}
 
     return by_register(rule)
 

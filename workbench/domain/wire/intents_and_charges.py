@@ -39,11 +39,11 @@ MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
 def _bounded_amount(gaps: Gaps) -> Schema:
     least, most = payments.BOUNDS_MAJOR[gaps.amount_bounds]
     bounds: Schema = {"minimum": least, "maximum": most} if most else {"exclusiveMinimum": 0}
-    found = major_amount(gaps) | bounds
+    schema = major_amount(gaps) | bounds
     if gaps.intent_amount_scale == "half_even":
-        del found["multipleOf"]
-        found["description"] = "Major units; what is finer than a minor unit is rounded half-even."
-    return found
+        del schema["multipleOf"]
+        schema["description"] = "Major units; what is finer than a minor unit is rounded half-even."
+    return schema
 
 
 def _method_types(gaps: Gaps) -> Schema:
