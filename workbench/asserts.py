@@ -37,7 +37,7 @@ def load_ipython_extension(shell: _Shell) -> None:
 
 class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
-        """The assert with its values as the message; where it holds, they are deleted."""
+        """The assert with its values as the message; if the assert holds, the values are deleted."""
         if node.msg is not None:
             return node
         kept: list[str] = []
@@ -75,5 +75,5 @@ def _explained(text: str, operator: str, *values: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """The value; one whose repr fails is shown by its type, as that the assert failed is what counts."""
+    """The value's repr, or its type if the repr fails: the failed assert matters more."""
     return shortened(mask(_REPR.repr(value)), _SHOWN, counts_mark=False)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from decimal import Decimal
 from functools import cache, lru_cache
 from threading import Lock
-from typing import Any, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
@@ -80,6 +80,15 @@ class Latencies:
             del self._kept[next(iter(self._kept))]
 
 
+class RequestParts(TypedDict, total=False):
+    """The parts of a request that most requests do without."""
+
+    body: Mapping[str, Any] | None
+    query: Mapping[str, str] | None
+    basic: bool
+    key: str | None
+
+
 class Calls:
     """Sends requests with one key over one httpx client."""
 
@@ -137,14 +146,14 @@ class Calls:
             )
         try:
             response = self._http.send(self._request(method, url, content, query, sent), auth=_AS_IT_IS, stream=True)
-            answer = _content_of(response)
+            received = _content_of(response)
         except httpx.TransportError as error:
             raise _unreachable(method, url, error) from error
         self._latest = response.headers
         if not response.is_success:
             raise error_from(response)
         try:
-            return cast("T", _read(cast("Hashable", shape), answer))
+            return cast("T", _read(cast("Hashable", shape), received))
         except msgspec.MsgspecError as error:
             raise UnexpectedResponse(f"{method} {mask(url)} got an undocumented response: {error}.") from error
 
@@ -240,7 +249,7 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
         return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal)
 
 
-def _read(shape: Hashable, content: bytes) -> Any:  # noqa: ANN401  what the shape says
+def _read(shape: Hashable, content: bytes) -> object:
     """A body as its struct, or as the other form that the register may give it."""
     try:
         return _decoder(shape).decode(content)

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, Generic, Protocol, TypeVar, cast, get_args
+from typing import Any, Final, Generic, Protocol, TypeVar, Unpack, cast, get_args
 
 import httpx
 from msgspec import Struct
 
-from workbench.calls import Calls, checked_text, host_of, invalid, segments
+from workbench.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
 from workbench.closing import Closing
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
 from workbench.domain.wire import refunds_and_payouts
@@ -49,7 +49,7 @@ class Resource:
         shape: type[Shape],
         *identifiers: str,
         idempotency_key: str | None = None,
-        **parts: Any,  # noqa: ANN401  those of `Calls.send`
+        **parts: Unpack[RequestParts],
     ) -> Shape:
         headers = {}
         if idempotency_key is not None:

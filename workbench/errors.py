@@ -137,7 +137,7 @@ class NotFound(ApiError, status=404, title="Not found", code="not_found"):
 
 
 class MethodNotAllowed(ApiError, status=405, title="Method not allowed", code="method_not_allowed"):
-    """The path exists, the method on it does not."""
+    """The path exists, but not with this method."""
 
 
 class RequestTimeout(ApiError, status=408, title="The request took too long", code="body_late"):
@@ -194,7 +194,7 @@ class StorageFull(ServiceFailed, status=507, title="The disk is full", code="sto
 
 
 class LiveKeyRefused(WorkbenchError):
-    """A live key was handed to something that works with test keys. Nothing was sent."""
+    """A live key was given where only test keys work. Nothing was sent."""
 
 
 class ServiceUnreachable(WorkbenchError):
@@ -234,7 +234,7 @@ class StoreRefused(WorkbenchError):
 
 
 class PortTaken(WorkbenchError):
-    """Something already listens there."""
+    """A program already listens on this port."""
 
 
 class ServeRefused(WorkbenchError):

@@ -77,7 +77,7 @@ class Phone:
         return self._receipt().bundle
 
     def _receipt(self) -> Saved:
-        return receipt(self._look(), self._control.clock().now_ms)
+        return _record(self._look(), self._control.clock().now_ms)
 
     def _look(self) -> Handset:
         return self._control.phone(self.number)
@@ -95,7 +95,7 @@ def on_screen(text: str) -> list[str]:
     return [visible(line) for line in mask(text).split("\n")]
 
 
-def receipt(handset: Handset, at_ms: int) -> Saved:
+def _record(handset: Handset, at_ms: int) -> Saved:
     """A record of what a handset shows at this moment of the sandbox's clock."""
     number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
     state, hover = "no prompt waits", utc_text(at_ms)

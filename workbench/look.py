@@ -1,4 +1,4 @@
-"""The one look of all pages, served or written to a file: their frame, their style sheets and the mark."""
+"""The look of all pages, served or written to a file: their frame, style sheets and mark."""
 
 import re
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""Tables and pictures as plain text and as semantic HTML, and whether a person looks at what this kernel shows."""
+"""Tables and pictures as plain text and as semantic HTML; tells whether a person looks at this kernel's output."""
 
 import base64
 import os
@@ -88,7 +88,7 @@ _BEGINS: Final = re.compile(r"\s*(?:(?:-|\d+\.) +(?:\[[ x]\] +)?)?")
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that standard output is, or what COLUMNS says they are; None if it is none."""
+    """The columns of the terminal on standard output, or the number in COLUMNS; None if it is no terminal."""
     return max(shutil.get_terminal_size().columns, _READABLE) if sys.stdout.isatty() else None
 
 
@@ -109,7 +109,7 @@ def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] 
 
 
 class Column(NamedTuple):
-    """A heading; `numeric` columns are set flush right; `link` is where a cell's text leads, which stands for `{}`."""
+    """A heading; `numeric` columns are set flush right; `link` is a cell's link, with the cell's text for `{}`."""
 
     heading: str
     numeric: bool = False
@@ -126,7 +126,7 @@ class Tabular:
         return [self._table()]
 
     def text(self, width: int | None = None) -> str:
-        """As text; with a `width`, in lines of at most so many columns."""
+        """The tables as text; with a `width`, in lines of at most this many columns."""
         return "\n\n".join(table.text(width) for table in self._tables())
 
     def __repr__(self) -> str:
@@ -222,7 +222,7 @@ def bundle(text: str, html: str) -> dict[str, str]:
 
 
 def sentence(text: str) -> str:
-    """Text as HTML, its line breaks kept; over each moment in Lusaka stands the one in UTC, for a mouse."""
+    """Text as HTML, its line breaks kept; a moment in Lusaka shows its UTC when the pointer rests on it."""
     return IN_LUSAKA.sub(_with_utc, escape(visible(text, lines=True)).replace("\n", "<br>"))
 
 
@@ -277,7 +277,7 @@ def _text(line: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A PNG, and its description for wherever it is not seen."""
+    """A PNG, and its description for readers who do not see it."""
 
     png: bytes
     says: str

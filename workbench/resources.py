@@ -20,10 +20,10 @@ class Notebook(NamedTuple):
     """A notebook of the course, or one beside it, as its line in notebooks/course.toml describes it."""
 
     number: int
-    """Its place in the course, from 1; 0 beside the course."""
+    """The place in the course, from 1; 0 beside the course."""
     part: str
     slug: str
-    """The notebook's name wherever its place does not matter."""
+    """The notebook's name without its place."""
     title: str
     about: str
     minutes: int
@@ -126,7 +126,7 @@ def _shipped(folder: str) -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Whole or not at all, even when this process is ended in the midst. Raises OSError: it cannot be written."""
+    """Write a file whole or not at all, even if this process is killed. Raises OSError: the file cannot be written."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     half = Path(name)
     try:

@@ -41,8 +41,8 @@ _ERROR_TAG = "papermill-error-cell-tag"
 _UNEXPLAINED = "CellExecutionError: "
 
 
-def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
-    """For each notebook, those of `parameters` that it declares.
+def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
+    """The declared `parameters` of every notebook.
 
     Raises RunRefused: a name that none declares, or a text that is not of the declared type.
     """
@@ -120,7 +120,7 @@ class Task(NamedTuple):
         return self.notebook.stem
 
 
-class Failure(NamedTuple):
+class CellFailure(NamedTuple):
     """The first cell that failed, counted from 1 as on the page, or 0 for the notebook itself."""
 
     notebook: str
@@ -151,7 +151,7 @@ class Result(NamedTuple):
     name: str
     seconds: float
     timings: tuple[Timing, ...]
-    failure: Failure | None
+    failure: CellFailure | None
 
     @property
     def passed(self) -> bool:
@@ -160,7 +160,7 @@ class Result(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """In a word."""
+        """The outcome in a word."""
         return "ok" if self.passed else "FAILED"
 
     def __str__(self) -> str:
@@ -190,14 +190,14 @@ def execute(task: Task) -> Result:
     return Result(task.name, time.monotonic() - started, timings, failure)
 
 
-def _run(task: Task, written: Path, *, may_repeat: bool = True) -> Failure | None:
+def _run(task: Task, written: Path, *, may_repeat: bool = True) -> CellFailure | None:
     from papermill.exceptions import PapermillExecutionError, strip_color
 
     try:
         _execute(task, written)
     except PapermillExecutionError as error:
         trace = strip_color("\n".join(error.traceback))
-        return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+        return CellFailure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
     except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
         repeats = may_repeat and _died_at_its_start(error, written)
         return _run(task, written, may_repeat=False) if repeats else _failed(task, error)
@@ -224,10 +224,10 @@ def _execute(task: Task, written: Path) -> None:
     )
 
 
-def _failed(task: Task, error: Exception) -> Failure:
-    """The notebook itself failed; only the first paragraph, as a library's message may fill a page."""
+def _failed(task: Task, error: Exception) -> CellFailure:
+    """A failure of the notebook itself; only the message's first paragraph, as a library's message may fill a page."""
     message = str(error).strip().partition("\n\n")[0]
-    return Failure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
+    return CellFailure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
 
 
 def _died_at_its_start(error: Exception, written: Path) -> bool:
@@ -248,8 +248,8 @@ def _has_tag(cell: nbformat.NotebookNode, *tags: str) -> bool:
     return not {*tags}.isdisjoint(cell.metadata.get("tags", ()))
 
 
-def _placed(failure: Failure, node: nbformat.NotebookNode) -> Failure:
-    """The failure with its cell: the one that raised, or the last that began when the kernel died."""
+def _placed(failure: CellFailure, node: nbformat.NotebookNode) -> CellFailure:
+    """The failure with its cell: the cell that raised, or the last one begun when the kernel died."""
     began = [
         (bool(cell.metadata.papermill.exception), place, cell.source, _last_on_stderr(cell))
         for place, cell in _own_code(node)
@@ -276,7 +276,7 @@ def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
 
 
 def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook without what differs from run to run, so that two runs are one file to the byte."""
+    """The notebook without metadata that differs from run to run, so that two runs write the same bytes."""
     for part in (node, *node.cells):
         for name in _RUN_METADATA:
             part.metadata.pop(name, None)
@@ -294,7 +294,7 @@ def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Neighbouring pieces of one stream as one: where they are cut differs from run to run."""
+    """Joins neighbouring pieces of one stream: their cuts differ from run to run."""
     whole: list[nbformat.NotebookNode] = []
     for output in outputs:
         if whole and output.output_type == "stream" and whole[-1].get("name") == output.name:
@@ -333,7 +333,7 @@ def _case(suite: ET.Element, notebook: str, name: str, seconds: float) -> ET.Ele
     return ET.SubElement(suite, "testcase", classname=notebook, name=xml_text(name), time=f"{seconds:.3f}")
 
 
-def _failure(case: ET.Element, failure: Failure) -> None:
+def _failure(case: ET.Element, failure: CellFailure) -> None:
     element = ET.SubElement(case, "failure", message=xml_text(failure.error))
     element.text = xml_text(f"{failure}\n\n{failure.traceback}")
 
@@ -387,8 +387,8 @@ def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str
     return f"Running {visible(', '.join(names))}" if names else "Writing junit.xml"
 
 
-def summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
-    """Each notebook with its result, time and page; how many passed, and where the rest stands."""
+def run_summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
+    """A table of the notebooks with their results, times and pages; and a line that counts those that passed."""
     rows, passed = [], sum(result.passed for result in results)
     for result in results:
         page = out / f"{result.name}.html"
@@ -406,7 +406,7 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
                 result = done.result()
             except BrokenProcessPool:
                 name = running[done].name
-                result = Result(name, 0, (), Failure(name, 0, "", "The process that ran it was killed.", ""))
+                result = Result(name, 0, (), CellFailure(name, 0, "", "The process that ran it was killed.", ""))
             yield result
     except KeyboardInterrupt:
         raise RunRefused("Interrupted; finished notebooks were written.") from None
@@ -432,5 +432,5 @@ def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path, 
         raise RunRefused(f"Two notebooks are named {', '.join(sorted(twice))}: run them with two --out.")
     if any(path.resolve() == (out / path.name).resolve() for path in notebooks):
         raise RunRefused(f"{out} is the notebooks' own folder, and they are never overwritten: name another --out.")
-    values = typed(notebooks, parameters)
+    values = _typed(notebooks, parameters)
     return [Task(path.resolve(), out.resolve(), values[path], solutions) for path in notebooks]

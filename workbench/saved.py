@@ -45,7 +45,7 @@ _CASE: Final = (
     "font:13px/1.35 system-ui,-apple-system,'Segoe UI','Noto Sans',sans-serif;"
     "break-inside:avoid;print-color-adjust:exact"
 )
-"""The screen has colours of its own, so that it is read on any ground."""
+"""The screen's own colours, readable on any background."""
 _BAR: Final = "display:flex;justify-content:space-between;gap:8px;padding:2px 10px;background:#1f3d2c;color:#fff"
 _FOOT: Final = "display:block;padding:2px 10px 4px;color:#4b5a50;font-size:11.5px"
 

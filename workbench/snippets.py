@@ -31,13 +31,13 @@ class Snippet(NamedTuple):
     """One request as four texts; every text runs unchanged."""
 
     python: str
-    """With `bench`, and `pay` for its client; the same as `httpx` if no call sends the same request."""
+    """A call of `bench`, or of `pay`, its client; equals `httpx` if no call sends this request."""
     httpx: str
-    """With `bench.http`, which holds no credentials."""
+    """A call of `bench.http`, which holds no credentials."""
     curl: str
-    """For a shell in which SECRET_KEY is set, and BASE_URL for a sandbox in this process."""
+    """A command for a shell in which SECRET_KEY is set, and BASE_URL for a sandbox in this process."""
     javascript: str
-    """For a browser or Node, with the same names."""
+    """A call of `fetch` for a browser or Node, with the same names."""
 
     def __str__(self) -> str:
         return "\n\n".join(self[:3])
@@ -79,7 +79,7 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
 
 
 def snippet_of(call: TracedCall, base_url: str) -> Snippet:
-    """The texts of a call of the trace; what is masked in it is for you to fill in."""
+    """The texts of a call of the trace; fill in the masked values."""
     method, _, path = call.target.partition(" ")
     body = call.request.body or None
     # A body that was sent without this header is repeated without it.
@@ -100,7 +100,7 @@ Piece = str | Variable
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'["$`\\!]')
 _BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
-"""A name in braces that ends in the same place without them."""
+"""A `${NAME}` whose name ends at the same place without the braces."""
 _TEMPLATE = re.compile(r"[`\\$]")
 _UNSET = re.compile(r'"\\u0000(\w+)\\u0000"')
 _WIDTH = 88
@@ -163,7 +163,7 @@ def _literal(value: object) -> str:
 
 
 def _call(head: str, arguments: list[str]) -> str:
-    """A call, on one line if it fits, else with an argument on each."""
+    """A call, on one line if it fits, otherwise with every argument on a line."""
     line = f"{head}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
         return line
@@ -188,7 +188,7 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(letter: str) -> str:
-    """An escape is of bytes, so that it means the same in every locale."""
+    """A letter escaped byte by byte, so that it means the same in every locale."""
     if letter in "\\'":
         return f"\\{letter}"
     return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter
@@ -208,7 +208,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 class Request(NamedTuple):
-    """A request to be written down: its query is apart from its path, and every secret is a variable or masked."""
+    """A request to write as text: its query is apart from its path, and every secret is a variable or masked."""
 
     method: str
     path: str
@@ -223,7 +223,7 @@ class Request(NamedTuple):
 
 
 def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
-    """The headers that are written down: a credential is of the key, a length and a host of whatever sends."""
+    """The headers to write; the key gives the credential, and the sending program the length and the host."""
     sent = {
         name: _CONTROL.sub(" ", mask_secrets(value))
         for name, value in headers.items()
@@ -239,7 +239,7 @@ def _is_content_type(name: str) -> bool:
 
 
 def _body(body: object, path: str) -> tuple[Any, list[Piece] | None]:
-    """The value of a body without its secrets, and its text. What cannot be read as JSON is sent as it is, masked."""
+    """The value of a body without its secrets, and its text; a body that is not JSON is sent unchanged, masked."""
     value: Any = body
     if isinstance(body, str):
         try:
@@ -378,7 +378,7 @@ def _js_body(content: list[Piece]) -> str:
 
 
 def _header_line(name: str, value: str) -> str:
-    """As curl reads it: an empty Content-Type is not sent, though curl would add one; others are sent empty."""
+    """A header as curl takes it: `;` sends an empty header; `:` keeps curl from adding its own Content-Type."""
     if value:
         return f"{name}: {value}"
     return f"{name}:" if _is_content_type(name) else f"{name};"
@@ -404,7 +404,7 @@ def _encoded(text: str) -> str:
 
 
 def _readable(encoded: str) -> str:
-    """A mask stays readable: it is not to be sent."""
+    """The encoded text with its masks readable: nobody sends a mask."""
     return encoded.replace(quote(MARK), MARK)
 
 
@@ -424,7 +424,7 @@ class Call(NamedTuple):
     query: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ("Bearer",)
     keyed: bool = False
-    """It takes an idempotency key."""
+    """True if the call takes an idempotency key."""
     is_attribute: bool = False
 
 
@@ -650,7 +650,7 @@ def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Argu
 
 
 def _call_arguments(row: Call, ids: Mapping[str, str], arguments: Arguments) -> list[str]:
-    """The arguments between the brackets, the ids that the text of the call does not hold first."""
+    """The arguments in the brackets: first the ids that are not in the called expression."""
     if row.text == _ADVANCE:
         return [_span(arguments["seconds"])]
     if row.text == _FAULTS:

@@ -25,7 +25,7 @@ Row = Mapping[str, Any]
 
 
 def short(text: str, widest: int = WIDEST) -> str:
-    """Text with short identifiers, cut to `widest`; the row holds all of it."""
+    """Text with short identifiers, cut to `widest` characters; the row keeps the whole text."""
     return shortened(with_short_ids(text), widest)
 
 

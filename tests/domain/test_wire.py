@@ -9,14 +9,14 @@ import pytest
 from workbench.domain.masking import Secret
 from workbench.domain.wire import trace_rows
 from workbench.domain.wire.accounts_and_keys import ApiKey, TokenRequest
-from workbench.domain.wire.base import SECRETS, View, WithSecrets, plain, to_json, without_once
+from workbench.domain.wire.base import SECRETS, View, WithSecrets, secret_text, to_json, without_once
 from workbench.domain.wire.endpoints_and_events import WebhookEndpoint
 from workbench.domain.wire.intents_and_charges import PaymentIntent
 from workbench.domain.wire.paging import List
 
 
 def test_what_is_no_json_is_not_written_as_if_it_were_and_a_secret_travels_as_its_text():
-    for write in (plain, lambda value: to_json({"amount": value})):
+    for write in (secret_text, lambda value: to_json({"amount": value})):
         with pytest.raises(NotImplementedError, match="complex"):
             write(1j)
     assert msgspec.json.decode(to_json({"secret": Secret("told")})) == {"secret": "told"}
@@ -43,7 +43,7 @@ def test_a_repr_tells_what_says_something_and_what_is_shown_once_can_be_left_out
     key = ApiKey("key_1", "secret", "active", "sk_test_••••", value="sk_test_1")
     endpoint = WebhookEndpoint("we_1", "http://localhost", ["*"], "enabled", secret="whsec_1")
     for shown in (key, endpoint):
-        assert {"value", "secret"} & {*msgspec.to_builtins(shown, enc_hook=plain)}
+        assert {"value", "secret"} & {*msgspec.to_builtins(shown, enc_hook=secret_text)}
         assert not {"value", "secret"} & {*msgspec.to_builtins(without_once(shown))}
     assert without_once(intent) is intent
 

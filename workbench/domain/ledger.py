@@ -52,8 +52,8 @@ TRACKED: Final[Mapping[str, tuple[AccountKind, str]]] = {
 """The accounts that somebody else keeps books of too, each with its kind and that party."""
 
 
-class Line(NamedTuple):
-    """A line of a recipe: which side of which account takes the amount of which name."""
+class Leg(NamedTuple):
+    """A leg of a recipe: the side, the account and the name of its amount."""
 
     side: str
     account: AccountKind
@@ -61,35 +61,35 @@ class Line(NamedTuple):
 
 
 # fmt: off
-RECIPES: Mapping[str, tuple[Line, ...]] = {
-    "funds_secured": (Line(DEBIT, FLOAT, "gross"), Line(DEBIT, OPERATOR_FEE, "operator_fee"),
-                      Line(CREDIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_FEE, "merchant_fee"),
-                      Line(CREDIT, FLOAT, "operator_fee")),
-    "late_success": (Line(DEBIT, FLOAT, "gross"), Line(DEBIT, OPERATOR_FEE, "operator_fee"),
-                     Line(CREDIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "operator_fee")),
-    "suspense_settled": (Line(DEBIT, SUSPENSE, "gross"),
-                         Line(CREDIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_FEE, "merchant_fee")),
-    "suspense_returned": (Line(DEBIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "gross")),
-    "cleared": (Line(DEBIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_AVAILABLE, "net")),
-    "receivable_recovered": (Line(DEBIT, MERCHANT_AVAILABLE, "owed"), Line(CREDIT, RECEIVABLE, "owed")),
-    "recovery_returned": (Line(DEBIT, RECEIVABLE, "owed"), Line(CREDIT, MERCHANT_AVAILABLE, "owed")),
-    "swept": (Line(DEBIT, IN_TRANSIT, "swept"), Line(CREDIT, FLOAT, "swept")),
-    "sweep_credited": (Line(DEBIT, BANK, "swept"), Line(CREDIT, IN_TRANSIT, "swept")),
-    "sweep_recalled": (Line(DEBIT, FLOAT, "swept"), Line(CREDIT, IN_TRANSIT, "swept")),
-    "payout_asked": (Line(DEBIT, MERCHANT_AVAILABLE, "gross"), Line(CREDIT, MERCHANT_PAYOUT, "gross")),
-    "payout_paid": (Line(DEBIT, MERCHANT_PAYOUT, "gross"), Line(CREDIT, BANK, "gross")),
-    "payout_failed": (Line(DEBIT, MERCHANT_PAYOUT, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
-    "payout_returned": (Line(DEBIT, BANK, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
-    "refund_asked": (Line(DEBIT, MERCHANT_AVAILABLE, "from_available"), Line(DEBIT, MERCHANT_PENDING, "from_pending"),
-                     Line(DEBIT, RECEIVABLE, "from_receivable"), Line(DEBIT, MERCHANT_FEE, "fee"),
-                     Line(CREDIT, REFUND_PENDING, "gross")),
-    "float_topped_up": (Line(DEBIT, FLOAT, "short"), Line(CREDIT, BANK, "short")),
-    "refund_sent": (Line(DEBIT, REFUND_PENDING, "gross"), Line(CREDIT, FLOAT, "gross")),
-    "unknown_credit": (Line(DEBIT, FLOAT, "gross"), Line(CREDIT, SUSPENSE, "gross")),
-    "unknown_debit": (Line(DEBIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "gross")),
+RECIPES: Mapping[str, tuple[Leg, ...]] = {
+    "funds_secured": (Leg(DEBIT, FLOAT, "gross"), Leg(DEBIT, OPERATOR_FEE, "operator_fee"),
+                      Leg(CREDIT, MERCHANT_PENDING, "net"), Leg(CREDIT, MERCHANT_FEE, "merchant_fee"),
+                      Leg(CREDIT, FLOAT, "operator_fee")),
+    "late_success": (Leg(DEBIT, FLOAT, "gross"), Leg(DEBIT, OPERATOR_FEE, "operator_fee"),
+                     Leg(CREDIT, SUSPENSE, "gross"), Leg(CREDIT, FLOAT, "operator_fee")),
+    "suspense_settled": (Leg(DEBIT, SUSPENSE, "gross"),
+                         Leg(CREDIT, MERCHANT_PENDING, "net"), Leg(CREDIT, MERCHANT_FEE, "merchant_fee")),
+    "suspense_returned": (Leg(DEBIT, SUSPENSE, "gross"), Leg(CREDIT, FLOAT, "gross")),
+    "cleared": (Leg(DEBIT, MERCHANT_PENDING, "net"), Leg(CREDIT, MERCHANT_AVAILABLE, "net")),
+    "receivable_recovered": (Leg(DEBIT, MERCHANT_AVAILABLE, "owed"), Leg(CREDIT, RECEIVABLE, "owed")),
+    "recovery_returned": (Leg(DEBIT, RECEIVABLE, "owed"), Leg(CREDIT, MERCHANT_AVAILABLE, "owed")),
+    "swept": (Leg(DEBIT, IN_TRANSIT, "swept"), Leg(CREDIT, FLOAT, "swept")),
+    "sweep_credited": (Leg(DEBIT, BANK, "swept"), Leg(CREDIT, IN_TRANSIT, "swept")),
+    "sweep_recalled": (Leg(DEBIT, FLOAT, "swept"), Leg(CREDIT, IN_TRANSIT, "swept")),
+    "payout_asked": (Leg(DEBIT, MERCHANT_AVAILABLE, "gross"), Leg(CREDIT, MERCHANT_PAYOUT, "gross")),
+    "payout_paid": (Leg(DEBIT, MERCHANT_PAYOUT, "gross"), Leg(CREDIT, BANK, "gross")),
+    "payout_failed": (Leg(DEBIT, MERCHANT_PAYOUT, "gross"), Leg(CREDIT, MERCHANT_AVAILABLE, "gross")),
+    "payout_returned": (Leg(DEBIT, BANK, "gross"), Leg(CREDIT, MERCHANT_AVAILABLE, "gross")),
+    "refund_asked": (Leg(DEBIT, MERCHANT_AVAILABLE, "from_available"), Leg(DEBIT, MERCHANT_PENDING, "from_pending"),
+                     Leg(DEBIT, RECEIVABLE, "from_receivable"), Leg(DEBIT, MERCHANT_FEE, "fee"),
+                     Leg(CREDIT, REFUND_PENDING, "gross")),
+    "float_topped_up": (Leg(DEBIT, FLOAT, "short"), Leg(CREDIT, BANK, "short")),
+    "refund_sent": (Leg(DEBIT, REFUND_PENDING, "gross"), Leg(CREDIT, FLOAT, "gross")),
+    "unknown_credit": (Leg(DEBIT, FLOAT, "gross"), Leg(CREDIT, SUSPENSE, "gross")),
+    "unknown_debit": (Leg(DEBIT, SUSPENSE, "gross"), Leg(CREDIT, FLOAT, "gross")),
 }
 # fmt: on
-"""Every way in which money moves. A line whose amount is zero is left out."""
+"""Every way in which money moves. A leg whose amount is zero is left out."""
 
 DIFFERING: Final = AccountKind(0, "the account of the difference", DEBIT)
 """Stands for the one of `TRACKED` that differs from its statement."""
@@ -102,7 +102,7 @@ class Settlement(NamedTuple):
     the entry that it settles, whose kind is one of `of`, or any kind.
     """
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[Leg, ...] = ()
     of: tuple[str, ...] | None = None
 
     @property
@@ -123,17 +123,17 @@ SETTLEMENTS: Final[Mapping[str, Settlement]] = {
     "suspense_settled": Settlement(of=("late_success",)),
     "suspense_returned": Settlement(of=("late_success",)),
     "payout_returned": Settlement(of=("payout_paid",)),
-    "unknown_credit": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(DEBIT, OPERATOR_FEE, "fee"),
-                                  Line(CREDIT, SUSPENSE, "amount"), Line(CREDIT, DIFFERING, "fee"))),
-    "unknown_debit": Settlement((Line(DEBIT, SUSPENSE, "amount"), Line(DEBIT, OPERATOR_FEE, "fee"),
-                                 Line(CREDIT, DIFFERING, "amount"), Line(CREDIT, DIFFERING, "fee"))),
-    "fee_raised": Settlement((Line(DEBIT, OPERATOR_FEE, "amount"), Line(CREDIT, DIFFERING, "amount"))),
-    "fee_lowered": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(CREDIT, OPERATOR_FEE, "amount"))),
-    "rounded_up": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(CREDIT, ROUNDING, "amount"))),
-    "rounded_down": Settlement((Line(DEBIT, ROUNDING, "amount"), Line(CREDIT, DIFFERING, "amount"))),
-    "written_off": Settlement((Line(DEBIT, WRITE_OFF, "amount"), Line(CREDIT, SUSPENSE, "amount"))),
-    "redated": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(DEBIT, DIFFERING, "fee"),
-                           Line(CREDIT, DIFFERING, "amount"), Line(CREDIT, DIFFERING, "fee"))),
+    "unknown_credit": Settlement((Leg(DEBIT, DIFFERING, "amount"), Leg(DEBIT, OPERATOR_FEE, "fee"),
+                                  Leg(CREDIT, SUSPENSE, "amount"), Leg(CREDIT, DIFFERING, "fee"))),
+    "unknown_debit": Settlement((Leg(DEBIT, SUSPENSE, "amount"), Leg(DEBIT, OPERATOR_FEE, "fee"),
+                                 Leg(CREDIT, DIFFERING, "amount"), Leg(CREDIT, DIFFERING, "fee"))),
+    "fee_raised": Settlement((Leg(DEBIT, OPERATOR_FEE, "amount"), Leg(CREDIT, DIFFERING, "amount"))),
+    "fee_lowered": Settlement((Leg(DEBIT, DIFFERING, "amount"), Leg(CREDIT, OPERATOR_FEE, "amount"))),
+    "rounded_up": Settlement((Leg(DEBIT, DIFFERING, "amount"), Leg(CREDIT, ROUNDING, "amount"))),
+    "rounded_down": Settlement((Leg(DEBIT, ROUNDING, "amount"), Leg(CREDIT, DIFFERING, "amount"))),
+    "written_off": Settlement((Leg(DEBIT, WRITE_OFF, "amount"), Leg(CREDIT, SUSPENSE, "amount"))),
+    "redated": Settlement((Leg(DEBIT, DIFFERING, "amount"), Leg(DEBIT, DIFFERING, "fee"),
+                           Leg(CREDIT, DIFFERING, "amount"), Leg(CREDIT, DIFFERING, "fee"))),
 }
 # fmt: on
 """Every way in which a difference from a statement is settled, by an entry that can be reversed as any other.
@@ -210,7 +210,7 @@ def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, 
 
 
 def _postings(
-    lines: Iterable[Line], amounts: Mapping[str, int], currency: str, parties: Mapping[str, str]
+    lines: Iterable[Leg], amounts: Mapping[str, int], currency: str, parties: Mapping[str, str]
 ) -> tuple[Posting, ...]:
     made = tuple(
         Posting(line.account.name.format(**parties), line.account.code, line.side, amounts[line.amount], currency)
@@ -274,7 +274,7 @@ def _hash_of(entry: JournalEntry) -> str:
     return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(entry, hash=""))).hexdigest()
 
 
-class Side(NamedTuple):
+class ShownPosting(NamedTuple):
     """One posting: its entry and its amount."""
 
     entry: str
@@ -287,8 +287,8 @@ class TAccount(NamedTuple):
     code: int
     account: str
     currency: str
-    debits: tuple[Side, ...]
-    credits: tuple[Side, ...]
+    debits: tuple[ShownPosting, ...]
+    credits: tuple[ShownPosting, ...]
 
     @property
     def balance_minor(self) -> int:
@@ -308,10 +308,10 @@ def t_accounts(postings: Iterable[Mapping[str, Any]]) -> list[TAccount]:
 
     Rows have `account`, `code`, `side`, `amount_minor`, `currency`, and `entry`: what the entry is shown as.
     """
-    sides: dict[tuple[int, str, str], tuple[list[Side], list[Side]]] = {}
+    sides: dict[tuple[int, str, str], tuple[list[ShownPosting], list[ShownPosting]]] = {}
     for row in postings:
         debits, credits_ = sides.setdefault((row["code"], row["account"], row["currency"]), ([], []))
-        side = Side(str(row["entry"]), Money(row["amount_minor"], row["currency"]))
+        side = ShownPosting(str(row["entry"]), Money(row["amount_minor"], row["currency"]))
         (debits if row["side"] == DEBIT else credits_).append(side)
     return [TAccount(*key, tuple(debits), tuple(credits_)) for key, (debits, credits_) in sorted(sides.items())]
 

@@ -38,7 +38,7 @@ _Prefix = Callable[[str, int | None], str]
 """Id and seconds → what stands before the body in what is signed."""
 
 
-class Signed(NamedTuple):
+class SignedHeaders(NamedTuple):
     """The contents of a message's headers; id and time are empty where the scheme sends none."""
 
     message_id: str
@@ -61,7 +61,7 @@ class Scheme(NamedTuple):
     headers: tuple[str, ...]
     write: Callable[[str, int, list[str]], dict[str, str]]
     """Id, seconds since 1970 and signatures → the headers."""
-    read: Callable[[Mapping[str, str]], Signed]
+    read: Callable[[Mapping[str, str]], SignedHeaders]
     """The headers, by their names as in `headers`. Raises SignatureRefused: malformed."""
     prefix: _Prefix
     key: Callable[[str], bytes]
@@ -168,26 +168,26 @@ def _write_standard(message_id: str, timestamp_s: int, signatures: list[str]) ->
     }
 
 
-def _read_standard(headers: Mapping[str, str]) -> Signed:
+def _read_standard(headers: Mapping[str, str]) -> SignedHeaders:
     sent_s = _seconds(headers[TIMESTAMP_HEADER], TIMESTAMP_HEADER)
     parts = (part.partition(",") for part in headers[SIGNATURE_HEADER].split())
     given = [value for version, _, value in parts if version == "v1"]
-    return Signed(headers[ID_HEADER], sent_s, _some(given, SIGNATURE_HEADER, "v1"))
+    return SignedHeaders(headers[ID_HEADER], sent_s, _some(given, SIGNATURE_HEADER, "v1"))
 
 
-def _read_stripe(headers: Mapping[str, str]) -> Signed:
+def _read_stripe(headers: Mapping[str, str]) -> SignedHeaders:
     items = [part.strip().partition("=") for part in headers[STRIPE_HEADER].split(",")]
     times, given = ([value for key, _, value in items if key == name] for name in ("t", "v1"))
     sent_s = _seconds(times[0] if times else "", f"The t in {STRIPE_HEADER}")
-    return Signed("", sent_s, _some(given, STRIPE_HEADER, "v1"))
+    return SignedHeaders("", sent_s, _some(given, STRIPE_HEADER, "v1"))
 
 
-def _read_github(headers: Mapping[str, str]) -> Signed:
+def _read_github(headers: Mapping[str, str]) -> SignedHeaders:
     kind, _, value = headers[GITHUB_HEADER].strip().partition("=")
-    return Signed("", None, _some([value] if kind == "sha256" else [], GITHUB_HEADER, "sha256"))
+    return SignedHeaders("", None, _some([value] if kind == "sha256" else [], GITHUB_HEADER, "sha256"))
 
 
-def _any_match(keys: Iterable[bytes], prefix: str, encode: _Encode, signed: Signed, body: bytes) -> bool:
+def _any_match(keys: Iterable[bytes], prefix: str, encode: _Encode, signed: SignedHeaders, body: bytes) -> bool:
     expected = [encode(_digest(key, prefix, body)).encode() for key in keys]
     # Every pair is compared, and every comparison takes constant time, so that the time tells nothing.
     return sum(hmac.compare_digest(one, _bytes(two)) for one in expected for two in signed.signatures) > 0
@@ -210,7 +210,7 @@ _MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
 """Reason → the cause of a mismatch in words, and what to do."""
 
 
-def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: Signed, body: bytes) -> str:
+def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedHeaders, body: bytes) -> str:
     """The usual mistake that explains the mismatch; every guess is tried, not assumed."""
     for guess in way.mistakes:
         tried = [key for secret in secrets for key in guess.keys(secret)]

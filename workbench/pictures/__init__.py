@@ -12,7 +12,7 @@ from workbench.domain.payments import Transitions
 from workbench.domain.wire.ledger_rows import LedgerEntry, LedgerPosting
 from workbench.pictures.accounts import accounts_of
 from workbench.pictures.flow import money_flow
-from workbench.pictures.lessons import Paired, key_choice, pairs, parties, waiting
+from workbench.pictures.lessons import Paired, key_choice, matched_pairs, parties, waiting
 from workbench.pictures.message import webhook
 from workbench.pictures.retries import retry_timeline
 from workbench.pictures.states import state_machine
@@ -31,7 +31,7 @@ _TABLES: Final[Mapping[str, Callable[[Gaps], Transitions]]] = {
 
 
 class Pictures:
-    """Pictures of what this sandbox does; each is drawn anew, and the same facts give the same picture."""
+    """Pictures of this sandbox's behaviour, drawn anew on each call; the same facts give the same picture."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -47,7 +47,7 @@ class Pictures:
         return state_machine(of, _TABLES[of](self._gaps()))
 
     def retry_timeline(self) -> Drawing:
-        """When a webhook is sent again as long as nobody takes it, until it is a dead letter."""
+        """The retries of a webhook that nobody takes, until it is a dead letter."""
         return retry_timeline(self._gaps())
 
     def webhook(self, arrival: Arrival | None = None) -> Drawing:
@@ -86,7 +86,7 @@ class Pictures:
 
         `result` is what `reconcile` returned.
         """
-        return pairs(result)
+        return matched_pairs(result)
 
     def transitions(self, table: Mapping[str, Mapping[str, str]], of: str = "order") -> Drawing:
         """The states of whatever a program keeps: `table` has, by state, event → next state.

@@ -17,7 +17,7 @@ from workbench.svg import Drawing
 
 
 class _Lane(NamedTuple):
-    """Whoever has money, and where; `is_ours` is the provider's own."""
+    """A holder of money and its place; `is_ours` marks the provider's own."""
 
     who: str
     where: str
@@ -38,7 +38,7 @@ _OUTSIDE: Final = {
     **dict.fromkeys((account.code for account in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
     **dict.fromkeys((account.code for account in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
 }
-"""The code of an account → who is at the other end of money that is booked on it; the customer for any other."""
+"""The code of an account → the party at the other end of money booked on it; the customer for any other account."""
 MOST_ENTRIES: Final = 12
 _NOTHING: Final = "Nothing is booked yet."
 
@@ -52,7 +52,7 @@ class _Flow(NamedTuple):
 
 
 class _Booked(NamedTuple):
-    """An entry: what changed hands, and what the other accounts say since."""
+    """An entry: the money that changed hands, and the changes of the other accounts."""
 
     title: str
     at: str
@@ -92,7 +92,7 @@ def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
 
 
 def _flows(postings: Sequence[LedgerPosting]) -> Iterator[_Flow]:
-    """Each posting of an account that is money, with who is at its other end; money between two such only once."""
+    """Flows of the accounts that hold money, with the other end; a flow between two such accounts occurs once."""
     for posting in postings:
         if posting.code not in _PLACES:
             continue
@@ -107,7 +107,7 @@ def _flows(postings: Sequence[LedgerPosting]) -> Iterator[_Flow]:
 
 
 def _other_end(posting: LedgerPosting, against: Sequence[LedgerPosting]) -> _Lane | None:
-    """Another account that is money before anybody else; none where an entry moves nothing."""
+    """The other end: an account that holds money, otherwise another party; None if the entry moves nothing."""
     places = [_PLACES[other.code] for other in against if other.code in _PLACES and other.account != posting.account]
     outside = [_OUTSIDE.get(other.code, _CUSTOMER) for other in against if other.code not in _PLACES]
     return next(iter([*places, *outside]), None)
@@ -141,7 +141,7 @@ def _claims(entry: _Booked) -> list[str]:
 
 
 def _entry(entry: _Booked, y: int, places: Mapping[_Lane, int]) -> Iterator[str]:
-    """Its name and moment, an arrow for each flow, and the other accounts below."""
+    """An entry's name and moment, an arrow for every flow, and the other accounts below."""
     yield svg.line(svg.EDGE, y + 6, svg.WIDTH - svg.EDGE, y + 6, svg.RULE)
     yield svg.text(svg.EDGE, y + 26, shortened(entry.title, 80), svg.INK, font_weight=600)
     at = svg.text(svg.WIDTH - svg.EDGE, y + 26, entry.at, svg.FAINT, text_anchor="end")

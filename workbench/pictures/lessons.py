@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Passed(NamedTuple):
-    """Something that one participant gives another."""
+    """A step from one participant to another."""
 
     source: str
     target: str
@@ -213,7 +213,7 @@ _MATCH: Final = "match"
 _UNREAD: Final = "unreadable"
 
 
-def pairs(result: Paired) -> Drawing:
+def matched_pairs(result: Paired) -> Drawing:
     """A match by each rule and a break of each code: both amounts, and the verdict between them."""
     rows = [*islice(_matched(result.matches), _MATCHES), *islice(_broken(result.breaks), _BREAKS)]
     parts = [svg.text(x, 60, side, svg.INK, font_weight=600) for x, side in ((_LEFT, "ledger"), (_RIGHT, "statement"))]
@@ -227,7 +227,7 @@ def pairs(result: Paired) -> Drawing:
 
 
 def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
-    """The first match by each rule, those by key first; several rows of one side are added up."""
+    """The first match by every rule, matches by key first; several rows of one side are added up."""
     firsts = matches.drop_duplicates("rule").sort_values("rule", key=lambda rules: rules != "key", kind="stable")
     for first in firsts.itertuples():
         together = matches[(matches["group"] == first.group) & (matches["account"] == first.account)]

@@ -1,4 +1,4 @@
-"""The states of a payment and of what belongs to it, and the events that lead from one to another."""
+"""The states of a payment, a refund or a payout, and the events that lead from state to state."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
@@ -25,7 +25,7 @@ class _Exit(NamedTuple):
 
 
 class _State(NamedTuple):
-    """A state that can be left, with its lines: `down` are the events that lead to the next one."""
+    """A state with its outgoing lines; the events in `down` lead to the next state."""
 
     name: str
     y: int
@@ -59,7 +59,7 @@ def state_machine(of: str, transitions: Transitions) -> Drawing:
 
 
 def _placed(sources: Sequence[str], transitions: Transitions) -> Iterator[_State]:
-    """Each state under the one before, as high as its lines need."""
+    """Places the states one under another, as high as their lines need."""
     y = 76
     for state, following in zip_longest(sources, sources[1:]):
         exits = [(event, target) for (start, event), target in transitions.items() if start == state]

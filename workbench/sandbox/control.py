@@ -26,7 +26,7 @@ from workbench.domain.wire.console_rows import (
     RequestsQuery,
 )
 from workbench.domain.wire.endpoints_and_events import DeliveryFaults, FaultyEndpoint, Sign, Signed
-from workbench.domain.wire.fields import MAX_AT_MS
+from workbench.domain.wire.field_types import MAX_AT_MS
 from workbench.domain.wire.intents_and_charges import Charge, Suspense, SuspenseQuery
 from workbench.domain.wire.ledger_rows import (
     EntriesQuery,

@@ -40,7 +40,7 @@ from workbench.domain.wire.intents_and_charges import (
     CreatePaymentIntent,
     PaymentIntent,
 )
-from workbench.domain.wire.paging import List, ListQuery, NumberedList, numbered
+from workbench.domain.wire.paging import List, ListQuery, NumberedList, numbered_query
 from workbench.domain.wire.plants import NewPlant, Plant
 from workbench.domain.wire.refunds_and_payouts import Balance, CreatePayout, CreateRefund, Payout, Refund, RefundsQuery
 from workbench.sandbox.messages import JSON
@@ -249,7 +249,7 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
         row = row._replace(shown=lambda intent: AcceptedIntent(intent.id, intent.status))
     if gaps.pagination == "page" and row.query is not None and issubclass(row.query, ListQuery):
         of_rows: Any = NumberedList
-        row = row._replace(query=numbered(row.query), response=of_rows[get_args(row.response)])
+        row = row._replace(query=numbered_query(row.query), response=of_rows[get_args(row.response)])
     if gaps.token_field in _TOKENS and row.response is Token:
         row = row._replace(response=_TOKENS[gaps.token_field][0], shown=_TOKENS[gaps.token_field][1])
     if gaps.extra_endpoints == "absent" and row.source == "assumed":

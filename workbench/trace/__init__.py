@@ -23,7 +23,7 @@ from workbench.saved import Saved
 from workbench.steps import short
 from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, utc_of
 from workbench.trace.inspector import Exchange, TraceContext
-from workbench.trace.record import record
+from workbench.trace.record import record_of_trace
 
 __all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of", "saved_console"]
 
@@ -177,7 +177,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     @property
     def saved(self) -> Saved:
         """The latest rows as a record: the sequence, the ledger, what the phone showed last, and the table."""
-        return record(self._rows, self._table())
+        return record_of_trace(self._rows, self._table())
 
     def save(self, file: str | Path) -> None:
         """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `fit` and `check-live`.

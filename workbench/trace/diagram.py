@@ -65,7 +65,7 @@ TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
 """For a telephone: the times stand above their arrows."""
 
 
-def drawn(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
+def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
     """The parts of a diagram in this shape, and its height. A row's height follows from its own words."""
     arrows, texts, times, y = list[str](), list[str](), list[str](), _HEAD + _PADDING
     moment = ""
@@ -179,7 +179,7 @@ class SequenceDiagram:
         return self._drawn(TIGHT, self.note or _TITLE, _TIMES)
 
     def _drawn(self, shape: Shape, title: str, note: str) -> str:
-        parts, height = drawn(self.steps, shape)
+        parts, height = _drawing(self.steps, shape)
         top = _TOP if shape is WIDE else _TOP + _LINE
         told = ((step, *crossed(step)) for step in self.steps)
         spoken = (
@@ -194,7 +194,7 @@ class SequenceDiagram:
         """The picture without its title, in two shapes: a page shows the one for its width."""
         made = ""
         for name, shape in (("wide", WIDE), ("tight", TIGHT)):
-            parts, height = drawn(self.steps, shape)
+            parts, height = _drawing(self.steps, shape)
             made += f'<div class="{name}">{svg.bare((shape.width, height), parts)}</div>'
         label = ", ".join(part for part in (_TITLE, self.note, f"{len(self.steps)} steps") if part)
         return f'<div role="img" aria-label="{label}; the table below has the same">{made}</div>'

@@ -1,4 +1,4 @@
-"""What a trace leaves in an executed notebook: the sequence, the ledger, what the phone showed last, and a table."""
+"""The record of a trace in an executed notebook: the sequence, the ledger, the phone's last screen, and a table."""
 
 import re
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ _CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for
 Rows = Sequence[dict[str, Any]]
 
 
-def record(rows: Rows, steps: Table) -> Saved:
-    """The latest rows of a trace; `told` is the table of them."""
+def record_of_trace(rows: Rows, steps: Table) -> Saved:
+    """A record of the latest rows of a trace; `steps` is the table of the rows."""
     diagram, latest = SequenceDiagram(rows), [*rows[-MOST_ROWS:]]
     texts, came = [str(steps)], ""
     if entries := [row for row in latest if row["kind"] == ENTRY]:
@@ -36,7 +36,7 @@ def record(rows: Rows, steps: Table) -> Saved:
 
 
 def _accounts(entries: Rows) -> tuple[TAccounts, str, str]:
-    """The accounts that entries were posted to, the sums of both sides for each currency, and what the entries are."""
+    """The accounts of some entries, the sums of both sides by currency, and the entries' names."""
     postings, sums = list[dict[str, Any]](), dict[str, list[int]]()
     for place, row in enumerate(entries, start=1):
         for side, account, minor, currency in entry_of(row).postings:

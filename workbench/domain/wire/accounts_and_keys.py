@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire.base import OfSandbox, Source, View, WithSecrets, by_register, meaning, required
-from workbench.domain.wire.fields import Made, Seconds, is_id
+from workbench.domain.wire.field_types import Made, Seconds, is_id
 
 EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
 """An e-mail address, in a spelling that JSON Schema reads alike."""

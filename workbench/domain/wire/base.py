@@ -101,14 +101,14 @@ def without_once(shown: object) -> object:
     return msgspec.structs.replace(shown, **once) if once and isinstance(shown, Struct) else shown
 
 
-def plain(value: object) -> str:
+def secret_text(value: object) -> str:
     """A secret as the text that travels; msgspec encodes no subclass of a string by itself."""
     if isinstance(value, Secret):
         return str(value)
     raise NotImplementedError(type(value).__name__)
 
 
-_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=plain)
+_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=secret_text)
 
 
 def to_json(value: object) -> bytes:

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from workbench.domain.wire.base import OfSandbox, View, meaning, parameter, to_json
 from workbench.domain.wire.endpoints_and_events import Delivery
-from workbench.domain.wire.fields import (
+from workbench.domain.wire.field_types import (
     ChargeId,
     DateTime,
     MaskedPhone,

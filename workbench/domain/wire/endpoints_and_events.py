@@ -19,7 +19,7 @@ from workbench.domain.webhooks import (
     types_of,
 )
 from workbench.domain.wire.base import OfSandbox, Schema, Source, View, WithSecrets, by_register, meaning, parameter
-from workbench.domain.wire.fields import (
+from workbench.domain.wire.field_types import (
     MAX_AT_MS,
     DateTime,
     EndpointId,

@@ -10,7 +10,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import SETTLED_AS, WAITING
 from workbench.domain.money import ZMW
 from workbench.domain.wire.base import Schema, Source, View, WithSecrets, by_register, meaning, parameter, required
-from workbench.domain.wire.fields import (
+from workbench.domain.wire.field_types import (
     TOO_MUCH_MAJOR,
     ChargeId,
     FailureCode,

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from workbench.domain.ledger import SETTLEMENTS, TRACKED
 from workbench.domain.wire.base import OfSandbox, Schema, View, meaning, parameter
-from workbench.domain.wire.fields import (
+from workbench.domain.wire.field_types import (
     MaskedPhone,
     Minor,
     Moment,

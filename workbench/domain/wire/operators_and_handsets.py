@@ -9,7 +9,7 @@ from workbench.domain.payments import FAILURES
 from workbench.domain.phones import OFFERED
 from workbench.domain.scenarios import SANDBOX_PIN, SCRIPTABLE, TEST_NUMBERS
 from workbench.domain.wire.base import OfSandbox, View, by_register, meaning, parameter
-from workbench.domain.wire.fields import (
+from workbench.domain.wire.field_types import (
     ChargeId,
     DateTime,
     NeverNegative,

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, defstruct
 
 from workbench.domain.wire.base import View, parameter
-from workbench.domain.wire.fields import Moment, NeverNegative, Positive, Seq
+from workbench.domain.wire.field_types import Moment, NeverNegative, Positive, Seq
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ class NumberedQuery(View):
 
 
 @cache
-def numbered(query: type[ListQuery]) -> type[NumberedQuery]:
+def numbered_query(query: type[ListQuery]) -> type[NumberedQuery]:
     """The query of the same list, with the same filters, that names a page by its number."""
     filters = [column for column in msgspec.structs.fields(query) if column.name not in ListQuery.__struct_fields__]
     more = {"__doc__": query.__doc__, "__module__": __name__}

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from workbench.domain.wire.base import Source, View, meaning
-from workbench.domain.wire.fields import Int64
+from workbench.domain.wire.field_types import Int64
 
 
 class NewPlant(View):

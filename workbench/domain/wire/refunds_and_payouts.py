@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType, field
 from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.wire.base import Schema, View, by_register, meaning, parameter
-from workbench.domain.wire.fields import (
+from workbench.domain.wire.field_types import (
     TOO_MUCH_MAJOR,
     AnyCurrency,
     ChargeId,

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Final
 from msgspec import UNSET, Meta, UnsetType, field
 
 from workbench.domain.wire.base import OfSandbox, meaning
-from workbench.domain.wire.fields import MAX_AT_MS, DateTime, Minor, Moment, NeverNegative, seconds_up_to
+from workbench.domain.wire.field_types import MAX_AT_MS, DateTime, Minor, Moment, NeverNegative, seconds_up_to
 
 MAX_ADVANCE_S = 10 * 366 * 86_400
 

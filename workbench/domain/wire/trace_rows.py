@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, field
 
 from workbench.domain.wire.base import OfSandbox, View, meaning, parameter
-from workbench.domain.wire.fields import DateTime, NeverNegative, Seq, comma_separated
+from workbench.domain.wire.field_types import DateTime, NeverNegative, Seq, comma_separated
 
 CALL: Final = "call"
 SCREEN: Final = "screen"

@@ -118,7 +118,7 @@ def _operator_name(gaps: Gaps) -> Schema:
     return {"pattern": f"^({names})$", "description": f"A mobile network operator: {says}"}
 
 
-def operator_id(gaps: Gaps) -> Schema:
+def _operator_id(gaps: Gaps) -> Schema:
     """An operator's identifier in a response."""
     return {
         "enum": [operator.id if gaps.operator_ids == "short" else operator.long_id for operator in _operators(gaps)]
@@ -128,7 +128,7 @@ def operator_id(gaps: Gaps) -> Schema:
 Phone = Annotated[str, by_register(_phone)]
 MaskedPhone = Annotated[str, meaning("Masked: it stays the customer's.", pattern=r"^\+260[0-9]{2}•{4}[0-9]{3}$")]
 OperatorName = Annotated[str, by_register(_operator_name)]
-OperatorId = Annotated[str, by_register(operator_id)]
+OperatorId = Annotated[str, by_register(_operator_id)]
 _MOMENT = "A moment with its zone (RFC 3339), to the millisecond."
 Moment = Annotated[str, meaning(_MOMENT, pattern=f"^({RFC3339.pattern})$")]
 
