@@ -26,8 +26,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench import PaymentsClient, Workbench, resources
-from workbench.domain import wire
 from workbench.domain.signatures import headers_for
+from workbench.domain.wire.intents_and_charges import Charge
 
 PHONE = "+260961234567"
 CUSTOMER, OTHER = "+260966010203", "+260966010204"
@@ -265,7 +265,7 @@ class Street:
         """The statuses of the first order's attempts at the service, the last one first."""
         return [each.status for each in self.attempts()]
 
-    def attempts(self) -> list[wire.Charge]:
+    def attempts(self) -> list[Charge]:
         recent = islice(self.bench.client.charges.each(), 10)
         return [each for each in recent if each.payment_intent == self.intent()]
 

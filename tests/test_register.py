@@ -61,7 +61,8 @@ def test_the_modules_of_a_row_are_there_and_one_reads_it_and_its_notebook_mentio
 
 
 DESCRIBE = {
-    "sandbox/openapi/document.py", "sandbox/openapi/schemas.py", "domain/wire/__init__.py", "domain/wire/base.py",
+    "sandbox/openapi/document.py", "sandbox/openapi/schemas.py",
+    *(f"domain/wire/{path.name}" for path in (PACKAGE / "domain/wire").glob("*.py")),
     "evidence.py", "session.py", "sandbox/provenance.py",
 }  # fmt: skip
 """What describes bodies and operations, reads recordings, and lets the client follow what is in force."""
@@ -70,7 +71,7 @@ ELSEWHERE = {
     *(("pictures/lessons.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors", "reused_key_status")),
     ("certify/payments.py", "prompt_timeout_s"), ("certify/run.py", "signature_scheme"),
     ("certify/run.py", "delivery_timeout_s"), ("sandbox/openapi/pages.py", "zed_mobile"),
-    ("domain/wire/control.py", "zed_mobile"), ("analysis/simulate/simulation.py", "prompt_timeout_s"),
+    ("analysis/simulate/simulation.py", "prompt_timeout_s"),
     ("domain/payments.py", "prompt_timeout_s"),
     *(("going_live.py", each) for each in ("late_success", "signature_tolerance_s", "retry_schedule_s",
                                            "endpoint_disable_after_s")),

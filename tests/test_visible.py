@@ -18,7 +18,7 @@ from workbench.cli import app
 from workbench.errors import NotFound, WorkbenchError
 from workbench.receiver import Event, EventData, Events
 from workbench.render import pairs, preformatted, table
-from workbench.runner import Failure
+from workbench.runner import CellFailure
 from workbench.snippets import snippet
 
 NUMBER = "+260961234567"
@@ -85,7 +85,7 @@ def test_every_piece_of_what_is_told_is_drawn_without():
     text = EVERY
     events = Events([Event(text, text, text, EventData({"id": text}, {}))])
     assert len(repr(events).splitlines()) == 2
-    errors = (NotFound(text, hint=text), WorkbenchError(text), Failure(text, 1, text, text, text))
+    errors = (NotFound(text, hint=text), WorkbenchError(text), CellFailure(text, 1, text, text, text))
     assert raw_in(repr(events), *map(str, errors)) == []
     for each in (table(text, (text,), [(text,)]), pairs(text, {text: text})):
         assert raw_in(each.html(), allowed="") == []

@@ -7,7 +7,7 @@ evaluated once, as before; an assert with a message of its own stays as it is.
 import ast
 import builtins
 import reprlib
-from typing import Any, Final
+from typing import Final, Protocol
 
 from workbench.domain.masking import mask, shortened
 
@@ -23,15 +23,21 @@ _OPERATORS: Final = {
 }  # fmt: skip
 
 
-def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  IPython's shell
-    """IPython calls this."""
+class _Shell(Protocol):
+    """IPython's shell."""
+
+    ast_transformers: list[ast.NodeTransformer]
+
+
+def load_ipython_extension(shell: _Shell) -> None:
+    """Load the extension; IPython calls this."""
     setattr(builtins, _EXPLAIN, _explained)
     shell.ast_transformers.append(_Asserts())
 
 
 class _Asserts(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
-        """The assert with its values as the message; where it holds, they are deleted."""
+        """The assert with its values as the message; if the assert holds, the values are deleted."""
         if node.msg is not None:
             return node
         kept: list[str] = []
@@ -47,8 +53,8 @@ class _Asserts(ast.NodeTransformer):
         values = ", ".join(kept)
         node.msg = ast.parse(f"{_EXPLAIN}({text!r}, {operator!r}, {values})", mode="eval").body
         gone = ast.parse(f"del {values}").body
-        for each in (node.msg, *gone):
-            for part in ast.walk(each):
+        for removed in (node.msg, *gone):
+            for part in ast.walk(removed):
                 ast.copy_location(part, node)
         return [node, *gone]
 
@@ -57,17 +63,17 @@ def _kept(value: ast.expr, kept: list[str]) -> ast.expr:
     """The value, and a name for it."""
     kept.append(f"_workbench_assert_{len(kept)}")
     named = ast.NamedExpr(target=ast.Name(kept[-1], ast.Store()), value=value)
-    for each in (named, named.target):
-        ast.copy_location(each, value)
+    for node in (named, named.target):
+        ast.copy_location(node, value)
     return named
 
 
 def _explained(text: str, operator: str, *values: object) -> str:
-    shown = f" {operator} ".join(_shown(each) for each in values)
+    shown = f" {operator} ".join(_shown(value) for value in values)
     text = shortened(text, _SHOWN, counts_mark=False)
     return text if shown == text else f"{text}, with {shown}"
 
 
 def _shown(value: object) -> str:
-    """The value; one whose repr fails is shown by its type, as that the assert failed is what counts."""
+    """The value's repr, or its type if the repr fails: the failed assert matters more."""
     return shortened(mask(_REPR.repr(value)), _SHOWN, counts_mark=False)

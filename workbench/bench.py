@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.sandbox.store import Settings
 
 APP_URL = "http://testserver/webhooks"
-"""Where a merchant's application of this process is called, unless another address is given."""
+"""The default URL of a merchant's application of this process."""
 MERCHANT_HOST = "merchant.localhost"
 RECEIVER_URL = f"http://{MERCHANT_HOST}/webhooks"
 
@@ -93,7 +93,7 @@ class Workbench(Session):
     """
 
     _engine: "Engine | None" = None
-    """The sandbox itself, where it is of this process."""
+    """The sandbox itself, if it runs in this process."""
     _within: Receiver
     """The receiver of this process, registered or not."""
     _console: "Console | None" = None
@@ -144,7 +144,7 @@ class Workbench(Session):
     def connect(
         cls, base_url: str, secret_key: str, publishable_key: str = "", *, email: str = "", password: str = ""
     ) -> Self:
-        """The same over a sandbox that is served at `base_url`.
+        """Open a workbench over a sandbox that is served at `base_url`.
 
         `publishable_key` is needed by what uses it alone, such as `client_with(bench.publishable_key)`; `email` and
         `password` are those of its one account, where it has one (`token_credentials`).
@@ -231,9 +231,11 @@ class Workbench(Session):
         """
         if self.webhook_url or self.started is None or engine.signing_secret(url):
             return False
-        own = [each.id for each in self.looking().webhook_endpoints.each() if each.url == RECEIVER_URL]
-        for each in own:
-            self.acting.webhook_endpoints.update(each, url=url)
+        own = [
+            registered.id for registered in self.looking().webhook_endpoints.each() if registered.url == RECEIVER_URL
+        ]
+        for endpoint_id in own:
+            self.acting.webhook_endpoints.update(endpoint_id, url=url)
         self.started = None
         if own and self.in_force.get("endpoint_registration") != "dashboard":
             self._start_receiver(engine)
@@ -267,8 +269,8 @@ class Workbench(Session):
 
         One seed gives the same secret each time.
         """
-        found = self._engine.signing_secret(self.webhook_url) if self._engine and self.webhook_url else None
-        return super().webhook_secret if found is None else Secret(found)
+        secret = self._engine.signing_secret(self.webhook_url) if self._engine and self.webhook_url else None
+        return super().webhook_secret if secret is None else Secret(secret)
 
     def _receivers_now_s(self) -> int | None:
         return self.clock.now_ms // 1000 if self._engine and not self.webhook_url else None
@@ -300,9 +302,11 @@ class Workbench(Session):
 
         They are those to `endpoint`, an id, or to every endpoint.
         """
-        named = [each.id for each in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
-        for each in named:
-            self.control.set_delivery_faults(each, list(faults))
+        named = (
+            [registered.id for registered in self.acting.webhook_endpoints.each()] if endpoint is None else [endpoint]
+        )
+        for endpoint_id in named:
+            self.control.set_delivery_faults(endpoint_id, list(faults))
 
     def reset(self) -> None:
         """Forget all payments, events and entries; keys, webhook endpoints and the clock stay.
@@ -385,9 +389,9 @@ class Workbench(Session):
 
     def phone(self, number: str) -> Phone:
         """The handset with this number, `+260` and nine digits; `workbench lab` shows it beside the notebook."""
-        found = super().phone(number)
+        handset = super().phone(number)
         self._dock()
-        return found
+        return handset
 
     def _dock(self) -> None:
         if is_docked() and not self.http.is_closed:

@@ -8,14 +8,15 @@ from contextlib import suppress
 from decimal import Decimal
 from functools import cache, lru_cache
 from threading import Lock
-from typing import Any, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
 import msgspec
 
-from workbench.domain import wire
 from workbench.domain.masking import Secret, mask
+from workbench.domain.wire.base import to_json
+from workbench.domain.wire.endpoints_and_events import OTHER_FORM
 from workbench.errors import (
     ApiError,
     FieldProblem,
@@ -31,22 +32,22 @@ T = TypeVar("T")
 _UNKNOWN_OUTCOME = "It may or may not have been carried out: repeat it with the same idempotency key."
 _VERSIONED = re.compile(r"(https?://[^/]+(?:/.*)?)/v1/*", re.IGNORECASE)
 _ERRORS: dict[int, type[ApiError]] = {
-    each.status: each for of in (ApiError, ServiceFailed) for each in of.__subclasses__()
+    kind.status: kind for of in (ApiError, ServiceFailed) for kind in of.__subclasses__()
 }
 _READ = {
     "type", "title", "status", "detail", "instance", "code", "param", "errors", "request_id", "decline_code",
     "error", "message",
 }  # fmt: skip
-"""The members of an error with an attribute of their own; the rest are its facts."""
+"""Members of an error response that have attributes; the other members are facts."""
 _AS_IT_IS = httpx.Auth()
 """Neither the client's own credentials nor those in a URL are sent in place of the key."""
 _url = lru_cache(httpx.URL)
-"""To read a URL takes httpx a fifth of a call, and few differ."""
+"""Parsing a URL takes httpx a fifth of a call, and few URLs differ."""
 _STARTED = "workbench.started"
 
 
 class Latencies:
-    """How long each of the latest responses took, by its Request-Id, and its request; kept in memory alone."""
+    """The times of the latest responses and their requests, by Request-Id; kept in memory alone."""
 
     def __init__(self, kept: int = 1000) -> None:
         self._most = kept
@@ -58,11 +59,11 @@ class Latencies:
         client.event_hooks["response"].append(self._end)
 
     def of(self, request_id: str) -> int | None:
-        """Whole milliseconds; None for another client's response, or one that is no longer kept."""
+        """Whole milliseconds of a response; None for another client's, or if it is no longer kept."""
         return self._kept[request_id][0] if request_id in self._kept else None
 
     def request_of(self, request_id: str) -> httpx.Request | None:
-        """What was sent, unmasked; None for another client's, or one that is no longer kept."""
+        """The request as it was sent, unmasked; None for another client's, or if it is no longer kept."""
         return self._kept[request_id][1] if request_id in self._kept else None
 
     def _start(self, request: httpx.Request) -> None:
@@ -77,6 +78,15 @@ class Latencies:
         self._kept[request_id] = round(took_s * 1000), response.request
         if len(self._kept) > self._most:
             del self._kept[next(iter(self._kept))]
+
+
+class RequestParts(TypedDict, total=False):
+    """The parts of a request that most requests do without."""
+
+    body: Mapping[str, Any] | None
+    query: Mapping[str, str] | None
+    basic: bool
+    key: str | None
 
 
 class Calls:
@@ -98,7 +108,7 @@ class Calls:
 
     @property
     def is_sandbox(self) -> bool:
-        """Whether the last response came from a sandbox: a header says so."""
+        """True if the last response came from a sandbox, which a header tells."""
         return "Sandbox-Provenance" in self._latest
 
     def send(  # noqa: PLR0913  one argument per part of a request
@@ -118,7 +128,7 @@ class Calls:
         Raises a subclass of ApiError by the status, ServiceUnreachable if no response came, and UnexpectedResponse if
         it is not what the interface describes.
         """
-        content = b"" if body is None else wire.to_json({k: v for k, v in body.items() if v is not None})
+        content = b"" if body is None else to_json({k: v for k, v in body.items() if v is not None})
         sent = {**self.always, **(headers or {})}
         if body is not None:
             sent["Content-Type"] = "application/json"
@@ -136,21 +146,21 @@ class Calls:
             )
         try:
             response = self._http.send(self._request(method, url, content, query, sent), auth=_AS_IT_IS, stream=True)
-            answer = _content_of(response)
+            received = _content_of(response)
         except httpx.TransportError as error:
             raise _unreachable(method, url, error) from error
         self._latest = response.headers
         if not response.is_success:
             raise error_from(response)
         try:
-            return cast("T", _read(cast("Hashable", shape), answer))
+            return cast("T", _read(cast("Hashable", shape), received))
         except msgspec.MsgspecError as error:
             raise UnexpectedResponse(f"{method} {mask(url)} got an undocumented response: {error}.") from error
 
     def _request(
         self, method: str, url: str, content: bytes, query: Mapping[str, str] | None, sent: Mapping[str, str]
     ) -> httpx.Request:
-        """The request as the client's `build_request` makes it, but for the copies: they take as long as the rest."""
+        """The request as the client's `build_request` makes it, without the copies, which take as long as the rest."""
         client, place = self._http, _url(url)
         headers = {b"host": (b"Host", place.netloc)}
         headers |= {name.lower(): (name, value) for name, value in client.headers.raw}
@@ -173,7 +183,7 @@ class Calls:
 
 
 def _content_of(response: httpx.Response) -> bytes:
-    """The body; one that is not encoded is taken as it comes, as to decode it takes a third of httpx's time."""
+    """The body; a body without an encoding skips httpx's decoding, a third of its time."""
     if not response.is_success or response.is_stream_consumed or "content-encoding" in response.headers:
         return response.read()
     try:
@@ -222,31 +232,31 @@ def segments(*identifiers: str) -> str:
 
     Raises InvalidRequest: not a string, empty, or a way to another path.
     """
-    for each in identifiers:
-        if checked_text("The id", each, such_as="pi_…") in ("", ".", ".."):
-            raise invalid(f"{each!r} is not an identifier.", "id")
-    return "".join([f"/{quote(each, safe='')}" for each in identifiers])
+    for identifier in identifiers:
+        if checked_text("The id", identifier, such_as="pi_…") in ("", ".", ".."):
+            raise invalid(f"{identifier!r} is not an identifier.", "id")
+    return "".join([f"/{quote(identifier, safe='')}" for identifier in identifiers])
 
 
 _LEARNING = Lock()
-"""msgspec notes of a struct what it is made of at its first decoder; another thread must not meet it half noted."""
+"""msgspec inspects a struct when its first decoder is made; another thread must not find it half inspected."""
 
 
 @cache
 def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
-    """Numbers with a point become Decimals, never floats, also where a body may hold anything."""
+    """Numbers with a point become Decimals, never floats, even in a body of any shape."""
     with _LEARNING:
         return msgspec.json.Decoder(cast("type[Any]", shape), float_hook=Decimal)
 
 
-def _read(shape: Hashable, content: bytes) -> Any:  # noqa: ANN401  what the shape says
+def _read(shape: Hashable, content: bytes) -> object:
     """A body as its struct, or as the other form that the register may give it."""
     try:
         return _decoder(shape).decode(content)
     except msgspec.ValidationError:
-        if shape not in wire.OTHER_FORM:
+        if shape not in OTHER_FORM:
             raise
-        return _decoder(wire.OTHER_FORM[shape]).decode(content)
+        return _decoder(OTHER_FORM[shape]).decode(content)
 
 
 def error_from(response: httpx.Response) -> ApiError:
@@ -281,7 +291,8 @@ def error_from(response: httpx.Response) -> ApiError:
     return error
 
 
-def _problems(listed: Any) -> tuple[FieldProblem, ...]:  # noqa: ANN401  JSON is of any type
+def _problems(listed: object) -> tuple[FieldProblem, ...]:
     with suppress(TypeError, KeyError):
-        return tuple(FieldProblem(str(each["pointer"]), str(each["detail"])) for each in listed)
+        problems = listed if isinstance(listed, list) else []
+        return tuple(FieldProblem(str(problem["pointer"]), str(problem["detail"])) for problem in problems)
     return ()

@@ -3,27 +3,34 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, Generic, Protocol, TypeVar, cast, get_args
+from typing import Any, Final, Generic, Protocol, TypeVar, Unpack, cast, get_args
 
 import httpx
 from msgspec import Struct
 
-from workbench.calls import Calls, checked_text, host_of, invalid, segments
+from workbench.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
 from workbench.closing import Closing
-from workbench.domain import wire
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
+from workbench.domain.wire import refunds_and_payouts
+from workbench.domain.wire.accounts_and_keys import ApiKey, Token
+from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire.endpoints_and_events import Deleted, Delivery, Event, WebhookEndpoint
+from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
+from workbench.domain.wire.paging import List, NumberedList
+from workbench.domain.wire.plants import Plant
+from workbench.domain.wire.refunds_and_payouts import Payout, Refund
 from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError
 
 
 class Identified(Protocol):
-    """What is listed has an id."""
+    """An object with an id."""
 
     id: str
 
 
 T = TypeVar("T", bound=Identified)
 Shape = TypeVar("Shape")
-Payment = TypeVar("Payment", wire.PaymentIntent, wire.Charge)
+Payment = TypeVar("Payment", PaymentIntent, Charge)
 
 
 class Resource:
@@ -42,7 +49,7 @@ class Resource:
         shape: type[Shape],
         *identifiers: str,
         idempotency_key: str | None = None,
-        **parts: Any,  # noqa: ANN401  those of `Calls.send`
+        **parts: Unpack[RequestParts],
     ) -> Shape:
         headers = {}
         if idempotency_key is not None:
@@ -52,7 +59,7 @@ class Resource:
 
     def use_dashboard(self) -> None:
         """Call the same operations on a sandbox's dashboard, where the interface has none of them."""
-        self._version = wire.DASHBOARD
+        self._version = DASHBOARD
 
 
 class Listed(Resource, Generic[T]):
@@ -63,7 +70,7 @@ class Listed(Resource, Generic[T]):
     """
 
     _shape: type[T]
-    _page: type[wire.List[T]]
+    _page: type[List[T]]
 
     def retrieve(self, identifier: str) -> T:
         """The object as it is now. Raises NotFound."""
@@ -76,7 +83,7 @@ class Listed(Resource, Generic[T]):
         starting_after: str | None = None,
         ending_before: str | None = None,
         page: int | None = None,
-    ) -> wire.List[T]:
+    ) -> List[T]:
         """A page of 1 to 100 objects, newest first: older than the id `starting_after`, newer than `ending_before`.
 
         Where the service numbers its pages, the one of the number `page`, from 1.
@@ -84,10 +91,10 @@ class Listed(Resource, Generic[T]):
         return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before)
 
     def each(self) -> Iterator[T]:
-        """Every object, newest first, page after page; those that arrive meanwhile are not among them."""
+        """Every object, newest first, page after page; objects created meanwhile are left out."""
         return self._every()
 
-    def _listed(self, limit: int, page: int | None, **asked: str | None) -> wire.List[T]:
+    def _listed(self, limit: int, page: int | None, **asked: str | None) -> List[T]:
         query = {name: checked_text(name, value) for name, value in asked.items() if value is not None}
         numbered = self._client.pagination == "page"
         misplaced = _CURSORS & query.keys() if numbered else {"page"} if page is not None else set()
@@ -98,33 +105,33 @@ class Listed(Resource, Generic[T]):
         if not numbered:
             return self._send("GET", self._page, query={"limit": str(limit), **query})
         place = {"page": str(page or 1), "per_page": str(limit)}
-        found = self._send("GET", _numbered(self._page), query=place | query)
-        return wire.List(found.url, found.page * found.per_page < found.total, found.data)
+        listed = self._send("GET", _numbered(self._page), query=place | query)
+        return List(listed.url, listed.page * listed.per_page < listed.total, listed.data)
 
     def _every(self, **filters: str | None) -> Iterator[T]:
-        """Page after page, by the place of the last row, or by number: then rows may move on to a page meanwhile."""
+        """Reads page after page, by the last row's place or by number; drops repeats where numbered pages shift."""
         after: str | None = None
         number = 1 if self._client.pagination == "page" else None
         seen = set[str]()
         while True:
             page = self._listed(100, number, starting_after=after, **filters)
-            yield from (each for each in page.data if each.id not in seen)
+            yield from (row for row in page.data if row.id not in seen)
             if not page.has_more:
                 return
             if number is None:
                 after = page.data[-1].id
             else:
                 number += 1
-                seen.update(each.id for each in page.data)
+                seen.update(row.id for row in page.data)
 
 
 _CURSORS: Final = {"starting_after", "ending_before"}
 
 
-def _numbered(page: type[wire.List[T]]) -> type[wire.NumberedList[T]]:
-    """The page of a list by its number, of the same rows."""
-    of_rows: Any = wire.NumberedList
-    return cast("type[wire.NumberedList[T]]", of_rows[get_args(page)])
+def _numbered(page: type[List[T]]) -> type[NumberedList[T]]:
+    """The type of a numbered page with the same rows."""
+    of_rows: Any = NumberedList
+    return cast("type[NumberedList[T]]", of_rows[get_args(page)])
 
 
 def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
@@ -151,20 +158,20 @@ def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
 
 
 class _AnyToken(Struct):
-    """A pair of tokens, whatever the field is called: the interface does not show its name."""
+    """A pair of tokens, under any of the names that the field may have: the interface does not show it."""
 
     access_token: str = ""
     token: str = ""
     data: "_AnyToken | None" = None
     refresh_token: str = ""
 
-    def read(self) -> wire.Token:
+    def read(self) -> Token:
         """Raises UnexpectedResponse: there is no token by any of the names."""
         if self.data is not None:
             return self.data.read()
         if not (access := self.access_token or self.token):
             raise UnexpectedResponse("The service's response has no token: no access_token, token or data.token.")
-        return wire.Token(access, self.refresh_token)
+        return Token(access, self.refresh_token)
 
 
 class Auth(Resource):
@@ -172,47 +179,47 @@ class Auth(Resource):
 
     _path = "/auth"
 
-    def token(self, *, email: str, password: str) -> wire.Token:
+    def token(self, *, email: str, password: str) -> Token:
         """A bearer token, good for 86,400 seconds."""
         return self._send("POST", _AnyToken, "token", body={"email": email, "password": password}, key="").read()
 
-    def refresh(self, refresh_token: str) -> wire.Token:
-        """A new pair for the old, which ends."""
+    def refresh(self, refresh_token: str) -> Token:
+        """Exchange a refresh token for a new pair; the old pair becomes invalid."""
         return self._send("POST", _AnyToken, "refresh", body={"refresh_token": refresh_token}, key="").read()
 
 
-class ApiKeys(Listed[wire.ApiKey]):
+class ApiKeys(Listed[ApiKey]):
     """Test keys, masked; a value is shown once. Assumed."""
 
-    _path, _shape, _page = "/api_keys", wire.ApiKey, wire.List[wire.ApiKey]
+    _path, _shape, _page = "/api_keys", ApiKey, List[ApiKey]
 
-    def create(self, kind: str = "secret") -> wire.ApiKey:
-        """Another key, `secret` or `publishable`; `value` is there this once."""
-        return self._send("POST", wire.ApiKey, body={"kind": kind})
+    def create(self, kind: str = "secret") -> ApiKey:
+        """Create a key, `secret` or `publishable`; only this response shows its `value`."""
+        return self._send("POST", ApiKey, body={"kind": kind})
 
-    def roll(self, key_id: str) -> wire.ApiKey:
-        """A new key in place of one, which ends at once, or a day later where keys overlap."""
-        return self._send("POST", wire.ApiKey, key_id, "roll")
+    def roll(self, key_id: str) -> ApiKey:
+        """Replace a key, which ends at once, or a day later where keys overlap."""
+        return self._send("POST", ApiKey, key_id, "roll")
 
-    def revoke(self, key_id: str) -> wire.ApiKey:
+    def revoke(self, key_id: str) -> ApiKey:
         """End a key at once. Raises StateConflict for the last secret key."""
-        return self._send("DELETE", wire.ApiKey, key_id)
+        return self._send("DELETE", ApiKey, key_id)
 
 
 class Balance(Resource):
-    """What is pending, available and owed."""
+    """The merchant's pending, available and owed money."""
 
     _path = "/balance"
 
-    def retrieve(self) -> wire.Balance:
+    def retrieve(self) -> refunds_and_payouts.Balance:
         """The balance as it is now."""
-        return self._send("GET", wire.Balance)
+        return self._send("GET", refunds_and_payouts.Balance)
 
 
-class Payouts(Listed[wire.Payout]):
+class Payouts(Listed[Payout]):
     """Available money on its way to the merchant's bank."""
 
-    _path, _shape, _page = "/payouts", wire.Payout, wire.List[wire.Payout]
+    _path, _shape, _page = "/payouts", Payout, List[Payout]
 
     def create(
         self,
@@ -222,10 +229,10 @@ class Payouts(Listed[wire.Payout]):
         destination: str | None = None,
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
-    ) -> wire.Payout:
+    ) -> Payout:
         """Pay out `amount` kwacha at the coming midnight. Raises StateConflict: more than is available."""
         body = {"amount": exact(amount), "currency": currency, "destination": destination, "metadata": metadata}
-        return self._send("POST", wire.Payout, idempotency_key=idempotency_key, body=body)
+        return self._send("POST", Payout, idempotency_key=idempotency_key, body=body)
 
 
 class Plants(Resource):
@@ -233,15 +240,15 @@ class Plants(Resource):
 
     _host, _version, _path = "plants_url", "", "/plants"
 
-    def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> wire.Plant:  # noqa: A002  the field's name
+    def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> Plant:  # noqa: A002  the field's name
         """Add a plant; `token` is a bearer to use in place of the key."""
-        return self._send("POST", wire.Plant, body={"id": id, "name": name, "tag": tag}, key=token)
+        return self._send("POST", Plant, body={"id": id, "name": name, "tag": tag}, key=token)
 
 
-class PaymentIntents(Listed[wire.PaymentIntent]):
+class PaymentIntents(Listed[PaymentIntent]):
     """Sections 2.1 and 2.2; listing and canceling are assumed."""
 
-    _path, _shape, _page = "/payment_intents", wire.PaymentIntent, wire.List[wire.PaymentIntent]
+    _path, _shape, _page = "/payment_intents", PaymentIntent, List[PaymentIntent]
 
     def create(
         self,
@@ -252,7 +259,7 @@ class PaymentIntents(Listed[wire.PaymentIntent]):
         description: str | None = None,
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
-    ) -> wire.PaymentIntent:
+    ) -> PaymentIntent:
         """Register an attempt to be paid; `amount` is in kwacha, at most two decimals.
 
         >>> pay.payment_intents.create(amount=Decimal("150.00"), currency="ZMW")  # doctest: +SKIP
@@ -264,7 +271,7 @@ class PaymentIntents(Listed[wire.PaymentIntent]):
             "description": description,
             "metadata": metadata,
         }
-        return self._send("POST", wire.PaymentIntent, body=body, idempotency_key=idempotency_key)
+        return self._send("POST", PaymentIntent, body=body, idempotency_key=idempotency_key)
 
     def confirm(
         self,
@@ -274,33 +281,33 @@ class PaymentIntents(Listed[wire.PaymentIntent]):
         provider: str,
         client_secret: str | None = None,
         idempotency_key: str | None = None,
-    ) -> wire.PaymentIntent:
+    ) -> PaymentIntent:
         """Send the prompt to the customer's phone, `+260` and nine digits.
 
         `client_secret` is needed where the client holds a publishable key.
         """
         method = {"type": "mobile_money", "mobile_money": {"phone": phone, "provider": provider}}
         body = {"payment_method": method, "client_secret": client_secret}
-        return self._send("POST", wire.PaymentIntent, intent_id, "confirm", idempotency_key=idempotency_key, body=body)
+        return self._send("POST", PaymentIntent, intent_id, "confirm", idempotency_key=idempotency_key, body=body)
 
-    def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> wire.PaymentIntent:
+    def retrieve(self, intent_id: str, *, client_secret: str | None = None) -> PaymentIntent:
         """The intent as it is now."""
         query = {"client_secret": client_secret} if client_secret else None
-        return self._send("GET", wire.PaymentIntent, intent_id, query=query)
+        return self._send("GET", PaymentIntent, intent_id, query=query)
 
     def cancel(
         self, intent_id: str, *, cancellation_reason: str | None = None, idempotency_key: str | None = None
-    ) -> wire.PaymentIntent:
+    ) -> PaymentIntent:
         """Cancel an intent, and withdraw an open prompt. Raises StateConflict when it is paid or being paid."""
         body = {"cancellation_reason": cancellation_reason}
-        return self._send("POST", wire.PaymentIntent, intent_id, "cancel", idempotency_key=idempotency_key, body=body)
+        return self._send("POST", PaymentIntent, intent_id, "cancel", idempotency_key=idempotency_key, body=body)
 
 
-class Charges(Listed[wire.Charge]):
+class Charges(Listed[Charge]):
     """Section 2.3; listing is assumed."""
 
     _host = "charges_url"
-    _path, _shape, _page = "/charges", wire.Charge, wire.List[wire.Charge]
+    _path, _shape, _page = "/charges", Charge, List[Charge]
 
     def create(  # noqa: PLR0913  the fields of the request
         self,
@@ -313,7 +320,7 @@ class Charges(Listed[wire.Charge]):
         type: str = "mobile_money",  # noqa: A002  the field's name in the interface
         reference: str | None = None,
         metadata: Mapping[str, str] | None = None,
-    ) -> wire.Charge:
+    ) -> Charge:
         """Ask a customer for money in one call; `amount` is a whole number (ngwee in the sandbox).
 
         `idempotency_key` is yours to choose and to keep: the same key with the same body never
@@ -323,17 +330,17 @@ class Charges(Listed[wire.Charge]):
         """
         payer = {"type": type, "channel": channel, "phone": phone, "reference": reference, "metadata": metadata}
         body = {"amount": exact(amount, is_whole=True), "currency": currency, **payer}
-        return self._send("POST", wire.Charge, idempotency_key=idempotency_key, basic=True, body=body)
+        return self._send("POST", Charge, idempotency_key=idempotency_key, basic=True, body=body)
 
-    def retrieve(self, charge_id: str) -> wire.Charge:
+    def retrieve(self, charge_id: str) -> Charge:
         """The charge as it is now."""
-        return self._send("GET", wire.Charge, charge_id, basic=True)
+        return self._send("GET", Charge, charge_id, basic=True)
 
 
-class Refunds(Listed[wire.Refund]):
+class Refunds(Listed[Refund]):
     """Money given back; assumed. `list` and `each` take `charge`."""
 
-    _path, _shape, _page = "/refunds", wire.Refund, wire.List[wire.Refund]
+    _path, _shape, _page = "/refunds", Refund, List[Refund]
 
     def list(
         self,
@@ -343,12 +350,12 @@ class Refunds(Listed[wire.Refund]):
         ending_before: str | None = None,
         page: int | None = None,
         charge: str | None = None,
-    ) -> wire.List[wire.Refund]:
-        """A page, newest first; of one `charge`, if named."""
+    ) -> List[Refund]:
+        """A page of refunds, newest first; with `charge`, the refunds of this charge."""
         return self._listed(limit, page, starting_after=starting_after, ending_before=ending_before, charge=charge)
 
-    def each(self, *, charge: str | None = None) -> Iterator[wire.Refund]:
-        """Every refund, newest first; of one `charge`, if named."""
+    def each(self, *, charge: str | None = None) -> Iterator[Refund]:
+        """Every refund, newest first; with `charge`, every refund of this charge."""
         return self._every(charge=charge)
 
     def create(
@@ -360,7 +367,7 @@ class Refunds(Listed[wire.Refund]):
         reason: str | None = None,
         metadata: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
-    ) -> wire.Refund:
+    ) -> Refund:
         """Refund a charge or an intent, in part or all that is left.
 
         `amount` is in the unit of what is named: whole ngwee of a charge, as an int, kwacha of an intent.
@@ -370,18 +377,18 @@ class Refunds(Listed[wire.Refund]):
             amount = exact(amount, is_whole=charge is not None)
         payment = {"charge": charge, "payment_intent": payment_intent}
         body = {**payment, "amount": amount, "reason": reason, "metadata": metadata}
-        return self._send("POST", wire.Refund, idempotency_key=idempotency_key, body=body)
+        return self._send("POST", Refund, idempotency_key=idempotency_key, body=body)
 
 
-class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
-    """Where events go; the interface does not show how an endpoint is registered."""
+class WebhookEndpoints(Listed[WebhookEndpoint]):
+    """URLs that receive events; the interface does not show how an endpoint is registered."""
 
-    _path, _shape, _page = "/webhook_endpoints", wire.WebhookEndpoint, wire.List[wire.WebhookEndpoint]
+    _path, _shape, _page = "/webhook_endpoints", WebhookEndpoint, List[WebhookEndpoint]
 
-    def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> wire.WebhookEndpoint:
-        """Register an endpoint; the answer holds its signing secret, this once."""
+    def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> WebhookEndpoint:
+        """Register an endpoint; only this response shows its signing secret."""
         body = {"url": url, "enabled_events": listed("enabled_events", enabled_events, "charge.*")}
-        return self._send("POST", wire.WebhookEndpoint, body=body)
+        return self._send("POST", WebhookEndpoint, body=body)
 
     def update(
         self,
@@ -390,25 +397,25 @@ class WebhookEndpoints(Listed[wire.WebhookEndpoint]):
         url: str | None = None,
         enabled_events: Sequence[str] | None = None,
         status: str | None = None,
-    ) -> wire.WebhookEndpoint:
-        """Change what is given; `status` is enabled or disabled."""
+    ) -> WebhookEndpoint:
+        """Change the given fields; `status` is enabled or disabled."""
         wanted = None if enabled_events is None else listed("enabled_events", enabled_events, "charge.*")
         body = {"url": url, "enabled_events": wanted, "status": status}
-        return self._send("PATCH", wire.WebhookEndpoint, endpoint_id, body=body)
+        return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
 
-    def roll_secret(self, endpoint_id: str) -> wire.WebhookEndpoint:
-        """A new signing secret, this once; for a day messages are signed with both."""
-        return self._send("POST", wire.WebhookEndpoint, endpoint_id, "roll_secret")
+    def roll_secret(self, endpoint_id: str) -> WebhookEndpoint:
+        """Roll the signing secret; only this response shows it, and for a day messages are signed with both."""
+        return self._send("POST", WebhookEndpoint, endpoint_id, "roll_secret")
 
-    def delete(self, endpoint_id: str) -> wire.Deleted:
+    def delete(self, endpoint_id: str) -> Deleted:
         """Remove an endpoint: nothing more is sent there."""
-        return self._send("DELETE", wire.Deleted, endpoint_id)
+        return self._send("DELETE", Deleted, endpoint_id)
 
 
-class Events(Listed[wire.Event]):
-    """What happened; `list` and `each` take `type`, `created_since` and `search`."""
+class Events(Listed[Event]):
+    """Events, one for everything that happened; `list` and `each` take `type`, `created_since` and `search`."""
 
-    _path, _shape, _page = "/events", wire.Event, wire.List[wire.Event]
+    _path, _shape, _page = "/events", Event, List[Event]
 
     def list(  # noqa: PLR0913  the page, and the filters
         self,
@@ -420,7 +427,7 @@ class Events(Listed[wire.Event]):
         type: str | None = None,  # noqa: A002  the field's name
         created_since: str | None = None,
         search: str | None = None,
-    ) -> wire.List[wire.Event]:
+    ) -> List[Event]:
         """A page, newest first.
 
         Of one `type` or a family such as `charge.*`; of the moment `created_since`, such as
@@ -435,19 +442,19 @@ class Events(Listed[wire.Event]):
         type: str | None = None,  # noqa: A002  the field's name
         created_since: str | None = None,
         search: str | None = None,
-    ) -> Iterator[wire.Event]:
+    ) -> Iterator[Event]:
         """Every event, newest first; filtered as `list` is."""
         return self._every(type=type, created_since=created_since, search=search)
 
-    def replay(self, event_id: str) -> wire.List[wire.Delivery]:
+    def replay(self, event_id: str) -> List[Delivery]:
         """Send an event again to every enabled endpoint that takes its type."""
-        return self._send("POST", wire.List[wire.Delivery], event_id, "replay")
+        return self._send("POST", List[Delivery], event_id, "replay")
 
 
-class Deliveries(Listed[wire.Delivery]):
+class Deliveries(Listed[Delivery]):
     """Events on their way to endpoints; `list` and `each` take `status`, `event` and `endpoint`."""
 
-    _path, _shape, _page = "/deliveries", wire.Delivery, wire.List[wire.Delivery]
+    _path, _shape, _page = "/deliveries", Delivery, List[Delivery]
 
     def list(  # noqa: PLR0913  the page, and the filters
         self,
@@ -459,25 +466,25 @@ class Deliveries(Listed[wire.Delivery]):
         status: str | None = None,
         event: str | None = None,
         endpoint: str | None = None,
-    ) -> wire.List[wire.Delivery]:
+    ) -> List[Delivery]:
         """A page, newest first; in one `status` or several, separated by commas, of one `event`, to one `endpoint`."""
         cursors = {"starting_after": starting_after, "ending_before": ending_before}
         return self._listed(limit, page, **cursors, status=status, event=event, endpoint=endpoint)
 
     def each(
         self, *, status: str | None = None, event: str | None = None, endpoint: str | None = None
-    ) -> Iterator[wire.Delivery]:
+    ) -> Iterator[Delivery]:
         """Every delivery, newest first; filtered as `list` is."""
         return self._every(status=status, event=event, endpoint=endpoint)
 
-    def replay(self, delivery_id: str) -> wire.Delivery:
-        """Send it again: same event id and body, new timestamp and signature, the schedule from its beginning."""
-        return self._send("POST", wire.Delivery, delivery_id, "replay")
+    def replay(self, delivery_id: str) -> Delivery:
+        """Send a delivery again: same event id and body, new timestamp and signature; its retries start over."""
+        return self._send("POST", Delivery, delivery_id, "replay")
 
-    def replay_dead_letters(self) -> wire.List[wire.Delivery]:
+    def replay_dead_letters(self) -> List[Delivery]:
         """Send every dead letter again, if its endpoint is enabled."""
         url = f"{self._client.base_url}{self._version}/dead_letters/replay"
-        return self._client.calls.send("POST", url, wire.List[wire.Delivery])
+        return self._client.calls.send("POST", url, List[Delivery])
 
 
 _STANDS: Final = (
@@ -530,12 +537,12 @@ class PaymentsClient(Closing):
         self.plants = Plants(self)
 
     def use_dashboard(self, *, endpoints_alone: bool) -> None:
-        """Call webhook endpoints alone, or all groups, on a sandbox's dashboard, where the interface lacks them."""
-        groups = (each for each in vars(self).values() if isinstance(each, Listed | Balance))
-        for each in (self.webhook_endpoints,) if endpoints_alone else groups:
-            each.use_dashboard()
+        """Call all groups, or webhook endpoints alone, on a sandbox's dashboard, where the interface lacks them."""
+        groups = (part for part in vars(self).values() if isinstance(part, Listed | Balance))
+        for group in (self.webhook_endpoints,) if endpoints_alone else groups:
+            group.use_dashboard()
 
-    def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> wire.PaymentIntent:
+    def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> PaymentIntent:
         """Poll an intent until its attempt has ended, one way or the other.
 
         Nobody answered is not yet nobody paid: after `prompt_timeout`, no new prompt until ten minutes after
@@ -545,7 +552,7 @@ class PaymentsClient(Closing):
         never confirmed. Raises InvalidRequest: seconds in which it could not end.
         """
 
-        def has_ended(intent: wire.PaymentIntent) -> bool:
+        def has_ended(intent: PaymentIntent) -> bool:
             if intent.status == REQUIRES_PAYMENT_METHOD and not intent.last_payment_error:
                 message = f"{intent_id} has not been confirmed, so there is nothing to wait for."
                 raise WaitExpired(message, status=intent.status)
@@ -553,12 +560,12 @@ class PaymentsClient(Closing):
 
         return self._wait(intent_id, self.payment_intents.retrieve, has_ended, timeout_s, poll_s)
 
-    def wait_charge(self, charge_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> wire.Charge:
+    def wait_charge(self, charge_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> Charge:
         """Poll a charge until it is no longer pending, where the service answers before the customer does.
 
         Raises WaitExpired and InvalidRequest as `wait` does.
         """
-        return self._wait(charge_id, self.charges.retrieve, lambda each: each.status != PENDING, timeout_s, poll_s)
+        return self._wait(charge_id, self.charges.retrieve, lambda charge: charge.status != PENDING, timeout_s, poll_s)
 
     def _wait(
         self,
@@ -592,7 +599,7 @@ class PaymentsClient(Closing):
             slept_s += min(pause_s, left_s)
 
     def _why_it_stands(self, passed_s: float, timeout_s: float) -> str:
-        """Where real time was let pass at a sandbox whose clock does not go by it: that it stands still."""
+        """A hint if real time passed and the sandbox's clock is manual; otherwise empty."""
         if passed_s < timeout_s or not self.calls.is_sandbox:
             return ""
         try:

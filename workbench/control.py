@@ -10,25 +10,32 @@ from msgspec.structs import asdict
 
 from workbench.calls import invalid, segments
 from workbench.client import PaymentsClient, listed
-from workbench.domain import wire
 from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.domain.signing import SignedMessage
-from workbench.domain.wire import control
+from workbench.domain.wire import sandbox_controls
+from workbench.domain.wire.console_rows import LoggedRequest, Payment, PaymentDetails
+from workbench.domain.wire.endpoints_and_events import FaultyEndpoint, Signed
+from workbench.domain.wire.intents_and_charges import Charge, Suspense
+from workbench.domain.wire.ledger_rows import LedgerAccount, LedgerEntry, LedgerMovement, LedgerPosting, LedgerVerified
+from workbench.domain.wire.operators_and_handsets import Handset, Message, OperatorState, Scripted
+from workbench.domain.wire.paging import Found, Page, Rows
+from workbench.domain.wire.sandbox_controls import Deprecated, Simulated, SimulatedCommand, WasReset
+from workbench.domain.wire.trace_rows import TracePage, TraceRow
 from workbench.errors import ApiError, AuthenticationFailed, PermissionDenied, UnexpectedResponse
 
 T = TypeVar("T")
-Row = TypeVar("Row", wire.LedgerEntry, wire.LedgerPosting, wire.LedgerMovement)
+Row = TypeVar("Row", LedgerEntry, LedgerPosting, LedgerMovement)
 _MS = timedelta(milliseconds=1)
 _PAGE = 1000
 """Entries read at a time: a large ledger is never in memory as text."""
 
 
 class SandboxControl:
-    """What `/sandbox` offers beside `Clock` and `Operator`, called with the test secret key."""
+    """The calls of `/sandbox` beside those of `Clock` and `Operator`, made with the test secret key."""
 
     def __init__(self, client: PaymentsClient) -> None:
         self.client = client
-        """What it calls with."""
+        """Sends the calls."""
 
     def check(self) -> None:
         """Raises UnexpectedResponse unless what answers is a sandbox."""
@@ -41,107 +48,107 @@ class SandboxControl:
         if not is_sandbox:
             raise UnexpectedResponse(f"{self.client.base_url} answers, but not like `workbench serve`.")
 
-    def clock(self) -> wire.Clock:
+    def clock(self) -> sandbox_controls.Clock:
         """The clock's time and kind."""
-        return self.get("clock", wire.Clock)
+        return self.get("clock", sandbox_controls.Clock)
 
-    def phone(self, number: str) -> wire.Handset:
-        """What a customer's phone shows."""
-        return self.get(f"phones/{number}", wire.Handset)
+    def phone(self, number: str) -> Handset:
+        """A customer's phone and its screen."""
+        return self.get(f"phones/{number}", Handset)
 
-    def messages(self, number: str) -> list[control.Message]:
+    def messages(self, number: str) -> list[Message]:
         """The text messages of operators to a customer, oldest first."""
-        return self.get(f"phones/{number}/messages", wire.Rows[control.Message]).data
+        return self.get(f"phones/{number}/messages", Rows[Message]).data
 
-    def enter(self, number: str, text: str) -> wire.Handset:
-        """Type a PIN and send it; what the phone shows then. Raises StateConflict: no prompt waits."""
-        return self.post(f"phones/{number}/input", wire.Handset, {"text": text})
+    def enter(self, number: str, text: str) -> Handset:
+        """Type a PIN and send it; returns the phone's screen. Raises StateConflict: no prompt waits."""
+        return self.post(f"phones/{number}/input", Handset, {"text": text})
 
-    def press(self, number: str, key: str) -> wire.Handset:
+    def press(self, number: str, key: str) -> Handset:
         """Press `cancel`, or leave the prompt alone: `ignore`. Raises StateConflict: no prompt waits."""
-        return self.post(f"phones/{number}/{key}", wire.Handset)
+        return self.post(f"phones/{number}/{key}", Handset)
 
-    def operators(self) -> list[wire.OperatorState]:
-        """Each operator, with the end of its outage."""
-        return self.get("operator", wire.Rows[wire.OperatorState]).data
+    def operators(self) -> list[OperatorState]:
+        """The operators, with the ends of their outages."""
+        return self.get("operator", Rows[OperatorState]).data
 
-    def simulate(self, simulation: str, cursor: int, commands: Sequence[control.SimulatedCommand]) -> control.Simulated:
+    def simulate(self, simulation: str, cursor: int, commands: Sequence[SimulatedCommand]) -> Simulated:
         """Do commands of a simulated month, from the cursor on; how many are done after at most a second.
 
         Raises StateConflict: the cursor is ahead of what is done, or a command cannot be done.
         """
         body = {"simulation": simulation, "cursor": cursor, "commands": commands}
-        return self.post("simulation", control.Simulated, body)
+        return self.post("simulation", Simulated, body)
 
-    def delivery_faults(self) -> list[wire.FaultyEndpoint]:
-        """How deliveries to each endpoint misbehave."""
-        return self.get("webhook_endpoints", wire.Rows[wire.FaultyEndpoint]).data
+    def delivery_faults(self) -> list[FaultyEndpoint]:
+        """Endpoints and the faults of deliveries to them."""
+        return self.get("webhook_endpoints", Rows[FaultyEndpoint]).data
 
-    def set_delivery_faults(self, endpoint_id: str, faults: list[str]) -> wire.FaultyEndpoint:
-        """Make deliveries to an endpoint misbehave, or behave again."""
+    def set_delivery_faults(self, endpoint_id: str, faults: list[str]) -> FaultyEndpoint:
+        """Set the faults of deliveries to an endpoint; none of them makes it well-behaved again."""
         path = f"webhook_endpoints{segments(endpoint_id)}/faults"
-        return self.post(path, wire.FaultyEndpoint, {"faults": faults})
+        return self.post(path, FaultyEndpoint, {"faults": faults})
 
     def sign(self, body: str, how: str, **more: str | int | None) -> SignedMessage:
         """A message signed by `how`; `more` are the other fields of `control.Sign`."""
-        made = self.post("sign", control.Signed, {"body": body, "how": how, **more})
+        made = self.post("sign", Signed, {"body": body, "how": how, **more})
         return SignedMessage(made.body.encode(), made.headers)
 
-    def accounts(self, **bounds: str) -> list[wire.LedgerAccount]:
+    def accounts(self, **bounds: str) -> list[LedgerAccount]:
         """Every account posted to, with its sums; `as_of` and `known_at` are moments of RFC 3339."""
-        return self.get("ledger/accounts", wire.Rows[wire.LedgerAccount], **bounds).data
+        return self.get("ledger/accounts", Rows[LedgerAccount], **bounds).data
 
-    def entries(self) -> Iterator[list[wire.LedgerEntry]]:
+    def entries(self) -> Iterator[list[LedgerEntry]]:
         """The entries of the ledger, page by page."""
-        return self._pages("ledger/entries", wire.Page[wire.LedgerEntry])
+        return self._pages("ledger/entries", Page[LedgerEntry])
 
-    def postings(self) -> Iterator[list[wire.LedgerPosting]]:
+    def postings(self) -> Iterator[list[LedgerPosting]]:
         """The postings, page by page."""
-        return self._pages("ledger/postings", wire.Page[wire.LedgerPosting])
+        return self._pages("ledger/postings", Page[LedgerPosting])
 
-    def movements(self, *accounts: str) -> Iterator[list[wire.LedgerMovement]]:
-        """What happened on some accounts, page by page; without any, on those that others keep books of too."""
+    def movements(self, *accounts: str) -> Iterator[list[LedgerMovement]]:
+        """Movements of the given accounts, page by page; by default, of the accounts with an operator or the bank."""
         query = {"account": ",".join(accounts)} if accounts else {}
-        return self._pages("ledger/movements", wire.Page[wire.LedgerMovement], **query)
+        return self._pages("ledger/movements", Page[LedgerMovement], **query)
 
-    def settle(self, difference: Mapping[str, Any]) -> wire.LedgerEntry:
+    def settle(self, difference: Mapping[str, Any]) -> LedgerEntry:
         """Post the entry that settles a difference. Raises StateConflict: it was settled before."""
-        return self.post("ledger/entries", wire.LedgerEntry, difference)
+        return self.post("ledger/entries", LedgerEntry, difference)
 
-    def repeat(self, entry_id: str) -> wire.LedgerEntry:
+    def repeat(self, entry_id: str) -> LedgerEntry:
         """Post an entry a second time: a fault for reconciliation to find."""
-        return self.post(f"ledger/entries/{entry_id}/repeat", wire.LedgerEntry)
+        return self.post(f"ledger/entries/{entry_id}/repeat", LedgerEntry)
 
-    def suspense(self) -> list[wire.Suspense]:
-        """Money of the merchant's customers that came late, oldest first, settled or not."""
-        return self.get("suspense", wire.Rows[wire.Suspense]).data
+    def suspense(self) -> list[Suspense]:
+        """Late money of the merchant's customers, oldest first, settled or not."""
+        return self.get("suspense", Rows[Suspense]).data
 
-    def settle_suspense(self, item: str, how: str) -> wire.Suspense:
+    def settle_suspense(self, item: str, how: str) -> Suspense:
         """`credit` late money, or `return` it. Raises StateConflict: it was settled before, or several sums wait."""
-        return self.post(f"suspense{segments(item)}/settle", wire.Suspense, {"how": how})
+        return self.post(f"suspense{segments(item)}/settle", Suspense, {"how": how})
 
-    def payments(self, **filters: str) -> wire.Found[wire.Payment]:
-        """A page of payments, newest first, filtered by the fields of `wire.PaymentsQuery`."""
-        return self.get("payments", wire.Found[wire.Payment], **filters)
+    def payments(self, **filters: str) -> Found[Payment]:
+        """A page of payments, newest first, filtered by the fields of `PaymentsQuery`."""
+        return self.get("payments", Found[Payment], **filters)
 
-    def payment(self, payment_id: str) -> wire.PaymentDetails:
+    def payment(self, payment_id: str) -> PaymentDetails:
         """A payment with its events, deliveries and rows of the trace; `payment_id` is an intent's, or a charge's."""
-        return self.get(f"payments{segments(payment_id)}", wire.PaymentDetails)
+        return self.get(f"payments{segments(payment_id)}", PaymentDetails)
 
-    def requests(self, **filters: str) -> wire.Found[wire.LoggedRequest]:
-        """A page of the merchant's requests, newest first, filtered by the fields of `wire.RequestsQuery`."""
-        return self.get("requests", wire.Found[wire.LoggedRequest], **filters)
+    def requests(self, **filters: str) -> Found[LoggedRequest]:
+        """A page of the merchant's requests, newest first, filtered by the fields of `RequestsQuery`."""
+        return self.get("requests", Found[LoggedRequest], **filters)
 
-    def request(self, request_id: str) -> wire.TraceRow:
+    def request(self, request_id: str) -> TraceRow:
         """A request and its response as a row of the trace. Raises NotFound: none was kept by this Request-Id."""
-        return self.get(f"requests{segments(request_id)}", wire.TraceRow)
+        return self.get(f"requests{segments(request_id)}", TraceRow)
 
-    def verify(self) -> wire.LedgerVerified:
-        """Whether the chain of the ledger holds."""
-        return self.get("ledger/verify", wire.LedgerVerified)
+    def verify(self) -> LedgerVerified:
+        """Check the chain of the ledger."""
+        return self.get("ledger/verify", LedgerVerified)
 
-    def trace(self, since: int = 0, **filters: str) -> Iterator[wire.TraceRow]:
-        """What happened after a `seq`, in order, read page by page; filtered by `kind` and `payment`."""
+    def trace(self, since: int = 0, **filters: str) -> Iterator[TraceRow]:
+        """Rows of the trace after a `seq`, in order, read page by page; filtered by `kind` and `payment`."""
         while True:
             page = self.trace_page(since=str(since), **filters)
             yield from page.data
@@ -149,35 +156,35 @@ class SandboxControl:
                 return
             since = page.data[-1].seq
 
-    def trace_page(self, **query: str) -> wire.TracePage:
-        """A page of what happened, by the fields of `wire.TraceQuery`."""
-        return self.get("trace", wire.TracePage, **query)
+    def trace_page(self, **query: str) -> TracePage:
+        """A page of the trace, filtered by the fields of `TraceQuery`."""
+        return self.get("trace", TracePage, **query)
 
     def gaps(self) -> list[dict[str, Any]]:
-        """The rows of the register, each with the `value` in force."""
-        return self.get("gaps", wire.Rows[dict[str, Any]]).data
+        """The rows of the register with the `value` in force."""
+        return self.get("gaps", Rows[dict[str, Any]]).data
 
     def in_force(self) -> dict[str, Any]:
-        """The value of each row of the register."""
+        """The values of the register by the names of the rows."""
         return {row["name"]: row["value"] for row in self.gaps()}
 
     def deprecate(
         self, operation: str, *, deprecated_at: str | None = None, sunset_at: str | None = None, marked: bool = True
-    ) -> control.Deprecated:
+    ) -> Deprecated:
         """Mark an operation, such as `createCharge`, as one that will be gone: its responses say so in their headers.
 
         `deprecated_at`, now unless it is given, and `sunset_at` are moments of RFC 3339. Raises NotFound: no such
         operation. Raises StateConflict: it would be gone before it is deprecated.
         """
         body = {"marked": marked, "deprecated_at": deprecated_at, "sunset_at": sunset_at}
-        return self.post(f"operations{segments(operation)}/deprecation", control.Deprecated, body)
+        return self.post(f"operations{segments(operation)}/deprecation", Deprecated, body)
 
-    def reset(self) -> wire.WasReset:
+    def reset(self) -> WasReset:
         """Forget all payments, events and entries."""
-        return self.post("reset", wire.WasReset)
+        return self.post("reset", WasReset)
 
-    def _pages(self, path: str, shape: type[wire.Page[Row]], **query: str) -> Iterator[list[Row]]:
-        """The rows of a list of the ledger, so many entries at a time; those recorded meanwhile come last."""
+    def _pages(self, path: str, shape: type[Page[Row]], **query: str) -> Iterator[list[Row]]:
+        """The rows of a list of the ledger, read some entries at a time; entries recorded meanwhile come last."""
         after = 0
         while True:
             page = self.get(path, shape, after=str(after), limit=str(_PAGE), **query)
@@ -187,16 +194,16 @@ class SandboxControl:
             after = page.data[-1].number
 
     def get(self, path: str, shape: type[T], **query: str) -> T:
-        """What is at a path below `/sandbox`, read as a `shape`."""
+        """GET a path below `/sandbox`, and read the response as a `shape`."""
         return self.client.calls.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
 
     def post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
-        """What comes of a command at a path below `/sandbox`, read as a `shape`."""
+        """POST to a path below `/sandbox`, and read the response as a `shape`."""
         return self.client.calls.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 
 class Clock:
-    """The sandbox's clock: what is due happens when it passes, at once however far it is moved."""
+    """The sandbox's clock: moving it runs everything that falls due on the way, at once however far it moves."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
@@ -233,7 +240,7 @@ class Clock:
         total_ms = span // _MS + _whole_ms(seconds)
         if total_ms < 0:
             raise invalid(f"The clock cannot go back, and this is {total_ms / 1000:g} s in all.")
-        self._control.post("clock/advance", wire.Clock, {"seconds": Decimal(total_ms) / 1000})
+        self._control.post("clock/advance", sandbox_controls.Clock, {"seconds": Decimal(total_ms) / 1000})
         return self
 
     def __repr__(self) -> str:
@@ -257,20 +264,20 @@ class Outage(NamedTuple):
     until: int
 
     def covers(self, moment_s: int) -> bool:
-        """Whether a moment, in seconds since 1970, is one of it."""
+        """True if a moment, in seconds since 1970, is during the outage."""
         return self.until - self.seconds <= moment_s < self.until
 
 
 class Operator:
-    """The mobile network operators, made to fail or to answer late: to see a failure before a customer does."""
+    """Makes the mobile network operators fail or answer late, to see a failure before a customer does."""
 
     def __init__(self, control: SandboxControl) -> None:
         self._control = control
         self.outages: list[Outage] = []
-        """Those that were begun here, the latest last, whether over, ended or not."""
+        """Outages begun here, the latest last, including those that are over."""
 
     def script(self, phone: str, answers: Sequence[str]) -> "Operator":
-        """What the next attempts on a number come to, one answer each; an empty list forgets what was set.
+        """Set the outcomes of the next attempts on a number, in order; an empty list forgets them.
 
         An answer is a failure code such as `insufficient_funds`, or `approve`, `late_success`,
         `duplicate_answer`, `operator_unknown`; or what the service runs into: `conflict` (409),
@@ -280,31 +287,31 @@ class Operator:
         >>> bench.operator.script("+260961234567", ["insufficient_funds", "approve"])  # doctest: +SKIP
         """
         body = {"phone": phone, "answers": listed("answers", answers, "approve")}
-        self._control.post("operator/script", wire.Scripted, body)
+        self._control.post("operator/script", Scripted, body)
         return self
 
     def outage(self, provider: str, seconds: int) -> "Operator":
         """Take an operator down for some seconds from now; 0 ends the outage."""
         body = {"provider": provider, "seconds": seconds}
-        state = self._control.post("operator/outage", wire.OperatorState, body)
+        state = self._control.post("operator/outage", OperatorState, body)
         if state.down_until is not None:
             self.outages.append(Outage(state.provider, seconds, state.down_until))
         return self
 
     def states(self) -> list[dict[str, Any]]:
-        """Each operator, its `provider` and `down_until`: seconds since 1970, None where it is up."""
-        return [asdict(each) for each in self._control.operators()]
+        """The operators, with `provider` and `down_until`: seconds since 1970, None if the operator is up."""
+        return [asdict(operator) for operator in self._control.operators()]
 
     def query(self, charge_id: str) -> dict[str, Any]:
         """Ask what became of a charge that the operator never reported: the charge, settled.
 
         Raises StateConflict: the charge waits for no answer.
         """
-        return asdict(self._control.post("operator/query", wire.Charge, {"charge": charge_id}))
+        return asdict(self._control.post("operator/query", Charge, {"charge": charge_id}))
 
     def suspense(self) -> list[dict[str, Any]]:
-        """Money that came after its attempt had failed, oldest first: what of it waits, and what it became."""
-        return [asdict(each) for each in self._control.suspense()]
+        """Money that arrived after its attempt had failed, oldest first, waiting or settled."""
+        return [asdict(item) for item in self._control.suspense()]
 
     def settle(self, item: str, how: str) -> dict[str, Any]:
         """As the provider's side does: `credit` late money to the merchant, or `return` it to the customer.

@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 from workbench.alternatives import GAPS, JUNIT, RELIED, Relied, looking_at, reported
 from workbench.domain.gaps import Gaps, Value, written
 from workbench.domain.masking import mask
-from workbench.domain.wire import TraceRow
-from workbench.domain.wire.trace_rows import WEBHOOK
+from workbench.domain.wire.trace_rows import WEBHOOK, TraceRow
 from workbench.errors import CommandRefused
 from workbench.process import NOTHING, POLL_S, Process, printed
 from workbench.render import Table, table

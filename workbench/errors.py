@@ -70,10 +70,10 @@ class WorkbenchError(Exception):
     `message` and `hint` may quote input as it came; `str` of the error shows its controls as symbols.
     """
 
-    def __init__(self, message: str, *, hint: str = "", **facts: Any) -> None:  # noqa: ANN401  facts are of any type
+    def __init__(self, message: str, *, hint: str = "", **facts: object) -> None:
         super().__init__()
         self.hint = hint
-        self.facts = facts
+        self.facts: dict[str, Any] = facts
         self.say(message)
 
     def say(self, message: str) -> None:
@@ -106,7 +106,7 @@ class ApiError(WorkbenchError):
         decline_code: str | None = None,
         request_id: str | None = None,
         hint: str = "",
-        **facts: Any,  # noqa: ANN401  facts are of any type
+        **facts: object,
     ) -> None:
         super().__init__(message, hint=hint, **facts)
         self.code = code or self.default_code
@@ -137,7 +137,7 @@ class NotFound(ApiError, status=404, title="Not found", code="not_found"):
 
 
 class MethodNotAllowed(ApiError, status=405, title="Method not allowed", code="method_not_allowed"):
-    """The path exists, the method on it does not."""
+    """The path exists, but not with this method."""
 
 
 class RequestTimeout(ApiError, status=408, title="The request took too long", code="body_late"):
@@ -194,7 +194,7 @@ class StorageFull(ServiceFailed, status=507, title="The disk is full", code="sto
 
 
 class LiveKeyRefused(WorkbenchError):
-    """A live key was handed to something that works with test keys. Nothing was sent."""
+    """A live key was given where only test keys work. Nothing was sent."""
 
 
 class ServiceUnreachable(WorkbenchError):
@@ -234,7 +234,7 @@ class StoreRefused(WorkbenchError):
 
 
 class PortTaken(WorkbenchError):
-    """Something already listens there."""
+    """A program already listens on this port."""
 
 
 class ServeRefused(WorkbenchError):

@@ -14,8 +14,17 @@ from workbench.domain.gaps import REGISTER, Gaps, written
 from workbench.domain.moments import in_lusaka, milliseconds
 from workbench.domain.payments import offer_again_s
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire import TraceRow
-from workbench.domain.wire.trace_rows import CALL, ENTRY, SCREEN, WEBHOOK, call_of, entry_of, screen_of, webhook_of
+from workbench.domain.wire.trace_rows import (
+    CALL,
+    ENTRY,
+    SCREEN,
+    WEBHOOK,
+    TraceRow,
+    call_of,
+    entry_of,
+    screen_of,
+    webhook_of,
+)
 from workbench.errors import CheckLiveRefused
 from workbench.har import TRACE
 from workbench.look import page

@@ -1,4 +1,4 @@
-"""A customer's phone: what it shows and what is pressed on it, as text and HTML."""
+"""A customer's phone: its screen and its keys, as text and HTML."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from msgspec.structs import asdict
 from workbench import saved
 from workbench.calls import checked_text
 from workbench.control import SandboxControl
-from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text, utc_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
+from workbench.domain.wire.operators_and_handsets import Handset
 from workbench.render import Table, Tabular, table
 from workbench.saved import Saved
 from workbench.visible import visible
@@ -30,11 +30,11 @@ class Phone:
         self.number = number
         # A number without a wallet is refused here, not when it is first shown.
         self.response = self._look()
-        """The sandbox's response to the key that was pressed last: what was to be seen then."""
+        """The sandbox's response to the last key press, with the screen of that moment."""
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What is seen: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
+        """Seen now: `screen`, `state`, `waiting`, `tries_left`, `expires_at` (Unix seconds), `queued`, `charge`."""
         return asdict(self._look())
 
     @property
@@ -44,13 +44,13 @@ class Phone:
 
     @property
     def waiting(self) -> bool:
-        """Whether a prompt waits for an answer."""
+        """True if a prompt waits for an answer."""
         return self._look().waiting
 
     @property
     def messages(self) -> "Messages":
-        """What the operator has texted to this number, oldest first."""
-        return Messages(asdict(each) for each in self._control.messages(self.number))
+        """The operator's text messages to this number, oldest first."""
+        return Messages(asdict(message) for message in self._control.messages(self.number))
 
     def enter_pin(self, pin: str) -> "Phone":
         """Type the PIN and send it.
@@ -77,14 +77,14 @@ class Phone:
         return self._receipt().bundle
 
     def _receipt(self) -> Saved:
-        return receipt(self._look(), self._control.clock().now_ms)
+        return _record(self._look(), self._control.clock().now_ms)
 
-    def _look(self) -> wire.Handset:
+    def _look(self) -> Handset:
         return self._control.phone(self.number)
 
 
 class Messages(Tabular, list[dict[str, Any]]):
-    """The messages on a handset, shown as a table; each is a dict with `at`, `sender`, `text` and what it is about."""
+    """The messages on a handset, shown as a table: dicts with `at`, `sender`, `text` and the payment's fields."""
 
     def _table(self) -> Table:
         return table("Messages, oldest first", ("from", "text"), [(row["sender"], mask(row["text"])) for row in self])
@@ -95,7 +95,7 @@ def on_screen(text: str) -> list[str]:
     return [visible(line) for line in mask(text).split("\n")]
 
 
-def receipt(handset: wire.Handset, at_ms: int) -> Saved:
+def _record(handset: Handset, at_ms: int) -> Saved:
     """A record of what a handset shows at this moment of the sandbox's clock."""
     number, operator = mask_phone(handset.phone), EVERY_OPERATOR[handset.operator].name
     state, hover = "no prompt waits", utc_text(at_ms)

@@ -1,4 +1,4 @@
-"""The one look of all pages, served or written to a file: their frame, their style sheets and the mark."""
+"""The look of all pages, served or written to a file: their frame, style sheets and mark."""
 
 import re
 from base64 import b64encode
@@ -26,7 +26,7 @@ class Heading(NamedTuple):
 def headings(html: str, depth: int = 3) -> list[Heading]:
     """The headings with an id in this HTML, in their order, down to the level `depth`."""
     found = (Heading(int(level), anchor, _TAG.sub("", text)) for level, anchor, text in _HEADING.findall(html))
-    return [each for each in found if each.level <= depth]
+    return [path for path in found if path.level <= depth]
 
 
 def data_url(content: bytes, kind: str) -> str:
@@ -39,8 +39,8 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
     from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
     from markupsafe import Markup
 
-    folders = (files(each).joinpath("templates") for each in ("workbench", package))
-    texts = {each.name: each.read_text("utf-8") for folder in folders for each in folder.iterdir()}
+    folders = (files(name).joinpath("templates") for name in ("workbench", package))
+    texts = {path.name: path.read_text("utf-8") for folder in folders for path in folder.iterdir()}
     environment = Environment(
         loader=DictLoader(texts), autoescape=select_autoescape(["html"]), undefined=StrictUndefined, finalize=finalize,
         trim_blocks=True, lstrip_blocks=True,
@@ -52,6 +52,6 @@ def templates(package: str = "workbench", finalize: Callable[[Any], Any] | None 
     return environment
 
 
-def page(title: str, kind: str, content: str, **values: Any) -> str:  # noqa: ANN401  whatever the frame takes
+def page(title: str, kind: str, content: str, **values: object) -> str:
     """HTML as a page to read offline: one file without a script, and nothing from a network."""
     return templates().get_template("base.html").render(title=visible(title), kind=kind, content=content, **values)

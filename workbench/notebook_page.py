@@ -44,7 +44,7 @@ def write_page(node: nbformat.NotebookNode, path: Path, *, folder: Path) -> None
     body, _ = exporter.from_notebook_node(node, resources={"metadata": {"name": path.stem}})
     # A heading without words, as the corner of a DataFrame has it, is none.
     body = body.replace("<th></th>", "<td></td>")
-    body = _IMAGE.sub(lambda found: f'{found[1]}"{_embedded(folder, found[2])}"', body)
+    body = _IMAGE.sub(lambda match: f'{match[1]}"{_embedded(folder, match[2])}"', body)
     body = _NEXT.sub(r'href="\1.html\2"', body)
     title = node.metadata.get("title", path.stem)
     # What its cells show may need scripts of their own, and pictures from elsewhere.
@@ -60,13 +60,13 @@ def _embedded(folder: Path, source: str) -> str:
 
 
 def _only_drawn(svg: str) -> bool:
-    """Whether a picture is one of the workbench's: it holds shapes and text for both schemes, and nothing that acts."""
+    """True if a picture is the workbench's own: it holds shapes and text for both schemes, and nothing active."""
     return 'class="wb-drawn"' in svg and {*re.findall(r"<(\w+)", svg)} <= _DRAWN and not _ACTS.search(svg)
 
 
 def unwrapped(html: str) -> str:
-    """What a cell gave, with marks on lines that stand in columns and on cells that may be broken on paper."""
-    marked = _WRITTEN.sub(lambda found: f"{found[1]}{_marked(found[2])}", html)
+    """A cell's output, with marks on lines that stand in columns and on cells that may be broken on paper."""
+    marked = _WRITTEN.sub(lambda match: f"{match[1]}{_marked(match[2])}", html)
     return _LONG.sub(r"<td data-long\1", marked)
 
 
@@ -86,7 +86,7 @@ def _with_folds(node: nbformat.NotebookNode, resources: dict[str, Any]) -> tuple
         is_setup = cell.cell_type == "code" and (is_setup or not {*_PARAMETERS}.isdisjoint(tags))
         if cell.cell_type == "code" and (is_setup or HIDDEN in tags):
             cell.metadata["fold"] = _summary(cell, tags, is_setup=is_setup)
-            cell.metadata["failed"] = any(each.output_type == "error" for each in cell.outputs)
+            cell.metadata["failed"] = any(output.output_type == "error" for output in cell.outputs)
     return node, resources
 
 
@@ -96,6 +96,6 @@ def _summary(cell: nbformat.NotebookNode, tags: list[str], *, is_setup: bool) ->
         return first.removeprefix("# ")
     if is_setup:
         return "Set-up" if {*_PARAMETERS}.isdisjoint(tags) else "Parameters"
-    shown = {*chain.from_iterable(each.get("data", ()) for each in cell.outputs)}
-    is_plot = any(each.startswith("image/") for each in shown)
+    shown = {*chain.from_iterable(output.get("data", ()) for output in cell.outputs)}
+    is_plot = any(media_type.startswith("image/") for media_type in shown)
     return "Code of the plot" if is_plot else "Checks for automated runs"

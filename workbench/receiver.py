@@ -31,11 +31,13 @@ MAX_BODY_BYTES = 1 << 20
 MAX_ARRIVALS = 1000
 MAX_EVENTS = 10_000
 _POLL_S = 0.05
-"""How soon `listen` ends when its block does."""
+"""`listen` ends within this many seconds of its block."""
 _STATUS = {200: "200 OK", 400: "400 Bad Request", 405: "405 Method Not Allowed", 413: "413 Content Too Large",
            500: "500 Internal Server Error"}  # fmt: skip
-_SIGNED_IN = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for each in SCHEMES.values() for name in each.headers)
-"""The headers of all schemes, as WSGI names them: of another one than ours, too, it is known what came."""
+_SIGNED_IN = frozenset(
+    f"HTTP_{name.upper().replace('-', '_')}" for scheme in SCHEMES.values() for name in scheme.headers
+)
+"""The headers of all schemes, as WSGI names them: a message signed by another scheme is recognised too."""
 _NAME = re.compile(r"\*|[a-z_]+\.(\*|[a-z_.]+)")
 _JSON = json.JSONDecoder(parse_float=Decimal)
 _LOG = logging.getLogger(__name__)
@@ -88,8 +90,10 @@ class Events(list[Event]):
     dropped = 0
 
     def __repr__(self) -> str:
-        width = max((len(each.type) for each in self), default=0)
-        rows = [visible(f"{each.timestamp}  {each.type:<{width}}  {each.data.object.get('id', '')}") for each in self]
+        width = max((len(event.type) for event in self), default=0)
+        rows = [
+            visible(f"{event.timestamp}  {event.type:<{width}}  {event.data.object.get('id', '')}") for event in self
+        ]
         older = f" ({self.dropped:,} older ones were dropped)" if self.dropped else ""
         return "\n".join([f"Webhooks received, each signature verified{older}:", *(rows or ["(none yet)"])])
 
@@ -141,27 +145,27 @@ class Receiver:
         Raises TypeError for a coroutine function, which nobody would await, and where no type is named.
         Raises ValueError for a name that no event has.
         """
-        if not event_types or not all(isinstance(each, str) for each in event_types):
+        if not event_types or not all(isinstance(event_type, str) for event_type in event_types):
             message = 'name the types to handle: @receiver.on("charge.succeeded"), or @receiver.on("*") for all'
             raise TypeError(message)
-        for each in event_types:
-            self._check(each)
+        for event_type in event_types:
+            self._check(event_type)
 
         def register(handler: Handler) -> Handler:
             if inspect.iscoroutinefunction(handler):
                 message = f"{handler.__qualname__} is async; a handler here is a plain function"
                 raise TypeError(message)
             # A cell that is run twice replaces its handler instead of handling everything twice.
-            self._handlers = [each for each in self._handlers if not _same(each[1], handler)]
+            self._handlers = [handled for handled in self._handlers if not _same(handled[1], handler)]
             self._handlers += [(event_type, handler) for event_type in event_types]
             return handler
 
         return register
 
     def handlers(self, event_type: str) -> list[Handler]:
-        """What handles an event of this type: handlers of the type first, then of its family, then of everything."""
+        """The handlers of an event of this type: those of the type first, then of its family, then of everything."""
         wanted = (event_type, f"{event_type.partition('.')[0]}.*", "*")
-        return [handler for each in wanted for handled, handler in self._handlers if handled == each]
+        return [handler for name in wanted for handled, handler in self._handlers if handled == name]
 
     def receive(self, body: bytes, headers: dict[str, str]) -> int:
         """Take one message; the HTTP status to answer."""
@@ -193,13 +197,15 @@ class Receiver:
             thread.join()
 
     def __repr__(self) -> str:
-        verdicts = [each.verdict for each in self.arrivals]
-        counts = ", ".join(f"{verdicts.count(each)} {each}" for each in ("accepted", "duplicate", "refused", "failed"))
+        verdicts = [arrival.verdict for arrival in self.arrivals]
+        counts = ", ".join(
+            f"{verdicts.count(verdict)} {verdict}" for verdict in ("accepted", "duplicate", "refused", "failed")
+        )
         return f"Receiver({counts})"
 
     def _check(self, event_type: str) -> None:
         """Raises ValueError: no event has this name, and a handler of it would wait for ever."""
-        known = {"*", *self._types, *(f"{each.partition('.')[0]}.*" for each in self._types)}
+        known = {"*", *self._types, *(f"{event_type.partition('.')[0]}.*" for event_type in self._types)}
         if event_type in known or (not self._types and _NAME.fullmatch(event_type)):
             return
         near = difflib.get_close_matches(event_type, known, n=1)
@@ -262,7 +268,7 @@ class Receiver:
 class _Quiet(WSGIRequestHandler):
     """No log line for each request: it would land in a notebook's output."""
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401  the base class's signature
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's signature
         del format, args
 
 
@@ -287,6 +293,8 @@ def _event(body: bytes) -> Event:
 
 
 def _same(one: Handler, other: Handler) -> bool:
-    """Whether one is the other, or its cell run again; lambdas have no names to compare."""
-    names = [(getattr(each, "__module__", ""), getattr(each, "__qualname__", "<lambda>")) for each in (one, other)]
+    """True if two handlers are one function, or one cell run again; lambdas have no names to compare."""
+    names = [
+        (getattr(handler, "__module__", ""), getattr(handler, "__qualname__", "<lambda>")) for handler in (one, other)
+    ]
     return one is other or (names[0] == names[1] and "<lambda>" not in names[0][1])

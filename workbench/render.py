@@ -1,4 +1,4 @@
-"""Tables and pictures as plain text and as semantic HTML, and whether a person looks at what this kernel shows."""
+"""Tables and pictures as plain text and as semantic HTML; tells whether a person looks at this kernel's output."""
 
 import base64
 import os
@@ -39,8 +39,8 @@ class Widget(Protocol):
 
 
 def is_live() -> bool:
-    """Whether this kernel was started for somebody at a Jupyter server or in VS Code."""
-    return any(each in os.environ for each in PERSONS)
+    """True if this kernel was started for somebody at a Jupyter server or in VS Code."""
+    return any(variable in os.environ for variable in PERSONS)
 
 
 def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> dict[str, object]:
@@ -59,7 +59,7 @@ def with_widget(shown: Mapping[str, object], widget: Callable[[], Widget]) -> di
 
 
 def is_docked() -> bool:
-    """Whether a phone stands beside the notebook of this kernel."""
+    """True if a phone stands beside the notebook of this kernel."""
     return DOCKED in os.environ
 
 
@@ -80,15 +80,15 @@ class LiveLine:
 
 _EMPTY = "(none)"
 _GAP, _READABLE = "  ", 20
-"""What stands between two columns, and how narrow a column of texts may be."""
+"""The gap between two columns, and the least width of a column of texts."""
 LONGEST: Final = 120
-"""So many columns has a line of a paragraph at most, however wide the terminal is."""
+"""The most characters in a line of a paragraph, however wide the terminal is."""
 _BEGINS: Final = re.compile(r"\s*(?:(?:-|\d+\.) +(?:\[[ x]\] +)?)?")
 """The indentation of a line, and the mark of an item of a list."""
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that standard output is, or what COLUMNS says they are; None if it is none."""
+    """The columns of the terminal on standard output, or the number in COLUMNS; None if it is no terminal."""
     return max(shutil.get_terminal_size().columns, _READABLE) if sys.stdout.isatty() else None
 
 
@@ -97,7 +97,7 @@ def wrapped(text: str, width: int | None) -> str:
     if width is None or len(text) <= width:
         return text
     wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(wrap(each, subsequent_indent=" " * len(_BEGINS.findall(each)[0])) for each in text.split("\n"))
+    return "\n".join(wrap(line, subsequent_indent=" " * len(_BEGINS.findall(line)[0])) for line in text.split("\n"))
 
 
 def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] = ()) -> Iterator[str]:
@@ -109,7 +109,7 @@ def beside(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool] 
 
 
 class Column(NamedTuple):
-    """A heading; `numeric` columns are set flush right; `link` is where a cell's text leads, which stands for `{}`."""
+    """A heading; `numeric` columns are set flush right; `link` is a cell's link, with the cell's text for `{}`."""
 
     heading: str
     numeric: bool = False
@@ -117,7 +117,7 @@ class Column(NamedTuple):
 
 
 class Tabular:
-    """What shows itself as its table, or as several."""
+    """A base for objects that show themselves as one or several tables."""
 
     def _table(self) -> "Table":
         raise NotImplementedError
@@ -126,14 +126,14 @@ class Tabular:
         return [self._table()]
 
     def text(self, width: int | None = None) -> str:
-        """As text; with a `width`, in lines of at most so many columns."""
-        return "\n\n".join(each.text(width) for each in self._tables())
+        """The tables as text; with a `width`, in lines of at most this many columns."""
+        return "\n\n".join(table.text(width) for table in self._tables())
 
     def __repr__(self) -> str:
         return self.text()
 
     def _repr_mimebundle_(self, **_: object) -> Mapping[str, object]:
-        return bundle(repr(self), "".join(each.html() for each in self._tables()))
+        return bundle(repr(self), "".join(table.html() for table in self._tables()))
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,10 +159,13 @@ class Table(Tabular):
         Where rows are longer, headings and texts are wrapped. Where that would make columns too narrow to be read, each
         row is a record of several lines, below headings that are set as its cells are.
         """
-        headings, *rows = [[*map(visible, row)] for row in ([each.heading for each in self.columns], *self.rows)]
+        headings, *rows = [[*map(visible, row)] for row in ([column.heading for column in self.columns], *self.rows)]
         widths, parts = self._fitted([*zip(headings, *rows, strict=True)], width or sys.maxsize)
         made = [wrapped(visible(self.caption), width)] if self.caption else []
-        made += [self._lines(headings, widths, parts), self._lines(["─" * each for each in widths], widths, parts[:1])]
+        made += [
+            self._lines(headings, widths, parts),
+            self._lines(["─" * width for width in widths], widths, parts[:1]),
+        ]
         for row, title in zip_longest(rows, self.titles):
             made += [wrapped(visible(title), width)] if title else []
             made += [] if row is None else [self._lines(row, widths, parts)]
@@ -180,25 +183,25 @@ class Table(Tabular):
             least.append(max(longest(whole), min(longest(cells), _READABLE)))
         if sum(least) <= room:
             while sum(widths) > room:
-                above = [each if each > most else 0 for each, most in zip(widths, least, strict=True)]
+                above = [width if width > most else 0 for width, most in zip(widths, least, strict=True)]
                 widths[above.index(max(above))] -= 1
             return widths, [slice(None)]
-        widths, cuts, used = [min(each, width - len(_GAP)) for each in widths], [0], 0
-        for place, each in enumerate(widths):
-            if place and used + each > width:
+        widths, cuts, used = [min(wide, width - len(_GAP)) for wide in widths], [0], 0
+        for place, wide in enumerate(widths):
+            if place and used + wide > width:
                 cuts, used = [*cuts, place], len(_GAP)
-            used += each + len(_GAP)
-        return widths, [slice(*each) for each in pairwise((*cuts, None))]
+            used += wide + len(_GAP)
+        return widths, [slice(*cut) for cut in pairwise((*cuts, None))]
 
     def _lines(self, row: Sequence[str], widths: Sequence[int], parts: Iterable[slice]) -> str:
-        numeric = [each.numeric for each in self.columns]
-        made = ((at, each) for at in parts for each in beside(row[at], widths[at], numeric[at]))
-        return "\n".join(f"{_GAP * bool(at.start)}{each}" for at, each in made if each)
+        numeric = [column.numeric for column in self.columns]
+        made = ((at, line) for at in parts for line in beside(row[at], widths[at], numeric[at]))
+        return "\n".join(f"{_GAP * bool(at.start)}{line}" for at, line in made if line)
 
     def html(self) -> str:
         """One `<table>` with a caption and column headings, no script and no style sheet."""
         head = self._row("th", ' scope="col"', [column.heading for column in self.columns])
-        body = "".join(self._row("td", "", *each) for each in zip_longest(self.rows, self.hovers, fillvalue=()))
+        body = "".join(self._row("td", "", *row) for row in zip_longest(self.rows, self.hovers, fillvalue=()))
         body = body or f'<tr><td colspan="{len(self.columns)}">{_EMPTY}</td></tr>'
         caption = f"<caption>{_text(self.caption)}</caption>" if self.caption else ""
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
@@ -219,13 +222,13 @@ def bundle(text: str, html: str) -> dict[str, str]:
 
 
 def sentence(text: str) -> str:
-    """Text as HTML, its line breaks kept; over each moment in Lusaka stands the one in UTC, for a mouse."""
+    """Text as HTML, its line breaks kept; a moment in Lusaka shows its UTC when the pointer rests on it."""
     return IN_LUSAKA.sub(_with_utc, escape(visible(text, lines=True)).replace("\n", "<br>"))
 
 
-def _with_utc(found: re.Match[str]) -> str:
-    at = milliseconds(datetime.fromisoformat(found[1]).replace(tzinfo=LUSAKA))
-    return f'<time datetime="{rfc3339(at)}" title="{utc_text(at)}">{found[0]}</time>'
+def _with_utc(match: re.Match[str]) -> str:
+    at = milliseconds(datetime.fromisoformat(match[1]).replace(tzinfo=LUSAKA))
+    return f'<time datetime="{rfc3339(at)}" title="{utc_text(at)}">{match[0]}</time>'
 
 
 def preformatted(text: str, label: str) -> str:
@@ -251,7 +254,7 @@ def pairs(caption: str, values: Mapping[str, str]) -> Table:
 
 def table(caption: str, columns: Iterable[str | Column], rows: Iterable[Sequence[str]]) -> Table:
     """A table from headings and rows."""
-    made = tuple(each if isinstance(each, Column) else Column(each) for each in columns)
+    made = tuple(column if isinstance(column, Column) else Column(column) for column in columns)
     return Table(caption, made, tuple(tuple(row) for row in rows))
 
 
@@ -274,7 +277,7 @@ def _text(line: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """A PNG, and its description for wherever it is not seen."""
+    """A PNG, and its description for readers who do not see it."""
 
     png: bytes
     says: str

@@ -20,10 +20,10 @@ class Notebook(NamedTuple):
     """A notebook of the course, or one beside it, as its line in notebooks/course.toml describes it."""
 
     number: int
-    """Its place in the course, from 1; 0 beside the course."""
+    """The place in the course, from 1; 0 beside the course."""
     part: str
     slug: str
-    """The notebook's name wherever its place does not matter."""
+    """The notebook's name without its place."""
     title: str
     about: str
     minutes: int
@@ -64,12 +64,12 @@ def course() -> dict[str, Notebook]:
 
 def notebooks() -> list[Path]:
     """The shipped notebooks, in their order."""
-    return [each.path for each in course().values()]
+    return [notebook.path for notebook in course().values()]
 
 
 def former_names() -> dict[str, list[str]]:
     """The path of each notebook within their folder, and the names of the files that it replaces."""
-    return {each.within: [f"{old}.ipynb" for old in each.was] for each in course().values()}
+    return {notebook.within: [f"{old}.ipynb" for old in notebook.was] for notebook in course().values()}
 
 
 def notebook_name(slug: str) -> str:
@@ -87,7 +87,7 @@ def notebook(given: str) -> Path:
     path = Path(given)
     if path.is_file() or path.name != given:
         return path
-    shipped = {_slug(name): each.path for each in course().values() for name in (*each.was, each.slug)}
+    shipped = {_slug(name): notebook.path for notebook in course().values() for name in (*notebook.was, notebook.slug)}
     slug = _slug(given.removesuffix(".ipynb"))
     if slug in shipped:
         return shipped[slug]
@@ -107,7 +107,7 @@ def interface() -> Path:
 
 def guide() -> dict[str, Path]:
     """The pages of the documentation by name, as files in Markdown."""
-    return {each.stem: each for each in (_PACKAGE / "docs").glob("*.md")}
+    return {path.stem: path for path in (_PACKAGE / "docs").glob("*.md")}
 
 
 def console(name: str) -> Path:
@@ -126,7 +126,7 @@ def _shipped(folder: str) -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Whole or not at all, even when this process is ended in the midst. Raises OSError: it cannot be written."""
+    """Write a file whole or not at all, even if this process is killed. Raises OSError: the file cannot be written."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     half = Path(name)
     try:

@@ -31,7 +31,7 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 _READ: Mapping[str, Callable[[str], object]] = {
     "int": int, "float": float, "bool": lambda text: _TRUTH[text.lower()], "Decimal": lambda text: str(Decimal(text)),
 }  # fmt: skip
-"""How the text of a parameter is read by the type that is declared; of any other type it stays a text."""
+"""Declared type → the reader of a parameter's text; a parameter of any other type stays a text."""
 _EXERCISE = "exercise"
 _CHECK = re.compile(r'^exercises\.check\(\s*"(\w+)"', re.MULTILINE)
 _CELL_TIMEOUT_S = 600
@@ -41,16 +41,16 @@ _ERROR_TAG = "papermill-error-cell-tag"
 _UNEXPLAINED = "CellExecutionError: "
 
 
-def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
-    """For each notebook, those of `parameters` that it declares.
+def _typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path, dict[str, object]]:
+    """The declared `parameters` of every notebook.
 
     Raises RunRefused: a name that none declares, or a text that is not of the declared type.
     """
-    declared = {each: _declared(each) if parameters else {} for each in notebooks}
+    declared = {path: _declared(path) if parameters else {} for path in notebooks}
     known = {name for names in declared.values() for name in names or ()}
     if all(names is None for names in declared.values()):
         raise RunRefused(
-            f"No cell of {', '.join(each.name for each in notebooks)} is tagged parameters, so -p has nothing to set.",
+            f"No cell of {', '.join(path.name for path in notebooks)} is tagged parameters, so -p has nothing to set.",
             hint="Tag the cell that assigns the parameters.",
         )
     if unknown := sorted(set(parameters) - known):
@@ -59,8 +59,10 @@ def typed(notebooks: Sequence[Path], parameters: Mapping[str, str]) -> dict[Path
             unknown=unknown,
         )
     return {
-        each: {name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names}
-        for each, names in declared.items()
+        parameter: {
+            name: _read(name, text, names[name]) for name, text in parameters.items() if names and name in names
+        }
+        for parameter, names in declared.items()
     }
 
 
@@ -74,7 +76,7 @@ def _declared(notebook: Path) -> dict[str, str] | None:
         for cell in nbformat.read(notebook, as_version=4).cells:
             if _has_tag(cell, "parameters"):
                 names = {}
-                names = {each.name: each.inferred_type_name for each in PythonTranslator.inspect(cell)}
+                names = {parameter.name: parameter.inferred_type_name for parameter in PythonTranslator.inspect(cell)}
                 break
     return names
 
@@ -92,7 +94,7 @@ def solved(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
     An exercise's cell is tagged `exercise` and ends with `exercises.check("its_name", …)`.
     Raises RunRefused: no check at the beginning of a line, or the check of an unknown exercise.
     """
-    codes = {each.name: each.solution for each in EXERCISES}
+    codes = {exercise.name: exercise.solution for exercise in EXERCISES}
     for cell in node.cells:
         if _has_tag(cell, _EXERCISE):
             check = _CHECK.search(cell.source)
@@ -110,7 +112,7 @@ class Task(NamedTuple):
     out: Path
     parameters: dict[str, object]
     solutions: bool
-    """Whether each exercise is done by its solution, and its check must pass."""
+    """If set, every exercise is done by its solution, and its check must pass."""
 
     @property
     def name(self) -> str:
@@ -118,7 +120,7 @@ class Task(NamedTuple):
         return self.notebook.stem
 
 
-class Failure(NamedTuple):
+class CellFailure(NamedTuple):
     """The first cell that failed, counted from 1 as on the page, or 0 for the notebook itself."""
 
     notebook: str
@@ -149,20 +151,20 @@ class Result(NamedTuple):
     name: str
     seconds: float
     timings: tuple[Timing, ...]
-    failure: Failure | None
+    failure: CellFailure | None
 
     @property
     def passed(self) -> bool:
-        """Whether every cell ran."""
+        """True if every cell ran."""
         return self.failure is None
 
     @property
     def outcome(self) -> str:
-        """In a word."""
+        """The outcome in a word."""
         return "ok" if self.passed else "FAILED"
 
     def __str__(self) -> str:
-        ran = sum(each.ran for each in self.timings)
+        ran = sum(timing.ran for timing in self.timings)
         summary = visible(f"{self.name}: {ran} cells in {self.seconds:.1f} s")
         return f"{self.outcome:<6}  {summary}" if self.passed else f"{self.outcome}  {summary}\n{self.failure}"
 
@@ -188,14 +190,14 @@ def execute(task: Task) -> Result:
     return Result(task.name, time.monotonic() - started, timings, failure)
 
 
-def _run(task: Task, written: Path, *, may_repeat: bool = True) -> Failure | None:
+def _run(task: Task, written: Path, *, may_repeat: bool = True) -> CellFailure | None:
     from papermill.exceptions import PapermillExecutionError, strip_color
 
     try:
         _execute(task, written)
     except PapermillExecutionError as error:
         trace = strip_color("\n".join(error.traceback))
-        return Failure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
+        return CellFailure(task.name, 0, error.source, f"{error.ename}: {error.evalue}", trace)
     except Exception as error:  # noqa: BLE001  a dead kernel, a file that is no notebook: this one failed, the rest run
         repeats = may_repeat and _died_at_its_start(error, written)
         return _run(task, written, may_repeat=False) if repeats else _failed(task, error)
@@ -222,18 +224,18 @@ def _execute(task: Task, written: Path) -> None:
     )
 
 
-def _failed(task: Task, error: Exception) -> Failure:
-    """The notebook itself failed; only the first paragraph, as a library's message may fill a page."""
+def _failed(task: Task, error: Exception) -> CellFailure:
+    """A failure of the notebook itself; only the message's first paragraph, as a library's message may fill a page."""
     message = str(error).strip().partition("\n\n")[0]
-    return Failure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
+    return CellFailure(task.name, 0, "", f"{type(error).__name__}: {message}", "")
 
 
 def _died_at_its_start(error: Exception, written: Path) -> bool:
-    """Whether a kernel died before its first cell: two that start at once may choose one port."""
+    """True if a kernel died before its first cell: two kernels that start at once may choose one port."""
     if not isinstance(error, RuntimeError) or not written.is_file():
         return False
     cells = nbformat.read(written, as_version=4).cells
-    return not any(each.metadata.get("papermill", {}).get("start_time") for each in cells)
+    return not any(cell.metadata.get("papermill", {}).get("start_time") for cell in cells)
 
 
 def _own_code(node: nbformat.NotebookNode) -> Iterator[tuple[int, nbformat.NotebookNode]]:
@@ -246,8 +248,8 @@ def _has_tag(cell: nbformat.NotebookNode, *tags: str) -> bool:
     return not {*tags}.isdisjoint(cell.metadata.get("tags", ()))
 
 
-def _placed(failure: Failure, node: nbformat.NotebookNode) -> Failure:
-    """The failure with its cell: the one that raised, or the last that began when the kernel died."""
+def _placed(failure: CellFailure, node: nbformat.NotebookNode) -> CellFailure:
+    """The failure with its cell: the cell that raised, or the last one begun when the kernel died."""
     began = [
         (bool(cell.metadata.papermill.exception), place, cell.source, _last_on_stderr(cell))
         for place, cell in _own_code(node)
@@ -274,7 +276,7 @@ def _timings(node: nbformat.NotebookNode) -> Iterator[Timing]:
 
 
 def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook without what differs from run to run, so that two runs are one file to the byte."""
+    """The notebook without metadata that differs from run to run, so that two runs write the same bytes."""
     for part in (node, *node.cells):
         for name in _RUN_METADATA:
             part.metadata.pop(name, None)
@@ -292,7 +294,7 @@ def _cleaned(node: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _coalesced(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Neighbouring pieces of one stream as one: where they are cut differs from run to run."""
+    """Joins neighbouring pieces of one stream: their cuts differ from run to run."""
     whole: list[nbformat.NotebookNode] = []
     for output in outputs:
         if whole and output.output_type == "stream" and whole[-1].get("name") == output.name:
@@ -313,13 +315,13 @@ def write_junit(results: Sequence[Result], path: Path) -> None:
 def _suite(result: Result) -> ET.Element:
     suite = ET.Element("testsuite", name=result.name, time=f"{result.seconds:.3f}")
     failure = result.failure
-    for each in result.timings:
-        case = _case(suite, result.name, f"cell {each.cell}: {each.line}", each.seconds)
-        if failure and failure.cell == each.cell:
+    for timing in result.timings:
+        case = _case(suite, result.name, f"cell {timing.cell}: {timing.line}", timing.seconds)
+        if failure and failure.cell == timing.cell:
             _failure(case, failure)
-        elif not each.ran:
+        elif not timing.ran:
             ET.SubElement(case, "skipped", message="a cell before it failed")
-    if failure and all(failure.cell != each.cell for each in result.timings):
+    if failure and all(failure.cell != timing.cell for timing in result.timings):
         _failure(_case(suite, result.name, "notebook", result.seconds), failure)
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
@@ -331,7 +333,7 @@ def _case(suite: ET.Element, notebook: str, name: str, seconds: float) -> ET.Ele
     return ET.SubElement(suite, "testcase", classname=notebook, name=xml_text(name), time=f"{seconds:.3f}")
 
 
-def _failure(case: ET.Element, failure: Failure) -> None:
+def _failure(case: ET.Element, failure: CellFailure) -> None:
     element = ET.SubElement(case, "failure", message=xml_text(failure.error))
     element.text = xml_text(f"{failure}\n\n{failure.traceback}")
 
@@ -373,24 +375,24 @@ def run(
                 if not (result.passed and console.is_terminal):
                     console.print(str(result), markup=False, soft_wrap=True)
     finally:
-        results.sort(key=lambda each: names.index(each.name))
+        results.sort(key=lambda result: names.index(result.name))
         write_junit(results, out / "junit.xml")
     return results
 
 
 def _running(tasks: Sequence[Task], results: Sequence[Result], jobs: int) -> str:
-    """What is done at the moment: tasks are begun in their order."""
-    ended = {each.name for each in results}
-    names = [each.name for each in tasks if each.name not in ended][:jobs]
+    """The running tasks, for the progress line; tasks are begun in their order."""
+    ended = {result.name for result in results}
+    names = [task.name for task in tasks if task.name not in ended][:jobs]
     return f"Running {visible(', '.join(names))}" if names else "Writing junit.xml"
 
 
-def summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
-    """Each notebook with its result, time and page; how many passed, and where the rest stands."""
-    rows, passed = [], sum(each.passed for each in results)
-    for each in results:
-        page = out / f"{each.name}.html"
-        rows.append((each.name, each.outcome, f"{each.seconds:.1f} s", str(page) if page.is_file() else "none"))
+def run_summary(results: Sequence[Result], out: Path) -> tuple[Table, str]:
+    """A table of the notebooks with their results, times and pages; and a line that counts those that passed."""
+    rows, passed = [], sum(result.passed for result in results)
+    for result in results:
+        page = out / f"{result.name}.html"
+        rows.append((result.name, result.outcome, f"{result.seconds:.1f} s", str(page) if page.is_file() else "none"))
     made = table("", ("Notebook", "Result", Column("Time", numeric=True), "Page"), rows)
     return made, f"{passed} passed, {len(results) - passed} failed; see {visible(str(out))}"
 
@@ -404,7 +406,7 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
                 result = done.result()
             except BrokenProcessPool:
                 name = running[done].name
-                result = Result(name, 0, (), Failure(name, 0, "", "The process that ran it was killed.", ""))
+                result = Result(name, 0, (), CellFailure(name, 0, "", "The process that ran it was killed.", ""))
             yield result
     except KeyboardInterrupt:
         raise RunRefused("Interrupted; finished notebooks were written.") from None
@@ -415,20 +417,20 @@ def _executed(tasks: list[Task], jobs: int) -> Iterator[Result]:
 def _prepare_worker() -> None:
     """Set what the kernels inherit, and leave Ctrl-C to the parent, which ends the run."""
     os.environ["PYTHONHASHSEED"] = "0"  # hashes of strings decide the order of sets: two runs print the same
-    for each in PERSONS:  # set in a notebook that starts a run, and no person looks at the run
-        os.environ.pop(each, None)
+    for variable in PERSONS:  # set in a notebook that starts a run, and no person looks at the run
+        os.environ.pop(variable, None)
     os.environ.pop("WORKBENCH_PROGRESS", None)  # a run neither reads nor changes somebody's progress
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _tasks(notebooks: Sequence[Path], parameters: Mapping[str, str], out: Path, *, solutions: bool) -> list[Task]:
-    missing = [str(each) for each in notebooks if not each.is_file() or each.suffix != ".ipynb"]
+    missing = [str(path) for path in notebooks if not path.is_file() or path.suffix != ".ipynb"]
     if missing or not notebooks:
         raise RunRefused(f"No notebook (.ipynb) is at {', '.join(missing) or 'any of these'}.", missing=missing)
-    names = [each.stem for each in notebooks]
-    if twice := {each for each in names if names.count(each) > 1}:
+    names = [path.stem for path in notebooks]
+    if twice := {name for name in names if names.count(name) > 1}:
         raise RunRefused(f"Two notebooks are named {', '.join(sorted(twice))}: run them with two --out.")
-    if any(each.resolve() == (out / each.name).resolve() for each in notebooks):
+    if any(path.resolve() == (out / path.name).resolve() for path in notebooks):
         raise RunRefused(f"{out} is the notebooks' own folder, and they are never overwritten: name another --out.")
-    values = typed(notebooks, parameters)
-    return [Task(each.resolve(), out.resolve(), values[each], solutions) for each in notebooks]
+    values = _typed(notebooks, parameters)
+    return [Task(path.resolve(), out.resolve(), values[path], solutions) for path in notebooks]

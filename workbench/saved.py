@@ -1,4 +1,4 @@
-"""What stays of something live in an executed notebook and on a saved page: text and HTML, without a script."""
+"""Records of live things in an executed notebook and on a saved page: text and HTML, without a script."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,13 +45,13 @@ _CASE: Final = (
     "font:13px/1.35 system-ui,-apple-system,'Segoe UI','Noto Sans',sans-serif;"
     "break-inside:avoid;print-color-adjust:exact"
 )
-"""The screen has colours of its own, so that it is read on any ground."""
+"""The screen's own colours, readable on any background."""
 _BAR: Final = "display:flex;justify-content:space-between;gap:8px;padding:2px 10px;background:#1f3d2c;color:#fff"
 _FOOT: Final = "display:block;padding:2px 10px 4px;color:#4b5a50;font-size:11.5px"
 
 
 def receipt(name: str, operator: str, number: str, lines: Sequence[str], status: str, *, hover: str = "") -> Saved:
-    """What a handset showed: a record of that moment, which stays as it is. `name` is what the text calls it by."""
+    """A lasting record of a handset's screen at one moment. `name` names the handset in the text."""
     folded = [part for line in lines for part in textwrap.wrap(line, _WIDTH) or [""]]
     edge = "─" * (_WIDTH + 2)
     text = [name, f"╭{edge}╮", *(f"│ {line:<{_WIDTH}} │" for line in folded), f"╰{edge}╯", status]
@@ -87,7 +87,7 @@ class TAccounts:
 
     @property
     def html(self) -> str:
-        """Each account as a table in the form of a T."""
+        """The accounts as tables in the form of a T."""
         return "".join([_T, *map(_html, self._accounts)]) if self._accounts else ""
 
     def __repr__(self) -> str:
@@ -99,7 +99,9 @@ class TAccounts:
 
 def _cells(account: TAccount) -> Iterator[tuple[str, ...]]:
     """Pairs of debit and credit cells."""
-    sides = ([f"{each.entry}  {each.money.plain}" for each in side] for side in (account.debits, account.credits))
+    sides = (
+        [f"{posting.entry}  {posting.money.plain}" for posting in side] for side in (account.debits, account.credits)
+    )
     return zip_longest(*sides, fillvalue="")
 
 

@@ -1,4 +1,4 @@
-"""One connection to a sandbox: what the Lab, the analysis and the simulation are handed. `Workbench` is one."""
+"""One connection to a sandbox, which the Lab, the analysis and the simulation receive. `Workbench` is a session."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -10,10 +10,12 @@ from workbench.calls import Latencies, checked_text, host_of, invalid
 from workbench.client import PaymentsClient
 from workbench.closing import Closing
 from workbench.control import Clock, Operator, SandboxControl
-from workbench.domain import wire
 from workbench.domain.masking import Secret
 from workbench.domain.signing import SignedMessage
 from workbench.domain.webhooks import ENABLED, types_of
+from workbench.domain.wire.base import to_json
+from workbench.domain.wire.endpoints_and_events import ENDPOINTS
+from workbench.domain.wire.trace_rows import UNSEEN
 from workbench.errors import ServeRefused, ServiceUnreachable
 from workbench.handset import Phone
 from workbench.receiver import Receiver
@@ -43,7 +45,7 @@ class Session(Closing):
     ) -> None:
         base_url = host_of(base_url)
         self.closing = ExitStack()
-        """What is closed with the session, the latest first."""
+        """Closed with the session, the latest first."""
         self.http = self.closing.enter_context(
             httpx.Client(base_url=base_url, transport=transport, timeout=_TIMEOUT, trust_env=False)
         )
@@ -60,51 +62,51 @@ class Session(Closing):
         self.publishable_key = Secret(publishable_key)
         """The key of an app; empty where `connect` was not given one."""
         self.email, self.password = "", Secret("")
-        """What the merchant's one account signs in with, where the sandbox has one: `token_credentials`."""
+        """The e-mail address and password of the merchant's account, if `token_credentials` has one."""
         self.client = PaymentsClient(base_url, secret_key, http=self.http, sleep=self._sleep)
         """The merchant's client, holding the test secret key."""
         self.control = SandboxControl(self.client)
         self._looking = PaymentsClient(base_url, secret_key, http=self.http)
-        self._looking.calls.always = {wire.UNSEEN: "true"}
+        self._looking.calls.always = {UNSEEN: "true"}
         self.acting = self.client
-        """What the bench's own dashboard acts with: `client`, or one that finds on a sandbox's dashboard what the
-        interface lacks, and that uses up none of the merchant's calls."""
+        """The client of the bench's own dashboard: `client`, or a client that calls the sandbox's dashboard for
+        operations that the interface lacks, and uses up none of the merchant's calls."""
         self.reading = self.client
-        """What the bench's own tables are read with: `client`, or `looking` where not all may be read by it."""
+        """The client that reads the bench's own tables: `client`, or `looking` if `client` may not read all of them."""
         self.follow(in_force)
         self.untraced = SandboxControl(self._looking)
         """The control plane, asked so that no watcher is notified and nothing is run for it."""
         self.clock = Clock(self.control)
         """The sandbox's clock."""
         self.operator = Operator(self.control)
-        """The operators: `script` what becomes of the next payments, `outage`, `query`."""
+        """The operators: `script` the outcomes of the next payments, `outage`, `query`."""
         self.webhook_url = ""
-        """Where events are posted to the merchant's application of this process; empty without one."""
+        """The URL of the merchant's application of this process; empty without one."""
         self.started: Receiver | None = None
         """The receiver, once there is one."""
         self.receiver_url = ""
-        """Where `receiver` is registered; empty until it is."""
+        """The URL of `receiver`; empty until it is registered."""
         self._phones: dict[str, Phone] = {}
 
     def follow(self, in_force: Mapping[str, object]) -> None:
         """Call the sandbox as the choices of its register want it: how lists go, and what the interface lacks."""
         self.in_force = in_force
         """Rows of the register by their names; of a sandbox in this process, those that are not at their default."""
-        for each in (self.client, self._looking):
-            each.pagination = str(in_force.get("pagination", "cursor"))
-        absent, by_dashboard = self.is_on_dashboard(""), self.is_on_dashboard(wire.ENDPOINTS)
+        for client in (self.client, self._looking):
+            client.pagination = str(in_force.get("pagination", "cursor"))
+        absent, by_dashboard = self.is_on_dashboard(""), self.is_on_dashboard(ENDPOINTS)
         is_limited = in_force.get("rate_limit", "none") != "none"
         if by_dashboard or is_limited:
             self.acting, self.reading = self.client_with(self.secret_key), self._looking
         if by_dashboard:
-            for each in (self.acting, self._looking):
-                each.use_dashboard(endpoints_alone=not absent)
+            for client in (self.acting, self._looking):
+                client.use_dashboard(endpoints_alone=not absent)
         if is_limited:
             self.acting.calls.always = self._looking.calls.always
 
     def is_on_dashboard(self, path: str) -> bool:
-        """Whether an assumed operation is the dashboard's alone here, and is called by `acting`."""
-        of_endpoints = path.startswith(wire.ENDPOINTS)
+        """True if the sandbox offers an assumed operation on its dashboard alone, so that `acting` calls it."""
+        of_endpoints = path.startswith(ENDPOINTS)
         by_dashboard = self.in_force.get("endpoint_registration") == "dashboard"
         return self.in_force.get("extra_endpoints") == "absent" or (of_endpoints and by_dashboard)
 
@@ -149,8 +151,8 @@ class Session(Closing):
             return
         tried.calls.always = self._looking.calls.always
         SandboxControl(tried).check()
-        for each in (self.client, self.acting, self._looking):
-            each.calls.hold(key)
+        for client in (self.client, self.acting, self._looking):
+            client.calls.hold(key)
         self.secret_key = Secret(key)
 
     @property
@@ -183,7 +185,11 @@ class Session(Closing):
 
     def _enabled_endpoints(self) -> dict[str, str]:
         """The URLs of the enabled endpoints, newest first, with their ids."""
-        return {each.url: each.id for each in self._looking.webhook_endpoints.each() if each.status == ENABLED}
+        return {
+            endpoint.url: endpoint.id
+            for endpoint in self._looking.webhook_endpoints.each()
+            if endpoint.status == ENABLED
+        }
 
     def sign(
         self, body: object, how: str = "right", *, message_id: str | None = None, endpoint: str | None = None
@@ -202,11 +208,11 @@ class Session(Closing):
         >>> shop.test_client().post("/webhooks", data=body, headers=headers)  # doctest: +SKIP
         """
         try:
-            text = body if isinstance(body, str) else (body if isinstance(body, bytes) else wire.to_json(body)).decode()
+            text = body if isinstance(body, str) else (body if isinstance(body, bytes) else to_json(body)).decode()
         except UnicodeDecodeError:
             raise invalid("A message is text in UTF-8.", "body") from None
         enabled = self._enabled_endpoints()
-        url = self.webhook_url or next((each for each in enabled if each != self.receiver_url), "")
+        url = self.webhook_url or next((url for url in enabled if url != self.receiver_url), "")
         if not (endpoint or url):
             _ = self.receiver  # its first use registers it
         signing = endpoint or enabled.get(url)
@@ -229,6 +235,6 @@ class Session(Closing):
         self.clock.advance(seconds)
 
     def _position(self) -> tuple[object, ...]:
-        """How far a sandbox has come; a running clock that goes on is no news."""
+        """The sandbox's latest `seq`, and the time of a manual clock; a running clock's time is no news."""
         clock = self.untraced.clock()
         return (clock.seq, clock.now_ms if clock.mode == "manual" else None)

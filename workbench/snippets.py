@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import reduce
 from itertools import groupby
+from types import UnionType
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
@@ -27,16 +28,16 @@ from workbench.visible import escaped, visible
 
 
 class Snippet(NamedTuple):
-    """The same request four times; each text runs as it stands."""
+    """One request as four texts; every text runs unchanged."""
 
     python: str
-    """With `bench`, and `pay` for its client; the same as `httpx` if no call sends the same request."""
+    """A call of `bench`, or of `pay`, its client; equals `httpx` if no call sends this request."""
     httpx: str
-    """With `bench.http`, which holds no credentials."""
+    """A call of `bench.http`, which holds no credentials."""
     curl: str
-    """For a shell in which SECRET_KEY is set, and BASE_URL for a sandbox in this process."""
+    """A command for a shell in which SECRET_KEY is set, and BASE_URL for a sandbox in this process."""
     javascript: str
-    """For a browser or Node, with the same names."""
+    """A call of `fetch` for a browser or Node, with the same names."""
 
     def __str__(self) -> str:
         return "\n\n".join(self[:3])
@@ -63,19 +64,22 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     """
     method, (path, _, query_text) = method.upper(), path.partition("?")
     in_path = parse_qs(query_text, keep_blank_values=True)
-    asked = {**{name: each[0] if len(each) == 1 else each for name, each in in_path.items()}, **(query or {})}
+    asked = {
+        **{name: identifier[0] if len(identifier) == 1 else identifier for name, identifier in in_path.items()},
+        **(query or {}),
+    }
     value, content = _body(body, path)
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
     request = Request(
-        method, mask_secrets(path), value, content, _hidden(asked), _sent(headers or {}, has_body=value is not None),
-        scheme or usual, key, base_url.rstrip("/"),
+        method, mask_secrets(path), value, content, _hidden_members(asked),
+        _sent(headers or {}, has_body=value is not None), scheme or usual, key, base_url.rstrip("/"),
     )  # fmt: skip
     raw = _httpx(request)
     return Snippet(*map(_noted, (_typed(request) or raw, raw, _curl(request), _javascript(request))))
 
 
 def snippet_of(call: TracedCall, base_url: str) -> Snippet:
-    """The texts of a call of the trace; what is masked in it is for you to fill in."""
+    """The texts of a call of the trace; fill in the masked values."""
     method, _, path = call.target.partition(" ")
     body = call.request.body or None
     # A body that was sent without this header is repeated without it.
@@ -96,37 +100,37 @@ Piece = str | Variable
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'["$`\\!]')
 _BRACES = re.compile(r"\$\{(\w+)\}(?!\w)")
-"""A name in braces that ends in the same place without them."""
+"""A `${NAME}` whose name ends at the same place without the braces."""
 _TEMPLATE = re.compile(r"[`\\$]")
 _UNSET = re.compile(r'"\\u0000(\w+)\\u0000"')
 _WIDTH = 88
 _INDENT = "    "
 
 
-def _json_pieces(value: Any) -> list[Piece]:  # noqa: ANN401  JSON is of any type
+def _json_pieces(value: object) -> list[Piece]:
     """JSON with every digit of its numbers; a variable stands between quotes, as a string's content.
 
     Written as the client writes it, to the byte: another blank is another body to an idempotency key.
     """
     pieces: list[Piece] = []
-    for is_variable, run in groupby(_json(value), lambda each: isinstance(each, Variable)):
+    for is_variable, run in groupby(_json(value), lambda piece: isinstance(piece, Variable)):
         together = [*run]
         pieces += together if is_variable else ["".join(together)]
     return pieces
 
 
-def _json(value: Any) -> Iterator[Piece]:  # noqa: ANN401  JSON is of any type
+def _json(value: object) -> Iterator[Piece]:
     if isinstance(value, Variable):
         yield from ('"', value, '"')
     elif isinstance(value, Mapping):
-        for place, (name, each) in enumerate(value.items()):
+        for place, (name, item) in enumerate(value.items()):
             yield f"{',' if place else '{'}{_json_text(str(name))}:"
-            yield from _json(each)
+            yield from _json(item)
         yield "}" if value else "{}"
     elif isinstance(value, list | tuple):
-        for place, each in enumerate(value):
+        for place, item in enumerate(value):
             yield "," if place else "["
-            yield from _json(each)
+            yield from _json(item)
         yield "]" if value else "[]"
     elif isinstance(value, str):
         yield _json_text(value)
@@ -144,14 +148,14 @@ def _whole(text: str) -> str:
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _literal(value: Any) -> str:  # noqa: ANN401  JSON is of any type
+def _literal(value: object) -> str:
     """A value as Python writes it; variables by their names."""
     if isinstance(value, Variable):
         return str(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_literal(name)}: {_literal(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(key)}" for name, key in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_literal(each) for each in value) + "]"
+        return "[" + ", ".join(_literal(item) for item in value) + "]"
     if isinstance(value, str):
         shown = repr(str(value))
         return f'"{shown[1:-1]}"' if '"' not in shown else shown
@@ -159,23 +163,23 @@ def _literal(value: Any) -> str:  # noqa: ANN401  JSON is of any type
 
 
 def _call(head: str, arguments: list[str]) -> str:
-    """A call, on one line if it fits, else with an argument on each."""
+    """A call, on one line if it fits, otherwise with every argument on a line."""
     line = f"{head}({', '.join(arguments)})"
     if len(line) <= _WIDTH and "\n" not in line:
         return line
-    return f"{head}(\n" + "".join(f"{_INDENT}{each},\n" for each in arguments) + ")"
+    return f"{head}(\n" + "".join(f"{_INDENT}{argument},\n" for argument in arguments) + ")"
 
 
 def _shell_word(pieces: list[Piece]) -> str:
     """A text with variables in it as one word of a shell. A NUL, which no argument of a program holds, is replaced."""
-    pieces = [each if isinstance(each, Variable) else _whole(each).replace("\0", "\ufffd") for each in pieces]
-    texts = [each for each in pieces if not isinstance(each, Variable)]
+    pieces = [piece if isinstance(piece, Variable) else _whole(piece).replace("\0", "\ufffd") for piece in pieces]
+    texts = [piece for piece in pieces if not isinstance(piece, Variable)]
     if len(texts) == len(pieces):
         return _quoted("".join(texts))
-    if not any(_NEEDS_QUOTES.search(each) or _is_unseen(each) for each in texts):
-        shown = "".join(f"${{{each.upper()}}}" if isinstance(each, Variable) else each for each in pieces)
+    if not any(_NEEDS_QUOTES.search(text) or _is_unseen(text) for text in texts):
+        shown = "".join(f"${{{piece.upper()}}}" if isinstance(piece, Variable) else piece for piece in pieces)
         return '"' + _BRACES.sub(r"$\1", shown) + '"'
-    return "".join(f'"${each.upper()}"' if isinstance(each, Variable) else _quoted(each) for each in pieces)
+    return "".join(f'"${piece.upper()}"' if isinstance(piece, Variable) else _quoted(piece) for piece in pieces)
 
 
 def _quoted(text: str) -> str:
@@ -184,7 +188,7 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(letter: str) -> str:
-    """An escape is of bytes, so that it means the same in every locale."""
+    """A letter escaped byte by byte, so that it means the same in every locale."""
     if letter in "\\'":
         return f"\\{letter}"
     return "".join(f"\\x{byte:02x}" for byte in letter.encode()) if _is_unseen(letter) else letter
@@ -197,14 +201,14 @@ def _is_unseen(text: str) -> bool:
 IN_PROCESS_URL: Final = "http://sandbox.localhost"
 _CONTENT_TYPE: Final = "Content-Type"
 _OWN_KEYS = (("pk_", "publishable_key"), ("at_", "access_token"))
-"""How a masked credential begins, and whose it is; what begins otherwise is the secret key."""
+"""The beginning of a masked credential → its variable; any other credential is the secret key."""
 _PIN_PATH = re.compile(r"/sandbox/phones/[^/]+/input")
 _BASIC = ("POST", "/v1/charges")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 class Request(NamedTuple):
-    """A request to be written down: its query is apart from its path, and every secret is a variable or masked."""
+    """A request to write as text: its query is apart from its path, and every secret is a variable or masked."""
 
     method: str
     path: str
@@ -219,7 +223,7 @@ class Request(NamedTuple):
 
 
 def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
-    """The headers that are written down: a credential is of the key, a length and a host of whatever sends."""
+    """The headers to write; the key gives the credential, and the sending program the length and the host."""
     sent = {
         name: _CONTROL.sub(" ", mask_secrets(value))
         for name, value in headers.items()
@@ -230,13 +234,13 @@ def _sent(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
 
 
 def _is_content_type(name: str) -> bool:
-    """Whether this is the name of that header."""
+    """True if `name` is Content-Type, in any case."""
     return name.lower() == _CONTENT_TYPE.lower()
 
 
-def _body(body: Any, path: str) -> tuple[Any, list[Piece] | None]:  # noqa: ANN401  JSON is of any type
-    """The value of a body without its secrets, and its text. What cannot be read as JSON is sent as it is, masked."""
-    value = body
+def _body(body: object, path: str) -> tuple[Any, list[Piece] | None]:
+    """The value of a body without its secrets, and its text; a body that is not JSON is sent unchanged, masked."""
+    value: Any = body
     if isinstance(body, str):
         try:
             value = json_from(body.encode("utf-8", "surrogatepass"))
@@ -252,11 +256,15 @@ def _body(body: Any, path: str) -> tuple[Any, list[Piece] | None]:  # noqa: ANN4
     return hidden, [hidden] if isinstance(hidden, str) else _json_pieces(hidden)
 
 
-def _hidden(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type
+def _hidden_members(members: Mapping[str, object]) -> dict[str, object]:
+    return {mask_secrets(name): _hidden(value, name) for name, value in members.items()}
+
+
+def _hidden(value: object, name: str = "") -> object:
     if isinstance(value, Mapping):
-        return {mask_secrets(each): _hidden(inner, each) for each, inner in value.items()}
+        return _hidden_members(value)
     if isinstance(value, list | tuple):
-        return [_hidden(each) for each in value]
+        return [_hidden(item) for item in value]
     if not isinstance(value, str) or isinstance(value, Variable):
         return value
     return Variable(name) if name in SECRET_FIELDS else mask_secrets(str(value))
@@ -341,24 +349,24 @@ def _javascript(request: Request) -> str:
         options.append(f"headers: {{\n{lines}  }}")
     if request.content is not None:
         options.append(f"body: {_js_body(request.content)}")
-    lines = "".join(f"  {each},\n" for each in options)
+    lines = "".join(f"  {option},\n" for option in options)
     return escaped(f"const response = await fetch({_js_text(_url(request))}, {{\n{lines}}});")
 
 
 def _js_text(pieces: list[Piece]) -> str:
     """A text as JavaScript writes it; as a template where a variable is in it."""
-    if not any(isinstance(each, Variable) for each in pieces):
+    if not any(isinstance(piece, Variable) for piece in pieces):
         shown = _json_text("".join(pieces))
         return "'" + shown[1:-1].replace('\\"', '"').replace("'", "\\'") + "'" if '\\"' in shown else shown
     texts = (
-        f"${{{each.upper()}}}" if isinstance(each, Variable) else _TEMPLATE.sub(r"\\\g<0>", each) for each in pieces
+        f"${{{piece.upper()}}}" if isinstance(piece, Variable) else _TEMPLATE.sub(r"\\\g<0>", piece) for piece in pieces
     )
     return f"`{''.join(texts)}`"
 
 
 def _js_body(content: list[Piece]) -> str:
     """An object where `JSON.stringify` writes the same bytes; else a text, as of an amount with decimals."""
-    text = "".join(f"\0{each}\0" if isinstance(each, Variable) else each for each in content)
+    text = "".join(f"\0{piece}\0" if isinstance(piece, Variable) else piece for piece in content)
     try:
         value = json.loads(text, strict=False, parse_float=str)
     except ValueError:
@@ -370,7 +378,7 @@ def _js_body(content: list[Piece]) -> str:
 
 
 def _header_line(name: str, value: str) -> str:
-    """As curl reads it: an empty Content-Type is not sent, though curl would add one; others are sent empty."""
+    """A header as curl takes it: `;` sends an empty header; `:` keeps curl from adding its own Content-Type."""
     if value:
         return f"{name}: {value}"
     return f"{name}:" if _is_content_type(name) else f"{name};"
@@ -385,8 +393,8 @@ def _url(request: Request) -> list[Piece]:
     pieces: list[Piece] = [Variable("base_url") if in_process else request.base_url, _path(request)]
     mark = "?"
     for name, value in request.query.items():
-        for each in value if isinstance(value, list) else [value]:
-            pieces += [f"{mark}{_encoded(name)}=", each if isinstance(each, Variable) else _encoded(str(each))]
+        for item in value if isinstance(value, list) else [value]:
+            pieces += [f"{mark}{_encoded(name)}=", item if isinstance(item, Variable) else _encoded(str(item))]
             mark = "&"
     return pieces
 
@@ -396,7 +404,7 @@ def _encoded(text: str) -> str:
 
 
 def _readable(encoded: str) -> str:
-    """A mask stays readable: it is not to be sent."""
+    """The encoded text with its masks readable: nobody sends a mask."""
     return encoded.replace(quote(MARK), MARK)
 
 
@@ -406,17 +414,17 @@ class Call(NamedTuple):
     method: str
     path: str
     text: str
-    """What is called. An id of the path stands in it in braces, or is its first argument."""
+    """The called expression. An id of the path stands in it in braces, or is its first argument."""
     fields: Mapping[str, str] = {}
     """Path in the body → argument; `a.b` is b within a."""
     always: tuple[str, ...] = ()
     """Arguments that the call always sends: a request without them is not this call."""
     fixed: Mapping[str, str] = {}
-    """What the call adds to the body by itself."""
+    """Fields that the call adds to the body by itself."""
     query: tuple[str, ...] = ()
     schemes: tuple[str, ...] = ("Bearer",)
     keyed: bool = False
-    """It takes an idempotency key."""
+    """True if the call takes an idempotency key."""
     is_attribute: bool = False
 
 
@@ -430,7 +438,7 @@ _PAGE = ("limit", "starting_after", "ending_before")
 
 
 def _read(group: str, identifier: str, *filters: str) -> tuple[Call, Call]:
-    """How the objects of a group are listed, and one of them retrieved."""
+    """Calls that list the objects of a group and retrieve one of them."""
     listed = Call("GET", f"/v1/{group}", f"pay.{group}.list", query=(*_PAGE, *filters), schemes=_EITHER)
     return listed, _of_one("GET", f"{group}/{{{identifier}}}", f"{group}.retrieve")
 
@@ -554,7 +562,7 @@ def _named(row: Call, request: Request) -> dict[str, str] | None:
     """The ids in the path, by their names in the row; None for another path."""
     pattern = _ID.sub(r"(?P<\1>[^/]+)", row.path)
     found = re.fullmatch(pattern, request.path) if row.method == request.method else None
-    return None if found is None else {name: unquote(each) for name, each in found.groupdict().items()}
+    return None if found is None else {name: unquote(part) for name, part in found.groupdict().items()}
 
 
 def _arguments(row: Call, request: Request) -> Arguments | None:
@@ -568,18 +576,18 @@ def _arguments(row: Call, request: Request) -> Arguments | None:
     return arguments if complete and fit else None
 
 
-def _of_body(row: Call, body: Any) -> Arguments | None:  # noqa: ANN401  JSON is of any type
+def _of_body(row: Call, body: object) -> Arguments | None:
     if body is None:
         return None if row.fixed else {}
     found = {path: value for path in row.fields if (value := _at(body, path)) is not None}
     sent: dict[str, Any] = {}
     for path, value in {**row.fixed, **found}.items():
         *containers, name = path.split(".")
-        reduce(lambda inner, each: inner.setdefault(each, {}), containers, sent)[name] = value
+        reduce(lambda inner, key: inner.setdefault(key, {}), containers, sent)[name] = value
     return {row.fields[path]: value for path, value in found.items()} if sent == body else None
 
 
-def _at(value: Any, path: str) -> Any:  # noqa: ANN401  JSON is of any type
+def _at(value: object, path: str) -> object:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -602,20 +610,22 @@ def _of_headers(row: Call, request: Request) -> Arguments | None:
     return arguments
 
 
-def _fits(row: Call, name: str, value: Any, others: Arguments) -> bool:  # noqa: ANN401  JSON is of any type
-    """Whether the call sends an argument unchanged and does not refuse it."""
+def _fits(row: Call, name: str, value: object, others: Arguments) -> bool:
+    """True if the call sends an argument unchanged and does not refuse it."""
     if row.text == _ADVANCE:
-        return _is_one(value, int | Decimal) and value >= 0 and value * 1000 % 1 == 0
+        if isinstance(value, bool) or not isinstance(value, int | Decimal):
+            return False
+        return value >= 0 and value * 1000 % 1 == 0
     if name == "account":
-        return "," not in value
+        return isinstance(value, str) and "," not in value
     if name in _LISTS:
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
     # A charge and its refunds are in whole ngwee, the rest in kwacha.
     is_whole = name == "amount" and ("charge" in others or row.text == _CHARGE)
     return _is_one(value, int if is_whole else _KINDS.get(name, object))
 
 
-def _is_one(value: object, kind: Any) -> bool:  # noqa: ANN401  a type, or several
+def _is_one(value: object, kind: type | UnionType) -> bool:
     return isinstance(value, kind) and not (isinstance(value, bool) and kind is not object)
 
 
@@ -624,12 +634,12 @@ _KINDS = {"amount": int | Decimal, "seconds": int, "limit": int, "pin": str, "ho
 
 
 def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Arguments) -> str | None:
-    if any(each in ("", ".", "..") or "/" in each for each in named.values()):
+    if any(identifier in ("", ".", "..") or "/" in identifier for identifier in named.values()):
         return None
     uses_client = row.text.startswith("pay.")
     if not uses_client and request.key != "secret_key":
         return None
-    ids = {name: _literal(each) for name, each in named.items()}
+    ids = {name: _literal(identifier) for name, identifier in named.items()}
     head = row.text.format(**ids)
     line = head if row.is_attribute else _call(head, _call_arguments(row, ids, arguments))
     before = ["from decimal import Decimal", ""] if "Decimal(" in line else []
@@ -640,13 +650,13 @@ def _text(row: Call, request: Request, named: Mapping[str, str], arguments: Argu
 
 
 def _call_arguments(row: Call, ids: Mapping[str, str], arguments: Arguments) -> list[str]:
-    """The arguments between the brackets, the ids that the text of the call does not hold first."""
+    """The arguments in the brackets: first the ids that are not in the called expression."""
     if row.text == _ADVANCE:
         return [_span(arguments["seconds"])]
     if row.text == _FAULTS:
         return [*map(_literal, arguments.get("faults", ())), f"endpoint={ids['endpoint']}"]
     bare = not row.text.startswith("pay.") or row.text == "pay.auth.refresh"
-    return [each for name, each in ids.items() if f"{{{name}}}" not in row.text] + [
+    return [literal for name, literal in ids.items() if f"{{{name}}}" not in row.text] + [
         _literal(value) if bare and name in _POSITIONAL else f"{name}={_literal(value)}"
         for name, value in arguments.items()
     ]

@@ -19,13 +19,13 @@ _OK: Final = range(200, 400)
 _CODE: Final = re.compile(r'"(?:decline_code|code|status)":"([\w.]+)"')
 _ASKING: Final = " Enter PIN to approve:"
 _BY_THE_SERVICE: Final = ("timeout", "withdraw")
-"""What nobody pressed."""
+"""Inputs of a prompt that nobody presses."""
 Row = Mapping[str, Any]
 """A row of the trace by the names of its fields."""
 
 
 def short(text: str, widest: int = WIDEST) -> str:
-    """Text with short identifiers, cut to `widest`; the row holds all of it."""
+    """Text with short identifiers, cut to `widest` characters; the row keeps the whole text."""
     return shortened(with_short_ids(text), widest)
 
 
@@ -63,5 +63,5 @@ _OF_KIND: Final[Mapping[str, Callable[[Row], TraceStep]]] = {
 
 
 def _step(row: Row, source: str, target: str, label: str, response: str = "", *, is_bad: bool = False) -> TraceStep:
-    label, response = (short(visible(" ".join(each.split())), LONGEST) for each in (label, response))
+    label, response = (short(visible(" ".join(text.split())), LONGEST) for text in (label, response))
     return TraceStep(row["seq"], row["at"], row["kind"], source, target, label, response, is_bad)

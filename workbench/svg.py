@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from workbench.domain.masking import mask, shortened, xml_text
 from workbench.visible import visible
@@ -10,27 +10,27 @@ from workbench.visible import visible
 PAPER, GROUND, INK, FAINT, RULE, BAD = "#ffffff", "#f5f7fa", "#1b2330", "#566173", "#d8dee8", "#a3261c"
 BLUE, PURPLE, GREEN, BROWN = "#0b5cad", "#6a3fa0", "#14663b", "#7a4b00"
 TINT: Final = "#e6f0fb"
-"""The ground of what is to be told from the rest."""
+"""The background of parts that stand out."""
 IN_THE_DARK: Final[Mapping[str, str]] = {
     PAPER: "#14181f", GROUND: "#1b212a", INK: "#e6eaf0", FAINT: "#a3adbb", RULE: "#323a47", BAD: "#ff9d94",
     BLUE: "#7db8f5", PURPLE: "#c6a8f0", GREEN: "#7fd6a4", BROWN: "#e5b567", TINT: "#1a2d43",
 }  # fmt: skip
-"""Each colour of the palette, as the console has it, and what stands for it where the page is dark."""
+"""The colours of the palette, as in the console, with their dark counterparts."""
 _NAMES: Final = ("paper", "ground", "ink", "faint", "rule", "bad", "blue", "purple", "green", "brown", "tint")
 _VARIABLES: Final = {light: f"--wb-{name}" for light, name in zip(IN_THE_DARK, _NAMES, strict=True)}
 VARIABLES: Final = "".join(f"{name}:light-dark({light},{IN_THE_DARK[light]});" for light, name in _VARIABLES.items())
-"""The palette as properties of CSS, which go by the colour scheme of whatever is around."""
+"""The palette as properties of CSS, which follow the colour scheme of the page around."""
 _CLASS: Final = "wb-drawn"
 _HIDDEN: Final = 'aria-hidden="true"'
 FONT: Final = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 MONO: Final = "ui-monospace,'SFMono-Regular',Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _NARROW, _BROAD = frozenset(" iljtfrI.,:;'|!/()[]{}-"), frozenset("mwMW@%—…•✗→")
 _USUAL: Final = 7.5
-"""How wide a letter of the usual size is in a wide font; some are a half or a half more."""
+"""The width of a letter of the usual size in a wide font; narrow letters take half of it, broad ones half more."""
 HALO: Final = {"stroke": PAPER, "stroke_width": 4, "stroke_linejoin": "round", "paint_order": "stroke"}
-"""Around a text: it keeps the line behind it from running through it."""
+"""A halo around a text, which keeps the line behind from running through it."""
 WIDTH, EDGE = 700, 16
-"""How wide a drawing is that has no width of its own, and how far from its edge its texts begin."""
+"""The default width of a drawing, and the distance of its texts from the edge."""
 
 
 class Drawing(NamedTuple):
@@ -42,7 +42,7 @@ class Drawing(NamedTuple):
     def __repr__(self) -> str:
         return self.says
 
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, str], dict[str, dict[str, str]]]:  # noqa: ANN401  IPython's
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
         return mimebundle(self.says, self.svg)
 
 
@@ -71,23 +71,23 @@ def drawn(title: str, label: str, says: str, size: tuple[int, int], parts: Itera
 
 
 def bare(size: tuple[int, int], parts: Iterable[str]) -> str:
-    """The SVG of these parts alone, for HTML that says what they show, and whose colours they take."""
+    """The SVG of these parts alone, for HTML that describes them and gives them its colours."""
     body = "".join(parts)
     for light, name in _VARIABLES.items():
         body = body.replace(f'"{light}"', f'"var({name})"')
     return f"{_start(size, _HIDDEN)}{body}</svg>"
 
 
-def _start(size: tuple[int, int], told: str) -> str:
+def _start(size: tuple[int, int], says: str) -> str:
     width, height = size
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'{told} class="{_CLASS}" font-family="{FONT}" font-size="12" style="max-width:100%;height:auto">'
+        f'{says} class="{_CLASS}" font-family="{FONT}" font-size="12" style="max-width:100%;height:auto">'
     )
 
 
 def _dark(body: str) -> str:
-    """The rules by which the colours that a picture uses become those of the dark, on a screen."""
+    """CSS rules that give a picture's colours their dark counterparts on a screen."""
     rules = (
         f'.{_CLASS} [{name}="{light}"]{{{name}:{dark}}}'
         for light, dark in IN_THE_DARK.items()
@@ -98,7 +98,7 @@ def _dark(body: str) -> str:
 
 
 def drawing(title: str, says: str, height: int, parts: Iterable[str], *, note: str = "") -> Drawing:
-    """These parts and the text that says the same."""
+    """A drawing of these parts, and its text with the same facts."""
     return Drawing(drawn(title, f"{title}.", says, (WIDTH, height), parts, note=note), says)
 
 
@@ -110,7 +110,7 @@ def shown_as(words: str, most: int = 0) -> str:
 
 def width_of(words: str) -> int:
     """About how wide a text of the usual size is, in a wide font."""
-    halves = sum((each not in _NARROW) + (each in _BROAD) for each in words)
+    halves = sum((letter not in _NARROW) + (letter in _BROAD) for letter in words)
     return round((len(words) + halves) * _USUAL / 2)
 
 
@@ -126,7 +126,7 @@ def group(parts: Iterable[str], **attributes: object) -> str:
 
 
 def _written(attributes: Mapping[str, object]) -> str:
-    return "".join(f' {each.replace("_", "-")}="{value}"' for each, value in attributes.items())
+    return "".join(f' {attribute.replace("_", "-")}="{value}"' for attribute, value in attributes.items())
 
 
 def box(x: float, y: float, width: float, height: float, fill: str, stroke: str) -> str:
@@ -146,7 +146,7 @@ def text(x: float, y: float, words: str, fill: str, **more: object) -> str:
 
 
 def hovered(element: str, words: str) -> str:
-    """An element with these words to be shown over it."""
+    """An element with a title, shown when the pointer rests on it."""
     inside, end, name = element.rpartition("</")
     return f"{inside}{tag('title', words)}{end}{name}"
 

@@ -8,7 +8,7 @@ _PLACE: Final = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)$"
 
 
 def read_toml(content: bytes) -> dict[str, Any]:
-    """What a file of TOML declares, with the mark of UTF-8 or without it.
+    """The declarations in a TOML file, with the mark of UTF-8 or without it.
 
     Raises ValueError: it is none, in words that follow the file's name.
     """
@@ -17,8 +17,8 @@ def read_toml(content: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ValueError("is not text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        found = _PLACE.search(str(error))
-        line = found[1] if found else None
+        match = _PLACE.search(str(error))
+        line = match[1] if match else None
         raise ValueError(f"is not TOML: look at {f'line {line}' if line else 'its end'}") from None
 
 
@@ -30,9 +30,9 @@ _MISMATCH: Final = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
 
 
 def wrong_kind(error: Exception) -> str:
-    """What a value should be and is, from msgspec's words: `takes a list, not a text`."""
-    found = _MISMATCH.match(str(error))
-    if not found:
+    """The expected and the given kind of a value, from msgspec's message: `takes a list, not a text`."""
+    match = _MISMATCH.match(str(error))
+    if not match:
         return str(error)
-    wanted, given = (" or ".join(_KINDS.get(each, each) for each in text.split(" | ")) for text in found.groups())
+    wanted, given = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in match.groups())
     return f"takes {wanted}, not {given}"

@@ -17,7 +17,7 @@ FORMULA_SIGNS: Final = r"=+\-@|%\uff1d\uff0b\uff0d\uff20"
 """With the wide ones, which are taken for the narrow ones."""
 BLANKS: Final = r"\s\ufeff\u200b-\u200f\u2060"
 FORMULA: Final = rf"(?![+-][0-9][0-9•., ]*(?![\s\S]))(?:[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}])"
-"""How a text begins that a spreadsheet would run. An amount, or a number with its middle masked, is nothing to run."""
+"""The beginning of a text that a spreadsheet would run. An amount or a masked number is no formula."""
 _FORMULA: Final = re.compile(FORMULA)
 _ARMED: Final = re.compile(rf"'(?=[\t\r\n]|[{BLANKS}]*[{FORMULA_SIGNS}])")
 
@@ -33,17 +33,17 @@ def visible(text: str, *, lines: bool = False) -> str:
     if text.isprintable():
         return text
     if lines:
-        return _UNSEEN.sub(lambda found: found[0] if found[0] in _STAY else _symbol(found), text.replace("\r\n", "\n"))
+        return _UNSEEN.sub(lambda match: match[0] if match[0] in _STAY else _symbol(match), text.replace("\r\n", "\n"))
     return _UNSEEN.sub(_symbol, text)
 
 
 def escaped(code: str) -> str:
     """JavaScript with every control and invisible mark in its texts as an escape; its line breaks stay."""
-    return _UNSEEN.sub(lambda found: "\n" if found[0] == "\n" else f"\\u{{{ord(found[0]):x}}}", code)
+    return _UNSEEN.sub(lambda match: "\n" if match[0] == "\n" else f"\\u{{{ord(match[0]):x}}}", code)
 
 
 def begins_as_formula(text: str) -> bool:
-    """Whether a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
+    """True if a spreadsheet would take a text for a formula if somebody typed it, or opened it in a CSV file."""
     return _FORMULA.match(text) is not None
 
 
@@ -63,6 +63,6 @@ def pasted(path: object) -> str:
     return shlex.quote(f"./{text}" if isinstance(path, PurePath) and text.startswith("-") else text)
 
 
-def _symbol(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _symbol(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return _PICTURES.get(code) or f"\u2039U+{code:04X}\u203a"

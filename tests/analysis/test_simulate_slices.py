@@ -20,7 +20,7 @@ from workbench.control import SandboxControl
 from workbench.domain.moments import START, day_start_ms, milliseconds
 from workbench.domain.money import Money
 from workbench.domain.scenarios import SANDBOX_PIN
-from workbench.domain.wire.control import MAX_COMMANDS, SIMULATED, Simulated, SimulatedCommand
+from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SIMULATED, Simulated, SimulatedCommand
 from workbench.errors import PaymentDeclined, ServiceUnreachable, StateConflict
 from workbench.sandbox import month as sandbox_month
 

@@ -7,8 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
-from workbench.domain import wire
 from workbench.domain.reading import as_text, json_from, query_from, struct_from
+from workbench.domain.wire.accounts_and_keys import RefreshRequest, TokenRequest
+from workbench.domain.wire.endpoints_and_events import CreateWebhookEndpoint, UpdateWebhookEndpoint
+from workbench.domain.wire.intents_and_charges import ConfirmPaymentIntent, CreateCharge, CreatePaymentIntent
+from workbench.domain.wire.ledger_rows import EntriesQuery
+from workbench.domain.wire.plants import NewPlant
+from workbench.domain.wire.refunds_and_payouts import RefundsQuery
+from workbench.domain.wire.sandbox_controls import Simulate
 from workbench.errors import InvalidRequest
 
 INTENT = {"amount": 150, "currency": "ZMW", "payment_method_types": ["mobile_money"]}
@@ -16,13 +22,13 @@ METHOD = {"type": "mobile_money", "mobile_money": {"phone": "+260961234567", "pr
 CHARGE = {"amount": 15_000, "currency": "zmw", "type": "mobile_money", "channel": "mtn", "phone": "+260961234567"}
 PLANT = {"id": 1, "name": "Monstera"}
 GOOD: dict[type[Struct], dict[str, Any]] = {
-    wire.CreatePaymentIntent: INTENT,
-    wire.ConfirmPaymentIntent: {"payment_method": METHOD},
-    wire.CreateCharge: CHARGE,
-    wire.NewPlant: PLANT,
-    wire.TokenRequest: {"email": "a@b.example", "password": "x"},
-    wire.RefreshRequest: {},
-    wire.CreateWebhookEndpoint: {"url": "http://localhost:8000/"},
+    CreatePaymentIntent: INTENT,
+    ConfirmPaymentIntent: {"payment_method": METHOD},
+    CreateCharge: CHARGE,
+    NewPlant: PLANT,
+    TokenRequest: {"email": "a@b.example", "password": "x"},
+    RefreshRequest: {},
+    CreateWebhookEndpoint: {"url": "http://localhost:8000/"},
 }
 
 
@@ -86,31 +92,31 @@ def test_any_bytes_are_read_or_refused(body: bytes):
 
 def test_a_whole_number_has_64_bits_and_one_amount_many_spellings():
     for bound in (2**63 - 1, -(2**63)):
-        assert struct_from({**PLANT, "id": bound}, wire.NewPlant).id == bound
+        assert struct_from({**PLANT, "id": bound}, NewPlant).id == bound
     for text in ("15000", "15000.00", "1.5e4"):
-        amount = struct_from({**CHARGE, "amount": json_from(text.encode())}, wire.CreateCharge).amount
+        amount = struct_from({**CHARGE, "amount": json_from(text.encode())}, CreateCharge).amount
         assert (amount, type(amount)) == (15_000, int)
-        assert struct_from({**INTENT, "amount": json_from(text.encode())}, wire.CreatePaymentIntent).amount == 15_000
+        assert struct_from({**INTENT, "amount": json_from(text.encode())}, CreatePaymentIntent).amount == 15_000
 
 
 WHOLE, MINOR = "a whole number that fits 64 bits", "a whole number from 0 to 999999999999"
 OTHER_TYPES: list[tuple[type[Struct], str, str, list[tuple[object, str]]]] = [
-    (wire.CreatePaymentIntent, "amount", "a number", [
+    (CreatePaymentIntent, "amount", "a number", [
         ("150", "a string"), (True, "a boolean"), (None, "null"), ([150], "an array"), ({"value": 150}, "an object"),
     ]),
-    (wire.CreatePaymentIntent, "currency", "a string", [(967, "a number (967)"), (None, "null")]),
-    (wire.CreatePaymentIntent, "payment_method_types", "an array of strings", [("mobile_money", "a string")]),
-    (wire.CreatePaymentIntent, "description", "a string or null", [(1, "a number (1)")]),
-    (wire.CreatePaymentIntent, "metadata", "an object of strings", [(None, "null")]),
-    (wire.CreateCharge, "amount", WHOLE, [
+    (CreatePaymentIntent, "currency", "a string", [(967, "a number (967)"), (None, "null")]),
+    (CreatePaymentIntent, "payment_method_types", "an array of strings", [("mobile_money", "a string")]),
+    (CreatePaymentIntent, "description", "a string or null", [(1, "a number (1)")]),
+    (CreatePaymentIntent, "metadata", "an object of strings", [(None, "null")]),
+    (CreateCharge, "amount", WHOLE, [
         (Decimal("150.5"), "a number (150.5)"), ("15000", "a string"), (True, "a boolean"), (2**63, f"{2**63}"),
         (Decimal("1e30"), "a number (1E+30)"), (Decimal("1e400"), "a number (1E+400)"),
         (Decimal("1e999999"), "a number (1E+999999)"),
     ]),
-    (wire.NewPlant, "id", WHOLE, [(-(2**63) - 1, "-9223372036854775809")]),
-    (wire.NewPlant, "tag", "a string", [(None, "null"), (1, "a number (1)")]),
-    (wire.ConfirmPaymentIntent, "payment_method", "an object", [("mobile_money", "a string"), (None, "null")]),
-    (wire.CreateWebhookEndpoint, "enabled_events", "an array of strings", [({}, "an object")]),
+    (NewPlant, "id", WHOLE, [(-(2**63) - 1, "-9223372036854775809")]),
+    (NewPlant, "tag", "a string", [(None, "null"), (1, "a number (1)")]),
+    (ConfirmPaymentIntent, "payment_method", "an object", [("mobile_money", "a string"), (None, "null")]),
+    (CreateWebhookEndpoint, "enabled_events", "an array of strings", [({}, "an object")]),
 ]  # fmt: skip
 
 
@@ -120,12 +126,12 @@ def test_a_value_of_another_type_is_refused_and_what_is_no_string_in_an_array_or
             error = refused(struct_from, {**GOOD[shape], field: value}, shape)
             assert (error.code, error.param) == ("parameter_invalid", field)
             assert list(error.problems) == [(f"/{field}", f"must be {wanted}, not {kind}")]
-    intent = wire.CreatePaymentIntent
+    intent = CreatePaymentIntent
     for shape, field, value, kinds in (
         (intent, "payment_method_types", ["mobile_money", 1, None], {"1": "a number (1)", "2": "null"}),
         (intent, "metadata", {"a": 1, "b": "text", "c/d": {}}, {"a": "a number (1)", "c~1d": "an object"}),
         (intent, "metadata", {"a" * 100: True}, {"a" * 80: "a boolean"}),
-        (wire.UpdateWebhookEndpoint, "enabled_events", [1], {"0": "a number (1)"}),
+        (UpdateWebhookEndpoint, "enabled_events", [1], {"0": "a number (1)"}),
     ):  # fmt: skip
         error = refused(struct_from, {**GOOD.get(shape, {}), field: value}, shape)
         assert list(error.problems) == [(f"/{field}/{at}", f"must be a string, not {kinds[at]}") for at in kinds]
@@ -133,7 +139,7 @@ def test_a_value_of_another_type_is_refused_and_what_is_no_string_in_an_array_or
 
 def test_of_an_array_of_objects_each_is_read_and_what_is_wrong_with_one_named():
     commands = [{"at_ms": 0, "what": "pin"}, {"at_ms": Decimal("5.0"), "what": "pin", "more": 1}]
-    read = struct_from({"simulation": "m", "commands": commands}, wire.control.Simulate).commands
+    read = struct_from({"simulation": "m", "commands": commands}, Simulate).commands
     assert [(each.at_ms, type(each.at_ms)) for each in read] == [(0, int), (5, int)]
     for commands, at, detail in (
         ([{"at_ms": 0, "what": "pin"}, {"at_ms": 0}], "/1/what", "is required"),
@@ -141,13 +147,13 @@ def test_of_an_array_of_objects_each_is_read_and_what_is_wrong_with_one_named():
         ([{"at_ms": 0, "what": "pin", "amount_minor": -1}], "/0/amount_minor", f"must be {MINOR}, not -1"),
         ({}, "", "must be an array of objects, not an object"),
     ):
-        error = refused(struct_from, {"simulation": "m", "commands": commands}, wire.control.Simulate)
+        error = refused(struct_from, {"simulation": "m", "commands": commands}, Simulate)
         assert list(error.problems) == [(f"/commands{at}", detail)]
 
 
 def test_what_is_no_object_is_refused_what_is_missing_named_and_what_is_unknown_ignored_or_refused_as_chosen():
     for value in (None, 1, "x", [{}]):
-        error = refused(struct_from, value, wire.NewPlant)
+        error = refused(struct_from, value, NewPlant)
         assert (error.code, error.param) == ("parameter_invalid", None)
         assert str(error).startswith("The body must be an object")
     for shape, good in GOOD.items():
@@ -162,15 +168,15 @@ def test_what_is_no_object_is_refused_what_is_missing_named_and_what_is_unknown_
 
 
 def test_what_may_be_missing_has_its_default():
-    intent = struct_from(INTENT, wire.CreatePaymentIntent)
+    intent = struct_from(INTENT, CreatePaymentIntent)
     assert (intent.description, intent.metadata) == (None, {})
-    assert struct_from(PLANT, wire.NewPlant).tag is UNSET
-    assert struct_from(GOOD[wire.CreateWebhookEndpoint], wire.CreateWebhookEndpoint).enabled_events == ["*"]
+    assert struct_from(PLANT, NewPlant).tag is UNSET
+    assert struct_from(GOOD[CreateWebhookEndpoint], CreateWebhookEndpoint).enabled_events == ["*"]
 
 
 def test_every_problem_is_told_at_once():
     method = {"type": 1, "mobile_money": {"provider": None}}
-    error = refused(struct_from, {"payment_method": method, "client_secret": []}, wire.ConfirmPaymentIntent)
+    error = refused(struct_from, {"payment_method": method, "client_secret": []}, ConfirmPaymentIntent)
     assert list(error.problems) == [
         ("/payment_method/type", "must be a string, not a number (1)"),
         ("/payment_method/mobile_money/phone", "is required"),
@@ -179,18 +185,18 @@ def test_every_problem_is_told_at_once():
     ]
     assert (error.code, error.param) == ("parameter_invalid", "payment_method.type")
     method = {**METHOD, "card": {}}
-    error = refused(struct_from, {"payment_method": method}, wire.ConfirmPaymentIntent, unknown="refused")
+    error = refused(struct_from, {"payment_method": method}, ConfirmPaymentIntent, unknown="refused")
     assert list(error.problems) == [("/payment_method/card", "is not known")]
 
 
 def test_a_query_is_read_as_its_struct_and_a_number_out_of_bounds_or_named_twice_refused():
-    assert query_from({"limit": "5", "charge": "7"}, wire.RefundsQuery) == wire.RefundsQuery(limit=5, charge="7")
+    assert query_from({"limit": "5", "charge": "7"}, RefundsQuery) == RefundsQuery(limit=5, charge="7")
     for name, value, code, said in (
         ("limit", "0", "parameter_invalid", "limit must be a whole number from 1 to 10000, not 0."),
         ("after", "x", "parameter_invalid", f"after must be a whole number from 0 to {2**63 - 1}, not a string."),
         ("after", ["1", "2"], "parameter_repeated", "after stands more than once."),
     ):
-        error = refused(query_from, {name: value}, wire.EntriesQuery)
+        error = refused(query_from, {name: value}, EntriesQuery)
         assert (str(error), error.code, error.param) == (said, code, name)
 
 

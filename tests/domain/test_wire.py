@@ -6,47 +6,51 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from workbench.domain import wire
 from workbench.domain.masking import Secret
-from workbench.domain.wire import base, trace_rows
+from workbench.domain.wire import trace_rows
+from workbench.domain.wire.accounts_and_keys import ApiKey, TokenRequest
+from workbench.domain.wire.base import SECRETS, View, WithSecrets, secret_text, to_json, without_once
+from workbench.domain.wire.endpoints_and_events import WebhookEndpoint
+from workbench.domain.wire.intents_and_charges import PaymentIntent
+from workbench.domain.wire.paging import List
 
 
 def test_what_is_no_json_is_not_written_as_if_it_were_and_a_secret_travels_as_its_text():
-    for write in (wire.plain, lambda value: wire.to_json({"amount": value})):
+    for write in (secret_text, lambda value: to_json({"amount": value})):
         with pytest.raises(NotImplementedError, match="complex"):
             write(1j)
-    assert msgspec.json.decode(wire.to_json({"secret": Secret("told")})) == {"secret": "told"}
+    assert msgspec.json.decode(to_json({"secret": Secret("told")})) == {"secret": "told"}
 
 
-def views(of: type[wire.View]) -> Iterator[type[wire.View]]:
+def views(of: type[View]) -> Iterator[type[View]]:
     for each in of.__subclasses__():
         yield each
         yield from views(each)
 
 
 def test_every_view_with_a_field_for_a_secret_hides_it():
-    held = [each for each in views(wire.View) if {*each.__struct_fields__} & {*base.SECRETS}]
+    held = [each for each in views(View) if {*each.__struct_fields__} & {*SECRETS}]
     assert {"PaymentIntent", "ApiKey", "NewAccountKeys", "TokenRequest"} <= {each.__name__ for each in held}
-    assert [each for each in held if not issubclass(each, base.WithSecrets)] == []
-    request = wire.TokenRequest(email="shop@example.com", password="tulip-season")
+    assert [each for each in held if not issubclass(each, WithSecrets)] == []
+    request = TokenRequest(email="shop@example.com", password="tulip-season")
     assert "tulip-season" not in repr(request)
-    assert json.loads(wire.to_json(request))["password"] == "tulip-season"
+    assert json.loads(to_json(request))["password"] == "tulip-season"
 
 
 def test_a_repr_tells_what_says_something_and_what_is_shown_once_can_be_left_out():
-    intent = wire.PaymentIntent("pi_1", status="succeeded", description=None, metadata={}, warnings=[])
+    intent = PaymentIntent("pi_1", status="succeeded", description=None, metadata={}, warnings=[])
     assert repr(intent) == "PaymentIntent(id='pi_1', object='payment_intent', status='succeeded', livemode=False)"
-    key = wire.ApiKey("key_1", "secret", "active", "sk_test_••••", value="sk_test_1")
-    endpoint = wire.WebhookEndpoint("we_1", "http://localhost", ["*"], "enabled", secret="whsec_1")
+    key = ApiKey("key_1", "secret", "active", "sk_test_••••", value="sk_test_1")
+    endpoint = WebhookEndpoint("we_1", "http://localhost", ["*"], "enabled", secret="whsec_1")
     for shown in (key, endpoint):
-        assert {"value", "secret"} & {*msgspec.to_builtins(shown, enc_hook=wire.plain)}
-        assert not {"value", "secret"} & {*msgspec.to_builtins(wire.without_once(shown))}
-    assert wire.without_once(intent) is intent
+        assert {"value", "secret"} & {*msgspec.to_builtins(shown, enc_hook=secret_text)}
+        assert not {"value", "secret"} & {*msgspec.to_builtins(without_once(shown))}
+    assert without_once(intent) is intent
 
 
 def test_a_page_is_looped_over_measured_and_indexed():
     rows = ["a", "b", "c"]
-    page = wire.List(url="/v1/refunds", has_more=False, data=rows)
+    page = List(url="/v1/refunds", has_more=False, data=rows)
     assert list(page) == [page[place] for place in range(len(page))] == rows
     assert repr(rows) in repr(page)
 
@@ -61,4 +65,4 @@ def test_a_row_of_the_trace_holds_what_was_written():
         (trace_rows.webhook_of, trace_rows.TracedWebhook("evt_1", "we_1", "del_1", {}, "{}", None, "timeout")),
     ):
         row = trace_rows.TraceRow(1, "2026-01-05T06:00:00.000Z", "call", None, "what", "result", held)
-        assert read(json.loads(wire.to_json(row))) == held
+        assert read(json.loads(to_json(row))) == held

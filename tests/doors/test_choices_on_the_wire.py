@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from tests.conftest import DOORS, INTENT, Serving, bearer, check_books, is_true_soon, method_on, refusal
 from workbench import PaymentsClient, Workbench
-from workbench.domain import wire
 from workbench.domain.gaps import Gaps
+from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire.trace_rows import UNSEEN
 from workbench.errors import InvalidRequest, NotFound, RateLimited, StateConflict, UnexpectedResponse, WaitExpired
 from workbench.sandbox import rate_limit
 
@@ -195,7 +196,7 @@ class TestNumbered:
         for path in ("/v1/nothing", "/sandbox/clock", "/openapi.json"):
             assert "RateLimit" not in bench.http.get(path, headers=headers).headers
         assert "RateLimit" not in bench.http.get("/v1/balance", headers=bearer_of("sk_test_none")).headers
-        assert "RateLimit" not in bench.http.get("/v1/balance", headers={**headers, wire.UNSEEN: "true"}).headers
+        assert "RateLimit" not in bench.http.get("/v1/balance", headers={**headers, UNSEEN: "true"}).headers
         bench.clock.advance(seconds=20.5)
         left = [bench.http.get("/v1/balance", headers=headers).headers["RateLimit"] for _ in range(98)]
         assert left == [f'"default";r={each};t=40' for each in range(97, -1, -1)]
@@ -269,7 +270,7 @@ class TestLeast:
         bench = least.bench
         name = paid(bench, "+260961234573")
         before = calls_in(bench)
-        path = f"{wire.DASHBOARD}/payment_intents"
+        path = f"{DASHBOARD}/payment_intents"
         answer = bench.http.get(path, headers=bearer(bench))
         assert (answer.json()["url"], name in answer.text) == (path, True)
         assert answer.headers["Sandbox-Provenance"].startswith("sandbox")
@@ -289,7 +290,7 @@ class TestLeast:
             bench.acting.webhook_endpoints.create(url="http://127.0.0.1:9/more")
         assert refused.value.code == "endpoint_exists"
         answer = bench.http.post(
-            f"{wire.DASHBOARD}/webhook_endpoints", json={"url": "http://127.0.0.1:9/more"}, headers=bearer(bench)
+            f"{DASHBOARD}/webhook_endpoints", json={"url": "http://127.0.0.1:9/more"}, headers=bearer(bench)
         )
         assert (answer.status_code, "endpoint_registration" in rows_in(answer)) == (409, True)
         assert bench.acting.webhook_endpoints.roll_secret(endpoint.id).secret

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from workbench import Workbench
 from workbench.control import SandboxControl
-from workbench.domain import wire
+from workbench.domain.wire.base import View, to_json
 from workbench.errors import ApiError
 from workbench.sandbox import control, operations
 from workbench.snippets import CALLS, NO_CALL, Snippet, snippet
@@ -193,7 +193,7 @@ def raw(case: Case, bench: Workbench) -> httpx.Response:
     headers = dict(case.headers)
     if not is_basic and not case.path.startswith("/v1/auth"):
         headers["Authorization"] = f"Bearer {key}"
-    content = None if case.body is None else wire.to_json(case.body)
+    content = None if case.body is None else to_json(case.body)
     if content is not None:
         headers["Content-Type"] = "application/json"
     return bench.http.request(
@@ -284,8 +284,8 @@ def test_each_text_says_what_the_request_says(
     assert calls() == before + 4 * one
     if isinstance(said, ApiError):
         assert (said.status, said.message) == (answer.status_code, answer.json()["detail"])
-    elif isinstance(said, wire.View):
-        assert exact(wire.to_json(said)) == exact(answer.content)
+    elif isinstance(said, View):
+        assert exact(to_json(said)) == exact(answer.content)
     else:
         assert answer.status_code == 200 or made.python == made.httpx
     hidden = [shared.bench.secret_key, shared.bench.publishable_key]
@@ -384,7 +384,7 @@ class TestEveryText:
         assert by_curl(made.curl, shared).content == answer.content
         assert by_httpx(made.httpx, shared).content == answer.content
         said = by_python(made.python, shared)
-        plain = {"message": said.message} if isinstance(said, ApiError) else exact(wire.to_json(said))
+        plain = {"message": said.message} if isinstance(said, ApiError) else exact(to_json(said))
         assert plain.items() <= answer.json().items()
 
 

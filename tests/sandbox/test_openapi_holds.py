@@ -18,11 +18,12 @@ import pytest
 from jsonschema import Draft202012Validator, validators
 
 from workbench import Workbench
-from workbench.domain import wire
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import REGISTER
 from workbench.domain.masking import mask
 from workbench.domain.webhooks import EVENT_TYPES
+from workbench.domain.wire.base import View
+from workbench.domain.wire.console_rows import DASHBOARD
 from workbench.errors import ApiError, IllegalTransition
 from workbench.sandbox import control, exchange, operations, provenance
 from workbench.sandbox.exchange import Exchanges
@@ -581,8 +582,8 @@ ON_THE_WIRE: list[dict[str, Any]] = [
 def test_what_is_answered_under_other_choices_is_described_as_it_is(gaps: dict[str, Any]):
     with Workbench(seed=11, gaps=gaps) as bench:
         story = Story(bench)
-        there = wire.DASHBOARD if "extra_endpoints" in gaps else "/v1"
-        hooks = f"{wire.DASHBOARD if 'endpoint_registration' in gaps else there}/webhook_endpoints"
+        there = DASHBOARD if "extra_endpoints" in gaps else "/v1"
+        hooks = f"{DASHBOARD if 'endpoint_registration' in gaps else there}/webhook_endpoints"
         intent = story.post("/v1/payment_intents", body_of("CreatePaymentIntent"))
         story.post(f"/v1/payment_intents/{intent['id']}/confirm", body_of("ConfirmPaymentIntent"))
         key = story.post(f"{there}/api_keys", {})
@@ -662,7 +663,11 @@ class TestProvenanceOfAnswers:
             assert ("extra_endpoints" in rows) == (row.source == "assumed")
 
     def test_all_that_the_tables_name_is_there(self):
-        structs = {each.__name__ for each in vars(wire).values() if hasattr(each, "__source__")}
+        structs, ahead = set(), [View]
+        while ahead:
+            view = ahead.pop()
+            structs.add(view.__name__)
+            ahead += view.__subclasses__()
         there = {row.id for row in TABLE} | structs | {*CODES}
         there |= {f"{row.body.__name__} {code}" for row in TABLE if row.body for code in CODES}
         # Whether those of these kinds are there shows where they are produced.

@@ -11,7 +11,7 @@ from tests.conftest import bearer, method_on
 from tests.sandbox.conftest import Sandbox
 from workbench import Workbench
 from workbench.domain.scenarios import ASKABLE, PERSON, SCENARIOS, pin_is_right, scenario_on
-from workbench.domain.wire import PaymentIntent
+from workbench.domain.wire.intents_and_charges import PaymentIntent
 from workbench.errors import PaymentDeclined
 
 Rows = Callable[[str], list[tuple[Any, ...]]]

@@ -15,10 +15,10 @@ from msgspec.structs import asdict
 from workbench.analysis.frames import frame, table, typed
 from workbench.analysis.shapes import ACCOUNTS, ENTRIES, LEDGER_MOVEMENT, POSTINGS, TRIAL_BALANCE, Columns
 from workbench.control import SandboxControl
-from workbench.domain import wire
 from workbench.domain.ledger import CHART, DEBIT, IN, KIND_BY_CODE, SUSPENSE, TRACKED
 from workbench.domain.moments import LUSAKA, milliseconds, moment, rfc3339
 from workbench.domain.phones import OPERATORS
+from workbench.domain.wire.ledger_rows import LedgerVerified
 from workbench.errors import LedgerRefused, StateConflict
 from workbench.saved import TAccounts
 
@@ -182,7 +182,7 @@ class Ledger:
         return f"Ledger(entries={found.entries if found.holds else 'tampered with'})"
 
 
-def verified(control: SandboxControl) -> wire.LedgerVerified:
+def verified(control: SandboxControl) -> LedgerVerified:
     """The chain's length and head. Raises LedgerRefused, with the first entry that was tampered with: it is broken."""
     found = control.verify()
     if not found.holds:

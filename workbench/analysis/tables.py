@@ -12,9 +12,11 @@ from workbench.analysis.frames import table, typed
 from workbench.analysis.shapes import CHARGES, DELIVERIES, EVENTS, PAYMENTS, PAYOUTS, REFUNDS, SUSPENSE, Columns
 from workbench.client import PaymentsClient
 from workbench.control import SandboxControl
-from workbench.domain import wire
 from workbench.domain.moments import business_date, milliseconds_in, moment
 from workbench.domain.money import ISO_4217, money_from_major
+from workbench.domain.wire.endpoints_and_events import Delivery, Event
+from workbench.domain.wire.intents_and_charges import Charge, MobileMoneyMethod, PaymentError, PaymentIntent, Suspense
+from workbench.domain.wire.refunds_and_payouts import Payout, Refund
 from workbench.errors import UnexpectedResponse
 
 T = TypeVar("T")
@@ -95,13 +97,13 @@ def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) ->
     return typed((table(map(row, page), columns) for page in pages), columns).iloc[::-1].reset_index(drop=True)
 
 
-def _payment(intent: wire.PaymentIntent) -> Row:
+def _payment(intent: PaymentIntent) -> Row:
     if isinstance(intent.amount, UnsetType) or isinstance(intent.currency, UnsetType):
         raise UnexpectedResponse(
             "The service's intents have no amounts.", hint="See `intent_fields` in the register of gaps."
         )
-    wallet = intent.payment_method.mobile_money if isinstance(intent.payment_method, wire.MobileMoneyMethod) else None
-    error = intent.last_payment_error if isinstance(intent.last_payment_error, wire.PaymentError) else None
+    wallet = intent.payment_method.mobile_money if isinstance(intent.payment_method, MobileMoneyMethod) else None
+    error = intent.last_payment_error if isinstance(intent.last_payment_error, PaymentError) else None
     return {
         "amount_minor": _minor(intent.amount, intent.currency),
         "provider": wallet.provider if wallet else None,
@@ -113,7 +115,7 @@ def _payment(intent: wire.PaymentIntent) -> Row:
     }
 
 
-def _charge(charge: wire.Charge, minor: Minor) -> Row:
+def _charge(charge: Charge, minor: Minor) -> Row:
     return {
         "amount_minor": minor(charge.amount, charge.currency),
         "refunded_minor": minor(charge.amount_refunded, charge.currency) if charge.amount_refunded else 0,
@@ -122,18 +124,18 @@ def _charge(charge: wire.Charge, minor: Minor) -> Row:
     }
 
 
-def _refund(refund: wire.Refund, minor: Minor) -> Row:
+def _refund(refund: Refund, minor: Minor) -> Row:
     # A refund has its amount in the unit, and its currency in the case, of the intent or charge that was named.
     of_intent = refund.currency.isupper()
     amount_minor = (_minor if of_intent else minor)(refund.amount, refund.currency)
     return {"amount_minor": amount_minor, "currency": refund.currency.upper(), **_created(refund.created)}
 
 
-def _payout(payout: wire.Payout) -> Row:
+def _payout(payout: Payout) -> Row:
     return {"amount_minor": _minor(payout.amount, payout.currency), **_created(payout.created)}
 
 
-def _late(late: wire.Suspense) -> Row:
+def _late(late: Suspense) -> Row:
     return {
         "amount_minor": _minor(late.amount, late.currency),
         "since_at": _at(late.since),
@@ -142,7 +144,7 @@ def _late(late: wire.Suspense) -> Row:
     }
 
 
-def _event(event: wire.Event) -> Row:
+def _event(event: Event) -> Row:
     about = event.data.object
     return {
         "object": about.get("object"),
@@ -154,7 +156,7 @@ def _event(event: wire.Event) -> Row:
     }
 
 
-def _delivery(delivery: wire.Delivery) -> Row:
+def _delivery(delivery: Delivery) -> Row:
     last = delivery.attempts[-1] if delivery.attempts else None
     return {
         "attempts": len(delivery.attempts),

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from workbench.domain import wire
+from workbench.domain.wire.base import to_json
 from workbench.errors import ExamRefused, InvalidRequest
 from workbench.sandbox.addresses import is_localhost, is_loopback, split
 from workbench.sandbox.delivery import Outbound, Reply
@@ -40,7 +40,7 @@ class Event(NamedTuple):
         if object_members is not None:
             data = changed["data"]
             changed["data"] = {**data, "object": {**data["object"], **object_members}}
-        return Event.read(wire.to_json(changed))
+        return Event.read(to_json(changed))
 
     def respelt(self) -> "Event":
         """The same JSON as no library writes it: with blanks and line breaks, a letter in its long form."""

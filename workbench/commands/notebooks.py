@@ -55,7 +55,7 @@ def run(
 
     chosen = [resources.notebook(each) for each in notebooks] or resources.notebooks()
     results = runner.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
-    show(*runner.summary(results, out))
+    show(*runner.run_summary(results, out))
     sys.exit(0 if all(each.passed for each in results) else 1)
 
 

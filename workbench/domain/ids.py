@@ -19,7 +19,7 @@ ROLLED: Final = "rolled"
 REVOKED: Final = "revoked"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PAIRS = [first + second for second in _ALPHABET for first in _ALPHABET]
-"""Two letters at a time, of four that were taken from the long number: a division by a short one is quick."""
+"""Two letters at a time, of the four that one division of the long number gives: dividing a short number is quick."""
 _PAIR, _FOUR = len(_PAIRS), len(_PAIRS) ** 2
 _TOKEN_LENGTH = 24
 _EIGHTS = range(_TOKEN_LENGTH // 8)
@@ -28,7 +28,7 @@ _IDENTIFIER = re.compile(rf"\b([a-z]{{2,4}}_[0-9A-Za-z]{{6}})[0-9A-Za-z]{{{_TOKE
 
 @lru_cache
 def _keyed(key: bytes, size: int) -> blake2b:
-    """A hash that has taken its key in: a copy of it takes a third of the time that a new one does."""
+    """A hash that has taken its key in: copying it takes a third of the time of making a new one."""
     return blake2b(key=key, digest_size=size)
 
 
@@ -44,7 +44,7 @@ class Draws:
     def digest(self, *natural_key: str | int, size: int = 32) -> bytes:
         """`size` bytes that belong to this natural key alone."""
         drawn = _keyed(self._key, size).copy()
-        # Of each part a separator and its text: quicker than to join their texts.
+        # Formats a separator before every part: quicker than joining their texts.
         drawn.update((("\x1f%s" * len(natural_key))[1:] % natural_key).encode())
         return drawn.digest()
 
@@ -71,7 +71,7 @@ class Draws:
 
 
 def with_short_ids(text: str) -> str:
-    """Text in which each identifier stands by its first letters, `pi_3CwQs4…`."""
+    """The text with every identifier cut to its first letters, `pi_3CwQs4…`."""
     return _IDENTIFIER.sub(r"\1…", text)
 
 

@@ -15,7 +15,7 @@ DEBIT: Final = "debit"
 CREDIT: Final = "credit"
 OPPOSITE = {DEBIT: CREDIT, CREDIT: DEBIT}
 GENESIS: Final = "0" * 64
-"""What stands for the hash before the first entry."""
+"""Stands for the hash before the first entry."""
 
 
 class AccountKind(NamedTuple):
@@ -52,8 +52,8 @@ TRACKED: Final[Mapping[str, tuple[AccountKind, str]]] = {
 """The accounts that somebody else keeps books of too, each with its kind and that party."""
 
 
-class Line(NamedTuple):
-    """A line of a recipe: which side of which account takes the amount of which name."""
+class Leg(NamedTuple):
+    """A leg of a recipe: the side, the account and the name of its amount."""
 
     side: str
     account: AccountKind
@@ -61,58 +61,58 @@ class Line(NamedTuple):
 
 
 # fmt: off
-RECIPES: Mapping[str, tuple[Line, ...]] = {
-    "funds_secured": (Line(DEBIT, FLOAT, "gross"), Line(DEBIT, OPERATOR_FEE, "operator_fee"),
-                      Line(CREDIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_FEE, "merchant_fee"),
-                      Line(CREDIT, FLOAT, "operator_fee")),
-    "late_success": (Line(DEBIT, FLOAT, "gross"), Line(DEBIT, OPERATOR_FEE, "operator_fee"),
-                     Line(CREDIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "operator_fee")),
-    "suspense_settled": (Line(DEBIT, SUSPENSE, "gross"),
-                         Line(CREDIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_FEE, "merchant_fee")),
-    "suspense_returned": (Line(DEBIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "gross")),
-    "cleared": (Line(DEBIT, MERCHANT_PENDING, "net"), Line(CREDIT, MERCHANT_AVAILABLE, "net")),
-    "receivable_recovered": (Line(DEBIT, MERCHANT_AVAILABLE, "owed"), Line(CREDIT, RECEIVABLE, "owed")),
-    "recovery_returned": (Line(DEBIT, RECEIVABLE, "owed"), Line(CREDIT, MERCHANT_AVAILABLE, "owed")),
-    "swept": (Line(DEBIT, IN_TRANSIT, "swept"), Line(CREDIT, FLOAT, "swept")),
-    "sweep_credited": (Line(DEBIT, BANK, "swept"), Line(CREDIT, IN_TRANSIT, "swept")),
-    "sweep_recalled": (Line(DEBIT, FLOAT, "swept"), Line(CREDIT, IN_TRANSIT, "swept")),
-    "payout_asked": (Line(DEBIT, MERCHANT_AVAILABLE, "gross"), Line(CREDIT, MERCHANT_PAYOUT, "gross")),
-    "payout_paid": (Line(DEBIT, MERCHANT_PAYOUT, "gross"), Line(CREDIT, BANK, "gross")),
-    "payout_failed": (Line(DEBIT, MERCHANT_PAYOUT, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
-    "payout_returned": (Line(DEBIT, BANK, "gross"), Line(CREDIT, MERCHANT_AVAILABLE, "gross")),
-    "refund_asked": (Line(DEBIT, MERCHANT_AVAILABLE, "from_available"), Line(DEBIT, MERCHANT_PENDING, "from_pending"),
-                     Line(DEBIT, RECEIVABLE, "from_receivable"), Line(DEBIT, MERCHANT_FEE, "fee"),
-                     Line(CREDIT, REFUND_PENDING, "gross")),
-    "float_topped_up": (Line(DEBIT, FLOAT, "short"), Line(CREDIT, BANK, "short")),
-    "refund_sent": (Line(DEBIT, REFUND_PENDING, "gross"), Line(CREDIT, FLOAT, "gross")),
-    "unknown_credit": (Line(DEBIT, FLOAT, "gross"), Line(CREDIT, SUSPENSE, "gross")),
-    "unknown_debit": (Line(DEBIT, SUSPENSE, "gross"), Line(CREDIT, FLOAT, "gross")),
+RECIPES: Mapping[str, tuple[Leg, ...]] = {
+    "funds_secured": (Leg(DEBIT, FLOAT, "gross"), Leg(DEBIT, OPERATOR_FEE, "operator_fee"),
+                      Leg(CREDIT, MERCHANT_PENDING, "net"), Leg(CREDIT, MERCHANT_FEE, "merchant_fee"),
+                      Leg(CREDIT, FLOAT, "operator_fee")),
+    "late_success": (Leg(DEBIT, FLOAT, "gross"), Leg(DEBIT, OPERATOR_FEE, "operator_fee"),
+                     Leg(CREDIT, SUSPENSE, "gross"), Leg(CREDIT, FLOAT, "operator_fee")),
+    "suspense_settled": (Leg(DEBIT, SUSPENSE, "gross"),
+                         Leg(CREDIT, MERCHANT_PENDING, "net"), Leg(CREDIT, MERCHANT_FEE, "merchant_fee")),
+    "suspense_returned": (Leg(DEBIT, SUSPENSE, "gross"), Leg(CREDIT, FLOAT, "gross")),
+    "cleared": (Leg(DEBIT, MERCHANT_PENDING, "net"), Leg(CREDIT, MERCHANT_AVAILABLE, "net")),
+    "receivable_recovered": (Leg(DEBIT, MERCHANT_AVAILABLE, "owed"), Leg(CREDIT, RECEIVABLE, "owed")),
+    "recovery_returned": (Leg(DEBIT, RECEIVABLE, "owed"), Leg(CREDIT, MERCHANT_AVAILABLE, "owed")),
+    "swept": (Leg(DEBIT, IN_TRANSIT, "swept"), Leg(CREDIT, FLOAT, "swept")),
+    "sweep_credited": (Leg(DEBIT, BANK, "swept"), Leg(CREDIT, IN_TRANSIT, "swept")),
+    "sweep_recalled": (Leg(DEBIT, FLOAT, "swept"), Leg(CREDIT, IN_TRANSIT, "swept")),
+    "payout_asked": (Leg(DEBIT, MERCHANT_AVAILABLE, "gross"), Leg(CREDIT, MERCHANT_PAYOUT, "gross")),
+    "payout_paid": (Leg(DEBIT, MERCHANT_PAYOUT, "gross"), Leg(CREDIT, BANK, "gross")),
+    "payout_failed": (Leg(DEBIT, MERCHANT_PAYOUT, "gross"), Leg(CREDIT, MERCHANT_AVAILABLE, "gross")),
+    "payout_returned": (Leg(DEBIT, BANK, "gross"), Leg(CREDIT, MERCHANT_AVAILABLE, "gross")),
+    "refund_asked": (Leg(DEBIT, MERCHANT_AVAILABLE, "from_available"), Leg(DEBIT, MERCHANT_PENDING, "from_pending"),
+                     Leg(DEBIT, RECEIVABLE, "from_receivable"), Leg(DEBIT, MERCHANT_FEE, "fee"),
+                     Leg(CREDIT, REFUND_PENDING, "gross")),
+    "float_topped_up": (Leg(DEBIT, FLOAT, "short"), Leg(CREDIT, BANK, "short")),
+    "refund_sent": (Leg(DEBIT, REFUND_PENDING, "gross"), Leg(CREDIT, FLOAT, "gross")),
+    "unknown_credit": (Leg(DEBIT, FLOAT, "gross"), Leg(CREDIT, SUSPENSE, "gross")),
+    "unknown_debit": (Leg(DEBIT, SUSPENSE, "gross"), Leg(CREDIT, FLOAT, "gross")),
 }
 # fmt: on
-"""Every way in which money moves. A line whose amount is zero is left out."""
+"""Every way in which money moves. A leg whose amount is zero is left out."""
 
 DIFFERING: Final = AccountKind(0, "the account of the difference", DEBIT)
 """Stands for the one of `TRACKED` that differs from its statement."""
 
 
 class Settlement(NamedTuple):
-    """How a difference is settled.
+    """A recipe that settles a difference.
 
-    `lines` as in a recipe, of the amounts `amount` and `fee`. Without them the postings follow from the entry that is
-    settled, of one of the kinds `of`, or of any kind.
+    `lines` are as in a recipe, of the amounts `amount` and `fee`. A settlement without lines takes its postings from
+    the entry that it settles, whose kind is one of `of`, or any kind.
     """
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[Leg, ...] = ()
     of: tuple[str, ...] | None = None
 
     @property
     def takes_entry(self) -> bool:
-        """Whether the amounts follow from an entry that it settles; else they are given."""
+        """True if the amounts follow from the entry that it settles; otherwise the caller gives them."""
         return not self.lines
 
     @property
     def takes_fee(self) -> bool:
-        """Whether a fee may stand beside the amount."""
+        """True if a fee may stand beside the amount."""
         return any(line.amount == "fee" for line in self.lines)
 
 
@@ -123,17 +123,17 @@ SETTLEMENTS: Final[Mapping[str, Settlement]] = {
     "suspense_settled": Settlement(of=("late_success",)),
     "suspense_returned": Settlement(of=("late_success",)),
     "payout_returned": Settlement(of=("payout_paid",)),
-    "unknown_credit": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(DEBIT, OPERATOR_FEE, "fee"),
-                                  Line(CREDIT, SUSPENSE, "amount"), Line(CREDIT, DIFFERING, "fee"))),
-    "unknown_debit": Settlement((Line(DEBIT, SUSPENSE, "amount"), Line(DEBIT, OPERATOR_FEE, "fee"),
-                                 Line(CREDIT, DIFFERING, "amount"), Line(CREDIT, DIFFERING, "fee"))),
-    "fee_raised": Settlement((Line(DEBIT, OPERATOR_FEE, "amount"), Line(CREDIT, DIFFERING, "amount"))),
-    "fee_lowered": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(CREDIT, OPERATOR_FEE, "amount"))),
-    "rounded_up": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(CREDIT, ROUNDING, "amount"))),
-    "rounded_down": Settlement((Line(DEBIT, ROUNDING, "amount"), Line(CREDIT, DIFFERING, "amount"))),
-    "written_off": Settlement((Line(DEBIT, WRITE_OFF, "amount"), Line(CREDIT, SUSPENSE, "amount"))),
-    "redated": Settlement((Line(DEBIT, DIFFERING, "amount"), Line(DEBIT, DIFFERING, "fee"),
-                           Line(CREDIT, DIFFERING, "amount"), Line(CREDIT, DIFFERING, "fee"))),
+    "unknown_credit": Settlement((Leg(DEBIT, DIFFERING, "amount"), Leg(DEBIT, OPERATOR_FEE, "fee"),
+                                  Leg(CREDIT, SUSPENSE, "amount"), Leg(CREDIT, DIFFERING, "fee"))),
+    "unknown_debit": Settlement((Leg(DEBIT, SUSPENSE, "amount"), Leg(DEBIT, OPERATOR_FEE, "fee"),
+                                 Leg(CREDIT, DIFFERING, "amount"), Leg(CREDIT, DIFFERING, "fee"))),
+    "fee_raised": Settlement((Leg(DEBIT, OPERATOR_FEE, "amount"), Leg(CREDIT, DIFFERING, "amount"))),
+    "fee_lowered": Settlement((Leg(DEBIT, DIFFERING, "amount"), Leg(CREDIT, OPERATOR_FEE, "amount"))),
+    "rounded_up": Settlement((Leg(DEBIT, DIFFERING, "amount"), Leg(CREDIT, ROUNDING, "amount"))),
+    "rounded_down": Settlement((Leg(DEBIT, ROUNDING, "amount"), Leg(CREDIT, DIFFERING, "amount"))),
+    "written_off": Settlement((Leg(DEBIT, WRITE_OFF, "amount"), Leg(CREDIT, SUSPENSE, "amount"))),
+    "redated": Settlement((Leg(DEBIT, DIFFERING, "amount"), Leg(DEBIT, DIFFERING, "fee"),
+                           Leg(CREDIT, DIFFERING, "amount"), Leg(CREDIT, DIFFERING, "fee"))),
 }
 # fmt: on
 """Every way in which a difference from a statement is settled, by an entry that can be reversed as any other.
@@ -183,7 +183,7 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     hash: str = ""
 
     def sealed(self) -> "JournalEntry":
-        """The same entry with its hash."""
+        """A copy of the entry with its hash."""
         return msgspec.structs.replace(self, hash=_hash_of(self))
 
 
@@ -210,7 +210,7 @@ def settlement_postings(recipe: str, amounts: Mapping[str, int], currency: str, 
 
 
 def _postings(
-    lines: Iterable[Line], amounts: Mapping[str, int], currency: str, parties: Mapping[str, str]
+    lines: Iterable[Leg], amounts: Mapping[str, int], currency: str, parties: Mapping[str, str]
 ) -> tuple[Posting, ...]:
     made = tuple(
         Posting(line.account.name.format(**parties), line.account.code, line.side, amounts[line.amount], currency)
@@ -223,11 +223,11 @@ def _postings(
 
 def mirrored(postings: tuple[Posting, ...]) -> tuple[Posting, ...]:
     """The postings that undo these."""
-    return tuple(msgspec.structs.replace(each, side=OPPOSITE[each.side]) for each in postings)
+    return tuple(msgspec.structs.replace(posting, side=OPPOSITE[posting.side]) for posting in postings)
 
 
 def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, fee_minor: int = 0) -> dict[str, int]:
-    """Where a refund is taken from: the fee that goes back, then available, pending, what the merchant will owe."""
+    """Splits a refund: the fee that goes back, then available and pending money, then the merchant's debt."""
     of_merchant = gross_minor - fee_minor
     from_available = min(of_merchant, max(0, available_minor))
     from_pending = min(of_merchant - from_available, max(0, pending_minor))
@@ -242,11 +242,11 @@ def refund_split(gross_minor: int, *, available_minor: int, pending_minor: int, 
 
 def check_balanced(postings: tuple[Posting, ...]) -> None:
     """Raises LedgerRefused unless there are two postings, all positive, with a zero sum for each currency."""
-    if any(each.amount_minor <= 0 for each in postings):
+    if any(posting.amount_minor <= 0 for posting in postings):
         raise LedgerRefused("A posting's amount is positive; the side tells its direction.")
     sums: Counter[str] = Counter()
-    for each in postings:
-        sums[each.currency] += each.signed_minor
+    for posting in postings:
+        sums[posting.currency] += posting.signed_minor
     if len(postings) < 2 or any(sums.values()):  # noqa: PLR2004  double entry
         raise LedgerRefused(f"The entry does not balance: debits less credits are {dict(sums)}.", sums=dict(sums))
 
@@ -274,7 +274,7 @@ def _hash_of(entry: JournalEntry) -> str:
     return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(entry, hash=""))).hexdigest()
 
 
-class Side(NamedTuple):
+class ShownPosting(NamedTuple):
     """One posting: its entry and its amount."""
 
     entry: str
@@ -287,13 +287,13 @@ class TAccount(NamedTuple):
     code: int
     account: str
     currency: str
-    debits: tuple[Side, ...]
-    credits: tuple[Side, ...]
+    debits: tuple[ShownPosting, ...]
+    credits: tuple[ShownPosting, ...]
 
     @property
     def balance_minor(self) -> int:
         """Debits less credits."""
-        debits, credits_ = (sum(each.money.amount_minor for each in side) for side in (self.debits, self.credits))
+        debits, credits_ = (sum(posting.money.amount_minor for posting in side) for side in (self.debits, self.credits))
         return debits - credits_
 
     @property
@@ -308,10 +308,10 @@ def t_accounts(postings: Iterable[Mapping[str, Any]]) -> list[TAccount]:
 
     Rows have `account`, `code`, `side`, `amount_minor`, `currency`, and `entry`: what the entry is shown as.
     """
-    sides: dict[tuple[int, str, str], tuple[list[Side], list[Side]]] = {}
+    sides: dict[tuple[int, str, str], tuple[list[ShownPosting], list[ShownPosting]]] = {}
     for row in postings:
         debits, credits_ = sides.setdefault((row["code"], row["account"], row["currency"]), ([], []))
-        side = Side(str(row["entry"]), Money(row["amount_minor"], row["currency"]))
+        side = ShownPosting(str(row["entry"]), Money(row["amount_minor"], row["currency"]))
         (debits if row["side"] == DEBIT else credits_).append(side)
     return [TAccount(*key, tuple(debits), tuple(credits_)) for key, (debits, credits_) in sorted(sides.items())]
 
@@ -323,7 +323,7 @@ IN_SUSPENSE: Final = "in_suspense"
 LATE: Final = "late_success"
 WAITING: Final = "waiting"
 SETTLED_AS: Final[Mapping[str, str]] = {"suspense_settled": "credited", "suspense_returned": "returned"}
-"""How late money is settled → what it then is; until then it waits."""
+"""The recipe that settles late money → its status afterwards; until then the status is `waiting`."""
 CREDITED: Final = "sweep_credited"
 
 
@@ -337,33 +337,37 @@ class Movement(NamedTuple):
 
     @property
     def signed_minor(self) -> int:
-        """What it does to the account."""
+        """The change of the account's balance: in is positive, out and the fee are negative."""
         return (self.amount_minor if self.direction == IN else -self.amount_minor) - self.fee_minor
 
 
 def movements_of(postings: Sequence[Posting], account: str) -> Iterator[Movement]:
-    """What an entry of these postings does to an account, one movement for each currency.
+    """Movements of an account by an entry of these postings, one for each currency.
 
-    Money comes in on the account's normal side. An entry without a fee that takes as much as it gives is both: in,
-    then out.
+    Money comes in on the account's normal side. An entry without a fee that debits as much as it credits gives two
+    movements: in, then out.
     """
-    here = [each for each in postings if each.account == account]
-    for currency in dict.fromkeys(each.currency for each in here):
-        of_currency = [each for each in here if each.currency == currency]
+    on_account = [posting for posting in postings if posting.account == account]
+    for currency in dict.fromkeys(posting.currency for posting in on_account):
+        of_currency = [posting for posting in on_account if posting.currency == currency]
         # The operator's fee, if it takes one from this account.
-        fees = [each.signed_minor for each in postings if (each.code, each.currency) == (OPERATOR_FEE.code, currency)]
+        fees = [
+            posting.signed_minor
+            for posting in postings
+            if (posting.code, posting.currency) == (OPERATOR_FEE.code, currency)
+        ]
         yield from _of_currency(of_currency, max(0, sum(fees)) if account in TRACKED else 0, currency)
 
 
-def _of_currency(here: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
-    sign = 1 if KIND_BY_CODE[here[0].code].normal_side == DEBIT else -1
-    gross = sign * sum(each.signed_minor for each in here) + fee
+def _of_currency(postings: Sequence[Posting], fee: int, currency: str) -> Iterator[Movement]:
+    sign = 1 if KIND_BY_CODE[postings[0].code].normal_side == DEBIT else -1
+    gross = sign * sum(posting.signed_minor for posting in postings) + fee
     if gross:
         yield Movement(IN if gross > 0 else OUT, abs(gross), fee, currency)
     elif fee:
         yield Movement(OUT, fee, 0, currency)
     else:
-        given = sum(each.amount_minor for each in here if each.side == DEBIT)
+        given = sum(posting.amount_minor for posting in postings if posting.side == DEBIT)
         yield Movement(IN, given, 0, currency)
         yield Movement(OUT, given, 0, currency)
 

@@ -1,7 +1,7 @@
-"""What may be shown, stored and logged: secrets without their middle, numbers without their tail, long texts cut.
+"""Masks texts before they are shown, stored or logged: secrets without their middle, numbers without their tail.
 
-One table of patterns; every text that leaves the sandbox for a log, a trace, a stored attempt or a repr goes through
-`mask`, and so does what a report says of a statement. A column that holds numbers alone is `phones.mask_column`'s.
+Every text that leaves the sandbox for a log, a trace, a stored attempt or a repr goes through `mask`, and so does a
+report's text about a statement. `phones.mask_column` masks a column that holds numbers alone.
 """
 
 import re
@@ -15,12 +15,12 @@ _GAP = GAPS + "{0,2}"
 # fmt: off
 
 
-def _cut(found: re.Match[str]) -> str:
-    return f"{found[1]}{MARK}"
+def _cut(match: re.Match[str]) -> str:
+    return f"{match[1]}{MARK}"
 
 
-def _cut_in_quotes(found: re.Match[str]) -> str:
-    return f'{found[1]}"{MARK}"'
+def _cut_in_quotes(match: re.Match[str]) -> str:
+    return f'{match[1]}"{MARK}"'
 
 
 _KEY = re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*")
@@ -71,19 +71,21 @@ ABROAD: tuple[tuple[str, re.Pattern[str]], ...] = (
 from an identifier by what stands before them, or as Kenya's are written, and from an amount by its decimals. A whole
 amount of eight digits with a plus looks as they do, and is masked."""
 _ENDS = re.compile(rf"(\D*(?:(?:25)?2[Bb])?(?:00)?[1-9]\d{{0,2}}).*(\d{_GAP}\d{_GAP}\d)", re.DOTALL)
-"""What is shown of these."""
+"""The visible beginning and end of a number of `ABROAD`."""
 _BY_FOURS = r"(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4})+|[0-9]{4}(?:[ -][0-9]{4})+)[ -][0-9]{1,4}"
 ACCOUNTS = tuple(
-    re.compile(f"(?<![0-9A-Za-z]){each}(?![0-9A-Za-z])")
-    for each in (_BY_FOURS, r"(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}")
+    re.compile(f"(?<![0-9A-Za-z]){pattern}(?![0-9A-Za-z])")
+    for pattern in (_BY_FOURS, r"(?:[A-Z]{2}[0-9]{2}[A-Z]{0,4}|\+)?[0-9]{9,}")
 )
 """Numbers of accounts and cards, and IBANs, by fours or in one; and whatever else is as long."""
 _ZERO = re.compile(rf"0(?={_GAP}[5-79]\d)")
 _BEFORE, _AFTER = 9, 25
-"""Each has this zero, with at most so many characters before and after it: `%252B0026` and four gaps of digits."""
+"""Every Zambian number has this zero, with at most this many characters before and after: `%252B0026`, four gaps."""
 _BEHIND, _REACH = 2_000, 64
-"""So many characters behind a cut are masked too, and of what they become so many are beyond what is kept: no number,
-token or prefix is as long as the latter."""
+"""`mask_beginning` masks `_BEHIND` characters behind the cut too, of which `_REACH` must remain when masked.
+
+No number, token or prefix is longer than `_REACH`.
+"""
 _ENDS_A_LOOK_AHEAD = re.compile(r"[0-9A-Z\s]")
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -97,7 +99,7 @@ def mask(text: str) -> str:
     JSON's long form of a plain character is shortened first, so that no spelling hides a secret.
     """
     if "\\u00" in text:
-        text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+        text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     return mask_numbers(mask_secrets(text))
 
 
@@ -128,22 +130,22 @@ def mask_numbers(text: str) -> str:
     shown: list[str] = []
     end = 0
     for zero in _ZERO.finditer(text):
-        if found := NUMBER.search(text, max(end, zero.start() - _BEFORE), zero.end() + _AFTER):
-            shown += (text[end : found.start()], found[1], MARK, found[2])
-            end = found.end()
+        if match := NUMBER.search(text, max(end, zero.start() - _BEFORE), zero.end() + _AFTER):
+            shown += (text[end : match.start()], match[1], MARK, match[2])
+            end = match.end()
     if shown:
         text = "".join((*shown, text[end:]))
     for word, pattern in ABROAD:
         if word in text:
-            text = pattern.sub(lambda found: _ENDS.sub(rf"\1{MARK}\2", found[0]), text)
+            text = pattern.sub(lambda match: _ENDS.sub(rf"\1{MARK}\2", match[0]), text)
     return text
 
 
 def mask_accounts(text: str) -> str:
-    """The same as `mask`, and every long number besides: for a layout, which is handed on to others."""
+    """Masks what `mask` does, and every long number too: a layout is handed on to others."""
     by_fours, whole = ACCOUNTS
-    text = mask(by_fours.sub(lambda found: mask_column(found[0]), text))
-    return whole.sub(lambda found: mask_column(found[0]), text)
+    text = mask(by_fours.sub(lambda match: mask_column(match[0]), text))
+    return whole.sub(lambda match: mask_column(match[0]), text)
 
 
 def shortened(text: str, most: int, *, counts_mark: bool = True) -> str:

@@ -13,7 +13,7 @@ LUSAKA = timezone(timedelta(hours=2), "CAT")
 DAY_MS: Final = 86_400_000
 
 START = datetime(2026, 1, 5, 6, tzinfo=UTC)
-"""Where a manual clock begins: a Monday, 08:00 in Lusaka."""
+"""A manual clock begins here: a Monday, 08:00 in Lusaka."""
 
 RFC3339: Final = re.compile(
     r"((19|20)[0-9]{2}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
@@ -72,7 +72,7 @@ def lusaka_text(at_ms: int) -> str:
 
 
 def utc_text(at_ms: int) -> str:
-    """The same in UTC, to be shown over it: `2026-01-05 06:00:05 UTC`."""
+    """The moment in UTC for people, shown when the pointer rests on a time: `2026-01-05 06:00:05 UTC`."""
     return f"{moment(at_ms):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -91,7 +91,7 @@ def clock_text(at_ms: int) -> str:
 
 
 def span(seconds: int, *, units: int = 2) -> str:
-    """How long that is, in so many of the largest units that count: `1 d 2 h`, `5 min`, `20 s`."""
+    """A duration for people, in its `units` largest units: `1 d 2 h`, `5 min`, `20 s`."""
     left, parts = max(0, seconds), []
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
         count, left = divmod(left, size)

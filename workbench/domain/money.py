@@ -50,9 +50,9 @@ _ISO_4217: Final = (
 Without ZMW, which stands above, and without what has no minor unit: metals, bonds, drawing rights, tests.
 """
 ISO_4217: Final[Mapping[str, Currency]] = CURRENCIES | {
-    each[:3]: Currency(each[:3], int(each[3:]), decimals)
+    code[:3]: Currency(code[:3], int(code[3:]), decimals)
     for decimals, codes in enumerate(_ISO_4217)
-    for each in codes.split()
+    for code in codes.split()
 }
 OFFERED: Final[Mapping[str, Mapping[str, Currency]]] = {"zmw": CURRENCIES, "iso4217": ISO_4217}
 """The currencies of the service by code, by the register's `currencies`."""

@@ -18,7 +18,7 @@ def next_state(transitions: Transitions, state: str, event: str) -> str:
     try:
         return transitions[state, event]
     except KeyError:
-        allowed = tuple(each for (start, each) in transitions if start == state)
+        allowed = tuple(event for (start, event) in transitions if start == state)
         raise IllegalTransition(
             f"{event} is not possible in state {state}, which takes {', '.join(allowed) or 'nothing more'}.",
             state=state,
@@ -114,12 +114,12 @@ FAILURES: Mapping[str, str] = {
 
 
 class Advice(NamedTuple):
-    """What follows from a failed or undecided payment."""
+    """Instructions after a failed or undecided payment."""
 
     shop: str
-    """What the shop's program does."""
+    """For the shop's program."""
     customer: str
-    """What the shop's staff tell the customer."""
+    """For the customer, in the words of the shop's staff."""
 
 
 ADVICE: Mapping[str, Advice] = {
@@ -168,7 +168,7 @@ ADVICE: Mapping[str, Advice] = {
 
 
 def offer_again_s(gaps: Gaps) -> int:
-    """How many seconds after the last prompt a shop offers a new one: twice as long as a prompt waits.
+    """Seconds after the last prompt until a shop offers a new one: twice as long as a prompt waits.
 
     Until then its money may come late, and the customer would pay twice.
     """
@@ -176,7 +176,7 @@ def offer_again_s(gaps: Gaps) -> int:
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """What the store keeps of a merchant: `seq` is its place among all that happened."""
+    """A merchant's row in the store; `seq` is its place among all that happened."""
 
     id: str
     seq: int
@@ -184,7 +184,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sum(Stored, frozen=True, kw_only=True):
-    """What is about a sum of money."""
+    """A stored row about a sum of money."""
 
     amount_minor: int
     currency: str
@@ -224,7 +224,7 @@ class Charge(Sum, frozen=True, kw_only=True):
     payment_intent: str | None = None
     failure_code: str | None = None
     refunded_minor: int = 0
-    """What was given back or is on its way, without failed refunds."""
+    """Refunded so far or on its way; failed refunds do not count."""
     metadata: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     created_ms: int = 0
@@ -262,12 +262,12 @@ BOUNDS_MAJOR: Final[Mapping[str, tuple[int, int | None]]] = {"none": (0, None), 
 
 
 def unit_minor(gaps: Gaps, currency: str) -> int:
-    """What one unit of a charge's whole amount is worth in minor units: 1, or as many as a major unit has."""
+    """Minor units in one unit of a charge's amount: 1, or as many as a major unit has."""
     return 1 if gaps.charge_amount_unit == "minor" else one_minor(currency)
 
 
 def one_minor(currency: str) -> int:
-    """How many minor units a major unit has: 100 ngwee, 1 yen, 1000 fils."""
+    """Minor units in a major unit: 100 ngwee, 1 yen, 1000 fils."""
     return int(10 ** ISO_4217[currency].decimals)
 
 
@@ -292,7 +292,7 @@ def fees_of(gross_minor: int, gaps: Gaps, currency: str = ZMW.code) -> Fees:
 
 
 def fee_returned(fee_minor: int, *, amount_minor: int, refunded_minor: int, returned_minor: int) -> int:
-    """How much more of a payment's fee goes back once `refunded_minor` of its amount are refunded; never below zero.
+    """Minor units of the fee that go back now, once `refunded_minor` of the amount are refunded; never below zero.
 
     The share of the whole refund, rounded half up, less what went back before: the parts never add up to more than
     the fee, and to the fee when all is refunded.
@@ -302,11 +302,11 @@ def fee_returned(fee_minor: int, *, amount_minor: int, refunded_minor: int, retu
 
 
 USUAL_OF: Final = 20
-"""With the median of at most so many charges before it a charge's amount is compared."""
+"""A charge's amount is compared with the median of at most this many charges before it."""
 _LEAST: Final = 3
-"""With fewer charges before it nothing is usual yet."""
+"""With fewer charges before it, no amount is usual yet."""
 _FAR: Final = 50
-"""How many times the usual amount, or what part of it, looks like a mistake of a hundred."""
+"""An amount this many times the usual one, or this fraction of it, looks a hundred times wrong."""
 
 
 def far_from_usual(amount_minor: int, before_minor: Sequence[int]) -> int | None:

@@ -16,10 +16,10 @@ COUNTRY_CODE = "+260"
 GAPS = r"[ \u00a0\u2007\u2009\u202f()./\u2010-\u2015\u2212-]"
 """Separators between the digits of a number: blanks of any width, dashes of any length."""
 _DROPPED = re.compile(GAPS + r"|['\t\r\n\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-"""Besides them what comes with a number from a spreadsheet or a chat: an apostrophe, marks that nobody sees."""
+"""Separators, and what a spreadsheet or a chat adds to a number: an apostrophe, invisible marks."""
 HIDDEN = "•"
 MARK = 4 * HIDDEN
-"""What stands for the part of a text that is not shown."""
+"""Stands for the hidden part of a text."""
 _STARS = re.compile("[*xX#]")
 _COUNTRY = re.compile(r"^(?:(?:00|\+)?2600?|0)")
 _MOBILE = re.compile(f"[579][0-9][0-9{HIDDEN}]{{4}}[0-9]{{3}}")
@@ -59,7 +59,7 @@ ZED = Operator("zed", "Zed Mobile", "ZED_MOBILE_ZMB", ("98", "78", "58", "79"))
 Its long identifier is made after the others'.
 """
 EVERY_OPERATOR: Final[Mapping[str, Operator]] = OPERATORS | {ZED.id: ZED}
-"""Those that a payment in the store may be of."""
+"""The operators that a stored payment may belong to."""
 OFFERED: Final[Mapping[str, Mapping[str, Operator]]] = {"refused": OPERATORS, "zed": EVERY_OPERATOR}
 """The operators of the service, by `zed_mobile`."""
 WITHOUT_WALLET = {"98": "Zed Mobile", "78": "Zed Mobile", "58": "Zed Mobile", "79": "operator not known"}
@@ -92,10 +92,10 @@ def mask_phone(e164: str) -> str:
 
 @lru_cache(maxsize=1)  # A number is masked and hashed, one after the other; no others are remembered.
 def international(text: str) -> str | None:
-    """The number in one spelling, `+260961234567` or `+254712345678`; None for what is no number.
+    """The number in one spelling, `+260961234567` or `+254712345678`; None if the text is no number.
 
-    This country's may be written `+260…`, `00260…`, `260…`, `0…` or as nine digits, another's `+…`, `00…` or, of
-    Africa, without a prefix. Digits that are hidden become HIDDEN.
+    A Zambian number may be written `+260…`, `00260…`, `260…`, `0…` or as nine digits, a foreign one `+…`, `00…` or,
+    if African, without a prefix. Hidden digits become HIDDEN.
     """
     bare = _STARS.sub(HIDDEN, _DROPPED.sub("", text))
     national = _COUNTRY.sub("", bare)
@@ -106,7 +106,7 @@ def international(text: str) -> str | None:
 
 
 def masked_number(text: str) -> str | None:
-    """A telephone number, masked, of another country but for three digits; None for what is no number."""
+    """The masked telephone number; another country's shows three digits. None if the text is no number."""
     number = international(text)
     if number is None or not _MOBILE.fullmatch(number.removeprefix(COUNTRY_CODE)):
         return number and _ALL_BUT_THREE.sub(HIDDEN, number)
@@ -114,7 +114,7 @@ def masked_number(text: str) -> str | None:
 
 
 def phone_hash(text: str, key: bytes) -> str | None:
-    """A keyed hash of the whole number that `text` is, however it is written; None for no number, or a hidden one."""
+    """A keyed hash of the number in `text`, in any spelling; None for no number, or one with hidden digits."""
     number = international(text)
     if number is None or HIDDEN in number:
         return None
@@ -132,7 +132,7 @@ def e164_of(text: str, form: str = "e164") -> str:
 
 
 def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e164") -> Msisdn:
-    """The number that `text` is, in E.164: `+260` and nine digits, nothing else.
+    """Reads a number in E.164: `+260` and nine digits, nothing else.
 
     `zed` and `form` are the register's `zed_mobile` and `phone_format`.
     Raises InvalidRequest: another form, another country, or a number without a wallet.
@@ -153,7 +153,7 @@ def msisdn_from(text: str, *, param: str, zed: str = "refused", form: str = "e16
 
 
 def operator_of(e164: str) -> Operator:
-    """The operator of a number that was taken."""
+    """The operator of a checked number."""
     return _BY_PREFIX[ZED.id][e164[len(COUNTRY_CODE) : len(COUNTRY_CODE) + 2]]
 
 

@@ -1,4 +1,4 @@
-"""What arrives, read as a struct: JSON bodies and query strings, with every fault named by its field."""
+"""Reads JSON bodies and query strings as structs, and names every fault by its field."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _KINDS = (
     (NoneType, "null"), (bool, "a boolean"), (str, "a string"), (int | Decimal, "a number"), (list, "an array"),
     (dict, "an object"),
 )  # fmt: skip
-_WANTED = {
+_WANTED: Mapping[object, str] = {
     str: "a string", int: "a whole number", Decimal: "a number", bool: "a boolean", NoneType: "null",
     list: "an array of strings", dict: "an object of strings",
 }  # fmt: skip
@@ -38,7 +38,7 @@ _NO_NUMBER = object()
 S = TypeVar("S", bound=Struct)
 
 
-def json_from(body: bytes) -> Any:  # noqa: ANN401  JSON is of any type
+def json_from(body: bytes) -> object:
     """The JSON value in `body`; numbers with a point or exponent as Decimal.
 
     Raises InvalidRequest: not UTF-8, not JSON, a duplicate key, NaN or Infinity, a number of more
@@ -74,15 +74,15 @@ def _check(value: object, *, texts: bool) -> None:
     while level:
         below: list[_Place] = []
         for place in level:
-            each = place[2]
-            if type(each) is dict:
-                members: Iterable[tuple[str | int, object]] = each.items()
-                for name in each if texts else ():
+            value = place[2]
+            if type(value) is dict:
+                members: Iterable[tuple[str | int, object]] = value.items()
+                for name in value if texts else ():
                     _check_scalar(name, place)
-            elif type(each) is list:
-                members = enumerate(each)
+            elif type(value) is list:
+                members = enumerate(value)
             else:
-                _check_scalar(each, place)
+                _check_scalar(value, place)
                 continue
             if depth == MAX_DEPTH:
                 _too_deep()
@@ -98,7 +98,7 @@ def _pointer(place: _Place) -> str:
 
 
 def _check_scalar(value: object, place: _Place) -> None:
-    """What holds nothing else, or a name."""
+    """Refuses a number that cannot be held, and half of a surrogate pair in a text or a name."""
     if value is _NO_NUMBER:
         says = f"is not a number: NaN, Infinity and more than {MAX_NUMBER_LENGTH} digits are refused"
         raise _refusal(_pointer(place), says, "is not a number", code="number_invalid")
@@ -109,9 +109,9 @@ def _check_scalar(value: object, place: _Place) -> None:
 
 
 def _refusal(pointer: str, says: str, *details: str, code: str) -> InvalidRequest:
-    """Of what is at a place, or of the whole body; each detail is a problem there."""
+    """The refusal of a value at a pointer, or of the whole body; every detail becomes a problem at that pointer."""
     param = pointer.removeprefix("/").replace("/", ".")
-    problems = tuple(FieldProblem(pointer, each) for each in details)
+    problems = tuple(FieldProblem(pointer, detail) for detail in details)
     return InvalidRequest(f"{param or 'The body'} {says}.", code=code, param=param or None, problems=problems)
 
 
@@ -148,7 +148,7 @@ class _Field(NamedTuple):
     """A field of a struct, its type worked out."""
 
     kind: Any
-    takes: Mapping[Any, str]
+    takes: Mapping[object, str]
     """The plain types of its values, each by its name in a sentence; none where it is a struct."""
     shape: type[Struct] | None
     """The struct that it is, or that the members of its array are."""
@@ -158,14 +158,14 @@ class _Field(NamedTuple):
 @cache
 def _fields(shape: type[Struct]) -> Mapping[str, _Field]:
     return {
-        each.encode_name: _Field(each.type, _taken(each.type), _struct_in(each.type), each.required)
-        for each in msgspec.structs.fields(shape)
+        field.encode_name: _Field(field.type, _taken(field.type), _struct_in(field.type), field.required)
+        for field in msgspec.structs.fields(shape)
     }
 
 
-def _taken(kind: Any) -> dict[Any, str]:  # noqa: ANN401  a type
+def _taken(kind: object) -> dict[object, str]:
     base, metas = _base(kind), getattr(kind, "__metadata__", ())
-    if base is int and (bounds := next((each for each in metas if each.ge is not None), None)):
+    if base is int and (bounds := next((meta for meta in metas if meta.ge is not None), None)):
         bits = bounds.le.bit_length() + 1
         is_word = bits in _WORD_BITS and bounds.ge < 0
         return {int: f"a whole number {f'that fits {bits} bits' if is_word else f'from {bounds.ge} to {bounds.le}'}"}
@@ -173,17 +173,17 @@ def _taken(kind: Any) -> dict[Any, str]:  # noqa: ANN401  a type
         return {list: "an array of objects"}
     if base in _WANTED:
         return {base: _WANTED[base]}
-    return {plain: name for each in get_args(kind) for plain, name in _taken(each).items()}
+    return {plain: name for member in get_args(kind) for plain, name in _taken(member).items()}
 
 
-def _base(kind: Any) -> Any:  # noqa: ANN401  a type
+def _base(kind: object) -> object:
     """The plain type: without its members, and without what is said of it."""
     while (origin := getattr(kind, "__origin__", None)) is not None:
         kind = origin
     return kind
 
 
-def _struct_in(kind: Any) -> type[Struct] | None:  # noqa: ANN401  a type
+def _struct_in(kind: object) -> type[Struct] | None:
     if isinstance(kind, type) and issubclass(kind, Struct):
         return kind
     return next(filter(None, map(_struct_in, get_args(kind))), None)
@@ -218,7 +218,8 @@ class _Reader:
             self.problems.append(FieldProblem(pointer, f"must be an object, not {_kind(value)}"))
             return None
         before, fields = len(self.problems), _fields(shape)
-        made, read = _converted(value, shape), {}
+        made = _converted(value, shape)
+        read: dict[str, Any] = {}
         for name, field in fields.items() if made is None else ():
             if name in value:
                 read[name] = self._field(value[name], field, f"{pointer}/{name}")
@@ -232,14 +233,14 @@ class _Reader:
             return None
         return shape(**read) if made is None else made
 
-    def _field(self, value: object, field: _Field, pointer: str) -> Any:  # noqa: ANN401  a value of its type
+    def _field(self, value: object, field: _Field, pointer: str) -> object:
         if field.shape and not field.takes:
             return self.struct(value, field.shape, pointer)
         try:
             return msgspec.convert(_as_taken(value, field.takes), field.kind, builtin_types=(Decimal,))
         except msgspec.ValidationError:
             if field.shape and isinstance(value, list):
-                return [self.struct(each, field.shape, f"{pointer}/{place}") for place, each in enumerate(value)]
+                return [self.struct(item, field.shape, f"{pointer}/{place}") for place, item in enumerate(value)]
             self.problems += _faults(value, field.takes, pointer)
             return None
 
@@ -257,15 +258,15 @@ def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
 
 
 @cache
-def _numbers(shape: type[Struct]) -> Mapping[str, Mapping[Any, str]] | None:
+def _numbers(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | None:
     """The plain types of the fields that hold a number; None where a field holds a struct."""
     fields = _fields(shape)
-    if any(each.shape for each in fields.values()):
+    if any(field.shape for field in fields.values()):
         return None
-    return {name: each.takes for name, each in fields.items() if each.takes.keys() & {int, Decimal}}
+    return {name: field.takes for name, field in fields.items() if field.takes.keys() & {int, Decimal}}
 
 
-def _as_taken(value: object, takes: Mapping[Any, str]) -> object:
+def _as_taken(value: object, takes: Mapping[object, str]) -> object:
     """JSON has one kind of number: 150 is a decimal, and 15000.0 a whole number."""
     if type(value) is int and Decimal in takes:
         return Decimal(value)
@@ -274,17 +275,17 @@ def _as_taken(value: object, takes: Mapping[Any, str]) -> object:
     return value
 
 
-def _faults(value: object, takes: Mapping[Any, str], pointer: str) -> list[FieldProblem]:
-    """What is wrong with a value: what is no string in an object or array of strings by its name, else the whole."""
+def _faults(value: object, takes: Mapping[object, str], pointer: str) -> list[FieldProblem]:
+    """Problems of a value: the members that are no strings in an object or array of strings, else the value itself."""
     members: Iterable[tuple[str | int, object]] = ()
     if isinstance(value, dict) and dict in takes:
-        members = ((_escape(name[:_LONGEST_NAME]), each) for name, each in value.items())
+        members = ((_escape(name[:_LONGEST_NAME]), member) for name, member in value.items())
     elif isinstance(value, list) and list in takes:
         members = enumerate(value)
     faults = [
-        FieldProblem(f"{pointer}/{name}", f"must be {_WANTED[str]}, not {_kind(each)}")
-        for name, each in members
-        if not isinstance(each, str)
+        FieldProblem(f"{pointer}/{name}", f"must be {_WANTED[str]}, not {_kind(member)}")
+        for name, member in members
+        if not isinstance(member, str)
     ]
     if faults:
         return faults

@@ -1,6 +1,6 @@
 """The other side's ids of movements of money: an operator's, a bank's, or those of a sweep.
 
-The formats are ours. They only look as different from one another as the operators' own do.
+The formats are ours; they differ from one another as the operators' own do.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ FORMATS: Final[Mapping[str, str]] = {
 }
 """Operator, or what moved → its ids. Days and minutes are Lusaka's.
 
-An id without a `seq` is one a night: a sweep for each operator, and the bank's one credit for all of them.
+An id without a `seq` occurs once a night: one sweep for every operator, and one credit of the bank for all sweeps.
 """
 
 

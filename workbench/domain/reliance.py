@@ -7,13 +7,13 @@ from typing import Final
 
 from workbench.domain.gaps import REGISTER, rows_settling
 from workbench.domain.scenarios import SCENARIOS
-from workbench.domain.wire import ABOUT, TraceRow
-from workbench.domain.wire.trace_rows import CALL, WEBHOOK
+from workbench.domain.wire.endpoints_and_events import ABOUT
+from workbench.domain.wire.trace_rows import CALL, WEBHOOK, TraceRow
 
 _OF_OPERATORS: Final = tuple(
-    f'code":"{code}"' for each in SCENARIOS.values() for code in (each.refusal, each.rejection) if code
+    f'code":"{code}"' for scenario in SCENARIOS.values() for code in (scenario.refusal, scenario.rejection) if code
 )
-"""How a failure looks in a body that no customer causes at the handset."""
+"""The code in a body when the operator, not the customer at the handset, caused the failure."""
 
 
 def _failed_by_request(row: TraceRow) -> bool:
@@ -21,18 +21,18 @@ def _failed_by_request(row: TraceRow) -> bool:
         return False
     body = row.detail["body"] if row.kind == WEBHOOK else row.detail["response"]["body"]
     asked = row.kind == CALL and any(name.lower() == "sandbox-scenario" for name in row.detail["request"]["headers"])
-    return asked or any(each in body for each in _OF_OPERATORS)
+    return asked or any(code in body for code in _OF_OPERATORS)
 
 
 def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
     """Row of the register → what relied on it, the most frequent first, with how often."""
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for row in trace:
         for name, by in _by_row(row):
-            found.setdefault(name, Counter())[by] += 1
+            counts.setdefault(name, Counter())[by] += 1
     return {
         name: [by if count == 1 else f"{by} ({count})" for by, count in counted.most_common()]
-        for name, counted in found.items()
+        for name, counted in counts.items()
     }
 
 

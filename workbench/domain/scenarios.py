@@ -1,7 +1,7 @@
-"""What may become of an attempt, on demand: one row for each scenario, with the test numbers on which it happens.
+"""Outcomes of an attempt on demand: one row for each scenario, with its test numbers.
 
-A scenario is asked for by a test number, by the header Sandbox-Scenario or by a script, and the simulated month plays
-the same ones. To add one is to add its row.
+A test number, the header Sandbox-Scenario or a script asks for a scenario, and the simulated month plays the same
+scenarios. To add a scenario, add its row.
 """
 
 from collections.abc import Mapping
@@ -12,22 +12,22 @@ SANDBOX_PIN: Final = "1234"
 WRONG_PIN: Final = "0000"
 CANCEL: Final = "cancel"
 ACTS_AFTER_S: Final = 5
-"""How long after the prompt was sent a customer who acts by himself does."""
+"""Seconds from the prompt until a customer who acts without a person presses."""
 REJECTS_AFTER_S: Final = 1
-"""How soon the operator answers where it sends no prompt."""
+"""Seconds until the operator rejects an attempt for which it sends no prompt."""
 LATE_S: Final = 60
-"""How long after the prompt has expired late money arrives."""
+"""Seconds from the prompt's expiry until late money arrives."""
 BANK_RETURNS_S: Final = 86_400
-"""How long after it took a payout the bank returns it."""
+"""Seconds from the bank's taking a payout until it returns the payout."""
 REFUND_SENT_S: Final = 5
-"""How long the operator takes to send money back."""
+"""Seconds until the operator sends a refund back."""
 
 
 class ActingNumber(NamedTuple):
-    """The last seven digits of a number, the same for every operator, and what happens on it, for a person.
+    """The last seven digits of a test number, the same for every operator, and its scenario in words.
 
-    The first attempt comes to the scenario, later ones to `then`; with `for_s`, those from so many seconds after the
-    first attempt on.
+    The first attempt runs the scenario, later attempts run `then`; with `for_s`, all attempts in the first `for_s`
+    seconds run the scenario.
     """
 
     ending: str
@@ -37,7 +37,7 @@ class ActingNumber(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """What the customer and the operator do with one attempt.
+    """Actions of the customer and the operator on one attempt.
 
     `presses` are what the customer does with the prompt, `after_s` seconds after it was sent; with
     `rejection` the operator sends no prompt and answers this failure code instead. `refusal` is the
@@ -57,7 +57,7 @@ class Scenario(NamedTuple):
 
     @property
     def acts(self) -> bool:
-        """Whether anything happens before the prompt's time is up."""
+        """True if anything happens before the prompt expires."""
         return bool(self.presses or self.rejection)
 
 
@@ -108,23 +108,23 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
 # fmt: on
 
 ASKABLE: Final = tuple(name for name in SCENARIOS if name != PERSON)
-"""What the operator and the customer can be asked for."""
+"""Scenarios of the operator and the customer that can be asked for."""
 CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW = "conflict", "server_error", "server_error_after", "slow"
 FAULTS: Final = (CONFLICT, SERVER_ERROR, SERVER_ERROR_AFTER, SLOW)
-"""What the service itself, not the operator, can be asked to run into."""
+"""Faults of the service itself, not the operator, that can be asked for."""
 SCRIPTABLE: Final = (*ASKABLE, *FAULTS)
 OF_REFUNDS: Final = (_NO_WALLET, _LIMIT, UNAVAILABLE)
-"""Why an operator may not take money back to a wallet."""
+"""Reasons why an operator may not send money back to a wallet."""
 BANK_REFUSED: Final = "bank_refused"
 BANK_RETURNED: Final = "bank_returned"
 OF_PAYOUTS: Final = (BANK_REFUSED, BANK_RETURNED)
-"""Why a payout may not reach the merchant's account: each a scenario, and the failure code that it leads to."""
+"""Reasons why a payout may not reach the merchant's account: names of scenarios, and their failure codes."""
 
 TEST_NUMBERS: Final[Mapping[str, ActingNumber]] = {
-    each.ending: each for each in sorted(number for row in SCENARIOS.values() for number in row.numbers)
+    acting.ending: acting for acting in sorted(number for row in SCENARIOS.values() for number in row.numbers)
 }
-"""By what they end in."""
-_ON: Final = {each.ending: name for name, row in SCENARIOS.items() for each in row.numbers}
+"""The last seven digits → the test number."""
+_ON: Final = {number.ending: name for name, row in SCENARIOS.items() for number in row.numbers}
 """Test number → its scenario."""
 
 

@@ -38,8 +38,8 @@ _Prefix = Callable[[str, int | None], str]
 """Id and seconds → what stands before the body in what is signed."""
 
 
-class Signed(NamedTuple):
-    """What the headers of a message say; no id and no time where the scheme has none there."""
+class SignedHeaders(NamedTuple):
+    """The contents of a message's headers; id and time are empty where the scheme sends none."""
 
     message_id: str
     sent_s: int | None
@@ -56,12 +56,12 @@ class Mistake(NamedTuple):
 
 
 class Scheme(NamedTuple):
-    """How signatures are written and read."""
+    """A way of writing and reading signatures."""
 
     headers: tuple[str, ...]
     write: Callable[[str, int, list[str]], dict[str, str]]
     """Id, seconds since 1970 and signatures → the headers."""
-    read: Callable[[Mapping[str, str]], Signed]
+    read: Callable[[Mapping[str, str]], SignedHeaders]
     """The headers, by their names as in `headers`. Raises SignatureRefused: malformed."""
     prefix: _Prefix
     key: Callable[[str], bytes]
@@ -71,7 +71,7 @@ class Scheme(NamedTuple):
     new_secret: Callable[[bytes], str]
     """A secret of 32 random bytes, in the form that users of the scheme know; `whsec_` lets it be masked."""
     has_room: bool = True
-    """Whether a message can be signed with several secrets. Without it, one that is rolled ends at once."""
+    """True if a message can carry several signatures. Otherwise a rolled secret ends at once."""
 
 
 def sign(secret: str, message_id: str, timestamp_s: int, body: bytes) -> str:
@@ -91,7 +91,7 @@ def headers_for(
     """
     way = SCHEMES[scheme]
     prefix, secrets = way.prefix(message_id, timestamp_s), (secret, *(also if way.has_room else ()))
-    return way.write(message_id, timestamp_s, [way.encode(_digest(way.key(each), prefix, body)) for each in secrets])
+    return way.write(message_id, timestamp_s, [way.encode(_digest(way.key(key), prefix, body)) for key in secrets])
 
 
 def verify(
@@ -137,13 +137,15 @@ def _check_age(age_s: int, tolerance_s: int) -> None:
 
 def _headers(way: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of a scheme, by their names as it writes them."""
-    found = {name.lower(): value for name, value in headers.items()}
-    there = {name: value for name in way.headers if (value := found.get(name.lower()))}
-    if missing := [name for name in way.headers if name not in there]:
-        others = [name for name, each in SCHEMES.items() if each is not way and found.get(each.headers[-1].lower())]
+    values = {name.lower(): value for name, value in headers.items()}
+    own = {name: value for name in way.headers if (value := values.get(name.lower()))}
+    if missing := [name for name in way.headers if name not in own]:
+        others = [
+            name for name, scheme in SCHEMES.items() if scheme is not way and values.get(scheme.headers[-1].lower())
+        ]
         hint = f"It is signed by the scheme {others[0]}." if others else ""
         raise SignatureRefused("header_missing", f"The header {missing[0]} is missing.", hint=hint)
-    return there
+    return own
 
 
 def _seconds(text: str, where: str) -> int:
@@ -162,32 +164,32 @@ def _write_standard(message_id: str, timestamp_s: int, signatures: list[str]) ->
     return {
         ID_HEADER: message_id,
         TIMESTAMP_HEADER: str(timestamp_s),
-        SIGNATURE_HEADER: " ".join(f"v1,{each}" for each in signatures),
+        SIGNATURE_HEADER: " ".join(f"v1,{signature}" for signature in signatures),
     }
 
 
-def _read_standard(headers: Mapping[str, str]) -> Signed:
+def _read_standard(headers: Mapping[str, str]) -> SignedHeaders:
     sent_s = _seconds(headers[TIMESTAMP_HEADER], TIMESTAMP_HEADER)
-    parts = (each.partition(",") for each in headers[SIGNATURE_HEADER].split())
+    parts = (part.partition(",") for part in headers[SIGNATURE_HEADER].split())
     given = [value for version, _, value in parts if version == "v1"]
-    return Signed(headers[ID_HEADER], sent_s, _some(given, SIGNATURE_HEADER, "v1"))
+    return SignedHeaders(headers[ID_HEADER], sent_s, _some(given, SIGNATURE_HEADER, "v1"))
 
 
-def _read_stripe(headers: Mapping[str, str]) -> Signed:
-    items = [each.strip().partition("=") for each in headers[STRIPE_HEADER].split(",")]
-    times, given = ([value for each, _, value in items if each == name] for name in ("t", "v1"))
+def _read_stripe(headers: Mapping[str, str]) -> SignedHeaders:
+    items = [part.strip().partition("=") for part in headers[STRIPE_HEADER].split(",")]
+    times, given = ([value for key, _, value in items if key == name] for name in ("t", "v1"))
     sent_s = _seconds(times[0] if times else "", f"The t in {STRIPE_HEADER}")
-    return Signed("", sent_s, _some(given, STRIPE_HEADER, "v1"))
+    return SignedHeaders("", sent_s, _some(given, STRIPE_HEADER, "v1"))
 
 
-def _read_github(headers: Mapping[str, str]) -> Signed:
+def _read_github(headers: Mapping[str, str]) -> SignedHeaders:
     kind, _, value = headers[GITHUB_HEADER].strip().partition("=")
-    return Signed("", None, _some([value] if kind == "sha256" else [], GITHUB_HEADER, "sha256"))
+    return SignedHeaders("", None, _some([value] if kind == "sha256" else [], GITHUB_HEADER, "sha256"))
 
 
-def _any_match(keys: Iterable[bytes], prefix: str, encode: _Encode, signed: Signed, body: bytes) -> bool:
+def _any_match(keys: Iterable[bytes], prefix: str, encode: _Encode, signed: SignedHeaders, body: bytes) -> bool:
     expected = [encode(_digest(key, prefix, body)).encode() for key in keys]
-    # Every pair is compared, in constant time each, so that the time tells nothing.
+    # Every pair is compared, and every comparison takes constant time, so that the time tells nothing.
     return sum(hmac.compare_digest(one, _bytes(two)) for one in expected for two in signed.signatures) > 0
 
 
@@ -205,11 +207,11 @@ _MISTAKES: Final[Mapping[str, tuple[str, str]]] = {
     "signature_mismatch": ("No signature fits these bytes with this secret.",
                            "The body was changed on the way, or the secret is another endpoint's."),
 }  # fmt: skip
-"""What a mismatch comes from, in words, and what to do."""
+"""Reason → the cause of a mismatch in words, and what to do."""
 
 
-def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: Signed, body: bytes) -> str:
-    """Which of the usual mistakes explains the mismatch; each guess is tried, not assumed."""
+def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedHeaders, body: bytes) -> str:
+    """The usual mistake that explains the mismatch; every guess is tried, not assumed."""
     for guess in way.mistakes:
         tried = [key for secret in secrets for key in guess.keys(secret)]
         if _any_match(tried, guess.prefix(*signed[:2]), guess.encode, signed, body):
@@ -221,7 +223,7 @@ def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: Signed,
 
 
 def _reserialised(body: bytes) -> Iterable[bytes]:
-    """The same JSON in the ways in which libraries write it, its amounts with and without two decimals."""
+    """Writes the JSON again as libraries do, its amounts with and without two decimals."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -230,16 +232,16 @@ def _reserialised(body: bytes) -> Iterable[bytes]:
         for separators in ((",", ":"), (", ", ": ")):
             text = json.dumps(value, separators=separators, ensure_ascii=ascii_only)
             yield _bytes(text)
-            yield _bytes(_AMOUNT.sub(lambda found: f"{found[1]}{Decimal(found[2]):.2f}", text))
+            yield _bytes(_AMOUNT.sub(lambda match: f"{match[1]}{Decimal(match[2]):.2f}", text))
 
 
 def id_in(body: bytes) -> str:
     """The id in a body that is a JSON object, or nothing."""
     try:
-        found = json.loads(body)["id"]
+        identifier = json.loads(body)["id"]
     except (ValueError, RecursionError, KeyError, TypeError):
         return ""
-    return found if isinstance(found, str) else ""
+    return identifier if isinstance(identifier, str) else ""
 
 
 def _bytes(text: str) -> bytes:
@@ -269,7 +271,7 @@ def _texts(secret: str) -> list[bytes]:
 
 
 def _parts(secret: str) -> list[bytes]:
-    """What may be taken for the key of a secret that is one as it is."""
+    """Keys that a signer may wrongly derive from a secret whose whole text is the key."""
     bare = secret.removeprefix(SECRET_PREFIX)
     try:
         return [_bytes(bare), base64.b64decode(bare, validate=True)]
@@ -321,7 +323,9 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
     ),
     "stripe": Scheme(
         headers=(STRIPE_HEADER,),
-        write=lambda _id, at_s, given: {STRIPE_HEADER: ",".join([f"t={at_s}", *(f"v1={each}" for each in given)])},
+        write=lambda _id, at_s, given: {
+            STRIPE_HEADER: ",".join([f"t={at_s}", *(f"v1={signature}" for signature in given)])
+        },
         read=_read_stripe,
         prefix=_prefix_stripe,
         key=_whole,

@@ -9,18 +9,18 @@ from workbench.domain.signatures import SCHEMES, TIMESTAMP_HEADER, headers_for
 from workbench.errors import InvalidRequest
 
 _BEYOND_S = 60
-"""So far outside the tolerance a message is that is old or early on purpose."""
+"""A message that is old or early on purpose is this far outside the tolerance."""
 
 
 class SignedMessage(NamedTuple):
-    """What to send a receiver: the body, to the byte, and the headers that go with it."""
+    """A message for a receiver: the body, to the byte, and its headers."""
 
     body: bytes
     headers: dict[str, str]
 
 
 class Signer(NamedTuple):
-    """What a message is signed with: a secret, a moment in seconds since 1970, and rows of the register in force."""
+    """Signs messages with a secret, at a moment in seconds since 1970, by rows of the register in force."""
 
     secret: str
     message_id: str
@@ -43,18 +43,18 @@ class Signer(NamedTuple):
 
     @property
     def away_s(self) -> int:
-        """How old or early a message must be to be refused."""
+        """Seconds by which a message must be old or early to be refused."""
         return self.tolerance_s + _BEYOND_S
 
 
 def _tampered(by: Signer, body: bytes) -> SignedMessage:
-    """Signed, then changed, and still JSON where it was: who does not verify notices nothing."""
+    """Signs the body, then changes it and keeps it JSON: a receiver that does not verify notices nothing."""
     is_object = body.rstrip().endswith(b"}") and body.strip() != b"{}"
     return SignedMessage(body.rstrip()[:-1] + b',"tampered":true}' if is_object else body + b" ", by.headers(body))
 
 
 def _reserialised(by: Signer, body: bytes) -> SignedMessage:
-    """The same JSON with other blanks, as a proxy or a framework may write it."""
+    """Signs the body, then writes its JSON with other blanks, as a proxy or a framework may."""
     try:
         other = json.dumps(json.loads(body), indent=1, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
@@ -63,7 +63,7 @@ def _reserialised(by: Signer, body: bytes) -> SignedMessage:
 
 
 def _malformed(by: Signer, body: bytes) -> SignedMessage:
-    """A signature that is none, as a probe sends it."""
+    """Puts a nonsense signature, as a probe sends it."""
     headers = by.headers(body)
     return SignedMessage(body, {**headers, [*headers][-1]: "nonsense"})
 
@@ -75,8 +75,8 @@ def _malformed_timestamp(by: Signer, body: bytes) -> SignedMessage:
 
 
 def _other_scheme(by: Signer, body: bytes) -> SignedMessage:
-    """Genuine, with the right secret, as another service signs."""
-    other = next(each for each in SCHEMES if each != by.scheme)
+    """Signs with the right secret by another service's scheme."""
+    other = next(scheme for scheme in SCHEMES if scheme != by.scheme)
     return SignedMessage(body, by._replace(scheme=other).headers(body))
 
 

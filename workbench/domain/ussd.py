@@ -58,7 +58,7 @@ FAILURE_OF: Mapping[str, str] = {
     WITHDRAWN: "canceled_by_merchant",
     RECALLED: "canceled_by_merchant",
 }
-"""What the operator answers when a session ends on this screen; REFUSED and REJECTED carry their own reason."""
+"""Screen on which a session ends → the operator's failure code; REFUSED and REJECTED carry their own reason."""
 
 SCREEN_TEXTS: Mapping[str, str] = {
     ENTER_PIN: "{operator}\nPay {amount}\nto {merchant}\n{reference}Enter PIN to approve:",
@@ -93,7 +93,7 @@ class UssdSession(msgspec.Struct, frozen=True, kw_only=True):
     tries_left: int
     expires_ms: int
     scenario: str
-    """What the customer and the operator do with it, a name in the operator's table."""
+    """The scenario's name."""
     screen: str = ENTER_PIN
     reason: str | None = None
     ended_seq: int | None = None
@@ -112,7 +112,7 @@ def check_pin(text: str, length: int) -> None:
 
 
 def judged_pin(session: UssdSession, *, right: bool, refusal: str | None) -> str:
-    """Which input of the table a PIN is, given whether it is right and whether the wallet refuses."""
+    """The input of the table for a PIN, which may be right or wrong, in a wallet that pays or refuses."""
     if right:
         return "right_pin" if refusal is None else "right_pin_refused"
     return "wrong_pin" if session.tries_left > 1 else "last_wrong_pin"

@@ -24,24 +24,24 @@ OUT_OF_ORDER: Final = "out_of_order"
 FAULTS: Final = (DUPLICATE, OUT_OF_ORDER)
 """Faults that deliveries to an endpoint can be given, to test a receiver."""
 ON_THE_WAY: Final = ("created", "requires_action", "processing", "pending")
-"""What events say of a payment before its outcome."""
+"""States in events of a payment before its outcome."""
 
 EVENT_TYPES: Final = (
-    *(f"payment_intent.{each}" for each in ("created", "requires_action", "processing", "succeeded",
+    *(f"payment_intent.{state}" for state in ("created", "requires_action", "processing", "succeeded",
                                             "payment_failed", "canceled", "late_success")),
-    *(f"charge.{each}" for each in ("pending", "succeeded", "failed", "refunded", "late_success")),
-    *(f"refund.{each}" for each in ("created", "succeeded", "failed")),
-    *(f"payout.{each}" for each in ("created", "paid", "failed")),
-    *(f"suspense.{each}" for each in ("credited", "returned")),
+    *(f"charge.{state}" for state in ("pending", "succeeded", "failed", "refunded", "late_success")),
+    *(f"refund.{state}" for state in ("created", "succeeded", "failed")),
+    *(f"payout.{state}" for state in ("created", "paid", "failed")),
+    *(f"suspense.{state}" for state in ("credited", "returned")),
     "webhook_endpoint.disabled",
 )  # fmt: skip
 """Every type of event, assumed."""
 TOLD_AS: Final[Mapping[str, Mapping[str, str]]] = {
-    "by_object": {each: each for each in EVENT_TYPES},
+    "by_object": {event_type: event_type for event_type in EVENT_TYPES},
     # Money is collected by a charge, of an intent or on its own; what comes late into suspense is not collected.
     "collection": {"charge.succeeded": "collection.successful", "charge.failed": "collection.failed"},
 }
-"""What happens → the type of the event that tells of it, by `event_types`; of what is missing there is none."""
+"""By `event_types`: what happens → the type of its event; what is missing has no event."""
 
 
 def types_of(event_types: str) -> tuple[str, ...]:
@@ -50,13 +50,13 @@ def types_of(event_types: str) -> tuple[str, ...]:
 
 
 def types_and_families(types: Sequence[str]) -> tuple[str, ...]:
-    """What a filter can name: all, families, types."""
-    return ("*", *dict.fromkeys(f"{each.partition('.')[0]}.*" for each in types), *types)
+    """Names that a filter accepts: `*`, families, types."""
+    return ("*", *dict.fromkeys(f"{event_type.partition('.')[0]}.*" for event_type in types), *types)
 
 
 def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: str = "enabled_events") -> None:
-    """Raises InvalidRequest unless each is one of `types`, a family such as `charge.*`, or `*`."""
-    unknown = [each for each in enabled_events if not types_named(each, types)]
+    """Raises InvalidRequest unless every name is one of `types`, a family such as `charge.*`, or `*`."""
+    unknown = [name for name in enabled_events if not types_named(name, types)]
     if unknown or not enabled_events:
         raise InvalidRequest(
             f"{unknown[0][:60]!r} is not a type of event." if unknown else f"{param} names no type of event.",
@@ -68,7 +68,7 @@ def check_filter(enabled_events: Sequence[str], types: Sequence[str], *, param: 
 
 def types_named(name: str, types: Sequence[str]) -> tuple[str, ...]:
     """The types that a name stands for: one, those of a family such as `charge.*`, all for `*`; none is unknown."""
-    return tuple(each for each in types if name in ("*", each, f"{each.partition('.')[0]}.*"))
+    return tuple(event_type for event_type in types if name in ("*", event_type, f"{event_type.partition('.')[0]}.*"))
 
 
 HOST_NAME: Final = re.compile(r"([A-Za-z0-9._-]*\.)?[A-Za-z][A-Za-z0-9_-]*\.?")
@@ -99,13 +99,13 @@ class Endpoint(Stored, frozen=True, kw_only=True):
     created_ms: int = 0
 
     def wants(self, event_type: str) -> bool:
-        """Whether the filter lets this type through; `payment_intent.*` takes a whole family."""
+        """True if the endpoint is enabled and its filter takes this type; `payment_intent.*` takes a whole family."""
         named = ("*", event_type, f"{event_type.partition('.')[0]}.*")
-        return self.status == ENABLED and any(each in named for each in self.enabled_events)
+        return self.status == ENABLED and any(name in named for name in self.enabled_events)
 
     def overlapping(self, now_ms: int) -> tuple[OldSecret, ...]:
         """The old secrets that messages are still signed with at a moment."""
-        return tuple(each for each in self.old_secrets if now_ms < each.until_ms)
+        return tuple(old for old in self.old_secrets if now_ms < old.until_ms)
 
 
 class StoredEvent(Stored, frozen=True, kw_only=True):
@@ -144,7 +144,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(NamedTuple):
-    """What follows an attempt; `wait_ms` is the time to the next one, None if there is none."""
+    """The result of an attempt; `wait_ms` is the time to the next attempt, None if there is none."""
 
     status: str
     wait_ms: int | None = None
@@ -163,7 +163,7 @@ JITTER_PERMILLE: Final = 200
 def outcome_of(
     attempt_number: int, status_code: int | None, retry_after_s: int | None, jitter: int, gaps: Gaps
 ) -> Outcome:
-    """What follows attempt `attempt_number` (from 1).
+    """The result of attempt `attempt_number` (from 1).
 
     `jitter` is a draw from 0 to 400: the wait is multiplied by 0.8 to 1.2.
     """

@@ -17,7 +17,7 @@ import traitlets
 from comm import create_comm, get_comm_manager
 from comm.base_comm import BaseComm
 
-from workbench.domain import wire
+from workbench.domain.wire.trace_rows import UNSEEN
 from workbench.render import bundle, with_widget
 from workbench.resources import console
 from workbench.session import Session
@@ -83,7 +83,7 @@ class Channel:
     def _changes(self, **query: int) -> Message:
         found = self._session.http.get(
             "/sandbox/changes", params=query,
-            headers={"Authorization": f"Bearer {self._session.secret_key}", wire.UNSEEN: "true"},
+            headers={"Authorization": f"Bearer {self._session.secret_key}", UNSEEN: "true"},
         )  # fmt: skip
         page: Message = found.raise_for_status().json()
         return page

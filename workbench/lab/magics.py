@@ -11,9 +11,9 @@ import httpx
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.domain import wire
 from workbench.domain.masking import mask, shortened
 from workbench.domain.phones import MARK
+from workbench.domain.wire.base import to_json
 from workbench.session import Session
 from workbench.trace.inspector import Exchange
 from workbench.visible import visible
@@ -154,9 +154,9 @@ def _in_path(name: str, value: object, place: int) -> str:
 def _in_body(_name: str, value: object, _place: int) -> str:
     """A string as it stands within the quotes of JSON; objects, arrays, true, false and null as JSON."""
     if isinstance(value, str):
-        return wire.to_json(str(value)).decode()[1:-1]
+        return to_json(str(value)).decode()[1:-1]
     if value is None or isinstance(value, bool | Mapping | list | tuple):
-        return wire.to_json(value).decode()
+        return to_json(value).decode()
     return str(value)
 
 

@@ -9,10 +9,10 @@ from typing import Final
 from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.payments import Transitions
-from workbench.domain.wire.control import LedgerEntry, LedgerPosting
+from workbench.domain.wire.ledger_rows import LedgerEntry, LedgerPosting
 from workbench.pictures.accounts import accounts_of
 from workbench.pictures.flow import money_flow
-from workbench.pictures.lessons import Paired, key_choice, pairs, parties, waiting
+from workbench.pictures.lessons import Paired, key_choice, matched_pairs, parties, waiting
 from workbench.pictures.message import webhook
 from workbench.pictures.retries import retry_timeline
 from workbench.pictures.states import state_machine
@@ -31,7 +31,7 @@ _TABLES: Final[Mapping[str, Callable[[Gaps], Transitions]]] = {
 
 
 class Pictures:
-    """Pictures of what this sandbox does; each is drawn anew, and the same facts give the same picture."""
+    """Pictures of this sandbox's behaviour, drawn anew on each call; the same facts give the same picture."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -47,16 +47,16 @@ class Pictures:
         return state_machine(of, _TABLES[of](self._gaps()))
 
     def retry_timeline(self) -> Drawing:
-        """When a webhook is sent again as long as nobody takes it, until it is a dead letter."""
+        """The retries of a webhook that nobody takes, until it is a dead letter."""
         return retry_timeline(self._gaps())
 
     def webhook(self, arrival: Arrival | None = None) -> Drawing:
-        """What a message that `receiver` accepted is made of, and what of it is signed: the latest, or this one.
+        """The parts of a message that `receiver` accepted, and its signed part: the latest message, or this one.
 
         Raises ValueError: none was accepted yet, or this one was not.
         """
         among = self._session.receiver.arrivals if arrival is None else [arrival]
-        accepted = [each for each in among if each.verdict == "accepted"]
+        accepted = [arrival for arrival in among if arrival.verdict == "accepted"]
         if not accepted:
             raise ValueError("No message was accepted; creating a payment intent sends one.")
         return webhook(accepted[-1], self._gaps().signature_scheme)
@@ -74,11 +74,11 @@ class Pictures:
         return parties()
 
     def key_choice(self) -> Drawing:
-        """Which idempotency key a shop sends after each response to a charge, or without one."""
+        """The idempotency key that a shop sends after each response to a charge, or without a response."""
         return key_choice(self._gaps())
 
     def waiting(self) -> Drawing:
-        """What a shop does at which moment after a prompt that nobody answers."""
+        """A shop's actions and their moments after a prompt that nobody answers."""
         return waiting(self._gaps())
 
     def pairs(self, result: Paired) -> Drawing:
@@ -86,7 +86,7 @@ class Pictures:
 
         `result` is what `reconcile` returned.
         """
-        return pairs(result)
+        return matched_pairs(result)
 
     def transitions(self, table: Mapping[str, Mapping[str, str]], of: str = "order") -> Drawing:
         """The states of whatever a program keeps: `table` has, by state, event → next state.
@@ -105,8 +105,8 @@ class Pictures:
         """The entries of the ledger and their postings, all or those of a payment."""
         read = self._session.untraced
         return (
-            [each for page in read.entries() for each in page if payment in {None, each.payment}],
-            [each for page in read.postings() for each in page if payment in {None, each.payment}],
+            [row for page in read.entries() for row in page if payment in {None, row.payment}],
+            [row for page in read.postings() for row in page if payment in {None, row.payment}],
         )
 
     def __repr__(self) -> str:

@@ -12,12 +12,12 @@ from workbench.domain.ledger import DEBIT, KIND_BY_CODE
 from workbench.domain.masking import shortened
 from workbench.domain.moments import lusaka_text, milliseconds, utc_text
 from workbench.domain.money import Money, money_text
-from workbench.domain.wire.control import LedgerEntry, LedgerPosting
+from workbench.domain.wire.ledger_rows import LedgerEntry, LedgerPosting
 from workbench.svg import Drawing
 
 
 class _Lane(NamedTuple):
-    """Whoever has money, and where; `is_ours` is the provider's own."""
+    """A holder of money and its place; `is_ours` marks the provider's own."""
 
     who: str
     where: str
@@ -30,15 +30,15 @@ def _place(kind: ledger.AccountKind) -> _Lane:
 
 
 _CUSTOMER, _FEES, _MERCHANT = _Lane("customer", "wallet"), _Lane("operator", "fees"), _Lane("merchant", "bank account")
-_PLACES: Final = {each.code: _place(each) for each in (ledger.FLOAT, ledger.IN_TRANSIT, ledger.BANK)}
+_PLACES: Final = {account.code: _place(account) for account in (ledger.FLOAT, ledger.IN_TRANSIT, ledger.BANK)}
 _FLOAT, *_ON_THE_WAY = _PLACES.values()
 _LANES: Final = (_CUSTOMER, _FLOAT, _FEES, *_ON_THE_WAY, _MERCHANT)
 """From left to right."""
 _OUTSIDE: Final = {
-    **dict.fromkeys((each.code for each in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
-    **dict.fromkeys((each.code for each in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
+    **dict.fromkeys((account.code for account in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PAYOUT)), _MERCHANT),
+    **dict.fromkeys((account.code for account in (ledger.OPERATOR_FEE, ledger.ROUNDING, ledger.WRITE_OFF)), _FEES),
 }
-"""The code of an account → who is at the other end of money that is booked on it; the customer for any other."""
+"""The code of an account → the party at the other end of money booked on it; the customer for any other account."""
 MOST_ENTRIES: Final = 12
 _NOTHING: Final = "Nothing is booked yet."
 
@@ -52,7 +52,7 @@ class _Flow(NamedTuple):
 
 
 class _Booked(NamedTuple):
-    """An entry: what changed hands, and what the other accounts say since."""
+    """An entry: the money that changed hands, and the changes of the other accounts."""
 
     title: str
     at: str
@@ -64,15 +64,15 @@ class _Booked(NamedTuple):
 def money_flow(entries: Sequence[LedgerEntry], postings: Iterable[LedgerPosting]) -> Drawing:
     """A line of arrows for each entry, between those who have the money."""
     of_entry = {entry: list(those) for entry, those in groupby(postings, key=attrgetter("entry"))}
-    booked = [_booked(each, of_entry[each.id]) for each in entries[-MOST_ENTRIES:]]
+    booked = [_booked(entry, of_entry[entry.id]) for entry in entries[-MOST_ENTRIES:]]
     used = {lane for entry in booked for flow in entry.flows for lane in flow[:2]}
-    lanes = [each for each in _LANES if each in used]
+    lanes = [lane for lane in _LANES if lane in used]
     apart = (svg.WIDTH - 140) / max(len(lanes) - 1, 1)
     places = {lane: round(70 + apart * place) for place, lane in enumerate(lanes)}
     parts, y = [*_heads(places)], 92
-    for each in booked:
-        parts += _entry(each, y, places)
-        y += _height(each)
+    for entry in booked:
+        parts += _entry(entry, y, places)
+        y += _height(entry)
     title = "Who passed money to whom"
     left_out = len(entries) - len(booked)
     cut = f"the last {len(booked)} of {len(entries)} entries; " if left_out else ""
@@ -87,31 +87,34 @@ def _booked(entry: LedgerEntry, postings: Sequence[LedgerPosting]) -> _Booked:
     at_ms = milliseconds(datetime.fromisoformat(entry.occurred_at))
     return _Booked(
         f"#{entry.number} {svg.shown_as(entry.description)}", lusaka_text(at_ms), utc_text(at_ms),
-        list(_flows(postings)), [_claim(each) for each in postings if each.code not in _PLACES],
+        list(_flows(postings)), [_claim(posting) for posting in postings if posting.code not in _PLACES],
     )  # fmt: skip
 
 
 def _flows(postings: Sequence[LedgerPosting]) -> Iterator[_Flow]:
-    """Each posting of an account that is money, with who is at its other end; money between two such only once."""
-    for each in postings:
-        if each.code not in _PLACES:
+    """Flows of the accounts that hold money, with the other end; a flow between two such accounts occurs once."""
+    for posting in postings:
+        if posting.code not in _PLACES:
             continue
-        here, other = _PLACES[each.code], _other_end(each, [side for side in postings if side.side != each.side])
-        is_in = each.side == DEBIT
+        here, other = (
+            _PLACES[posting.code],
+            _other_end(posting, [side for side in postings if side.side != posting.side]),
+        )
+        is_in = posting.side == DEBIT
         if other is None or (is_in and other.is_ours):
             continue
-        yield _Flow(*((other, here) if is_in else (here, other)), money_text(each.amount_minor, each.currency))
+        yield _Flow(*((other, here) if is_in else (here, other)), money_text(posting.amount_minor, posting.currency))
 
 
 def _other_end(posting: LedgerPosting, against: Sequence[LedgerPosting]) -> _Lane | None:
-    """Another account that is money before anybody else; none where an entry moves nothing."""
-    places = [_PLACES[each.code] for each in against if each.code in _PLACES and each.account != posting.account]
-    outside = [_OUTSIDE.get(each.code, _CUSTOMER) for each in against if each.code not in _PLACES]
+    """The other end: an account that holds money, otherwise another party; None if the entry moves nothing."""
+    places = [_PLACES[other.code] for other in against if other.code in _PLACES and other.account != posting.account]
+    outside = [_OUTSIDE.get(other.code, _CUSTOMER) for other in against if other.code not in _PLACES]
     return next(iter([*places, *outside]), None)
 
 
 def _claim(posting: LedgerPosting) -> str:
-    """What an account has more or less, by its normal side."""
+    """An account's increase or decrease, by its normal side."""
     sign = "+" if posting.side == KIND_BY_CODE[posting.code].normal_side else "-"
     return f"{posting.account} {sign}{Money(posting.amount_minor, posting.currency).plain}"
 
@@ -130,15 +133,15 @@ def _height(entry: _Booked) -> int:
 def _claims(entry: _Booked) -> list[str]:
     """The claims in lines that fit."""
     lines: list[str] = []
-    for each in entry.claims:
-        longer = f"{lines[-1]},  {each}" if lines else each
+    for claim in entry.claims:
+        longer = f"{lines[-1]},  {claim}" if lines else claim
         fits = svg.width_of(longer) <= svg.WIDTH - 2 * svg.EDGE - 40
-        lines = [*lines[:-1], longer] if lines and fits else [*lines, each]
+        lines = [*lines[:-1], longer] if lines and fits else [*lines, claim]
     return lines
 
 
 def _entry(entry: _Booked, y: int, places: Mapping[_Lane, int]) -> Iterator[str]:
-    """Its name and moment, an arrow for each flow, and the other accounts below."""
+    """An entry's name and moment, an arrow for every flow, and the other accounts below."""
     yield svg.line(svg.EDGE, y + 6, svg.WIDTH - svg.EDGE, y + 6, svg.RULE)
     yield svg.text(svg.EDGE, y + 26, shortened(entry.title, 80), svg.INK, font_weight=600)
     at = svg.text(svg.WIDTH - svg.EDGE, y + 26, entry.at, svg.FAINT, text_anchor="end")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Passed(NamedTuple):
-    """Something that one participant gives another."""
+    """A step from one participant to another."""
 
     source: str
     target: str
@@ -52,7 +52,7 @@ def parties() -> Drawing:
     for place, passed in enumerate(_PAYMENT, start=1):
         parts += _arrow(passed, place, top + 32 * place - 14)
     title = "Who passes what to whom in one payment"
-    rows = [(str(place), each.source, each.target, each.what) for place, each in enumerate(_PAYMENT, start=1)]
+    rows = [(str(place), step.source, step.target, step.what) for place, step in enumerate(_PAYMENT, start=1)]
     says = table(f"{title}.", ("step", "from", "to", "what"), rows)
     return svg.drawing(title, str(says), bottom + 20, parts, note="shaded: what you write; green: money")
 
@@ -100,15 +100,15 @@ def key_choice(gaps: Gaps) -> Drawing:
     """The questions from top to bottom; the first that is answered yes decides which key to send."""
     choices, top = list(_choices(gaps)), 48
     parts: list[str] = []
-    for place, each in enumerate(choices):
+    for place, choice in enumerate(choices):
         y = top + _STEP * place
         parts += [
             svg.box(svg.EDGE, y, _ASKED, 40, svg.GROUND, svg.INK),
-            svg.text(svg.EDGE + 12, y + 24, each.question, svg.INK),
+            svg.text(svg.EDGE + 12, y + 24, choice.question, svg.INK),
         ]
         parts += svg.arrow([(svg.EDGE + _ASKED, y + 20), (_DONE_X, y + 20)])
         parts.append(svg.text(svg.EDGE + _ASKED + 4, y + 12, "yes", svg.FAINT))
-        parts += _leaf(each, y)
+        parts += _leaf(choice, y)
         if place < len(choices) - 1:
             parts += svg.arrow([(svg.EDGE + 60, y + 40), (svg.EDGE + 60, y + _STEP)])
             parts.append(svg.text(svg.EDGE + 70, y + 56, "no", svg.FAINT))
@@ -122,7 +122,7 @@ def key_choice(gaps: Gaps) -> Drawing:
 def _leaf(choice: _Choice, y: int) -> Iterator[str]:
     width = svg.WIDTH - svg.EDGE - _DONE_X
     yield svg.box(_DONE_X, y - 4, width, 48, svg.TINT if choice.key == "a new key" else svg.PAPER, svg.INK)
-    lines = [each for each in _halves(choice.then, width - 24) if each]
+    lines = [line for line in _halves(choice.then, width - 24) if line]
     # Two or three lines, around the middle of the box.
     top = y + 24 - 15 * len(lines) // 2
     for place, words in enumerate(lines):
@@ -164,12 +164,12 @@ def waiting(gaps: Gaps) -> Drawing:
     places = [round(_LINE_X + (_LINE_END - _LINE_X) * place / (len(moments) - 1)) for place in range(len(moments))]
     axis, top = 66, 96
     parts = [svg.line(_LINE_X, axis, _LINE_END, axis, svg.BLUE, stroke_width=3)]
-    for place, (x, each) in enumerate(zip(places, moments, strict=True)):
+    for place, (x, moment) in enumerate(zip(places, moments, strict=True)):
         y = top + 46 * place
         parts += [
             svg.line(x, axis, x, y + 6, svg.RULE), svg.tag("circle", cx=x, cy=axis, r=5, fill=svg.BLUE),
-            svg.text(x, axis - 14, span(each.at_s), svg.INK, text_anchor="middle", font_weight=600),
-            *_beside(x, y, each),
+            svg.text(x, axis - 14, span(moment.at_s), svg.INK, text_anchor="middle", font_weight=600),
+            *_beside(x, y, moment),
         ]  # fmt: skip
     title = "How long to wait after the last prompt"
     says = table(
@@ -207,18 +207,18 @@ class _Pair(NamedTuple):
 
 
 _MATCHES, _BREAKS = 2, 6
-"""So many rules of matches and codes of breaks are shown."""
+"""The most rules of matches, and the most codes of breaks, in the picture."""
 _LEFT, _RIGHT, _WIDE = svg.EDGE, 446, 238
 _MATCH: Final = "match"
 _UNREAD: Final = "unreadable"
 
 
-def pairs(result: Paired) -> Drawing:
+def matched_pairs(result: Paired) -> Drawing:
     """A match by each rule and a break of each code: both amounts, and the verdict between them."""
     rows = [*islice(_matched(result.matches), _MATCHES), *islice(_broken(result.breaks), _BREAKS)]
     parts = [svg.text(x, 60, side, svg.INK, font_weight=600) for x, side in ((_LEFT, "ledger"), (_RIGHT, "statement"))]
-    for place, each in enumerate(rows):
-        parts += _pair(each, 70 + 46 * place)
+    for place, row in enumerate(rows):
+        parts += _pair(row, 70 + 46 * place)
     title = "Rows that belong together"
     says = table(
         f"{title}: each rule that matched, each code of a break.", ("key", "ledger", "verdict", "statement"), rows
@@ -227,7 +227,7 @@ def pairs(result: Paired) -> Drawing:
 
 
 def _matched(matches: "pd.DataFrame") -> Iterator[_Pair]:
-    """The first match by each rule, those by key first; several rows of one side are added up."""
+    """The first match by every rule, matches by key first; several rows of one side are added up."""
     firsts = matches.drop_duplicates("rule").sort_values("rule", key=lambda rules: rules != "key", kind="stable")
     for first in firsts.itertuples():
         together = matches[(matches["group"] == first.group) & (matches["account"] == first.account)]
@@ -244,16 +244,16 @@ def _broken(breaks: "pd.DataFrame") -> Iterator[_Pair]:
     """The first break of each code."""
     for row in breaks.drop_duplicates("code").to_dict("records"):
         # A row that cannot be read has neither key nor amount; of what is missing, text is all that is sure.
-        each: dict[str, Any] = {
+        first: dict[str, Any] = {
             str(name): value if isinstance(value, str | int) else None for name, value in row.items()
         }
         amounts = (
-            "" if each["side"] == other
-            else _UNREAD if each[f"{side}_minor"] is None or each["currency"] is None
-            else money_text(each[f"{side}_minor"], each["currency"])
+            "" if first["side"] == other
+            else _UNREAD if first[f"{side}_minor"] is None or first["currency"] is None
+            else money_text(first[f"{side}_minor"], first["currency"])
             for side, other in (("ledger", "statement"), ("statement", "ledger"))
         )  # fmt: skip
-        yield _Pair(each["key"] or "no key", next(amounts), each["code"], next(amounts))
+        yield _Pair(first["key"] or "no key", next(amounts), first["code"], next(amounts))
 
 
 def _pair(pair: _Pair, y: int) -> Iterator[str]:

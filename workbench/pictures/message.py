@@ -1,4 +1,4 @@
-"""What a webhook is made of: headers, body, what is signed, and the signature."""
+"""The parts of a webhook: headers, body, signed content and signature."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ from workbench.svg import Drawing
 from workbench.visible import visible
 
 _LETTERS, _LETTER, _LINE = 88, 7.25, 18
-"""Letters of one width in a line, how wide one is, and how high a line."""
+"""Letters in a line, the width of a letter, and the height of a line."""
 _BODY: Final = "Body, as it arrived"
 
 
 def webhook(arrival: Arrival, scheme: str) -> Drawing:
-    """Headers, body, and what is signed; the parts that stand in several of them have one colour each."""
+    """Headers, body and signed content; a part that occurs in several of them has one colour."""
     way = SCHEMES[scheme]
     headers = {name: arrival.headers[name.lower()] for name in way.headers}
     signed = way.read(headers)
@@ -45,15 +45,15 @@ def webhook(arrival: Arrival, scheme: str) -> Drawing:
 
 
 def _block(name: str, lines: Sequence[str], marks: Mapping[str, str], y: int) -> Iterator[str]:
-    """Lines of letters of one width under their name; what is marked is coloured, across the ends of lines too."""
+    """Lines in a monospaced font under their name; marked parts are coloured, across line ends too."""
     written = _wrapped(lines)
     yield svg.text(svg.EDGE, y + 12, name, svg.INK, font_weight=600)
     yield svg.box(svg.EDGE, y + 20, svg.WIDTH - 2 * svg.EDGE, _LINE * len(written) + 12, svg.GROUND, svg.RULE)
     whole = "".join(written)
     colours = [svg.INK] * len(whole)
     for mark, colour in marks.items():
-        for found in re.finditer(re.escape(mark), whole) if mark else ():
-            colours[found.start() : found.end()] = [colour] * len(mark)
+        for match in re.finditer(re.escape(mark), whole) if mark else ():
+            colours[match.start() : match.end()] = [colour] * len(mark)
     letters = iter(zip(whole, colours, strict=True))
     for place, line in enumerate(written):
         at = 0

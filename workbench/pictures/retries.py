@@ -1,4 +1,4 @@
-"""When a webhook is sent again as long as nobody takes it."""
+"""The retries of a webhook that nobody takes."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -14,12 +14,12 @@ from workbench.svg import Drawing
 _CHART_X, _CHART_END, _CHART_Y, _TRY = 316, svg.WIDTH - 24, 82, 30
 _TICKS: Final = (60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400)
 _MOST_TICKS, _FRAME = 6, 12
-"""More would not be read, and a narrower frame is behind its dot."""
+"""The most ticks that can be read, and the least width of a frame that its dot does not hide."""
 _COLUMNS: Final = {svg.EDGE: "attempt", 76: "wait", 152: "after the first"}
 
 
 def retry_timeline(gaps: Gaps) -> Drawing:
-    """A line for each attempt: what was waited before it, and when it comes."""
+    """A line for every attempt: the wait before it, and its moment."""
     offsets = list(accumulate(gaps.retry_schedule_s))
     rows = [
         (str(place), span(wait, units=4), span(at, units=4))
@@ -47,13 +47,13 @@ def retry_timeline(gaps: Gaps) -> Drawing:
 
 
 def _waits(offsets: Sequence[int], bottom: int) -> Iterator[str]:
-    """Each wait along an axis of time, and around its end the frame in which the attempt may come."""
-    early, late = ([each * (1000 + sign * JITTER_PERMILLE) // 1000 for each in offsets] for sign in (-1, 1))
+    """The waits along an axis of time, and around their ends the frames in which the attempts may come."""
+    early, late = ([offset * (1000 + sign * JITTER_PERMILLE) // 1000 for offset in offsets] for sign in (-1, 1))
     longest = late[-1]
     yield from _axis(longest, bottom)
     for place, moments in enumerate(zip([0, *offsets], offsets, early, late, strict=False)):
         y = _CHART_Y + _TRY * place
-        before, x, first, last = (_at(each, longest) for each in moments)
+        before, x, first, last = (_at(moment, longest) for moment in moments)
         yield svg.line(before, y, x, y, svg.BLUE, stroke_width=3)
         yield svg.tag("circle", cx=x, cy=y, r=5, fill=svg.BLUE)
         if last - first > _FRAME:
@@ -65,7 +65,7 @@ def _at(seconds: int, longest: int) -> int:
 
 
 def _axis(longest: int, bottom: int) -> Iterator[str]:
-    every = next((each for each in _TICKS if longest <= each * _MOST_TICKS), _TICKS[-1])
+    every = next((tick for tick in _TICKS if longest <= tick * _MOST_TICKS), _TICKS[-1])
     for seconds in range(0, longest + 1, every):
         x = _at(seconds, longest)
         yield svg.line(x, 64, x, bottom, svg.RULE)

@@ -7,8 +7,7 @@ from typing import Final
 
 import msgspec
 
-from workbench.domain import wire
-from workbench.domain.wire import control
+from workbench.domain.wire.console_rows import Change, Changes, ChangesQuery
 from workbench.sandbox import trace
 from workbench.sandbox.messages import Answer, Arrived
 from workbench.sandbox.service.lists import Caller
@@ -21,7 +20,7 @@ _STREAM: Final = "text/event-stream"
 _LAST: Final = "last-event-id"
 
 
-def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> control.Changes:  # noqa: ARG001  one signature
+def changes(tx: Transaction, caller: Caller, *, query: ChangesQuery) -> Changes:  # noqa: ARG001  one signature
     """GET /sandbox/changes: what changed after a `seq`, in order, each object once; without `after`, from now on.
 
     A served sandbox sends the same rows as they come, as Server-Sent Events, to whoever accepts `text/event-stream`:
@@ -30,7 +29,7 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> con
     last = tx.last("seq")
     after = last if query.after is None else query.after
     if not tx.last("reset") <= after <= last:
-        return control.Changes([], last, reset=True)
+        return Changes([], last, reset=True)
     found, latest = tx.changed(after, _MOST + 1), dict[tuple[str, str], int]()
     for seq, kind, name, about in found[:_MOST]:
         payment = trace.payment_of(tx, about or "")
@@ -38,13 +37,13 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> con
             if each[0]:
                 latest.pop(each, None)
                 latest[each] = seq
-    rows = [control.Change(seq, *each) for each, seq in latest.items()]
+    rows = [Change(seq, *each) for each, seq in latest.items()]
     if len(found) > _MOST:
-        return control.Changes(rows, found[_MOST - 1][0], has_more=True)
+        return Changes(rows, found[_MOST - 1][0], has_more=True)
     # The clock moves without a `seq`: until the next thing happens, whoever asks is told again.
     if query.after is not None and tx.last("moved") >= after:
-        rows.append(control.Change(last, "clock", "clock"))
-    return control.Changes(rows, last)
+        rows.append(Change(last, "clock", "clock"))
+    return Changes(rows, last)
 
 
 def is_stream(arrived: Arrived) -> bool:
@@ -62,7 +61,7 @@ def resumed(arrived: Arrived) -> Arrived:
 
 def streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
     """A page as a part of a stream, the request for what comes next, and whether that is there already."""
-    page = msgspec.json.decode(answer.body, type=control.Changes)
+    page = msgspec.json.decode(answer.body, type=Changes)
     headers = [each for each in answer.headers if each[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _STREAM), ("cache-control", "no-store")]
     rest = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})

@@ -8,11 +8,65 @@ from typing import Any, Final, TypeVar
 from msgspec import UNSET, to_builtins
 from msgspec.structs import asdict, replace
 
-from workbench.domain import wire
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire import control as shapes
+from workbench.domain.wire import console_rows
+from workbench.domain.wire.accounts_and_keys import MerchantKeys, NewAccount, NewAccountKeys
+from workbench.domain.wire.console_rows import (
+    PAYMENT_STATES,
+    Changes,
+    ChangesQuery,
+    Code,
+    CodeQuery,
+    LoggedRequest,
+    PaymentDetails,
+    PaymentEvent,
+    PaymentsQuery,
+    RequestsQuery,
+)
+from workbench.domain.wire.endpoints_and_events import DeliveryFaults, FaultyEndpoint, Sign, Signed
+from workbench.domain.wire.field_types import MAX_AT_MS
+from workbench.domain.wire.intents_and_charges import Charge, Suspense, SuspenseQuery
+from workbench.domain.wire.ledger_rows import (
+    EntriesQuery,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerMovement,
+    LedgerPosting,
+    LedgerVerified,
+    MovementsQuery,
+    Settle,
+    SettleSuspense,
+)
+from workbench.domain.wire.operators_and_handsets import (
+    Handset,
+    Input,
+    Message,
+    OfferedScenarios,
+    OperatorQuery,
+    OperatorState,
+    Outage,
+    PhonesQuery,
+    Script,
+    Scripted,
+)
+from workbench.domain.wire.paging import FindQuery, Found, Page, Rows
+from workbench.domain.wire.refunds_and_payouts import BalancesQuery
+from workbench.domain.wire.sandbox_controls import (
+    MAX_ADVANCE_S,
+    MAX_COMMANDS,
+    SIMULATED,
+    Advance,
+    Clock,
+    Deprecate,
+    Deprecated,
+    ReliedRow,
+    Simulate,
+    Simulated,
+    WasReset,
+)
+from workbench.domain.wire.trace_rows import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import changes, deprecation, rate_limit, trace
 from workbench.sandbox.operations import BEARER, Operation
@@ -31,9 +85,9 @@ _UNITS_MS: Final = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 _MAX_STATUS: Final = 99
 
 
-def clock(tx: Transaction, caller: Caller) -> shapes.Clock:
+def clock(tx: Transaction, caller: Caller) -> Clock:
     """GET /sandbox/clock: the clock's time and kind."""
-    return shapes.Clock(
+    return Clock(
         mode=tx.clock_mode(),
         now=rfc3339(tx.now_ms),
         now_ms=tx.now_ms,
@@ -42,7 +96,7 @@ def clock(tx: Transaction, caller: Caller) -> shapes.Clock:
     )
 
 
-def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:
+def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
     """POST /sandbox/clock/advance: advance the clock, up to the end of 2099; everything that falls due happens.
 
     Returns the milliseconds to advance by; the driver advances outside of a transaction.
@@ -53,39 +107,39 @@ def advance(tx: Transaction, caller: Caller, body: shapes.Advance) -> int:
     if not units:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
-    seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), shapes.MAX_ADVANCE_S)
+    seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), MAX_ADVANCE_S)
     by_ms = seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in units.items())
-    if by_ms and tx.now_ms + by_ms > shapes.MAX_AT_MS:
-        message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(shapes.MAX_AT_MS)}."
+    if by_ms and tx.now_ms + by_ms > MAX_AT_MS:
+        message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(MAX_AT_MS)}."
         raise StateConflict(message, code="moment_impossible")
     return by_ms
 
 
-def gaps(tx: Transaction, caller: Caller) -> shapes.Rows[dict[str, Any]]:
+def gaps(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
     """GET /sandbox/gaps: the register of what the interface leaves open, with the values in force."""
-    return shapes.Rows(tx.gaps.as_records())
+    return Rows(tx.gaps.as_records())
 
 
-def gaps_used(tx: Transaction, caller: Caller) -> shapes.Rows[shapes.ReliedRow]:
+def gaps_used(tx: Transaction, caller: Caller) -> Rows[ReliedRow]:
     """GET /sandbox/gaps/used: the rows of the register that what has happened since the last reset relied on."""
 
-    def all_rows() -> Iterator[wire.TraceRow]:
-        page = wire.TracePage([], has_more=True)
+    def all_rows() -> Iterator[TraceRow]:
+        page = TracePage([], has_more=True)
         while page.has_more:
             since = page.data[-1].seq if page.data else 0
-            page = trace.trace(tx, caller, query=wire.TraceQuery(since=since))
+            page = trace.trace(tx, caller, query=TraceQuery(since=since))
             # As it travels.
             yield from (replace(each, detail=to_builtins(each.detail)) for each in page.data)
 
-    return shapes.Rows([shapes.ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
+    return Rows([ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
 
 
-def scenarios(tx: Transaction, caller: Caller) -> shapes.OfferedScenarios:
+def scenarios(tx: Transaction, caller: Caller) -> OfferedScenarios:
     """GET /sandbox/scenarios: what can be asked to happen to a payment, and the operators to pay through."""
-    return shapes.OfferedScenarios.of(tx.gaps)
+    return OfferedScenarios.of(tx.gaps)
 
 
-def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
+def reset(tx: Transaction, caller: Caller) -> WasReset:
     """POST /sandbox/reset: delete all payments, events and entries; keys, endpoints and clock stay.
 
     This is for every account of the sandbox, so one call restarts a test with several merchants.
@@ -93,10 +147,10 @@ def reset(tx: Transaction, caller: Caller) -> shapes.WasReset:
     tx.forget()
     rate_limit.forget(tx)
     deprecation.forget(tx)
-    return shapes.WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
+    return WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
-def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.Simulated:
+def simulate(tx: Transaction, caller: Caller, body: Simulate) -> Simulated:
     """POST /sandbox/simulation: run the commands of a simulated month at their moments, for at most a second.
 
     Each is one commit, and what falls due before it happens first. The response tells from where to go on: those that
@@ -105,26 +159,26 @@ def simulate(tx: Transaction, caller: Caller, body: shapes.Simulate) -> shapes.S
     """
     if not _SIMULATION.fullmatch(body.simulation):
         raise InvalidRequest("simulation is 1 to 40 letters and digits.", code="parameter_invalid", param="simulation")
-    unknown = {each.what for each in body.commands} - {*shapes.SIMULATED}
-    if unknown or len(body.commands) > shapes.MAX_COMMANDS:
-        message = f"commands are at most {shapes.MAX_COMMANDS}, each one of {', '.join(shapes.SIMULATED)}."
+    unknown = {each.what for each in body.commands} - {*SIMULATED}
+    if unknown or len(body.commands) > MAX_COMMANDS:
+        message = f"commands are at most {MAX_COMMANDS}, each one of {', '.join(SIMULATED)}."
         raise InvalidRequest(message, code="parameter_invalid", param="commands")
     done = tx.last(counter_of(body))
     if body.cursor > done:
         message = f"{done} commands of this simulation are done, which is before the cursor."
         raise StateConflict(message, code="cursor_ahead", param="cursor", current=str(done))
-    return shapes.Simulated(body.simulation, cursor=done, done=done - body.cursor)
+    return Simulated(body.simulation, cursor=done, done=done - body.cursor)
 
 
-def counter_of(body: shapes.Simulate) -> str:
+def counter_of(body: Simulate) -> str:
     """The counter of the commands of a simulation."""
     return f"simulated {body.simulation}"
 
 
-def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> shapes.Found[shapes.Payment]:
+def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[console_rows.Payment]:
     """GET /sandbox/payments: search the intents, and the charges without an intent, newest first."""
     states = tuple(query.status.split(",")) if query.status else ()
-    checks.check_known(states, shapes.PAYMENT_STATES, "is no state of a payment; they are", param="status")
+    checks.check_known(states, PAYMENT_STATES, "is no state of a payment; they are", param="status")
     also = _between(query, "created_ms")
     if query.search is not None:
         also.append(transaction.holds(query.search, "id", "charge", "description", phone="phone"))
@@ -136,23 +190,23 @@ def payments(tx: Transaction, caller: Caller, *, query: wire.PaymentsQuery) -> s
     return _found(tx.payments, query, _payment, also, equals)
 
 
-def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> wire.PaymentDetails:
+def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> PaymentDetails:
     """GET /sandbox/payments/{payment_id}: a payment, its events, their deliveries, and its rows of the trace."""
     kept = tx.payments.first(id=payment_id, account=caller.account)
     if kept is None:
         raise NotFound(f"There is no payment {payment_id[:60]!r}.", code="payment_not_found", param="id")
     ids = trace.events_of(tx, kept.id)
     rows = trace.of_payment(tx, kept.id, ids)
-    return wire.PaymentDetails(
+    return PaymentDetails(
         payment=_payment(kept),
-        events=[shapes.PaymentEvent(each.id, each.type, each.created_ms // 1000) for each in tx.events.all(id=ids)],
+        events=[PaymentEvent(each.id, each.type, each.created_ms // 1000) for each in tx.events.all(id=ids)],
         deliveries=webhooks.deliveries_of(tx, ids),
         trace=rows,
         steps=[step_of(asdict(each)) for each in rows],
     )
 
 
-def requests(tx: Transaction, caller: Caller, *, query: wire.RequestsQuery) -> shapes.Found[shapes.LoggedRequest]:
+def requests(tx: Transaction, caller: Caller, *, query: RequestsQuery) -> Found[LoggedRequest]:
     """GET /sandbox/requests: search the requests to the service, newest first."""
     also = _between(query, "at_ms")
     if query.search is not None:
@@ -163,7 +217,7 @@ def requests(tx: Transaction, caller: Caller, *, query: wire.RequestsQuery) -> s
     return _found(tx.calls, query, _request, also, {"method": query.method} if query.method else {})
 
 
-def request(tx: Transaction, caller: Caller, *, request_id: str) -> wire.TraceRow:
+def request(tx: Transaction, caller: Caller, *, request_id: str) -> TraceRow:
     """GET /sandbox/requests/{request_id}: a request and its response, masked."""
     kept = tx.calls.get(request_id)
     if kept is None:
@@ -171,13 +225,13 @@ def request(tx: Transaction, caller: Caller, *, request_id: str) -> wire.TraceRo
     return trace.call(kept)
 
 
-def show_code(tx: Transaction, caller: Caller, *, request_id: str, query: wire.CodeQuery) -> shapes.Code:
+def show_code(tx: Transaction, caller: Caller, *, request_id: str, query: CodeQuery) -> Code:
     """GET /sandbox/requests/{request_id}/code: a request as curl, Python and JavaScript, without keys."""
     same = snippet_of(request(tx, caller, request_id=request_id).detail, query.base_url)
-    return shapes.Code(same.curl, same.python, same.javascript)
+    return Code(same.curl, same.python, same.javascript)
 
 
-def _between(query: wire.FindQuery, column: str) -> list[Condition]:
+def _between(query: FindQuery, column: str) -> list[Condition]:
     edges = ((">=", "since", query.since), ("<", "until", query.until))
     return [
         Condition(f"{column} {sign} ?", (milliseconds_in(text, param=name),))
@@ -188,29 +242,29 @@ def _between(query: wire.FindQuery, column: str) -> list[Condition]:
 
 def _found(
     table: Table[R],
-    query: wire.FindQuery,
+    query: FindQuery,
     view: Callable[[R], W],
     also: Sequence[Condition],
     equals: dict[str, Filters],
-) -> shapes.Found[W]:
+) -> Found[W]:
     """The page, and how many rows there are before and after it: from the place of a row, new ones shift nothing."""
     total = older = table.count(also, **equals)
     if query.older_than is not None:
         older = table.count([*also, Condition("seq < ?", (query.older_than,))], **equals)
     # Where there is none, it is not looked for among the rows themselves: an index is enough to count.
     rows = table.page(query.limit, older_than=query.older_than, newer_than=None, also=also, **equals) if older else []
-    return shapes.Found([view(each) for each in rows], total - older + 1, total)
+    return Found([view(each) for each in rows], total - older + 1, total)
 
 
-def _payment(kept: Payment) -> shapes.Payment:
+def _payment(kept: Payment) -> console_rows.Payment:
     phone = mask_phone(kept.phone) if kept.phone else None
-    return view_of(shapes.Payment, kept, phone=phone)
+    return view_of(console_rows.Payment, kept, phone=phone)
 
 
-def _request(kept: Call) -> shapes.LoggedRequest:
+def _request(kept: Call) -> LoggedRequest:
     headers = {name.lower(): value for name, value in kept.request_headers.items()}
     key, idempotency_key = headers.get("authorization", ""), headers.get("idempotency-key")
-    return view_of(shapes.LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
+    return view_of(LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
 
 
 def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more: Any) -> Operation:  # noqa: ANN401  a type, generic ones too, and the columns that differ
@@ -219,56 +273,54 @@ def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more:
     return Operation(name, method, f"/sandbox/{path}", run, response, "sandbox", schemes=BEARER, traced=False, **more)
 
 
-CLOCK = _row("GET", "clock", clock, shapes.Clock)
-RESET = _row("POST", "reset", reset, shapes.WasReset)
-CHANGES = _row("GET", "changes", changes.changes, shapes.Changes, query=wire.ChangesQuery)
-ADVANCE = _row("POST", "clock/advance", advance, shapes.Clock, body=shapes.Advance, refuses=(409,))
-SIMULATE = _row(
-    "POST", "simulation", simulate, shapes.Simulated, body=shapes.Simulate, refuses=(404, 409), untraced_id="sim"
-)
+CLOCK = _row("GET", "clock", clock, Clock)
+RESET = _row("POST", "reset", reset, WasReset)
+CHANGES = _row("GET", "changes", changes.changes, Changes, query=ChangesQuery)
+ADVANCE = _row("POST", "clock/advance", advance, Clock, body=Advance, refuses=(409,))
+SIMULATE = _row("POST", "simulation", simulate, Simulated, body=Simulate, refuses=(404, 409), untraced_id="sim")
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
     CHANGES,
-    _row("GET", "phones", handsets.list_phones, shapes.Rows[shapes.Handset], query=wire.PhonesQuery),
-    _row("GET", "phones/{phone}", handsets.show_phone, shapes.Handset),
-    _row("GET", "phones/{phone}/messages", handsets.read_messages, shapes.Rows[shapes.Message]),
-    _row("POST", "phones/{phone}/input", handsets.enter, shapes.Handset, body=shapes.Input, refuses=(409,)),
-    _row("POST", "phones/{phone}/cancel", handsets.cancel, shapes.Handset, refuses=(409,)),
-    _row("POST", "phones/{phone}/ignore", handsets.ignore, shapes.Handset, refuses=(409,)),
-    _row("GET", "operator", handsets.operators, shapes.Rows[shapes.OperatorState]),
-    _row("POST", "operator/script", handsets.script, shapes.Scripted, body=shapes.Script),
-    _row("POST", "operator/outage", handsets.outage, shapes.OperatorState, body=shapes.Outage),
-    _row("POST", "operator/query", handsets.ask_operator, wire.Charge, body=shapes.OperatorQuery, refuses=(404, 409)),
-    _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, shapes.Deprecated,
-         body=shapes.Deprecate, body_optional=True, refuses=(409,)),
-    _row("GET", "keys", accounts.show_keys, shapes.MerchantKeys, no_store=True),
-    _row("POST", "accounts", accounts.new_account, shapes.NewAccountKeys, body=shapes.NewAccount, no_store=True),
-    _row("GET", "webhook_endpoints", webhooks.endpoints_faults, shapes.Rows[shapes.FaultyEndpoint]),
-    _row("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults, shapes.FaultyEndpoint,
-         body=shapes.DeliveryFaults),
-    _row("POST", "sign", webhooks.sign, shapes.Signed, body=shapes.Sign, refuses=(404,)),
-    _row("GET", "ledger/accounts", ledger.accounts, shapes.Rows[shapes.LedgerAccount], query=wire.BalancesQuery),
-    _row("GET", "ledger/entries", ledger.entries, shapes.Page[shapes.LedgerEntry], query=wire.EntriesQuery),
-    _row("POST", "ledger/entries", ledger.settle, shapes.LedgerEntry, body=shapes.Settle, refuses=(404, 409)),
-    _row("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, shapes.LedgerEntry, refuses=(409,)),
-    _row("GET", "ledger/postings", ledger.postings, shapes.Page[shapes.LedgerPosting], query=wire.EntriesQuery),
-    _row("GET", "ledger/movements", ledger.movements, shapes.Page[shapes.LedgerMovement], query=wire.MovementsQuery),
-    _row("GET", "ledger/verify", ledger.verify, shapes.LedgerVerified),
-    _row("GET", "suspense", suspense.list_suspense, shapes.Rows[wire.Suspense], query=wire.SuspenseQuery),
-    _row("POST", "suspense/{item}/settle", ledger.settle_suspense, wire.Suspense, body=shapes.SettleSuspense,
+    _row("GET", "phones", handsets.list_phones, Rows[Handset], query=PhonesQuery),
+    _row("GET", "phones/{phone}", handsets.show_phone, Handset),
+    _row("GET", "phones/{phone}/messages", handsets.read_messages, Rows[Message]),
+    _row("POST", "phones/{phone}/input", handsets.enter, Handset, body=Input, refuses=(409,)),
+    _row("POST", "phones/{phone}/cancel", handsets.cancel, Handset, refuses=(409,)),
+    _row("POST", "phones/{phone}/ignore", handsets.ignore, Handset, refuses=(409,)),
+    _row("GET", "operator", handsets.operators, Rows[OperatorState]),
+    _row("POST", "operator/script", handsets.script, Scripted, body=Script),
+    _row("POST", "operator/outage", handsets.outage, OperatorState, body=Outage),
+    _row("POST", "operator/query", handsets.ask_operator, Charge, body=OperatorQuery, refuses=(404, 409)),
+    _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, Deprecated,
+         body=Deprecate, body_optional=True, refuses=(409,)),
+    _row("GET", "keys", accounts.show_keys, MerchantKeys, no_store=True),
+    _row("POST", "accounts", accounts.new_account, NewAccountKeys, body=NewAccount, no_store=True),
+    _row("GET", "webhook_endpoints", webhooks.endpoints_faults, Rows[FaultyEndpoint]),
+    _row("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults, FaultyEndpoint,
+         body=DeliveryFaults),
+    _row("POST", "sign", webhooks.sign, Signed, body=Sign, refuses=(404,)),
+    _row("GET", "ledger/accounts", ledger.accounts, Rows[LedgerAccount], query=BalancesQuery),
+    _row("GET", "ledger/entries", ledger.entries, Page[LedgerEntry], query=EntriesQuery),
+    _row("POST", "ledger/entries", ledger.settle, LedgerEntry, body=Settle, refuses=(404, 409)),
+    _row("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, LedgerEntry, refuses=(409,)),
+    _row("GET", "ledger/postings", ledger.postings, Page[LedgerPosting], query=EntriesQuery),
+    _row("GET", "ledger/movements", ledger.movements, Page[LedgerMovement], query=MovementsQuery),
+    _row("GET", "ledger/verify", ledger.verify, LedgerVerified),
+    _row("GET", "suspense", suspense.list_suspense, Rows[Suspense], query=SuspenseQuery),
+    _row("POST", "suspense/{item}/settle", ledger.settle_suspense, Suspense, body=SettleSuspense,
          refuses=(404, 409)),
-    _row("GET", "payments", payments, shapes.Found[shapes.Payment], query=wire.PaymentsQuery),
-    _row("GET", "payments/{payment_id}", payment, wire.PaymentDetails),
-    _row("GET", "requests", requests, shapes.Found[shapes.LoggedRequest], query=wire.RequestsQuery),
-    _row("GET", "requests/{request_id}", request, wire.TraceRow),
-    _row("GET", "requests/{request_id}/code", show_code, shapes.Code, query=wire.CodeQuery),
-    _row("GET", "trace", trace.trace, wire.TracePage, query=wire.TraceQuery),
-    _row("GET", "scenarios", scenarios, shapes.OfferedScenarios),
-    _row("GET", "gaps", gaps, shapes.Rows[dict[str, Any]]),
-    _row("GET", "gaps/used", gaps_used, shapes.Rows[shapes.ReliedRow]),
+    _row("GET", "payments", payments, Found[console_rows.Payment], query=PaymentsQuery),
+    _row("GET", "payments/{payment_id}", payment, PaymentDetails),
+    _row("GET", "requests", requests, Found[LoggedRequest], query=RequestsQuery),
+    _row("GET", "requests/{request_id}", request, TraceRow),
+    _row("GET", "requests/{request_id}/code", show_code, Code, query=CodeQuery),
+    _row("GET", "trace", trace.trace, TracePage, query=TraceQuery),
+    _row("GET", "scenarios", scenarios, OfferedScenarios),
+    _row("GET", "gaps", gaps, Rows[dict[str, Any]]),
+    _row("GET", "gaps/used", gaps_used, Rows[ReliedRow]),
     SIMULATE,
     RESET,
 )

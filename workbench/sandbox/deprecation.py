@@ -6,7 +6,7 @@ None is marked until the control plane marks it, so that a client's reaction can
 from email.utils import formatdate
 
 from workbench.domain.moments import milliseconds_in, rfc3339
-from workbench.domain.wire import control as shapes
+from workbench.domain.wire.sandbox_controls import Deprecate, Deprecated
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox.operations import OPERATIONS
 from workbench.sandbox.service.lists import Caller
@@ -18,7 +18,7 @@ _MARKS = "deprecations"
 """The counter of marks since the last reset: it is read faster than the marks are."""
 
 
-def deprecate(tx: Transaction, caller: Caller, body: shapes.Deprecate, *, operation_id: str) -> shapes.Deprecated:
+def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id: str) -> Deprecated:
     """POST /sandbox/operations/{operation_id}/deprecation: mark an operation as deprecated, or unmark it.
 
     Its responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict: it would be
@@ -28,14 +28,14 @@ def deprecate(tx: Transaction, caller: Caller, body: shapes.Deprecate, *, operat
         raise NotFound(f"There is no operation {operation_id[:60]!r}.", code="operation_not_found", param="id")
     if not body.marked:
         _mark(tx, operation_id, 0, 0)
-        return shapes.Deprecated(operation_id)
+        return Deprecated(operation_id)
     since_ms = _ms(body.deprecated_at, "deprecated_at") or tx.now_ms
     sunset_ms = _ms(body.sunset_at, "sunset_at")
     if sunset_ms and sunset_ms < since_ms:
         message = "An operation is gone after it is deprecated, not before."
         raise StateConflict(message, code="moment_impossible", param="sunset_at")
     _mark(tx, operation_id, since_ms, sunset_ms)
-    return shapes.Deprecated(operation_id, rfc3339(since_ms), rfc3339(sunset_ms) if sunset_ms else None)
+    return Deprecated(operation_id, rfc3339(since_ms), rfc3339(sunset_ms) if sunset_ms else None)
 
 
 def _ms(moment: str | None, param: str) -> int:

@@ -14,8 +14,10 @@ import httpx
 import msgspec
 from msgspec.structs import replace
 
-from workbench.domain import wire
 from workbench.domain.gaps import Gaps
+from workbench.domain.wire.base import to_json
+from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire.trace_rows import UNSEEN
 from workbench.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound, StateConflict
 from workbench.sandbox import control, month, operations
 from workbench.sandbox.access import Hosts, Origins, preflight, shared_with
@@ -39,11 +41,11 @@ Apps = Mapping[str, WSGIApplication]
 _NOTED_HEADERS = {
     name.lower(): name
     for name in (
-        "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", wire.UNSEEN,
+        "Host", "Authorization", "Content-Type", "Idempotency-Key", "Api-Version", "Sandbox-Scenario", UNSEEN,
     )
 }  # fmt: skip
 """The headers that matter, by their names in lower case."""
-_UNSEEN = wire.UNSEEN.lower()
+_UNSEEN = UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
 _SLOW_S = 10
 """How long the scenario `slow` keeps an answer back."""
@@ -105,7 +107,7 @@ class Engine:
         headers |= {_UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
         offered = [each for each in operations.in_force(self.store.gaps) if not each.gone]
         register = next(each for each in offered if each.id == "createWebhookEndpoint")
-        arrived = Arrived(register.method, register.path.encode(), headers, wire.to_json({"url": url}))
+        arrived = Arrived(register.method, register.path.encode(), headers, to_json({"url": url}))
         made = msgspec.json.decode(self.app.respond(arrived).body)
         if "secret" not in made:
             raise InvalidRequest(made.get("detail") or made["message"], code=made.get("code", ""), param="url")
@@ -225,7 +227,7 @@ class Application:
                 message = (
                     f"The service does not offer this operation, because of {asked.gone[0]} in the register of gaps."
                 )
-                hint = f"The sandbox's own dashboard has it, below {wire.DASHBOARD}."
+                hint = f"The sandbox's own dashboard has it, below {DASHBOARD}."
                 return self._exchanges.refuse(request, NotFound(message, code="path_not_found", hint=hint), asked)
             return self._run(asked, self.door.let_in(arrived, request, asked) if self.door else request)
         if asked is None:

@@ -8,8 +8,13 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from workbench.domain import scenarios, wire
+from workbench.domain import scenarios
 from workbench.domain.reading import json_from, query_from, struct_from
+from workbench.domain.wire.base import to_json, without_once
+from workbench.domain.wire.endpoints_and_events import API_VERSION
+from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
+from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+from workbench.domain.wire.trace_rows import UNSEEN
 from workbench.errors import (
     ApiError,
     AuthenticationFailed,
@@ -123,7 +128,7 @@ class Exchanges:
     ) -> Response:
         is_merchants = operation.traced if operation else not request.path.startswith("/sandbox")
         # What only looks may ask to be left out of the trace.
-        traced = is_merchants and not (wire.UNSEEN in request.headers and request.method in ("GET", "HEAD"))
+        traced = is_merchants and not (UNSEEN in request.headers and request.method in ("GET", "HEAD"))
         try:
             with self._begun(request, traced=traced) as tx:
                 call = _numbered(tx, operation, traced=traced)
@@ -164,7 +169,7 @@ def _finished(
 ) -> Response:
     own = {"Request-Id": call.request_id}
     if tx.gaps.version_header == "api_version":
-        own["Api-Version"] = wire.API_VERSION
+        own["Api-Version"] = API_VERSION
     succeeded = response.status < 300  # noqa: PLR2004  success
     if operation is not None:
         replayed, relied = "Idempotent-Replayed" in response.headers, response.relied
@@ -183,7 +188,7 @@ def _finished(
 
 def _counts(call: _Call, request: Request) -> bool:
     """Whether a call uses up one of those that an account may make: a merchant's, and none of the bench's own."""
-    return call.seq is not None and wire.UNSEEN not in request.headers
+    return call.seq is not None and UNSEEN not in request.headers
 
 
 def _counted(tx: Transaction, request: Request, operation: Operation, status: int) -> dict[str, str]:
@@ -227,7 +232,7 @@ def within(
     path, made = operation.path.format(**path_params), None
     if operation.body is not None:
         made = msgspec.convert(body, operation.body, builtin_types=(Decimal,))
-    request = Request(operation.method, path, body=wire.to_json(body), path_params=path_params, made=made)
+    request = Request(operation.method, path, body=to_json(body), path_params=path_params, made=made)
     return _once(tx, call, request, operation, caller._replace(cause=Cause(call.request_id, key)))
 
 
@@ -247,9 +252,9 @@ def _once(tx: Transaction, call: _Call, request: Request, operation: Operation, 
 
 def check_version(tx: Transaction, request: Request) -> None:
     """Raises InvalidRequest: a version that there is not."""
-    asked = request.headers.get("Api-Version", wire.API_VERSION)
-    if asked != wire.API_VERSION and tx.gaps.version_header == "api_version":
-        message = f"There is no version {asked[:40]!r}; the current one is {wire.API_VERSION}."
+    asked = request.headers.get("Api-Version", API_VERSION)
+    if asked != API_VERSION and tx.gaps.version_header == "api_version":
+        message = f"There is no version {asked[:40]!r}; the current one is {API_VERSION}."
         raise InvalidRequest(message, code="version_unknown", param="Api-Version")
 
 
@@ -290,9 +295,9 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
         triggered = TRIGGERED if operation.phone is not None and asked is None else ()
         return replace(refused, relied=refused.relied + touched + triggered)
     shown = result if operation.shown is None else operation.shown(result)
-    kept = wire.to_json(wire.without_once(shown)) if operation.no_store else None
+    kept = to_json(without_once(shown)) if operation.no_store else None
     is_slow, relied = caller.scenario == scenarios.SLOW, touched + relied_by(operation, result, body)
-    return Response(operation.success, JSON, wire.to_json(shown), {}, _payment_of(result), kept, is_slow, relied)
+    return Response(operation.success, JSON, to_json(shown), {}, _payment_of(result), kept, is_slow, relied)
 
 
 def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: list[str]) -> msgspec.Struct | None:
@@ -329,7 +334,7 @@ def _problem(tx: Transaction, call: _Call, request: Request, operation: Operatio
         if operation.plain_400 and isinstance(error, InvalidRequest):
             error_format = "plain"
     media_type, members = views.ERROR_FORMATS[error_format]
-    body = wire.to_json(members(error, call.request_id, request.path))
+    body = to_json(members(error, call.request_id, request.path))
     return Response(error.status, media_type, body, headers, error.facts.get("charge"), relied=relied)
 
 
@@ -347,6 +352,6 @@ def _name_field(error: ApiError, operation: Operation) -> None:
 
 
 def _payment_of(result: object) -> str | None:
-    if isinstance(result, wire.Charge | wire.Refund):
-        return result.payment_intent or (result.charge if isinstance(result, wire.Refund) else result.id)
-    return result.id if isinstance(result, wire.PaymentIntent | wire.Payout) else None
+    if isinstance(result, Charge | Refund):
+        return result.payment_intent or (result.charge if isinstance(result, Refund) else result.id)
+    return result.id if isinstance(result, PaymentIntent | Payout) else None

@@ -7,13 +7,14 @@ from typing import Final
 
 import msgspec
 
-from workbench.domain import wire
 from workbench.domain.ledger import MERCHANT_AVAILABLE
 from workbench.domain.money import ZMW, Money
 from workbench.domain.payments import MOBILE_MONEY
 from workbench.domain.reading import json_from, struct_from
 from workbench.domain.scenarios import SANDBOX_PIN
-from workbench.domain.wire.control import Input, Script, Simulate, SimulatedCommand
+from workbench.domain.wire.base import to_json
+from workbench.domain.wire.operators_and_handsets import Input, Script
+from workbench.domain.wire.sandbox_controls import Simulate, SimulatedCommand
 from workbench.errors import IdempotencyKeyReused, NotFound, PaymentDeclined, StateConflict
 from workbench.sandbox import control, exchange, operations
 from workbench.sandbox.access import caller_of
@@ -42,7 +43,7 @@ def done(driver: Driver, request: Request) -> Request:
         return ((each.at_ms, partial(_do, caller, each, control.counter_of(body))) for each in left)
 
     driver.do_all(planned, _SLICE_S)
-    return msgspec.structs.replace(request, body=wire.to_json({**msgspec.structs.asdict(body), "commands": []}))
+    return msgspec.structs.replace(request, body=to_json({**msgspec.structs.asdict(body), "commands": []}))
 
 
 def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction) -> None:

@@ -7,8 +7,42 @@ from typing import Any, Final, NamedTuple, get_args, get_origin
 
 from msgspec.structs import replace
 
-from workbench.domain import scenarios, wire
+from workbench.domain import scenarios
 from workbench.domain.gaps import Gaps
+from workbench.domain.wire.accounts_and_keys import (
+    ApiKey,
+    CreateApiKey,
+    NamedToken,
+    RefreshRequest,
+    Token,
+    TokenRequest,
+    WrappedToken,
+)
+from workbench.domain.wire.base import View
+from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire.endpoints_and_events import (
+    CreateWebhookEndpoint,
+    Deleted,
+    DeliveriesQuery,
+    Delivery,
+    Event,
+    EventsQuery,
+    UpdateWebhookEndpoint,
+    WebhookEndpoint,
+)
+from workbench.domain.wire.intents_and_charges import (
+    AcceptedIntent,
+    CancelPaymentIntent,
+    Charge,
+    ClientSecretQuery,
+    ConfirmPaymentIntent,
+    CreateCharge,
+    CreatePaymentIntent,
+    PaymentIntent,
+)
+from workbench.domain.wire.paging import List, ListQuery, NumberedList, numbered_query
+from workbench.domain.wire.plants import NewPlant, Plant
+from workbench.domain.wire.refunds_and_payouts import Balance, CreatePayout, CreateRefund, Payout, Refund, RefundsQuery
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.service import accounts, payments, payouts, refunds, webhooks
 from workbench.sandbox.service.accounts import KEYS
@@ -61,8 +95,8 @@ class Operation(NamedTuple):
     schemes: tuple[str, ...] = EITHER
     says: str = ""
     """What it does, where it shares `run`; else the docstring of `run` says it, after the path."""
-    body: type[wire.View] | None = None
-    query: type[wire.View] | None = None
+    body: type[View] | None = None
+    query: type[View] | None = None
     publishable: bool = False
     creates: bool = False
     needs_idempotency_key: bool = False
@@ -104,102 +138,102 @@ Operation.__hash__ = object.__hash__  # type: ignore[method-assign]  # the class
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("createPaymentIntent", "POST", "/v1/payment_intents", payments.create_intent, wire.PaymentIntent,
-              "2.1, 4", schemes=BEARER, body=wire.CreatePaymentIntent, creates=True, scenarios=ANY_POST,
+    Operation("createPaymentIntent", "POST", "/v1/payment_intents", payments.create_intent, PaymentIntent,
+              "2.1, 4", schemes=BEARER, body=CreatePaymentIntent, creates=True, scenarios=ANY_POST,
               links=_to("intent_id", confirm="confirmPaymentIntent", retrieve="retrievePaymentIntent",
                         cancel="cancelPaymentIntent")),
-    Operation("listPaymentIntents", "GET", "/v1/payment_intents", INTENTS.page, wire.List[wire.PaymentIntent],
-              schemes=BEARER, query=wire.ListQuery, says="The intents, newest first."),
+    Operation("listPaymentIntents", "GET", "/v1/payment_intents", INTENTS.page, List[PaymentIntent],
+              schemes=BEARER, query=ListQuery, says="The intents, newest first."),
     Operation("retrievePaymentIntent", "GET", "/v1/payment_intents/{intent_id}", payments.retrieve_intent,
-              wire.PaymentIntent, schemes=BEARER, query=wire.ClientSecretQuery, publishable=True),
+              PaymentIntent, schemes=BEARER, query=ClientSecretQuery, publishable=True),
     Operation("confirmPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/confirm", payments.confirm_intent,
-              wire.PaymentIntent, "2.2, 4", schemes=BEARER, body=wire.ConfirmPaymentIntent, publishable=True,
+              PaymentIntent, "2.2, 4", schemes=BEARER, body=ConfirmPaymentIntent, publishable=True,
               scenarios=PAYMENT, refuses=(409,), phone=attrgetter("payment_method.mobile_money.phone"),
               links=(*_to("intent_id", retrieve="retrievePaymentIntent", cancel="cancelPaymentIntent"),
                      Link("charge", "retrieveCharge", "charge_id", gives="latest_charge"))),
     Operation("cancelPaymentIntent", "POST", "/v1/payment_intents/{intent_id}/cancel", payments.cancel_intent,
-              wire.PaymentIntent, schemes=BEARER, body=wire.CancelPaymentIntent, body_optional=True,
+              PaymentIntent, schemes=BEARER, body=CancelPaymentIntent, body_optional=True,
               scenarios=ANY_POST, refuses=(409,)),
-    Operation("createCharge", "POST", "/v1/charges", payments.create_charge, wire.Charge, "2.3, 4", schemes=BASIC,
-              body=wire.CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
+    Operation("createCharge", "POST", "/v1/charges", payments.create_charge, Charge, "2.3, 4", schemes=BASIC,
+              body=CreateCharge, creates=True, needs_idempotency_key=True, scenarios=PAYMENT, refuses=(402,),
               phone=attrgetter("phone"), shows=((200, JSON),),
               links=(*_to("charge_id", retrieve="retrieveCharge"), *_to("charge", refunds="listRefunds"))),
-    Operation("listCharges", "GET", "/v1/charges", CHARGES.page, wire.List[wire.Charge], query=wire.ListQuery,
+    Operation("listCharges", "GET", "/v1/charges", CHARGES.page, List[Charge], query=ListQuery,
               says="The charges, including the charges of intents, newest first."),
-    Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", CHARGES.retrieve, wire.Charge,
+    Operation("retrieveCharge", "GET", "/v1/charges/{charge_id}", CHARGES.retrieve, Charge,
               says="Retrieve a charge."),
-    Operation("createRefund", "POST", "/v1/refunds", refunds.create_refund, wire.Refund, body=wire.CreateRefund,
+    Operation("createRefund", "POST", "/v1/refunds", refunds.create_refund, Refund, body=CreateRefund,
               creates=True, scenarios=(*scenarios.OF_REFUNDS, *ANY_POST), refuses=(404, 409),
               links=_to("refund_id", retrieve="retrieveRefund")),
-    Operation("listRefunds", "GET", "/v1/refunds", refunds.list_refunds, wire.List[wire.Refund],
-              query=wire.RefundsQuery),
-    Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", REFUNDS.retrieve, wire.Refund,
+    Operation("listRefunds", "GET", "/v1/refunds", refunds.list_refunds, List[Refund],
+              query=RefundsQuery),
+    Operation("retrieveRefund", "GET", "/v1/refunds/{refund_id}", REFUNDS.retrieve, Refund,
               says="Retrieve a refund."),
-    Operation("createPayout", "POST", "/v1/payouts", payouts.create_payout, wire.Payout, body=wire.CreatePayout,
+    Operation("createPayout", "POST", "/v1/payouts", payouts.create_payout, Payout, body=CreatePayout,
               creates=True, scenarios=(*scenarios.OF_PAYOUTS, *ANY_POST), refuses=(409,),
               links=_to("payout_id", retrieve="retrievePayout")),
-    Operation("listPayouts", "GET", "/v1/payouts", PAYOUTS.page, wire.List[wire.Payout], query=wire.ListQuery,
+    Operation("listPayouts", "GET", "/v1/payouts", PAYOUTS.page, List[Payout], query=ListQuery,
               says="The payouts, newest first."),
-    Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", PAYOUTS.retrieve, wire.Payout,
+    Operation("retrievePayout", "GET", "/v1/payouts/{payout_id}", PAYOUTS.retrieve, Payout,
               says="Retrieve a payout."),
-    Operation("retrieveBalance", "GET", "/v1/balance", payouts.balance, wire.Balance),
-    Operation("listEvents", "GET", "/v1/events", webhooks.list_events, wire.List[wire.Event], gap="6",
-              query=wire.EventsQuery),
-    Operation("retrieveEvent", "GET", "/v1/events/{event_id}", EVENTS.retrieve, wire.Event, gap="6",
+    Operation("retrieveBalance", "GET", "/v1/balance", payouts.balance, Balance),
+    Operation("listEvents", "GET", "/v1/events", webhooks.list_events, List[Event], gap="6",
+              query=EventsQuery),
+    Operation("retrieveEvent", "GET", "/v1/events/{event_id}", EVENTS.retrieve, Event, gap="6",
               says="An event, byte for byte as it is sent.", links=_to("event_id", replay="replayEvent")),
-    Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", webhooks.replay_event, wire.List[wire.Delivery],
+    Operation("replayEvent", "POST", "/v1/events/{event_id}/replay", webhooks.replay_event, List[Delivery],
               gap="6", scenarios=ANY_POST),
     Operation("createWebhookEndpoint", "POST", "/v1/webhook_endpoints", webhooks.create_endpoint,
-              wire.WebhookEndpoint, gap="6", body=wire.CreateWebhookEndpoint, creates=True, no_store=True,
+              WebhookEndpoint, gap="6", body=CreateWebhookEndpoint, creates=True, no_store=True,
               scenarios=ANY_POST,
               links=_to("endpoint_id", retrieve="retrieveWebhookEndpoint", update="updateWebhookEndpoint",
                         roll="rollWebhookEndpointSecret", delete="deleteWebhookEndpoint")),
     Operation("listWebhookEndpoints", "GET", "/v1/webhook_endpoints", ENDPOINTS.page,
-              wire.List[wire.WebhookEndpoint], gap="6", query=wire.ListQuery, says="The endpoints, newest first."),
+              List[WebhookEndpoint], gap="6", query=ListQuery, says="The endpoints, newest first."),
     Operation("retrieveWebhookEndpoint", "GET", "/v1/webhook_endpoints/{endpoint_id}", ENDPOINTS.retrieve,
-              wire.WebhookEndpoint, gap="6", says="An endpoint, without its secret."),
+              WebhookEndpoint, gap="6", says="An endpoint, without its secret."),
     Operation("updateWebhookEndpoint", "PATCH", "/v1/webhook_endpoints/{endpoint_id}", webhooks.update_endpoint,
-              wire.WebhookEndpoint, gap="6", body=wire.UpdateWebhookEndpoint),
+              WebhookEndpoint, gap="6", body=UpdateWebhookEndpoint),
     Operation("deleteWebhookEndpoint", "DELETE", "/v1/webhook_endpoints/{endpoint_id}", webhooks.delete_endpoint,
-              wire.Deleted, gap="6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
+              Deleted, gap="6", links=_to("endpoint_id", gone="retrieveWebhookEndpoint")),
     Operation("rollWebhookEndpointSecret", "POST", "/v1/webhook_endpoints/{endpoint_id}/roll_secret",
-              webhooks.roll_endpoint_secret, wire.WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST),
-    Operation("listDeliveries", "GET", "/v1/deliveries", webhooks.list_deliveries, wire.List[wire.Delivery], gap="6",
-              query=wire.DeliveriesQuery),
-    Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", DELIVERIES.retrieve, wire.Delivery, gap="6",
+              webhooks.roll_endpoint_secret, WebhookEndpoint, gap="6", no_store=True, scenarios=ANY_POST),
+    Operation("listDeliveries", "GET", "/v1/deliveries", webhooks.list_deliveries, List[Delivery], gap="6",
+              query=DeliveriesQuery),
+    Operation("retrieveDelivery", "GET", "/v1/deliveries/{delivery_id}", DELIVERIES.retrieve, Delivery, gap="6",
               says="A delivery and each attempt at it.", links=_to("delivery_id", replay="replayDelivery")),
     Operation("replayDelivery", "POST", "/v1/deliveries/{delivery_id}/replay", webhooks.replay_delivery,
-              wire.Delivery, gap="6", scenarios=ANY_POST, refuses=(409,)),
+              Delivery, gap="6", scenarios=ANY_POST, refuses=(409,)),
     Operation("replayDeadLetters", "POST", "/v1/dead_letters/replay", webhooks.replay_dead_letters,
-              wire.List[wire.Delivery], gap="6", scenarios=ANY_POST),
-    Operation("listApiKeys", "GET", "/v1/api_keys", KEYS.page, wire.List[wire.ApiKey], gap="5",
-              query=wire.ListQuery, says="The keys, masked, newest first."),
-    Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, wire.ApiKey, gap="5",
-              body=wire.CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
+              List[Delivery], gap="6", scenarios=ANY_POST),
+    Operation("listApiKeys", "GET", "/v1/api_keys", KEYS.page, List[ApiKey], gap="5",
+              query=ListQuery, says="The keys, masked, newest first."),
+    Operation("createApiKey", "POST", "/v1/api_keys", accounts.create_key, ApiKey, gap="5",
+              body=CreateApiKey, body_optional=True, creates=True, no_store=True, scenarios=ANY_POST,
               links=_to("key_id", roll="rollApiKey", revoke="revokeApiKey")),
-    Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", accounts.roll_key, wire.ApiKey, gap="5",
+    Operation("rollApiKey", "POST", "/v1/api_keys/{key_id}/roll", accounts.roll_key, ApiKey, gap="5",
               no_store=True, scenarios=ANY_POST, refuses=(409,)),
-    Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", accounts.revoke_key, wire.ApiKey, gap="5",
+    Operation("revokeApiKey", "DELETE", "/v1/api_keys/{key_id}", accounts.revoke_key, ApiKey, gap="5",
               refuses=(409,)),
-    Operation("createPlant", "POST", "/plants", accounts.create_plant, wire.Plant, "2.4, 4", schemes=BEARER,
-              body=wire.NewPlant, plain_400=True, shows=((200, JSON), (400, JSON))),
-    Operation("issueToken", "POST", "/v1/auth/token", accounts.issue_token, wire.Token, "4, 5", schemes=NO_KEY,
-              body=wire.TokenRequest, no_store=True),
-    Operation("refreshToken", "POST", "/v1/auth/refresh", accounts.refresh_token, wire.Token, "4, 5", schemes=NO_KEY,
-              body=wire.RefreshRequest, no_store=True, body_optional=True),
+    Operation("createPlant", "POST", "/plants", accounts.create_plant, Plant, "2.4, 4", schemes=BEARER,
+              body=NewPlant, plain_400=True, shows=((200, JSON), (400, JSON))),
+    Operation("issueToken", "POST", "/v1/auth/token", accounts.issue_token, Token, "4, 5", schemes=NO_KEY,
+              body=TokenRequest, no_store=True),
+    Operation("refreshToken", "POST", "/v1/auth/refresh", accounts.refresh_token, Token, "4, 5", schemes=NO_KEY,
+              body=RefreshRequest, no_store=True, body_optional=True),
 )
 # fmt: on
 
 _VERSION: Final = "/v1"
 
 
-def _named_token(pair: wire.Token) -> wire.NamedToken:
-    return wire.NamedToken(pair.access_token, pair.refresh_token)
+def _named_token(pair: Token) -> NamedToken:
+    return NamedToken(pair.access_token, pair.refresh_token)
 
 
-_TOKENS: Final[Mapping[str, tuple[type[wire.View], Callable[[wire.Token], wire.View]]]] = {
-    "token": (wire.NamedToken, _named_token),
-    "data.token": (wire.WrappedToken, lambda pair: wire.WrappedToken(_named_token(pair))),
+_TOKENS: Final[Mapping[str, tuple[type[View], Callable[[Token], View]]]] = {
+    "token": (NamedToken, _named_token),
+    "data.token": (WrappedToken, lambda pair: WrappedToken(_named_token(pair))),
 }
 """The other shapes of a pair of tokens, by `token_field`."""
 
@@ -211,12 +245,12 @@ def _changed(row: Operation, gaps: Gaps) -> Operation:
     if gaps.charge_wait == "accepted" and row.id == "createCharge":
         row = row._replace(success=202)
     if gaps.confirm_response == "accepted" and row.id == "confirmPaymentIntent":
-        row = row._replace(success=202, response=wire.AcceptedIntent)
-        row = row._replace(shown=lambda intent: wire.AcceptedIntent(intent.id, intent.status))
-    if gaps.pagination == "page" and row.query is not None and issubclass(row.query, wire.ListQuery):
-        of_rows: Any = wire.NumberedList
-        row = row._replace(query=wire.numbered(row.query), response=of_rows[get_args(row.response)])
-    if gaps.token_field in _TOKENS and row.response is wire.Token:
+        row = row._replace(success=202, response=AcceptedIntent)
+        row = row._replace(shown=lambda intent: AcceptedIntent(intent.id, intent.status))
+    if gaps.pagination == "page" and row.query is not None and issubclass(row.query, ListQuery):
+        of_rows: Any = NumberedList
+        row = row._replace(query=numbered_query(row.query), response=of_rows[get_args(row.response)])
+    if gaps.token_field in _TOKENS and row.response is Token:
         row = row._replace(response=_TOKENS[gaps.token_field][0], shown=_TOKENS[gaps.token_field][1])
     if gaps.extra_endpoints == "absent" and row.source == "assumed":
         row = row._replace(gone=("extra_endpoints",))
@@ -234,13 +268,13 @@ def in_force(gaps: Gaps) -> tuple[Operation, ...]:
 
 def _on_dashboard(row: Operation) -> Operation:
     """An operation as what a person does on the merchant's dashboard, which is not a call of the merchant."""
-    is_list = get_origin(row.response) in (wire.List, wire.NumberedList)
+    is_list = get_origin(row.response) in (List, NumberedList)
     return row._replace(
-        path=row.path.replace(_VERSION, wire.DASHBOARD, 1),
+        path=row.path.replace(_VERSION, DASHBOARD, 1),
         source="sandbox",
         publishable=False,
         traced=False,
         gone=(),
         # The address of a list is the one on the dashboard.
-        shown=(lambda page: replace(page, url=page.url.replace(_VERSION, wire.DASHBOARD, 1))) if is_list else None,
+        shown=(lambda page: replace(page, url=page.url.replace(_VERSION, DASHBOARD, 1))) if is_list else None,
     )

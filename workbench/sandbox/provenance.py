@@ -10,11 +10,13 @@ from typing import Any, Final, get_args, get_origin
 
 from msgspec import UNSET
 
-from workbench.domain import scenarios, wire
+from workbench.domain import scenarios
 from workbench.domain.gaps import Gaps, rows_by, rows_settling
 from workbench.domain.money import ISO_4217, ZMW
 from workbench.domain.payments import BOUNDS_MAJOR, one_minor, unit_minor
 from workbench.domain.phones import COUNTRY_CODE, ZED, e164_of, operator_of
+from workbench.domain.wire.endpoints_and_events import ABOUT, CloudEvent, Event
+from workbench.domain.wire.intents_and_charges import CreateCharge, CreatePaymentIntent, PaymentIntent
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.service.lists import Caller
 
@@ -54,11 +56,11 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
 def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
     """The rows that settle the members of a body, and of the rows that it lists."""
     yield from rows_settling((get_origin(response) or response).__name__)
-    for each in (*get_args(response), *(wire.ABOUT.values() if response in _EVENTS else ())):
+    for each in (*get_args(response), *(ABOUT.values() if response in _EVENTS else ())):
         yield from _of_response(each)
 
 
-_EVENTS: Final = (wire.Event, wire.CloudEvent)
+_EVENTS: Final = (Event, CloudEvent)
 
 
 def refused_by(operation: Operation, code: str) -> Rows:
@@ -71,17 +73,17 @@ def _is_small_or_large(body: Any, gaps: Gaps) -> bool:  # noqa: ANN401  of an in
     """Whether an amount is outside the bounds that the register offers."""
     least, most = BOUNDS_MAJOR["1_to_20000"]
     code = body.currency.upper()
-    is_whole = isinstance(body, wire.CreateCharge) and code in ISO_4217
+    is_whole = isinstance(body, CreateCharge) and code in ISO_4217
     scale = one_minor(code) // unit_minor(gaps, code) if is_whole else 1
     return not least * scale <= body.amount <= (most or 0) * scale
 
 
 _OF_BODY: Final[Mapping[type, tuple[tuple[str, Callable[[Any, Gaps], bool]], ...]]] = {
-    wire.CreatePaymentIntent: (
+    CreatePaymentIntent: (
         ("payment_method_types", lambda body, _: len(body.payment_method_types) > 1),
         ("amount_bounds", _is_small_or_large),
     ),
-    wire.CreateCharge: (
+    CreateCharge: (
         ("required_fields", lambda body, _: body.reference is None),
         ("amount_bounds", _is_small_or_large),
     ),
@@ -122,6 +124,6 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
         rows += () if number.startswith(COUNTRY_CODE) else ("phone_format",)
         rows += ("zed_mobile",) if operator_of(e164_of(number, "national")) is ZED else ()
     # Where the response does not have its amount, nobody sees that it was rounded.
-    if isinstance(body, wire.CreatePaymentIntent) and isinstance(result, wire.PaymentIntent):
+    if isinstance(body, CreatePaymentIntent) and isinstance(result, PaymentIntent):
         rows += ("intent_amount_scale",) if result.amount not in (body.amount, UNSET) else ()
     return rows

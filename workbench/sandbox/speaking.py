@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import Final
 from urllib.parse import unquote
 
-from workbench.domain import wire
 from workbench.domain.masking import mask_beginning, shortened
 from workbench.domain.moments import rfc3339
 from workbench.domain.webhooks import DEAD_LETTER, DELIVERED, ENABLED
+from workbench.domain.wire.trace_rows import UNSEEN
 from workbench.sandbox.messages import Answer, Arrived
 from workbench.sandbox.service.webhooks import DELIVER
 from workbench.sandbox.store import Transaction
@@ -18,7 +18,7 @@ from workbench.visible import visible
 
 _MOST: Final = 300
 """So many characters of a text of others: a line is then shorter than what a pipe takes in one piece (4,096 bytes)."""
-_UNSEEN: Final = wire.UNSEEN.lower()
+_UNSEEN: Final = UNSEEN.lower()
 _GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 
 

@@ -11,8 +11,9 @@ from workbench.domain.moments import rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.reading import json_from
 from workbench.domain.webhooks import DEAD_LETTER, DROPPED, Attempt
-from workbench.domain.wire import TracePage, TraceQuery, TraceRow, control
 from workbench.domain.wire import trace_rows as rows
+from workbench.domain.wire.base import OfSandbox
+from workbench.domain.wire.trace_rows import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest
 from workbench.sandbox.messages import Request, Response
 from workbench.sandbox.operations import Operation
@@ -25,7 +26,7 @@ from workbench.sandbox.store.table import Table
 
 MAX_KEPT_TEXT = 20_000
 _MAX_KEPT_ID = 80
-_KINDS: Mapping[type[control.OfSandbox], str] = {
+_KINDS: Mapping[type[OfSandbox], str] = {
     rows.TracedCall: rows.CALL, rows.TracedScreen: rows.SCREEN, rows.TracedEntry: rows.ENTRY,
     rows.TracedWebhook: rows.WEBHOOK,
 }  # fmt: skip
@@ -192,5 +193,5 @@ def payment_of(tx: Transaction, object_id: str) -> str:
     return (charge.payment_intent or charge.id) if charge else object_id
 
 
-def _row(seq: int, at_ms: int, payment: str | None, what: str, result: str, detail: control.OfSandbox) -> TraceRow:
+def _row(seq: int, at_ms: int, payment: str | None, what: str, result: str, detail: OfSandbox) -> TraceRow:
     return TraceRow(seq, rfc3339(at_ms), _KINDS[type(detail)], payment, what, result, detail)

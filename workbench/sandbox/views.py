@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from msgspec import UNSET, Raw, Struct
 
-from workbench.domain import payments, wire
+from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
 from workbench.domain.money import Money
@@ -18,6 +18,20 @@ from workbench.domain.payments import FAILURES, MOBILE_MONEY, unit_minor
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.ussd import UssdSession
 from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
+from workbench.domain.wire import accounts_and_keys, endpoints_and_events
+from workbench.domain.wire.endpoints_and_events import MEDIA_TYPES, CloudEvent, DeliveryAttempt, Event, WebhookEndpoint
+from workbench.domain.wire.intents_and_charges import (
+    Charge,
+    NextAction,
+    PaymentError,
+    PaymentIntent,
+    ShownMethod,
+    ShownMobileMoney,
+    Suspense,
+    UssdPrompt,
+)
+from workbench.domain.wire.plants import PlantError
+from workbench.domain.wire.refunds_and_payouts import Payout, Refund
 from workbench.errors import ApiError
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import ApiKey
@@ -52,22 +66,22 @@ def payment_intent(
     tx: Transaction,
     intent: payments.PaymentIntent,
     prompt: UssdSession | None = None,
-    late: list[wire.Suspense] | None = None,
-) -> wire.PaymentIntent:
+    late: list[Suspense] | None = None,
+) -> PaymentIntent:
     """An intent; `prompt` while one is open, `late` its money that came late."""
     if tx.gaps.intent_fields == "minimal":
-        return wire.PaymentIntent(
+        return PaymentIntent(
             id=intent.id, client_secret=intent.client_secret, status=intent.status, object=UNSET, livemode=UNSET
         )
     method = action = error = None
     if intent.phone is not None and intent.provider is not None:
         phone = mask_phone(intent.phone)
-        method = wire.ShownMethod(MOBILE_MONEY, wire.ShownMobileMoney(phone, operator_id(intent.provider, tx.gaps)))
+        method = ShownMethod(MOBILE_MONEY, ShownMobileMoney(phone, operator_id(intent.provider, tx.gaps)))
         if prompt is not None:
-            action = wire.NextAction("ussd_prompt", wire.UssdPrompt(phone, prompt.expires_ms // 1000))
+            action = NextAction("ussd_prompt", UssdPrompt(phone, prompt.expires_ms // 1000))
     if intent.failure_code is not None:
-        error = wire.PaymentError(intent.failure_code, FAILURES[intent.failure_code], intent.latest_charge)
-    return wire.PaymentIntent(
+        error = PaymentError(intent.failure_code, FAILURES[intent.failure_code], intent.latest_charge)
+    return PaymentIntent(
         id=intent.id,
         client_secret=intent.client_secret,
         amount=intent.money.major,
@@ -88,10 +102,10 @@ def payment_intent(
     )
 
 
-def charge(tx: Transaction, stored: payments.Charge, late: list[wire.Suspense] | None = None) -> wire.Charge:
+def charge(tx: Transaction, stored: payments.Charge, late: list[Suspense] | None = None) -> Charge:
     """A charge; `late` its money that came late."""
     moved, code = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider, stored.failure_code
-    return wire.Charge(
+    return Charge(
         id=stored.id,
         status=stored.status,
         amount=_in_units(stored.money, tx.gaps),
@@ -123,24 +137,24 @@ def _of_sum(shape: type[V], stored: payments.Refund | payments.Payout, **others:
     return view_of(shape, stored, failure_message=FAILURES[code] if code else None, **others)
 
 
-def refund(tx: Transaction, stored: payments.Refund) -> wire.Refund:
+def refund(tx: Transaction, stored: payments.Refund) -> Refund:
     """A refund; its amount is in the unit of what was named, an intent or a charge."""
     if stored.of_intent:
-        return _of_sum(wire.Refund, stored, amount=stored.money.major)
+        return _of_sum(Refund, stored, amount=stored.money.major)
     amount = Decimal(_in_units(stored.money, tx.gaps))
-    return _of_sum(wire.Refund, stored, amount=amount, currency=stored.currency.lower())
+    return _of_sum(Refund, stored, amount=amount, currency=stored.currency.lower())
 
 
-def payout(_: Transaction, stored: payments.Payout) -> wire.Payout:
+def payout(_: Transaction, stored: payments.Payout) -> Payout:
     """A payout."""
-    return _of_sum(wire.Payout, stored, amount=stored.money.major)
+    return _of_sum(Payout, stored, amount=stored.money.major)
 
 
-def webhook_endpoint(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> wire.WebhookEndpoint:
+def webhook_endpoint(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> WebhookEndpoint:
     """An endpoint; `secret` True only when it is created or rolled."""
     ends_ms = [each.until_ms for each in stored.overlapping(tx.now_ms)]
     return view_of(
-        wire.WebhookEndpoint,
+        WebhookEndpoint,
         stored,
         enabled_events=list(stored.enabled_events),
         secret=stored.secret if secret else UNSET,
@@ -153,32 +167,32 @@ def event(_: Transaction, stored: StoredEvent) -> Raw:
     return Raw(stored.body.encode())
 
 
-def delivery(tx: Transaction, stored: Delivery, *, next_ms: int | None) -> wire.Delivery:
+def delivery(tx: Transaction, stored: Delivery, *, next_ms: int | None) -> endpoints_and_events.Delivery:
     """A delivery with each attempt; `next_ms` is the moment of the next one."""
     about, endpoint = tx.events.get(stored.event), tx.endpoints.get(stored.endpoint)
     attempts = tx.attempts.all(delivery=stored.id)
     return view_of(
-        wire.Delivery,
+        endpoints_and_events.Delivery,
         stored,
         event_type=about.type if about else "",
         url=endpoint.url if endpoint else "",
-        attempts=[view_of(wire.DeliveryAttempt, each, at=each.at_ms // 1000) for each in attempts],
+        attempts=[view_of(DeliveryAttempt, each, at=each.at_ms // 1000) for each in attempts],
         # Rounded up: at this second it is due.
         next_attempt_at=None if next_ms is None else -(-next_ms // 1000),
     )
 
 
-def api_key(stored: ApiKey, *, value: str | None = None, until_ms: int | None = None) -> wire.ApiKey:
+def api_key(stored: ApiKey, *, value: str | None = None, until_ms: int | None = None) -> accounts_and_keys.ApiKey:
     """A key; `value` only when it has just been made, `until_ms` while it works on after it was rolled."""
     until = UNSET if until_ms is None else until_ms // 1000
-    return view_of(wire.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
+    return view_of(accounts_and_keys.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
 
 
-def cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
+def cloud_event(event: Event, subject: str) -> CloudEvent:
     """An event as CloudEvents 1.0: what the envelope has beside their attributes are extensions, never null."""
     caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
     return view_of(
-        wire.CloudEvent,
+        CloudEvent,
         event,
         specversion="1.0",
         source="/v1",
@@ -190,7 +204,7 @@ def cloud_event(event: wire.Event, subject: str) -> wire.CloudEvent:
     )
 
 
-PAYLOADS: Mapping[str, Callable[[wire.Event, str], object]] = {
+PAYLOADS: Mapping[str, Callable[[Event, str], object]] = {
     "envelope": lambda event, _: event,
     "cloudevents": cloud_event,
 }
@@ -199,7 +213,7 @@ PAYLOADS: Mapping[str, Callable[[wire.Event, str], object]] = {
 
 def media_type_of(body: str) -> str:
     """The media type of an event's body, which may be older than the register that is in force."""
-    return wire.MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
+    return MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
 
 
 def operator_id(identifier: str, gaps: Gaps) -> str:
@@ -245,7 +259,7 @@ def envelope(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
 ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] = {
     "problem": ("application/problem+json", problem),
     # The one error that the interface documents.
-    "plain": ("application/json", lambda error, *_: wire.PlantError(error.status, mask(str(error)))),
+    "plain": ("application/json", lambda error, *_: PlantError(error.status, mask(str(error)))),
     "envelope": ("application/json", envelope),
 }
 """Media type and members of an error, by `error_format`."""

@@ -12,36 +12,36 @@ from msgspec.structs import asdict
 
 from workbench import har
 from workbench.control import SandboxControl
-from workbench.domain import wire
 from workbench.domain.masking import mask
 from workbench.domain.moments import lusaka_text
 from workbench.domain.money import money_text
-from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, call_of, webhook_of
+from workbench.domain.wire.console_rows import Payment
+from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, TracePage, TraceRow, call_of, webhook_of
 from workbench.errors import NotFound
 from workbench.render import Column, Table, Tabular, is_live, table
 from workbench.saved import Saved
 from workbench.steps import short
 from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, utc_of
 from workbench.trace.inspector import Exchange, TraceContext
-from workbench.trace.record import record
+from workbench.trace.record import record_of_trace
 
 __all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of", "saved_console"]
 
 Rows: TypeAlias = list[dict[str, Any]]
 PAGE: Final = 500
-"""So many rows are read at a time."""
+"""Rows read at a time."""
 
 _FOLLOWS: Final = "<p>This is a record. <code>bench.console()</code> shows payments as they happen.</p>"
 _NOTHING: Final = "No payment was made yet."
 _LISTED: Final = 10
-"""So many payments does a saved console list."""
+"""The most payments in a saved console."""
 _LIST: Final = (TIME, Column("amount", numeric=True), "description", "status", "customer", "payment")
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
-def rows_of(reported: Iterable[wire.TraceRow]) -> Rows:
-    """What the sandbox reported as the rows of a trace, which are dicts: a notebook reads them by name."""
-    return [asdict(each) for each in reported]
+def rows_of(reported: Iterable[TraceRow]) -> Rows:
+    """The sandbox's rows as the rows of a trace, which are dicts: a notebook reads them by name."""
+    return [asdict(row) for row in reported]
 
 
 class PagedRows(Sequence["dict[str, Any]"]):
@@ -52,7 +52,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
     """
 
     def __init__(
-        self, ask: Callable[..., wire.TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
+        self, ask: Callable[..., TracePage], filters: Mapping[str, str] = MappingProxyType({}), until: float = inf
     ) -> None:
         self._ask, self.filters = ask, filters
         self.latest, newer, more = Rows(), 0, True
@@ -65,7 +65,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
         """The page that was read last, and its number."""
 
     def filtered(self, name: str, value: str) -> "PagedRows":
-        """Those of these rows with another filter; the sandbox is asked unless all are held."""
+        """The trace with another filter; asks the sandbox, unless the trace holds all its rows."""
         filters = {**self.filters, name: value}
         if len(self) > len(self.latest):
             return PagedRows(self._ask, filters, self.latest[-1]["seq"])
@@ -84,7 +84,7 @@ class PagedRows(Sequence["dict[str, Any]"]):
     def __getitem__(self, place: int | slice) -> dict[str, Any] | Rows:
         """A row, or several. Raises NotFound: they were read before a reset, which has deleted them."""
         if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(self._total))]
+            return [self[at] for at in range(*place.indices(self._total))]
         place = range(self._total)[place]
         older = self._total - len(self.latest)
         if place >= older:
@@ -118,7 +118,7 @@ class Exchanges(Sequence[Exchange]):
     def __getitem__(self, place: slice) -> list[Exchange]: ...
     def __getitem__(self, place: int | slice) -> Exchange | list[Exchange]:
         if isinstance(place, slice):
-            return [Exchange(each, self._context) for each in self._rows[place]]
+            return [Exchange(row, self._context) for row in self._rows[place]]
         return Exchange(self._rows[place], self._context)
 
     def __repr__(self) -> str:
@@ -136,7 +136,7 @@ def saved_console(control: SandboxControl) -> Saved:
     return Saved(f"{listed}\n\n{title}\n{shown.text}", f"{listed.html()}<p>{title}</p>{shown.html}")
 
 
-def _listed(payment: wire.Payment) -> tuple[str, ...]:
+def _listed(payment: Payment) -> tuple[str, ...]:
     state = f"{payment.state}: {payment.failure_code}" if payment.failure_code else payment.state
     amount = money_text(payment.amount_minor, payment.currency)
     texts = (payment.description or "", state, payment.phone or "", short(payment.id))
@@ -144,7 +144,7 @@ def _listed(payment: wire.Payment) -> tuple[str, ...]:
 
 
 class Trace(Tabular, Sequence["dict[str, Any]"]):
-    """What happened, row by row: a snapshot; ask for it again to see more. Shown, it leaves a record.
+    """Everything that happened, row by row: a snapshot; ask again to see more. Showing it leaves a record.
 
     A row has `seq`, `at`, `kind` (call, screen, entry, webhook), `payment`, `what`, `result`, `detail`.
     """
@@ -177,7 +177,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     @property
     def saved(self) -> Saved:
         """The latest rows as a record: the sequence, the ledger, what the phone showed last, and the table."""
-        return record(self._rows, self._table())
+        return record_of_trace(self._rows, self._table())
 
     def save(self, file: str | Path) -> None:
         """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `fit` and `check-live`.
@@ -236,8 +236,8 @@ def _rows_for(payment: str, rows: AnyRows) -> Rows:
 
 
 def _is_about(row: dict[str, Any], identifier: str) -> bool:
-    """Whether the object in a call's response, or in a webhook, has this id."""
-    found = f'"id":"{identifier}"'
+    """True if the object in a call's response, or in a webhook, has this id."""
+    marker = f'"id":"{identifier}"'
     if row["kind"] == CALL:
-        return found in call_of(row).response.body
-    return row["kind"] == WEBHOOK and found in webhook_of(row).body
+        return marker in call_of(row).response.body
+    return row["kind"] == WEBHOOK and marker in webhook_of(row).body

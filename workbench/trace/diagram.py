@@ -23,7 +23,7 @@ def clock_of(at: str) -> str:
 
 
 def utc_of(at: str) -> str:
-    """The same in UTC, to be shown over it."""
+    """The time in UTC, shown when the pointer rests on it."""
     return utc_text(_ms(at))
 
 
@@ -35,7 +35,7 @@ def _ms(at: str) -> int:
 _TITLE: Final = "Who told whom what"
 _TIMES: Final = f"times in Lusaka; {MASK_NOTE}"
 _TOP: Final = 40
-"""Where the diagram begins below its title; a note that does not fit beside that stands in a line of its own."""
+"""The diagram begins here below its title; a note that does not fit beside the title has a line of its own."""
 _LINE, _PADDING, _MARGIN, _HEAD = 15, 6, 16, 42
 _LONG: Final = 900
 """A picture of this height repeats the names of the lanes at its end."""
@@ -53,10 +53,10 @@ class Shape(NamedTuple):
 
     @property
     def lanes(self) -> dict[str, int]:
-        """Where each lane stands; all of them are there at any width."""
+        """The places of the lanes; every lane is there at any width."""
         left = self.times + self.head / 2 + 2
         unit = (self.width - left - self.head / 2 - 2) / sum(self.shares)
-        places = accumulate((unit * each for each in self.shares), initial=left)
+        places = accumulate((unit * share for share in self.shares), initial=left)
         return dict(zip(LANES, map(round, places), strict=True))
 
 
@@ -65,7 +65,7 @@ TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
 """For a telephone: the times stand above their arrows."""
 
 
-def drawn(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
+def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
     """The parts of a diagram in this shape, and its height. A row's height follows from its own words."""
     arrows, texts, times, y = list[str](), list[str](), list[str](), _HEAD + _PADDING
     moment = ""
@@ -92,7 +92,7 @@ def drawn(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
         y += _PADDING
     lives = [svg.line(x, _HEAD, x, y + _PADDING, svg.RULE) for x in shape.lanes.values()]
     ends = [0] if y <= _LONG else [0, y + _PADDING]
-    heads = [each for end in ends for each in _heads(shape, end)]
+    heads = [head for end in ends for head in _heads(shape, end)]
     written = svg.group([*times, svg.group(texts, text_anchor="middle")], **svg.HALO, font_weight=500)
     parts = [*lives, *heads, svg.group(arrows, stroke_width=1.4), written]
     return parts, ends[-1] + _HEAD if ends[-1] else y + _PADDING
@@ -116,7 +116,7 @@ def _lines(words: str, room: float) -> list[str]:
             if lines[-1] and svg.width_of((lines[-1] + part).rstrip()) > room:
                 lines.append("")
             lines[-1] += part
-    return [each.strip() for each in lines]
+    return [line.strip() for line in lines]
 
 
 def _heads(shape: Shape, y: int) -> Iterator[str]:
@@ -125,11 +125,11 @@ def _heads(shape: Shape, y: int) -> Iterator[str]:
     for name, x in shape.lanes.items():
         yield svg.box(x - shape.head // 2, y + 0.5, shape.head, _HEAD - 1, svg.GROUND, svg.RULE)
         words = name.split()
-        is_short = all(svg.width_of(each) * size / 11 <= shape.head for each in words)
+        is_short = all(svg.width_of(word) * size / 11 <= shape.head for word in words)
         lines = words if is_short else words[-1:]
-        for place, each in enumerate(lines):
+        for place, line in enumerate(lines):
             down = y + _HEAD / 2 + 4 + (place - (len(lines) - 1) / 2) * 14
-            yield svg.text(x, down, each, svg.INK, font_size=size, font_weight=600, text_anchor="middle")
+            yield svg.text(x, down, line, svg.INK, font_size=size, font_weight=600, text_anchor="middle")
 
 
 def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
@@ -137,9 +137,9 @@ def _time(x: int, y: int, words: str, step: TraceStep, **more: object) -> str:
 
 
 def _above(lines: Sequence[str], x: int, y: int, colour: str) -> Iterator[str]:
-    for place, each in enumerate(lines):
+    for place, line in enumerate(lines):
         down = y - 5 - _LINE * (len(lines) - 1 - place)
-        yield svg.tag("text", each, x=x, y=down, fill=colour)
+        yield svg.tag("text", line, x=x, y=down, fill=colour)
 
 
 def _arrow(start: int, end: int, y: int, colour: str, *, is_back: bool) -> Iterator[str]:
@@ -171,20 +171,20 @@ class SequenceDiagram:
     @property
     def svg(self) -> str:
         """The picture; the same steps give the same text."""
-        return self._drawn(WIDE, _TITLE, "; ".join(each for each in (self.note, _TIMES) if each))
+        return self._drawn(WIDE, _TITLE, "; ".join(part for part in (self.note, _TIMES) if part))
 
     @property
     def tight(self) -> str:
-        """The same picture for a narrow page."""
+        """The picture for a narrow page."""
         return self._drawn(TIGHT, self.note or _TITLE, _TIMES)
 
     def _drawn(self, shape: Shape, title: str, note: str) -> str:
-        parts, height = drawn(self.steps, shape)
+        parts, height = _drawing(self.steps, shape)
         top = _TOP if shape is WIDE else _TOP + _LINE
-        told = ((each, *crossed(each)) for each in self.steps)
+        told = ((step, *crossed(step)) for step in self.steps)
         spoken = (
-            f"{clock_of(each.at)}: {each.source} to {each.target}: {label}{response and f', answered {response}'}."
-            for each, label, response in told
+            f"{clock_of(step.at)}: {step.source} to {step.target}: {label}{response and f', answered {response}'}."
+            for step, label, response in told
         )
         size, moved = (shape.width, top + height + 8), svg.group(parts, transform=f"translate(0 {top})")
         return svg.drawn(title, f"{_TITLE}. {len(self.steps)} steps.", " ".join(spoken), size, [moved], note=note)
@@ -194,15 +194,15 @@ class SequenceDiagram:
         """The picture without its title, in two shapes: a page shows the one for its width."""
         made = ""
         for name, shape in (("wide", WIDE), ("tight", TIGHT)):
-            parts, height = drawn(self.steps, shape)
+            parts, height = _drawing(self.steps, shape)
             made += f'<div class="{name}">{svg.bare((shape.width, height), parts)}</div>'
-        label = ", ".join(each for each in (_TITLE, self.note, f"{len(self.steps)} steps") if each)
+        label = ", ".join(part for part in (_TITLE, self.note, f"{len(self.steps)} steps") if part)
         return f'<div role="img" aria-label="{label}; the table below has the same">{made}</div>'
 
     @property
     def mermaid(self) -> str:
-        """The same for a Markdown page that draws Mermaid: put it between "```mermaid" and "```"."""
-        used = {each for step in self.steps for each in (step.source, step.target)}
+        """The diagram for a Markdown page that draws Mermaid: put it between "```mermaid" and "```"."""
+        used = {lane for step in self.steps for lane in (step.source, step.target)}
         lanes = {lane: f"lane{place}" for place, lane in enumerate(LANES) if lane in used}
         lines = ["sequenceDiagram", *(f"    participant {name} as {lane}" for lane, name in lanes.items())]
         for step in self.steps:
@@ -213,9 +213,9 @@ class SequenceDiagram:
 
     @property
     def table(self) -> Table:
-        """The same as a table, one row for each step."""
-        rows = [(clock_of(each.at), each.source, each.target, *crossed(each)) for each in self.steps]
-        return table(", ".join(each for each in (_TITLE, self.note, MASK_NOTE) if each), _COLUMNS, rows)
+        """The steps as a table, one row for each."""
+        rows = [(clock_of(step.at), step.source, step.target, *crossed(step)) for step in self.steps]
+        return table(", ".join(part for part in (_TITLE, self.note, MASK_NOTE) if part), _COLUMNS, rows)
 
     def __repr__(self) -> str:
         return str(self.table)

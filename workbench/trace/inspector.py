@@ -21,7 +21,7 @@ from workbench.visible import visible
 
 @dataclass(frozen=True)
 class TraceContext:
-    """What a trace's rows do not hold: where the sandbox is, and how long its responses took."""
+    """Facts that a trace's rows lack: the sandbox's address, and the times of its responses."""
 
     base_url: str = ""
     latencies: Latencies = field(default_factory=Latencies)
@@ -60,21 +60,21 @@ class Exchange:
 
     @property
     def python(self) -> str:
-        """The same call in Python; fill in what is masked."""
+        """The call in Python; fill in the masked values."""
         return self._snippet.python
 
     @property
     def httpx(self) -> str:
-        """The same with `bench.http`."""
+        """The call with `bench.http`."""
         return self._snippet.httpx
 
     @property
     def curl(self) -> str:
-        """The same for a shell in which SECRET_KEY is set."""
+        """The call for a shell in which SECRET_KEY is set."""
         return self._snippet.curl
 
     def unmasked(self, number: str) -> "Exchange":
-        """The same with the customer's whole number, which the sandbox does not keep, so that it can be sent again.
+        """The call with the customer's whole number, which the sandbox does not keep, so that it can be sent again.
 
         Raises InvalidRequest: the number is not in this call.
         """
@@ -83,7 +83,7 @@ class Exchange:
         def whole(text: str) -> str:
             return text.replace(f"+{masked[1:]}", number).replace(f"%2B{masked[1:]}", quote(number, safe=""))
 
-        headers = {name: whole(each) for name, each in sent.headers.items()}
+        headers = {name: whole(header) for name, header in sent.headers.items()}
         call = replace(
             self._call, target=whole(self._call.target), request=replace(sent, headers=headers, body=whole(sent.body))
         )

@@ -1,4 +1,4 @@
-"""What a trace leaves in an executed notebook: the sequence, the ledger, what the phone showed last, and a table."""
+"""The record of a trace in an executed notebook: the sequence, the ledger, the phone's last screen, and a table."""
 
 import re
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from workbench.saved import STYLE, Saved, TAccounts
 from workbench.trace.diagram import MOST_ROWS, SequenceDiagram, clock_of, utc_of
 from workbench.visible import visible
 
-_CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", each.name)): each.code for each in CHART}
+_CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for kind in CHART}
 Rows = Sequence[dict[str, Any]]
 
 
-def record(rows: Rows, told: Table) -> Saved:
-    """The latest rows of a trace; `told` is the table of them."""
+def record_of_trace(rows: Rows, steps: Table) -> Saved:
+    """A record of the latest rows of a trace; `steps` is the table of the rows."""
     diagram, latest = SequenceDiagram(rows), [*rows[-MOST_ROWS:]]
-    texts, came = [str(told)], ""
+    texts, came = [str(steps)], ""
     if entries := [row for row in latest if row["kind"] == ENTRY]:
         accounts, sums, named = _accounts(entries)
         texts.append(f"{sums}\n{named}\n\n{accounts!r}")
@@ -30,13 +30,13 @@ def record(rows: Rows, told: Table) -> Saved:
         shown = _screen(screens[-1])
         texts.append(shown.text)
         came += f"<section><p>The phone</p>{shown.html}</section>"
-    table = f"<details><summary>The rows as a table</summary>{told.html()}</details>"
+    table = f"<details><summary>The rows as a table</summary>{steps.html()}</details>"
     html = f'<div class="wb-saved">{STYLE}{diagram.html}<div class="came">{came}</div>{table}</div>'
     return Saved("\n\n".join(texts), html)
 
 
 def _accounts(entries: Rows) -> tuple[TAccounts, str, str]:
-    """The accounts that entries were posted to, the sums of both sides for each currency, and what the entries are."""
+    """The accounts of some entries, the sums of both sides by currency, and the entries' names."""
     postings, sums = list[dict[str, Any]](), dict[str, list[int]]()
     for place, row in enumerate(entries, start=1):
         for side, account, minor, currency in entry_of(row).postings:
@@ -54,6 +54,6 @@ def _accounts(entries: Rows) -> tuple[TAccounts, str, str]:
 
 def _screen(row: dict[str, Any]) -> Saved:
     screen = screen_of(row)
-    lines = [visible(each) for each in screen.words.split("\n")]
+    lines = [visible(line) for line in screen.words.split("\n")]
     status = f"{clock_of(row['at'])[11:]} in Lusaka"
     return saved.receipt(visible(screen.phone), lines[0], visible(screen.phone), lines, status, hover=utc_of(row["at"]))

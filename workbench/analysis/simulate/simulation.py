@@ -47,7 +47,7 @@ from workbench.domain.moments import business_date, day_start_ms
 from workbench.domain.money import ZMW
 from workbench.domain.scenarios import ACTS_AFTER_S, APPROVE, LATE, LATE_S, TIMEOUT
 from workbench.domain.webhooks import types_of
-from workbench.domain.wire.control import MAX_COMMANDS, SimulatedCommand
+from workbench.domain.wire.sandbox_controls import MAX_COMMANDS, SimulatedCommand
 from workbench.errors import SimulationRefused
 from workbench.render import Column, Table, Tabular, table
 from workbench.session import Session

@@ -1,31 +1,33 @@
-"""The rows of the trace, as structs."""
+"""The rows of the trace, and the query that filters them."""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import field
+from msgspec import Meta, field
 
-from workbench.domain.wire.base import DateTime, NeverNegative, meaning
-from workbench.domain.wire.control import OfSandbox
+from workbench.domain.wire.base import OfSandbox, View, meaning, parameter
+from workbench.domain.wire.field_types import DateTime, NeverNegative, Seq, comma_separated
 
 CALL: Final = "call"
 SCREEN: Final = "screen"
 ENTRY: Final = "entry"
 WEBHOOK: Final = "webhook"
 KINDS: Final = (CALL, SCREEN, ENTRY, WEBHOOK)
+UNSEEN: Final = "Sandbox-Unseen"
+"""The header of a GET that leaves no trace and changes nothing, not even the next number."""
 
 
 class TracedRequest(OfSandbox):
-    """What was sent, masked."""
+    """The request of a call, masked."""
 
     headers: dict[str, str] = field(default_factory=dict)
     body: str = ""
 
 
 class TracedResponse(OfSandbox):
-    """What went back, masked."""
+    """The response of a call, masked."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class TracedCall(OfSandbox):
 
 
 class TracedScreen(OfSandbox):
-    """What a handset showed, and what had been pressed to get there: None for a prompt that came by itself."""
+    """A handset's screen, and the key pressed before it: None for a prompt that arrived by itself."""
 
     phone: str = ""
     pressed: str | None = None
@@ -64,7 +66,7 @@ class TracedEntry(OfSandbox):
 
 
 class TracedWebhook(OfSandbox):
-    """One attempt to deliver an event; `fault` says why no answer came."""
+    """One attempt to deliver an event; `fault` says why no response came."""
 
     event: str = ""
     endpoint: str = ""
@@ -102,12 +104,28 @@ class TraceStep(OfSandbox):
 
 
 class TracePage(OfSandbox):
-    """Rows of the trace in order; `has_more` tells whether there are rows beyond them, in the direction of the page."""
+    """Rows of the trace in order; `has_more` is true if more rows follow in the direction of the page."""
 
     data: list[TraceRow]
     has_more: bool = False
     total: Annotated[NeverNegative | None, meaning("How many rows there are in all; counted for the latest.")] = None
     object: str = "list"
+
+
+class TraceQuery(View):
+    """Asks for rows after a `seq`, oldest first: the first rows, or the latest."""
+
+    since: Annotated[Seq, parameter("What came after this `seq`.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="How many rows at most.")] = 1_000
+    latest: (
+        Annotated[int, Meta(ge=1, le=1_000, description="How many of the latest rows, in place of the first.")] | None
+    ) = None
+    skip: Annotated[Seq, parameter("How many rows to pass over: before the first, or after the latest.")] = 0
+    kind: Annotated[str, comma_separated("Those of these kinds", enum=[*KINDS])] | None = None
+    payment: (
+        Annotated[str, parameter("Those of one payment, by the id of its intent, charge or refund; or of one payout.")]
+        | None
+    ) = None
 
 
 D = TypeVar("D")
@@ -118,7 +136,7 @@ def _detail(shape: type[D], row: Mapping[str, Any]) -> D:
 
 
 call_of = partial(_detail, TracedCall)
-"""What a row of the kind `call` holds; the others by their kind."""
+"""The detail of a row of the kind `call`; the next three read the other kinds."""
 screen_of = partial(_detail, TracedScreen)
 entry_of = partial(_detail, TracedEntry)
 webhook_of = partial(_detail, TracedWebhook)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.lab.exercises.shape import Bench, State, Verdict, not_yet, same
 
 if TYPE_CHECKING:
-    from workbench.domain.wire import Charge, PaymentIntent
+    from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
 
 
 def intents(bench: Bench, description: str) -> "list[PaymentIntent]":

@@ -13,7 +13,7 @@ from workbench.lab.exercises.looking import best_of, best_sale, charges, intents
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, not_yet, number_of, same, wrong
 
 if TYPE_CHECKING:
-    from workbench.domain.wire import Charge, PaymentIntent
+    from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
 
 
 _DOWN, _OUTAGE_S = "operator_unavailable", 300

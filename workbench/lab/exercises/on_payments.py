@@ -24,7 +24,7 @@ from workbench.lab.exercises.shape import (
 )
 
 if TYPE_CHECKING:
-    from workbench.domain.wire import Charge, PaymentIntent
+    from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
 
 _Judge = Callable[["PaymentIntent", "list[Charge]", "set[str | None]"], Iterator[Verdict]]
 _sold: "WeakKeyDictionary[Any, tuple[set[str], bool]]" = WeakKeyDictionary()

@@ -14,12 +14,16 @@ from typing import Final
 
 import msgspec
 
-from workbench.domain import scenarios, wire
+from workbench.domain import scenarios
 from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE
 from workbench.domain.webhooks import TOLD_AS
-from workbench.domain.wire import Source
+from workbench.domain.wire.base import Source, to_json
+from workbench.domain.wire.endpoints_and_events import API_VERSION, MEDIA_TYPES, Event
+from workbench.domain.wire.field_types import PATHS
+from workbench.domain.wire.paging import ListQuery
+from workbench.domain.wire.plants import PlantError
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
 from workbench.sandbox import control, operations, views
 from workbench.sandbox.idempotency import KEY
@@ -28,7 +32,7 @@ from workbench.sandbox.openapi import schemas
 from workbench.sandbox.openapi.schemas import TEXT, Schema
 from workbench.sandbox.operations import ANY_POST, Operation
 
-_UNREQUESTED: Final = (wire.Event, wire.PlantError)
+_UNREQUESTED: Final = (Event, PlantError)
 """Bodies that no operation responds with: what webhooks carry, and the documented error."""
 _SCENARIO: Final = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
 EXAMPLES: Final = "examples.json"
@@ -43,7 +47,7 @@ _EVENTS_OF_RUN: Final = (Gaps().event_types, Gaps().event_payload)
 def parts() -> Schema:
     """The parts of the description that are texts and examples."""
     text = files(__package__).joinpath("document.toml").read_text("utf-8")
-    return tomllib.loads(text.replace("{version}", wire.API_VERSION).replace("{page}", PAGE))
+    return tomllib.loads(text.replace("{version}", API_VERSION).replace("{page}", PAGE))
 
 
 def _in_force(name: str, gaps: Gaps) -> dict[str, Schema]:
@@ -83,7 +87,7 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
         },
     }
     # Bounds as the numbers of JSON, which the domain holds as decimals.
-    return msgspec.json.decode(wire.to_json(whole), type=Schema)
+    return msgspec.json.decode(to_json(whole), type=Schema)
 
 
 def _operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> Schema:
@@ -122,7 +126,7 @@ def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
     """The parameters of a request: in its path, its query and its headers."""
     source = schemas.of_operation(operation)
     for name in re.findall(r"{(\w+)}", operation.path):
-        says, schema = schemas.of_annotation(wire.PATHS[name], gaps)
+        says, schema = schemas.of_annotation(PATHS[name], gaps)
         yield _parameter("path", name, says, TEXT | schema, source, required=True)
     for name, says, schema in schemas.of_query(operation.query, gaps) if operation.query else ():
         yield _parameter("query", name, says, schema, source)
@@ -134,7 +138,7 @@ def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
         says = _SCENARIO + ("the operator's answers." if of_operator else "faults of the service.")
         yield _parameter("header", "Sandbox-Scenario", says, TEXT | {"enum": offered}, schemas.open_in(""))
     if gaps.version_header == "api_version":
-        version = TEXT | {"enum": [wire.API_VERSION]}
+        version = TEXT | {"enum": [API_VERSION]}
         yield _parameter("header", "Api-Version", "The version asked for.", version, schemas.open_in("9"))
 
 
@@ -186,7 +190,7 @@ def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
             _parameter("header", each["name"], each["says"], TEXT | {"pattern": each["pattern"]}, source, required=True)
             for each in parts()["signatures"][gaps.signature_scheme]
         ],
-        "requestBody": {"required": True, "content": {wire.MEDIA_TYPES[gaps.event_payload]: content}},
+        "requestBody": {"required": True, "content": {MEDIA_TYPES[gaps.event_payload]: content}},
         "responses": {
             "2XX" if gaps.delivery_success == "2xx" else "200": {
                 "description": f"Received, when it comes within {gaps.delivery_timeout_s} s. The body is not read."
@@ -216,7 +220,7 @@ def _responses(operation: Operation, gaps: Gaps) -> Schema:
 def _refusals(operation: Operation, gaps: Gaps) -> list[int]:
     """The statuses of every refusal that an operation can come to."""
     # A cursor may name no row.
-    is_paged = operation.query is not None and issubclass(operation.query, wire.ListQuery)
+    is_paged = operation.query is not None and issubclass(operation.query, ListQuery)
     is_limited = gaps.rate_limit != "none" and _counts(operation)
     comes = (
         (403, bool(operation.schemes)),
@@ -343,6 +347,6 @@ def _example(operation: str, gaps: Gaps) -> Schema:
 def _event(happens: str, gaps: Gaps) -> Schema:
     """An event of the run, written as the service writes it."""
     shown = examples_of_run()[happens]
-    event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, wire.Event)
+    event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
     payload: Schema = msgspec.to_builtins(views.PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
     return payload

@@ -8,10 +8,11 @@ from typing import Any, Final, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, UnsetType
 
-from workbench.domain import wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import link_to
-from workbench.domain.wire import Source, View
+from workbench.domain.wire.base import Source, View, to_json
+from workbench.domain.wire.endpoints_and_events import CloudEvent, Event
+from workbench.domain.wire.intents_and_charges import PaymentIntent
 from workbench.sandbox.operations import Operation
 
 Schema = dict[str, Any]
@@ -29,7 +30,7 @@ def of_requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
         for each in properties.values():
             # In a generated client a field with a `default` is required: words tell it.
             if default := each.pop("default", None):
-                says = f"Default: `{wire.to_json(default).decode()}`."
+                says = f"Default: `{to_json(default).decode()}`."
                 each["description"] = f"{each.get('description', '')} {says}".lstrip()
         whole = struct.__whole__(gaps) if callable(struct.__whole__) else struct.__whole__
         for field in whole.get("required", ()):
@@ -53,8 +54,8 @@ def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps:
     components, structs = _components([*(row.response for row in rows), *others]), _structs()
     for name, schema in components.items():
         struct = structs.get(name)
-        if struct is wire.Event and gaps.event_payload == "cloudevents":
-            struct = wire.CloudEvent
+        if struct is Event and gaps.event_payload == "cloudevents":
+            struct = CloudEvent
             schema.clear()
             schema.update(_components([struct])[struct.__name__])
         schema["title"] = name
@@ -65,7 +66,7 @@ def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps:
         # What is set by default is in each response, not assumed by its reader.
         for each in schema["properties"].values():
             each.pop("default", None)
-        if struct is wire.PaymentIntent and gaps.intent_fields == "full":
+        if struct is PaymentIntent and gaps.intent_fields == "full":
             unset &= {"client_secret", "suspense"}  # an event's intent goes without the one, most without the other
         schema["required"] = [field for field in schema["properties"] if field not in unset]
         mark(schema, struct.__source__ if struct else of_lists[name])

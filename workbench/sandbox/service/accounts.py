@@ -3,9 +3,20 @@
 from collections.abc import Mapping
 from typing import Final
 
-from workbench.domain import wire
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
-from workbench.domain.wire import control
+from workbench.domain.wire import accounts_and_keys
+from workbench.domain.wire.accounts_and_keys import (
+    EMAIL,
+    MAX_NAME,
+    CreateApiKey,
+    MerchantKeys,
+    NewAccount,
+    NewAccountKeys,
+    RefreshRequest,
+    Token,
+    TokenRequest,
+)
+from workbench.domain.wire.plants import NewPlant, Plant
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import checks
@@ -31,14 +42,14 @@ def works_on(tx: Transaction, key: ApiKey) -> bool:
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 
-def _key_view(tx: Transaction, key: ApiKey) -> wire.ApiKey:
+def _key_view(tx: Transaction, key: ApiKey) -> accounts_and_keys.ApiKey:
     return views.api_key(key, until_ms=_ends_ms(tx, key))
 
 
 KEYS = Resource("key", "/v1/api_keys", lambda tx: tx.api_keys, _key_view, code="key_not_found")
 
 
-def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire.ApiKey:
+def create_key(tx: Transaction, caller: Caller, body: CreateApiKey) -> accounts_and_keys.ApiKey:
     """POST /v1/api_keys: create a test key; the response holds its value, once."""
     if body.kind not in KEY_PREFIXES:
         message = f"kind is {' or '.join(KEY_PREFIXES)}, not {body.kind[:40]!r}."
@@ -46,7 +57,7 @@ def create_key(tx: Transaction, caller: Caller, body: wire.CreateApiKey) -> wire
     return _new_key(tx, caller.account, body.kind)
 
 
-def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
+def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_keys.ApiKey:
     """POST /v1/api_keys/{key_id}/roll: replace a key by a new one; the old one ends at once."""
     key = KEYS.find(tx, caller, key_id)
     if key.status != ACTIVE:
@@ -57,7 +68,7 @@ def roll_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
     return _new_key(tx, caller.account, key.kind)
 
 
-def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> wire.ApiKey:
+def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_keys.ApiKey:
     """DELETE /v1/api_keys/{key_id}: revoke a key at once; the last secret key cannot be revoked."""
     key = KEYS.find(tx, caller, key_id)
     if key.status != ACTIVE and not works_on(tx, key):
@@ -73,28 +84,28 @@ def _not_active(key: ApiKey) -> StateConflict:
     return StateConflict(f"The key is {key.status}.", code="key_not_active", param="id", current=key.status)
 
 
-def _new_key(tx: Transaction, account: str, kind: str) -> wire.ApiKey:
+def _new_key(tx: Transaction, account: str, kind: str) -> accounts_and_keys.ApiKey:
     key, value = tx.new_key(account, kind)
     return views.api_key(key, value=value)
 
 
-def show_keys(tx: Transaction, caller: Caller) -> control.MerchantKeys:
+def show_keys(tx: Transaction, caller: Caller) -> MerchantKeys:
     """GET /sandbox/keys: the merchant's secret and publishable key."""
-    return control.MerchantKeys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
+    return MerchantKeys(tx.key(caller.account, "secret"), tx.key(caller.account, "publishable"))
 
 
-def new_account(tx: Transaction, caller: Caller, body: control.NewAccount) -> control.NewAccountKeys:
+def new_account(tx: Transaction, caller: Caller, body: NewAccount) -> NewAccountKeys:
     """POST /sandbox/accounts: add a merchant to this sandbox; the response holds its keys, once."""
-    if not body.name.strip() or len(body.name) > control.MAX_NAME:
-        raise InvalidRequest(f"name is 1 to {control.MAX_NAME} characters.", code="parameter_invalid", param="name")
+    if not body.name.strip() or len(body.name) > MAX_NAME:
+        raise InvalidRequest(f"name is 1 to {MAX_NAME} characters.", code="parameter_invalid", param="name")
     account = tx.accounts.add(Account(id=tx.new_id("acct"), name=body.name.strip()))
     values = {f"{kind}_key": tx.new_key(account.id, kind)[1] for kind in KEY_PREFIXES}
-    return control.NewAccountKeys(id=account.id, name=account.name, **values)
+    return NewAccountKeys(id=account.id, name=account.name, **values)
 
 
-def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wire.Token:
+def issue_token(tx: Transaction, caller: Caller, body: TokenRequest) -> Token:
     """POST /v1/auth/token: get a token with any e-mail address and any password but `wrong`."""
-    if not wire.EMAIL.fullmatch(body.email):
+    if not EMAIL.fullmatch(body.email):
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
@@ -104,7 +115,7 @@ def issue_token(tx: Transaction, caller: Caller, body: wire.TokenRequest) -> wir
     return _new_pair(tx, MERCHANT_ID)
 
 
-def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) -> wire.Token:
+def refresh_token(tx: Transaction, caller: Caller, body: RefreshRequest) -> Token:
     """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
         if checks.holds_live_key(body.refresh_token):
@@ -121,7 +132,7 @@ def refresh_token(tx: Transaction, caller: Caller, body: wire.RefreshRequest) ->
     return _new_pair(tx, pair.account)
 
 
-def _new_pair(tx: Transaction, account: str) -> wire.Token:
+def _new_pair(tx: Transaction, account: str) -> Token:
     identifier = tx.new_id("tok")
     access, renewal = (f"{kind}_{tx.draws.token(kind, identifier)}" for kind in ("at", "rt"))
     tx.tokens.add(
@@ -134,9 +145,9 @@ def _new_pair(tx: Transaction, account: str) -> wire.Token:
             issued_ms=tx.now_ms,
         )
     )
-    return wire.Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
+    return Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
 
 
-def create_plant(tx: Transaction, caller: Caller, body: wire.NewPlant) -> wire.Plant:
+def create_plant(tx: Transaction, caller: Caller, body: NewPlant) -> Plant:
     """POST /plants: create a plant; the response is the plant without its id."""
-    return wire.Plant(name=body.name, tag=body.tag)
+    return Plant(name=body.name, tag=body.tag)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from typing import ParamSpec, Self, TypeVar, cast
 
-from workbench.domain import wire
 from workbench.domain.gaps import Gaps
 from workbench.domain.money import (
     ISO_4217,
@@ -20,6 +19,7 @@ from workbench.domain.money import (
 )
 from workbench.domain.payments import BOUNDS_MAJOR, MOBILE_MONEY, far_from_usual, one_minor, unit_minor
 from workbench.domain.phones import Msisdn, Operator, msisdn_from, operator_named
+from workbench.domain.wire.intents_and_charges import MobileMoneyMethod
 from workbench.errors import AuthenticationFailed, InvalidRequest, field_problem
 
 P = ParamSpec("P")
@@ -116,7 +116,7 @@ def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
     return msisdn_from(text, param=param, zed=gaps.zed_mobile, form=gaps.phone_format)
 
 
-def read_method(gaps: Gaps, method: wire.MobileMoneyMethod) -> tuple[Operator, Msisdn]:
+def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn]:
     """The operator asked for and the customer's number."""
     details, within = method.mobile_money, "payment_method.mobile_money"
     with EveryFault() as every:

@@ -2,14 +2,26 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from workbench.domain import payments, scenarios, ussd, wire
+from workbench.domain import payments, scenarios, ussd
 from workbench.domain.ledger import DEBIT
 from workbench.domain.moments import rfc3339
 from workbench.domain.payments import Charge
 from workbench.domain.phones import OFFERED, Msisdn, operator_named, operator_of
 from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
-from workbench.domain.wire import control
+from workbench.domain.wire import intents_and_charges, operators_and_handsets
+from workbench.domain.wire.operators_and_handsets import (
+    MAX_ANSWERS,
+    MAX_OUTAGE_S,
+    Handset,
+    Input,
+    Message,
+    OperatorQuery,
+    OperatorState,
+    PhonesQuery,
+    Scripted,
+)
+from workbench.domain.wire.paging import Rows
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import attempts, checks
@@ -23,38 +35,38 @@ _LATEST = 200
 _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 
-def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> control.Handset:
+def show_phone(tx: Transaction, caller: Caller, *, phone: str) -> Handset:
     """GET /sandbox/phones/{phone}: what a customer's phone shows."""
     number = checks.read_phone(tx.gaps, phone)
     return _handset(number, _sessions(tx, number))
 
 
-def list_phones(tx: Transaction, caller: Caller, *, query: wire.PhonesQuery) -> control.Rows[control.Handset]:
+def list_phones(tx: Transaction, caller: Caller, *, query: PhonesQuery) -> Rows[Handset]:
     """GET /sandbox/phones: the handsets on which a prompt waits, then those that were used last; twenty at most."""
     payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
     waiting = tx.sessions.page(_LATEST, older_than=None, newer_than=None, ended_seq=None, screen=ussd.OPEN)
     latest = tx.sessions.page(_LATEST, older_than=None, newer_than=None)
     phones = dict.fromkeys(each.phone for each in (payment, *waiting, *latest) if each and each.phone)
     numbers = [Msisdn(each, operator_of(each)) for each in phones][:20]
-    return control.Rows([_handset(each, _sessions(tx, each)) for each in numbers])
+    return Rows([_handset(each, _sessions(tx, each)) for each in numbers])
 
 
-def enter(tx: Transaction, caller: Caller, body: control.Input, *, phone: str) -> control.Handset | Refused:
+def enter(tx: Transaction, caller: Caller, body: Input, *, phone: str) -> Handset | Refused:
     """POST /sandbox/phones/{phone}/input: enter a PIN."""
     return _pressed(tx, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, body.text))
 
 
-def cancel(tx: Transaction, caller: Caller, *, phone: str) -> control.Handset | Refused:
+def cancel(tx: Transaction, caller: Caller, *, phone: str) -> Handset | Refused:
     """POST /sandbox/phones/{phone}/cancel: the customer cancels."""
     return _pressed(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "cancel"))
 
 
-def ignore(tx: Transaction, caller: Caller, *, phone: str) -> control.Handset | Refused:
+def ignore(tx: Transaction, caller: Caller, *, phone: str) -> Handset | Refused:
     """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
     return _pressed(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "ignore"))
 
 
-def _pressed(tx: Transaction, phone: str, press: Callable[[UssdSession], UssdSession]) -> control.Handset | Refused:
+def _pressed(tx: Transaction, phone: str, press: Callable[[UssdSession], UssdSession]) -> Handset | Refused:
     """The handset after a person answered the prompt that waits there."""
     number = checks.read_phone(tx.gaps, phone)
     sessions = _sessions(tx, number)
@@ -78,12 +90,12 @@ def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
     return [last] if last else waiting
 
 
-def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> control.Handset:
+def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> Handset:
     """A handset with the prompt that waits, or else the end of the last one."""
     prompts = [each for each in sessions if each.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
     session = waiting or next(iter(sessions), None)
-    return control.Handset(
+    return Handset(
         phone=number.e164,
         operator=number.operator.id,
         screen=ussd.screen_text(session) if session else ussd.IDLE_TEXT,
@@ -96,7 +108,7 @@ def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> control.Handset
     )
 
 
-def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> control.Rows[control.Message]:
+def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[Message]:
     """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
     number = checks.read_phone(tx.gaps, phone)
     # A prompt ended on its last screen, and at the moment of that.
@@ -110,7 +122,7 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> control.Row
         receipt = ussd.receipt_of(session, seq=screen.seq, at_ms=screen.at_ms, transaction=known_as)
         if receipt is not None:
             receipts += [receipt, *_returns(tx, session, charge, known_as)]
-    return control.Rows([_message(each) for each in sorted(receipts, key=lambda each: each.seq)])
+    return Rows([_message(each) for each in sorted(receipts, key=lambda each: each.seq)])
 
 
 def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
@@ -129,8 +141,8 @@ def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: st
             )
 
 
-def _message(receipt: Receipt) -> control.Message:
-    return control.Message(
+def _message(receipt: Receipt) -> Message:
+    return Message(
         seq=receipt.seq,
         at=rfc3339(receipt.at_ms),
         kind=receipt.kind,
@@ -143,14 +155,14 @@ def _message(receipt: Receipt) -> control.Message:
     )
 
 
-def operators(tx: Transaction, caller: Caller) -> control.Rows[control.OperatorState]:
+def operators(tx: Transaction, caller: Caller) -> Rows[OperatorState]:
     """GET /sandbox/operator: each operator, with the end of its outage."""
-    return control.Rows([_operator(tx, each) for each in OFFERED[tx.gaps.zed_mobile]])
+    return Rows([_operator(tx, each) for each in OFFERED[tx.gaps.zed_mobile]])
 
 
-def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.OperatorState:
+def outage(tx: Transaction, caller: Caller, body: operators_and_handsets.Outage) -> OperatorState:
     """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
-    for_ms = checks.whole_ms(body.seconds, control.MAX_OUTAGE_S)
+    for_ms = checks.whole_ms(body.seconds, MAX_OUTAGE_S)
     provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
     if before := tx.outages.get(provider):
         tx.outages.remove(before)
@@ -159,26 +171,26 @@ def outage(tx: Transaction, caller: Caller, body: control.Outage) -> control.Ope
     return _operator(tx, provider)
 
 
-def _operator(tx: Transaction, provider: str) -> control.OperatorState:
+def _operator(tx: Transaction, provider: str) -> OperatorState:
     ends_ms = attempts.down_until_ms(tx, provider)
-    return control.OperatorState(provider, ends_ms and ends_ms // 1000)
+    return OperatorState(provider, ends_ms and ends_ms // 1000)
 
 
-def script(tx: Transaction, caller: Caller, body: control.Script) -> control.Scripted:
+def script(tx: Transaction, caller: Caller, body: operators_and_handsets.Script) -> Scripted:
     """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
     phone = checks.read_phone(tx.gaps, body.phone).e164
     says = "cannot be scripted; these can be:"
     checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
-    if len(body.answers) > control.MAX_ANSWERS:
-        raise InvalidRequest(f"answers are at most {control.MAX_ANSWERS}.", code="parameter_invalid", param="answers")
+    if len(body.answers) > MAX_ANSWERS:
+        raise InvalidRequest(f"answers are at most {MAX_ANSWERS}.", code="parameter_invalid", param="answers")
     for each in tx.scripts.all(phone=phone):
         tx.scripts.remove(each)
     for scenario in body.answers:
         tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, scenario=scenario))
-    return control.Scripted(phone, body.answers)
+    return Scripted(phone, body.answers)
 
 
-def ask_operator(tx: Transaction, caller: Caller, body: control.OperatorQuery) -> wire.Charge:
+def ask_operator(tx: Transaction, caller: Caller, body: OperatorQuery) -> intents_and_charges.Charge:
     """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
     charge = CHARGES.find(tx, caller, body.charge, param="charge")
     session = tx.sessions.first(charge=charge.id)

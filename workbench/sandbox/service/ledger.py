@@ -7,19 +7,33 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import asdict
 
-from workbench.domain import ledger, payments, wire
+from workbench.domain import ledger, payments
 from workbench.domain.ledger import SETTLED_AS, SETTLEMENTS, TRACKED, JournalEntry, Posting
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
-from workbench.domain.wire import control
-from workbench.domain.wire.control import SETTLED_BY, Settle
+from workbench.domain.wire.base import OfSandbox
+from workbench.domain.wire.intents_and_charges import Suspense
+from workbench.domain.wire.ledger_rows import (
+    SETTLED_BY,
+    EntriesQuery,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerMovement,
+    LedgerPosting,
+    LedgerVerified,
+    MovementsQuery,
+    Settle,
+    SettleSuspense,
+)
+from workbench.domain.wire.paging import Page, Rows
+from workbench.domain.wire.refunds_and_payouts import BalancesQuery
 from workbench.errors import InvalidRequest, LedgerRefused, NotFound, StateConflict
 from workbench.sandbox.service import checks, clearing, payouts, refunds, suspense
 from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 
-R = TypeVar("R", bound=control.OfSandbox)
+R = TypeVar("R", bound=OfSandbox)
 _OF_CUSTOMERS: Final = ("funds_secured", ledger.LATE, "refund_asked", "refund_sent")
 """Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
 _REVERSED, _REPOSTED, _RETURNED = "reversed", "reposted", "payout_returned"
@@ -29,7 +43,7 @@ _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 """Accounts that settlements of every account are posted to."""
 
 
-def accounts(tx: Transaction, caller: Caller, *, query: wire.BalancesQuery) -> control.Rows[control.LedgerAccount]:
+def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[LedgerAccount]:
     """GET /sandbox/ledger/accounts: every account with postings, with its sums in minor units.
 
     With `as_of` and `known_at`: of what had occurred and been recorded by then.
@@ -37,32 +51,32 @@ def accounts(tx: Transaction, caller: Caller, *, query: wire.BalancesQuery) -> c
     """
     as_of = None if query.as_of is None else milliseconds_in(query.as_of, param="as_of")
     known = None if query.known_at is None else milliseconds_in(query.known_at, param="known_at")
-    return control.Rows([control.LedgerAccount(*each) for each in tx.journal.sums(as_of_ms=as_of, known_ms=known)])
+    return Rows([LedgerAccount(*each) for each in tx.journal.sums(as_of_ms=as_of, known_ms=known)])
 
 
-def entries(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> control.Page[control.LedgerEntry]:
+def entries(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> Page[LedgerEntry]:
     """GET /sandbox/ledger/entries: the entries, oldest first, a page of them or all."""
-    return _page(tx.journal.page(query.after), query.limit, partial(_rows, control.LedgerEntry))
+    return _page(tx.journal.page(query.after), query.limit, partial(_rows, LedgerEntry))
 
 
-def postings(tx: Transaction, caller: Caller, *, query: wire.EntriesQuery) -> control.Page[control.LedgerPosting]:
+def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> Page[LedgerPosting]:
     """GET /sandbox/ledger/postings: the postings in the order of their entries, by page or all."""
 
-    def rows(entry: JournalEntry) -> Iterator[control.LedgerPosting]:
+    def rows(entry: JournalEntry) -> Iterator[LedgerPosting]:
         lines = ({"line": line, **asdict(each)} for line, each in enumerate(entry.postings, start=1))
-        return _rows(control.LedgerPosting, entry, lines)
+        return _rows(LedgerPosting, entry, lines)
 
     return _page(tx.journal.page(query.after), query.limit, rows)
 
 
-def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) -> control.Page[control.LedgerMovement]:
+def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> Page[LedgerMovement]:
     """GET /sandbox/ledger/movements: the movements of some accounts, as a statement shows them.
 
     In the order of the entries, by page or all.
     """
     filters = list(TRACKED if query.account is None else dict.fromkeys(query.account.split(",")))
 
-    def rows(entry: JournalEntry) -> Iterator[control.LedgerMovement]:
+    def rows(entry: JournalEntry) -> Iterator[LedgerMovement]:
         for account in filters:
             made = tuple(ledger.movements_of(entry.postings, account))
             if not made:
@@ -70,26 +84,24 @@ def movements(tx: Transaction, caller: Caller, *, query: wire.MovementsQuery) ->
             key, batch = ledger.key_and_batch(entry, _known_as(tx, entry))
             shared = {"account": account, "key": key, "batch": batch, "status": "completed"}
             shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
-            yield from _rows(control.LedgerMovement, entry, ({**shared, **each._asdict()} for each in made))
+            yield from _rows(LedgerMovement, entry, ({**shared, **each._asdict()} for each in made))
 
     return _page(tx.journal.page(query.after, filters), query.limit, rows)
 
 
-def verify(tx: Transaction, caller: Caller) -> control.LedgerVerified:
+def verify(tx: Transaction, caller: Caller) -> LedgerVerified:
     """GET /sandbox/ledger/verify: check the chain of entries from the first, and return its head."""
     try:
         number, head = tx.journal.verify()
     except LedgerRefused as error:
-        return control.LedgerVerified(holds=False, message=error.message, **error.facts)
-    return control.LedgerVerified(holds=True, entries=number, head=head)
+        return LedgerVerified(holds=False, message=error.message, **error.facts)
+    return LedgerVerified(holds=True, entries=number, head=head)
 
 
-def _page(
-    found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]
-) -> control.Page[R]:
+def _page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
     """The rows of at most so many entries, and whether there are more."""
     shown = list(itertools.islice(found, limit))
-    return control.Page([row for each in shown for row in rows(each)], has_more=next(found, None) is not None)
+    return Page([row for each in shown for row in rows(each)], has_more=next(found, None) is not None)
 
 
 def _rows(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
@@ -131,7 +143,7 @@ def _state_of(tx: Transaction, entry: JournalEntry) -> str:
     return ledger.POSTED if answered else ledger.IN_SUSPENSE
 
 
-def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> control.LedgerEntry:
+def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> LedgerEntry:
     """POST /sandbox/ledger/entries/{entry_id}/repeat: post an entry a second time: a fault for reconciliation to find.
 
     Raises NotFound: no such entry. Raises StateConflict: nobody else knows its movement by an id, or it answers
@@ -145,10 +157,10 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> control.LedgerE
     # As if its movement had been learnt of twice.
     words, known_as = f"{entry.description}: once more", entry.external_reference
     posted = tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as)
-    return next(_rows(control.LedgerEntry, posted))
+    return next(_rows(LedgerEntry, posted))
 
 
-def settle(tx: Transaction, caller: Caller, body: Settle) -> control.LedgerEntry:
+def settle(tx: Transaction, caller: Caller, body: Settle) -> LedgerEntry:
     """POST /sandbox/ledger/entries: settle a difference from a statement with an ordinary entry.
 
     The recipe decides which entry. It can be reversed like any other.
@@ -156,10 +168,10 @@ def settle(tx: Transaction, caller: Caller, body: Settle) -> control.LedgerEntry
     take. Raises NotFound: no such entry. Raises StateConflict: settled already, not of the kind that the
     recipe settles, or at a moment before what it settles or still to come.
     """
-    return next(_rows(control.LedgerEntry, _settled(tx, body)))
+    return next(_rows(LedgerEntry, _settled(tx, body)))
 
 
-def settle_suspense(tx: Transaction, caller: Caller, body: control.SettleSuspense, *, item: str) -> wire.Suspense:
+def settle_suspense(tx: Transaction, caller: Caller, body: SettleSuspense, *, item: str) -> Suspense:
     """POST /sandbox/suspense/{item}/settle: credit late money to the merchant, or return it to the customer.
 
     Credited money is less the usual fee; returned money is a movement of the operator.

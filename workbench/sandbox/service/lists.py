@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
-from workbench.domain import wire
+from workbench.domain.wire.paging import List, ListQuery, NumberedList, NumberedQuery
 from workbench.errors import ApiError, NotFound
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.table import Condition, Filters, R, Table
@@ -47,9 +47,9 @@ class Refused(NamedTuple):
 
 
 W = TypeVar("W")
-Query: TypeAlias = wire.ListQuery | wire.NumberedQuery
+Query: TypeAlias = ListQuery | NumberedQuery
 """What asks for a page: `pagination` decides which."""
-Listed: TypeAlias = wire.List[W] | wire.NumberedList[W]
+Listed: TypeAlias = List[W] | NumberedList[W]
 
 
 class Resource(NamedTuple, Generic[R, W]):
@@ -83,10 +83,10 @@ class Resource(NamedTuple, Generic[R, W]):
         """
         table, equals = self.table(tx), {"account": caller.account, **equals}
         also = [*also, Condition("status <> ?", (self.gone,))] if self.gone else also
-        if isinstance(query, wire.NumberedQuery):
+        if isinstance(query, NumberedQuery):
             number, size = query.page, query.per_page
             rows, total = table.numbered(number, size, also, **equals)
-            return wire.NumberedList(self.url, [self.view(tx, each) for each in rows], number, size, total)
+            return NumberedList(self.url, [self.view(tx, each) for each in rows], number, size, total)
         edges: list[int | None] = []
         for param in ("starting_after", "ending_before"):
             cursor = getattr(query, param)
@@ -101,4 +101,4 @@ class Resource(NamedTuple, Generic[R, W]):
         # One more than asked for tells whether there are more; it stands at the far end.
         goes_back = newer_than is not None and older_than is None
         rows = rows[-query.limit :] if goes_back else rows[: query.limit]
-        return wire.List(url=self.url, has_more=has_more, data=[self.view(tx, each) for each in rows])
+        return List(url=self.url, has_more=has_more, data=[self.view(tx, each) for each in rows])

@@ -2,10 +2,18 @@
 
 import hmac
 
-from workbench.domain import payments, wire
+from workbench.domain import payments
 from workbench.domain.payments import Charge, PaymentIntent, intent_transitions, next_state
 from workbench.domain.phones import operator_named
 from workbench.domain.ussd import UssdSession
+from workbench.domain.wire import intents_and_charges
+from workbench.domain.wire.intents_and_charges import (
+    CancelPaymentIntent,
+    ClientSecretQuery,
+    ConfirmPaymentIntent,
+    CreateCharge,
+    CreatePaymentIntent,
+)
 from workbench.errors import IllegalTransition, InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import attempts, checks, suspense
@@ -28,11 +36,11 @@ def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
     return tx.sessions.first(charge=intent.latest_charge)
 
 
-def _intent_view(tx: Transaction, intent: PaymentIntent) -> wire.PaymentIntent:
+def _intent_view(tx: Transaction, intent: PaymentIntent) -> intents_and_charges.PaymentIntent:
     return views.payment_intent(tx, intent, _open_prompt(tx, intent), suspense.of_intent(tx, intent))
 
 
-def _charge_view(tx: Transaction, charge: Charge) -> wire.Charge:
+def _charge_view(tx: Transaction, charge: Charge) -> intents_and_charges.Charge:
     return views.charge(tx, charge, suspense.of_charge(tx, charge))
 
 
@@ -42,7 +50,7 @@ INTENTS = Resource(
 CHARGES = Resource("charge", "/v1/charges", lambda tx: tx.charges, _charge_view, code="charge_not_found")
 
 
-def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentIntent) -> wire.PaymentIntent:
+def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) -> intents_and_charges.PaymentIntent:
     """POST /v1/payment_intents: create a payment intent."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
@@ -64,8 +72,8 @@ def create_intent(tx: Transaction, caller: Caller, body: wire.CreatePaymentInten
 
 
 def confirm_intent(
-    tx: Transaction, caller: Caller, body: wire.ConfirmPaymentIntent, *, intent_id: str
-) -> wire.PaymentIntent:
+    tx: Transaction, caller: Caller, body: ConfirmPaymentIntent, *, intent_id: str
+) -> intents_and_charges.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/confirm: send the prompt to the customer's phone."""
     intent = INTENTS.find(tx, caller, intent_id)
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
@@ -87,8 +95,8 @@ def confirm_intent(
 
 
 def cancel_intent(
-    tx: Transaction, caller: Caller, body: wire.CancelPaymentIntent, *, intent_id: str
-) -> wire.PaymentIntent:
+    tx: Transaction, caller: Caller, body: CancelPaymentIntent, *, intent_id: str
+) -> intents_and_charges.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
     intent = INTENTS.find(tx, caller, intent_id)
     _check_takes(tx, intent, "cancel")
@@ -101,8 +109,8 @@ def cancel_intent(
 
 
 def retrieve_intent(
-    tx: Transaction, caller: Caller, *, intent_id: str, query: wire.ClientSecretQuery
-) -> wire.PaymentIntent:
+    tx: Transaction, caller: Caller, *, intent_id: str, query: ClientSecretQuery
+) -> intents_and_charges.PaymentIntent:
     """GET /v1/payment_intents/{intent_id}: retrieve an intent."""
     intent = INTENTS.find(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
@@ -132,7 +140,7 @@ def _check_takes(tx: Transaction, intent: PaymentIntent, event: str) -> None:
         ) from None
 
 
-def create_charge(tx: Transaction, caller: Caller, body: wire.CreateCharge) -> wire.Charge | Refused:
+def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> intents_and_charges.Charge | Refused:
     """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.lower)

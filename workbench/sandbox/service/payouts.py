@@ -5,12 +5,14 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from workbench.domain import ledger, payments, scenarios, wire
+from workbench.domain import ledger, payments, scenarios
 from workbench.domain.ledger import AccountKind
 from workbench.domain.moments import day_start_ms
 from workbench.domain.money import OFFERED, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout, next_state
 from workbench.domain.references import reference
+from workbench.domain.wire import refunds_and_payouts
+from workbench.domain.wire.refunds_and_payouts import Amount, Balance, CreatePayout
 from workbench.errors import StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import checks, clearing, lists, suspense
@@ -28,7 +30,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
 """When money becomes available, by the register's `clearing`."""
 
 
-def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> wire.Payout:
+def create_payout(tx: Transaction, caller: Caller, body: CreatePayout) -> refunds_and_payouts.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
     with checks.EveryFault() as every:
         every.read(currency_named, body.currency, OFFERED[tx.gaps.currencies])
@@ -41,7 +43,7 @@ def create_payout(tx: Transaction, caller: Caller, body: wire.CreatePayout) -> w
     return _ask(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
 
 
-def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> wire.Payout:  # noqa: ANN401  those of `Payout`
+def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> refunds_and_payouts.Payout:  # noqa: ANN401  those of `Payout`
     """Take available money for a payout, and tell of it."""
     made = tx.made("po", caller.account)
     payout = tx.payouts.add(Payout(**made, amount_minor=money.amount_minor, currency=money.currency, **more))
@@ -62,16 +64,16 @@ def ask_daily(tx: Transaction) -> bool:
     return asked
 
 
-def balance(tx: Transaction, caller: Caller) -> wire.Balance:
+def balance(tx: Transaction, caller: Caller) -> Balance:
     """GET /v1/balance: what is pending, what is available for payouts, and what the merchant owes."""
 
-    def amounts(kind: AccountKind) -> list[wire.Amount]:
+    def amounts(kind: AccountKind) -> list[Amount]:
         return [
-            wire.Amount(Money(clearing.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
+            Amount(Money(clearing.balance_of(tx, kind, code, merchant=caller.account), code).major, code)
             for code in clearing.currencies(tx)
         ]
 
-    return wire.Balance(
+    return Balance(
         pending=amounts(ledger.MERCHANT_PENDING),
         available=amounts(ledger.MERCHANT_AVAILABLE),
         owed=amounts(ledger.RECEIVABLE),

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from workbench.domain import ledger, payments, scenarios, wire
+from workbench.domain import ledger, payments, scenarios
 from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund, next_state
 from workbench.domain.references import reference
+from workbench.domain.wire import refunds_and_payouts
+from workbench.domain.wire.refunds_and_payouts import CreateRefund, RefundsQuery
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import clearing
@@ -21,7 +23,7 @@ SENT = "refund_sent"
 REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, views.refund, code="refund_not_found")
 
 
-def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> wire.Refund:
+def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refunds_and_payouts.Refund:
     """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
     charge = _charge_of(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
@@ -55,7 +57,7 @@ def create_refund(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> w
     return emit(tx, caller.cause, caller.account, "refund.created", views.refund(tx, refund))
 
 
-def list_refunds(tx: Transaction, caller: Caller, *, query: wire.RefundsQuery) -> Listed[wire.Refund]:
+def list_refunds(tx: Transaction, caller: Caller, *, query: RefundsQuery) -> Listed[refunds_and_payouts.Refund]:
     """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
     equals = {} if query.charge is None else {"charge": query.charge}
     return REFUNDS.page(tx, caller, query=query, **equals)
@@ -95,7 +97,7 @@ def _move(tx: Transaction, refund: Refund, event: str, event_type: str, code: st
     emit(tx, BY_ITSELF, refund.account, event_type, views.refund(tx, moved), before={"status": refund.status})
 
 
-def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Charge:
+def _charge_of(tx: Transaction, caller: Caller, body: CreateRefund) -> Charge:
     if (body.charge is None) == (body.payment_intent is None):
         raise InvalidRequest("Send either charge or payment_intent.", code="parameter_missing", param="charge")
     if body.charge is not None:
@@ -108,7 +110,7 @@ def _charge_of(tx: Transaction, caller: Caller, body: wire.CreateRefund) -> Char
     return charge
 
 
-def _amount(tx: Transaction, charge: Charge, body: wire.CreateRefund) -> int:
+def _amount(tx: Transaction, charge: Charge, body: CreateRefund) -> int:
     """The minor units to refund: all that is left, or the amount of the body in the unit of what it names."""
     currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
     if body.amount is None:

@@ -7,14 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from workbench.domain import payments, wire
+from workbench.domain import payments
 from workbench.domain.ledger import LATE, SETTLED_AS, SUSPENSE, WAITING, JournalEntry
 from workbench.domain.moments import rfc3339
 from workbench.domain.money import Money
 from workbench.domain.payments import Charge, PaymentIntent
 from workbench.domain.phones import mask_phone
 from workbench.domain.references import reference
-from workbench.domain.wire import control
+from workbench.domain.wire.intents_and_charges import Suspense, SuspenseQuery
+from workbench.domain.wire.paging import Rows
+from workbench.domain.wire.refunds_and_payouts import Amount
 from workbench.errors import NotFound, StateConflict
 from workbench.sandbox.service import checks
 from workbench.sandbox.service.lists import BY_ITSELF, Caller
@@ -45,9 +47,9 @@ class Late(NamedTuple):
         return Money(waits.amount_minor, waits.currency)
 
     @property
-    def view(self) -> wire.Suspense:
+    def view(self) -> Suspense:
         """Late money on the wire."""
-        return wire.Suspense(
+        return Suspense(
             id=self.entry.id,
             status=self.status,
             amount=self.money.major,
@@ -62,23 +64,23 @@ class Late(NamedTuple):
         )
 
 
-def of_intent(tx: Transaction, intent: PaymentIntent) -> list[wire.Suspense]:
+def of_intent(tx: Transaction, intent: PaymentIntent) -> list[Suspense]:
     """Late money of an intent, by whichever of its attempts, oldest first."""
     return [each.view for each in _of_payment(tx, intent.id)]
 
 
-def of_charge(tx: Transaction, charge: Charge) -> list[wire.Suspense]:
+def of_charge(tx: Transaction, charge: Charge) -> list[Suspense]:
     """Late money of one attempt."""
     return [each.view for each in _of_payment(tx, charge.payment_intent or charge.id) if each.charge.id == charge.id]
 
 
-def balance(tx: Transaction, caller: Caller) -> list[wire.Amount]:
+def balance(tx: Transaction, caller: Caller) -> list[Amount]:
     """Late money of a merchant that is in suspense, by currency."""
     waits = Counter[str]()
     for each in _of_merchant(tx, caller):
         if each.status == WAITING:
             waits[each.money.currency] += each.money.amount_minor
-    return [wire.Amount(Money(minor, currency).major, currency) for currency, minor in sorted(waits.items())]
+    return [Amount(Money(minor, currency).major, currency) for currency, minor in sorted(waits.items())]
 
 
 def warnings_of(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
@@ -99,11 +101,11 @@ def warnings_of(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
     return lines
 
 
-def list_suspense(tx: Transaction, caller: Caller, *, query: wire.SuspenseQuery) -> control.Rows[wire.Suspense]:
+def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> Rows[Suspense]:
     """GET /sandbox/suspense: late money of the merchant's customers, oldest first; in one state, if named."""
     asked = () if query.status is None else (query.status,)
     checks.check_known(asked, STATES, "is no state of late money; they are", param="status")
-    return control.Rows([each.view for each in _of_merchant(tx, caller) if query.status in {None, each.status}])
+    return Rows([each.view for each in _of_merchant(tx, caller) if query.status in {None, each.status}])
 
 
 def emit_settled(tx: Transaction, entry: JournalEntry) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 from msgspec import UNSET
 
-from workbench.domain import webhooks, wire
+from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
 from workbench.domain.signatures import SCHEMES, id_in
 from workbench.domain.signing import Signer, signed
@@ -22,7 +22,27 @@ from workbench.domain.webhooks import (
     check_filter,
     types_of,
 )
-from workbench.domain.wire import control
+from workbench.domain.wire import endpoints_and_events
+from workbench.domain.wire.base import to_json
+from workbench.domain.wire.endpoints_and_events import (
+    MEDIA_TYPES,
+    CreateWebhookEndpoint,
+    Deleted,
+    DeliveriesQuery,
+    DeliveryFaults,
+    Event,
+    EventData,
+    EventRequest,
+    EventsQuery,
+    FaultyEndpoint,
+    Sign,
+    Signed,
+    UpdateWebhookEndpoint,
+    WebhookEndpoint,
+)
+from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent, Suspense
+from workbench.domain.wire.paging import List, Rows
+from workbench.domain.wire.refunds_and_payouts import Payout, Refund
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
@@ -41,7 +61,7 @@ OVERLAP_MS: Final = 86_400_000
 """How long after a roll messages are signed with the secrets before as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
 _DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
-S = TypeVar("S", wire.PaymentIntent, wire.Charge, wire.Refund, wire.Payout, wire.Suspense, wire.WebhookEndpoint)
+S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, WebhookEndpoint)
 """An object that events are about."""
 
 
@@ -55,17 +75,17 @@ def emit(
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
         return shown
-    is_intent = isinstance(shown, wire.PaymentIntent)
+    is_intent = isinstance(shown, PaymentIntent)
     data = msgspec.structs.replace(shown, client_secret=UNSET) if is_intent else shown
     made = tx.made("evt", account)
-    event = wire.Event(
+    event = Event(
         id=made["id"],
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
-        data=wire.EventData(cast("dict[str, Any]", data), before or {}),
-        request=wire.EventRequest(cause.request_id, cause.idempotency_key),
+        data=EventData(cast("dict[str, Any]", data), before or {}),
+        request=EventRequest(cause.request_id, cause.idempotency_key),
     )
-    body = wire.to_json(views.PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
+    body = to_json(views.PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
     stored = tx.events.add(StoredEvent(**made, type=event_type, object_id=shown.id, body=body))
     for endpoint in tx.endpoints.all(account=account):
         if endpoint.wants(event_type):
@@ -127,7 +147,7 @@ def drop(tx: Transaction, delivery_id: str) -> None:
         tx.deliveries.put(delivery, status=webhooks.DROPPED)
 
 
-def _delivery_view(tx: Transaction, delivery: Delivery) -> wire.Delivery:
+def _delivery_view(tx: Transaction, delivery: Delivery) -> endpoints_and_events.Delivery:
     job = tx.jobs.first(order="due_ms", ref=delivery.id, kind=DELIVER)
     return views.delivery(tx, delivery, next_ms=job.due_ms if job else None)
 
@@ -143,7 +163,7 @@ DELIVERIES = Resource(
 )
 ENDPOINTS = Resource(
     "webhook endpoint",
-    wire.ENDPOINTS,
+    endpoints_and_events.ENDPOINTS,
     lambda tx: tx.endpoints,
     views.webhook_endpoint,
     code="endpoint_not_found",
@@ -151,7 +171,7 @@ ENDPOINTS = Resource(
 )
 
 
-def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> Listed[msgspec.Raw]:
+def list_events(tx: Transaction, caller: Caller, *, query: EventsQuery) -> Listed[msgspec.Raw]:
     """GET /v1/events: the events, newest first, by type or family, start moment and text."""
     equals, also = dict[str, tuple[str, ...]](), list[Condition]()
     if query.type is not None:
@@ -165,7 +185,9 @@ def list_events(tx: Transaction, caller: Caller, *, query: wire.EventsQuery) -> 
     return EVENTS.page(tx, caller, also, query=query, **equals)
 
 
-def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQuery) -> Listed[wire.Delivery]:
+def list_deliveries(
+    tx: Transaction, caller: Caller, *, query: DeliveriesQuery
+) -> Listed[endpoints_and_events.Delivery]:
     """GET /v1/deliveries: the deliveries, newest first, by state, event or endpoint."""
     status = None if query.status is None else tuple(query.status.split(","))
     checks.check_known(status or (), _DELIVERY_STATES, "is no state of a delivery; they are", param="status")
@@ -174,13 +196,13 @@ def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQu
     return DELIVERIES.page(tx, caller, query=query, **equals)
 
 
-def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
+def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[endpoints_and_events.Delivery]:
     """The deliveries of some events, in order."""
     kept = (each for each in tx.deliveries.all(event=events) if each.status != webhooks.DROPPED)
     return [_delivery_view(tx, each) for each in kept]
 
 
-def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Delivery:
+def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> endpoints_and_events.Delivery:
     """POST /v1/deliveries/{delivery_id}/replay: send an event to an endpoint again: same id and body, new signature.
 
     With `replay` switched to new_id, it is a new delivery with a new id: receivers that dedupe by id handle it again.
@@ -194,7 +216,7 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wir
     return _delivery_view(tx, _send_again(tx, delivery))
 
 
-def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> wire.List[wire.Delivery]:
+def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[endpoints_and_events.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
     stored = EVENTS.find(tx, caller, event_id)
     wanting = [each for each in tx.endpoints.all(account=caller.account) if each.wants(stored.type)]
@@ -208,7 +230,7 @@ def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> wire.List
     return _sent_again(tx, f"{EVENTS.url}/{stored.id}/replay", sent)
 
 
-def replay_dead_letters(tx: Transaction, caller: Caller) -> wire.List[wire.Delivery]:
+def replay_dead_letters(tx: Transaction, caller: Caller) -> List[endpoints_and_events.Delivery]:
     """POST /v1/dead_letters/replay: send every dead letter again, if its endpoint is enabled."""
     enabled = {each.id for each in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
@@ -216,8 +238,8 @@ def replay_dead_letters(tx: Transaction, caller: Caller) -> wire.List[wire.Deliv
     return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, each) for each in again])
 
 
-def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> wire.List[wire.Delivery]:
-    return wire.List(url=url, has_more=False, data=[_delivery_view(tx, each) for each in deliveries])
+def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[endpoints_and_events.Delivery]:
+    return List(url=url, has_more=False, data=[_delivery_view(tx, each) for each in deliveries])
 
 
 def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
@@ -254,7 +276,7 @@ def _went_again(tx: Transaction, delivery: Delivery) -> bool:
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)
 
 
-def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEndpoint) -> wire.WebhookEndpoint:
+def create_endpoint(tx: Transaction, caller: Caller, body: CreateWebhookEndpoint) -> WebhookEndpoint:
     """POST /v1/webhook_endpoints: register an endpoint; the response holds its signing secret, once."""
     if tx.gaps.endpoint_registration == "dashboard" and tx.endpoints.count(account=caller.account, status=_FOUND):
         message = "The dashboard allows one endpoint, and it exists already."
@@ -270,8 +292,8 @@ def create_endpoint(tx: Transaction, caller: Caller, body: wire.CreateWebhookEnd
 
 
 def update_endpoint(
-    tx: Transaction, caller: Caller, body: wire.UpdateWebhookEndpoint, *, endpoint_id: str
-) -> wire.WebhookEndpoint:
+    tx: Transaction, caller: Caller, body: UpdateWebhookEndpoint, *, endpoint_id: str
+) -> WebhookEndpoint:
     """PATCH /v1/webhook_endpoints/{endpoint_id}: change an endpoint's URL or filter, or enable it again."""
     stored = ENDPOINTS.find(tx, caller, endpoint_id)
     if body.url is not None:
@@ -287,7 +309,7 @@ def update_endpoint(
     return views.webhook_endpoint(tx, stored)
 
 
-def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.WebhookEndpoint:
+def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> WebhookEndpoint:
     """POST /v1/webhook_endpoints/{endpoint_id}/roll_secret: roll the signing secret, shown once."""
     stored, scheme = ENDPOINTS.find(tx, caller, endpoint_id), tx.gaps.signature_scheme
     signing_on = (OldSecret(stored.secret, tx.now_ms + OVERLAP_MS), *stored.overlapping(tx.now_ms))
@@ -300,28 +322,26 @@ def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -
     return views.webhook_endpoint(tx, rolled, secret=True)
 
 
-def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> wire.Deleted:
+def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> Deleted:
     """DELETE /v1/webhook_endpoints/{endpoint_id}: delete an endpoint; nothing more is sent there."""
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), status=webhooks.DELETED)
-    return wire.Deleted(stored.id, "webhook_endpoint")
+    return Deleted(stored.id, "webhook_endpoint")
 
 
-def delivery_faults(
-    tx: Transaction, caller: Caller, body: control.DeliveryFaults, *, endpoint_id: str
-) -> control.FaultyEndpoint:
+def delivery_faults(tx: Transaction, caller: Caller, body: DeliveryFaults, *, endpoint_id: str) -> FaultyEndpoint:
     """POST /sandbox/webhook_endpoints/{endpoint_id}/faults: deliver twice or out of order, to test a receiver."""
     checks.check_known(body.faults, webhooks.FAULTS, "is no fault; they are", param="faults")
     stored = tx.endpoints.put(ENDPOINTS.find(tx, caller, endpoint_id), faults=tuple(body.faults))
-    return control.FaultyEndpoint(stored.id, list(stored.faults))
+    return FaultyEndpoint(stored.id, list(stored.faults))
 
 
-def endpoints_faults(tx: Transaction, caller: Caller) -> control.Rows[control.FaultyEndpoint]:
+def endpoints_faults(tx: Transaction, caller: Caller) -> Rows[FaultyEndpoint]:
     """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
     kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
-    return control.Rows([control.FaultyEndpoint(each.id, list(each.faults)) for each in kept])
+    return Rows([FaultyEndpoint(each.id, list(each.faults)) for each in kept])
 
 
-def sign(tx: Transaction, caller: Caller, body: control.Sign) -> control.Signed:
+def sign(tx: Transaction, caller: Caller, body: Sign) -> Signed:
     """POST /sandbox/sign: sign a message as the service does, or wrong on purpose, for you to post to your endpoint."""
     if body.endpoint is not None:
         endpoint = ENDPOINTS.find(tx, caller, body.endpoint, param="endpoint")
@@ -340,7 +360,7 @@ def sign(tx: Transaction, caller: Caller, body: control.Sign) -> control.Signed:
         now_s=int(time.time()) if body.timestamp is None else body.timestamp,
         scheme=tx.gaps.signature_scheme,
         tolerance_s=tx.gaps.signature_tolerance_s,
-        media_type=wire.MEDIA_TYPES[tx.gaps.event_payload],
+        media_type=MEDIA_TYPES[tx.gaps.event_payload],
     )
     made = signed(signer, text, body.how)
-    return control.Signed(made.body.decode(), made.headers)
+    return Signed(made.body.decode(), made.headers)

@@ -1,0 +1,110 @@
+"""Bodies of accounts, API keys and bearer tokens."""
+
+import re
+from typing import Annotated, Final
+
+from msgspec import UNSET, Meta, UnsetType
+
+from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
+from workbench.domain.wire.base import OfSandbox, Source, View, WithSecrets, by_register, meaning, required
+from workbench.domain.wire.field_types import Made, Seconds, is_id
+
+EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
+"""An e-mail address, in a spelling that JSON Schema reads alike."""
+
+
+def _who(anybody: str) -> Meta:
+    """Who may sign in."""
+    says = {"any": anybody, "one_account": "That of the account that was given when the sandbox started."}
+    return by_register(lambda gaps: {"description": says[gaps.token_credentials]})
+
+
+class TokenRequest(WithSecrets):
+    """Section 4, illustrative."""
+
+    __source__ = Source("4", ("email", "password"))
+    email: Annotated[str, meaning(pattern=f"^{EMAIL.pattern}$"), _who("Any e-mail address.")]
+    password: Annotated[str, meaning(minLength=1), _who("Any; the password `wrong` is wrong.")]
+
+
+class RefreshRequest(WithSecrets):
+    """Section 4, illustrative; empty if the bearer token in the header is to be refreshed."""
+
+    # Without a bearer in the header, which this operation does not ask for, the body is what names the pair.
+    __whole__ = required("refresh_token")
+    refresh_token: str | None = None
+
+
+class Token(WithSecrets):
+    """Section 4: a bearer token for 86,400 s; the names of the fields are assumed (RFC 6749 §5.1)."""
+
+    access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
+    refresh_token: Annotated[str, meaning("Good for one new pair.")]
+    token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    expires_in: Annotated[int, meaning(const=86_400)] = 86_400
+
+
+class NamedToken(WithSecrets):
+    """A `Token` with the access token in `token`."""
+
+    token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
+    refresh_token: Annotated[str, meaning("Good for one new pair.")]
+    token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    expires_in: Annotated[int, meaning(const=86_400)] = 86_400
+
+
+class WrappedToken(View):
+    """A `Token` with all fields in `data`."""
+
+    data: NamedToken
+
+
+class CreateApiKey(View):
+    """Assumed: `kind` is secret or publishable."""
+
+    __source__ = Source(gap="5")
+    kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])] = "secret"
+
+
+class ApiKey(Made, WithSecrets):
+    """Assumed; `masked` tells keys apart, `value` is there once, when the key is created or rolled."""
+
+    __source__ = Source(gap="5")
+    id: Annotated[str, is_id("key")]
+    kind: Annotated[str, meaning(enum=[*KEY_PREFIXES])]
+    status: Annotated[str, meaning(enum=[ACTIVE, ROLLED, REVOKED])]
+    masked: str
+    value: Annotated[str, meaning("The key itself; there once, when it is created or rolled.")] | UnsetType = UNSET
+    object: Annotated[str, meaning(const="api_key")] = "api_key"
+    works_until: Annotated[Seconds, meaning("A rolled key works until then, where old ones do.")] | UnsetType = UNSET
+
+
+MAX_NAME: Final = 40
+
+
+class NewAccount(OfSandbox):
+    """Another merchant in the same sandbox; `name` is what a customer reads in the prompt."""
+
+    name: Annotated[str, meaning(minLength=1, maxLength=MAX_NAME, pattern=r"[^\s\x1c-\x1f\x85]")]
+
+
+class NewAccountKeys(WithSecrets):
+    """A new merchant's keys, shown this once."""
+
+    __source__ = Source(gap="")
+
+    id: Annotated[str, is_id("acct")]
+    name: str
+    secret_key: str
+    publishable_key: str
+    object: Annotated[str, meaning(const="account")] = "account"
+
+
+class MerchantKeys(WithSecrets):
+    """The merchant's oldest active keys; the publishable one is empty where the last was revoked."""
+
+    __source__ = Source(gap="")
+
+    secret_key: str
+    publishable_key: str
+    object: Annotated[str, meaning(const="keys")] = "keys"

@@ -1,0 +1,257 @@
+"""Bodies of webhook endpoints, events and deliveries."""
+
+from collections.abc import Hashable, Mapping
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from workbench.domain.gaps import Gaps
+from workbench.domain.signing import HOW
+from workbench.domain.webhooks import (
+    DEAD_LETTER,
+    DELIVERED,
+    DISABLED,
+    ENABLED,
+    FAULTS,
+    HOST_NAME,
+    PENDING,
+    types_and_families,
+    types_of,
+)
+from workbench.domain.wire.base import OfSandbox, Schema, Source, View, WithSecrets, by_register, meaning, parameter
+from workbench.domain.wire.field_types import (
+    MAX_AT_MS,
+    DateTime,
+    EndpointId,
+    EventId,
+    Live,
+    Made,
+    Moment,
+    NeverNegative,
+    Positive,
+    Seconds,
+    comma_separated,
+    is_id,
+)
+from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
+from workbench.domain.wire.paging import List, ListQuery
+from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+
+API_VERSION = "1"
+ENDPOINTS: Final = "/v1/webhook_endpoints"
+MEDIA_TYPES: Final = {"envelope": "application/json", "cloudevents": "application/cloudevents+json"}
+"""The media type of a message, by `event_payload`."""
+_DELIVERIES = [PENDING, DELIVERED, DEAD_LETTER]
+_SIGNING = "What its messages are signed with; there once, when it is created or rolled."
+_HOST = rf"({HOST_NAME.pattern}|127\.0\.0\.[1-9]|\[::1\])"
+_PORT = "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
+_URL = (
+    "http or https, to a name or to this machine's loopback. A public address in digits is taken too, a private one "
+    "refused; a name is looked up again at each attempt."
+)
+Url = Annotated[str, meaning(_URL, pattern=rf"^https?://{_HOST}{_PORT}([/?#][!-~]*)?$")]
+
+
+def _event_types(gaps: Gaps) -> Schema:
+    return {"enum": [*types_of(gaps.event_types)]}
+
+
+def _event_names(gaps: Gaps) -> Schema:
+    """Types of events, and names of families."""
+    return {"enum": [*types_and_families(types_of(gaps.event_types))]}
+
+
+EventFilter = Annotated[list[str], by_register(lambda gaps: {"items": _event_names(gaps), "minItems": 1})]
+
+
+class CreateWebhookEndpoint(View):
+    """Assumed."""
+
+    __source__ = Source(gap="6")
+    url: Url
+    enabled_events: EventFilter = field(default_factory=lambda: ["*"])
+
+
+class UpdateWebhookEndpoint(View):
+    """Assumed: an omitted field keeps its value; `status` is enabled or disabled."""
+
+    __source__ = Source(gap="6")
+    url: Url | None = None
+    enabled_events: EventFilter | None = None
+    status: Annotated[str, meaning(enum=[ENABLED, DISABLED])] | None = None
+
+
+class WebhookEndpoint(Made, WithSecrets):
+    """Assumed; `secret` is there once, when the endpoint is created or its secret rolled.
+
+    Until `secret_overlap_until` messages are signed with a secret before as well.
+    """
+
+    __source__ = Source(gap="6")
+    id: EndpointId
+    url: str
+    enabled_events: list[str]
+    status: Annotated[str, meaning(enum=[ENABLED, DISABLED])]
+    object: Annotated[str, meaning(const="webhook_endpoint")] = "webhook_endpoint"
+    secret: Annotated[str, meaning(_SIGNING)] | UnsetType = UNSET
+    secret_overlap_until: Seconds | None = None
+
+
+class Deleted(View):
+    """Assumed: the remains of a deleted object."""
+
+    id: str
+    object: str
+    deleted: Annotated[bool, meaning(const=True)] = True
+
+
+class EventData(View):
+    """The object as it was when the event happened, and what changed."""
+
+    __source__ = Source(gap="6")
+    object: dict[str, Any]
+    """A dict when read; written from the object's own struct."""
+    previous_attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class EventRequest(View):
+    """The request that caused the event; both None when no request did."""
+
+    __source__ = Source(gap="6")
+    id: str | None = None
+    idempotency_key: str | None = None
+
+
+class Event(View):
+    """The body of a webhook; its names and members are assumed (section 6)."""
+
+    __source__ = Source(gap="6")
+    id: EventId
+    type: Annotated[str, by_register(_event_types)]
+    timestamp: DateTime
+    data: EventData
+    request: EventRequest
+    api_version: Annotated[str, meaning(const=API_VERSION)] = API_VERSION
+    livemode: Live = False
+
+
+class CloudEvent(View):
+    """The body of a webhook as CloudEvents 1.0 in structured mode, where the register says so.
+
+    What our own envelope has beside are extension attributes; `data` is what it is there.
+    """
+
+    __source__ = Event.__source__
+    specversion: Annotated[str, meaning(const="1.0")]
+    id: EventId
+    source: Annotated[str, meaning("This service.", format="uri-reference")]
+    type: Annotated[str, by_register(_event_types)]
+    subject: Annotated[str, meaning("The id of the object that it is about.")]
+    time: DateTime
+    datacontenttype: Annotated[str, meaning(const="application/json")]
+    data: EventData
+    apiversion: Annotated[str, meaning(const=API_VERSION)]
+    livemode: Live
+    requestid: str | UnsetType = UNSET
+    idempotencykey: str | UnsetType = UNSET
+
+    @property
+    def timestamp(self) -> str:
+        """When it happened."""
+        return self.time
+
+    @property
+    def request(self) -> EventRequest:
+        """The request that caused the event."""
+        return EventRequest(self.requestid or None, self.idempotencykey or None)
+
+
+ABOUT: Final[Mapping[str, type[View]]] = {
+    "payment_intent": PaymentIntent, "charge": Charge, "refund": Refund, "payout": Payout,
+    "webhook_endpoint": WebhookEndpoint,
+}  # fmt: skip
+"""The beginning of an event's type → the struct of its object."""
+OTHER_FORM: Final[Mapping[Hashable, Hashable]] = {Event: CloudEvent, List[Event]: List[CloudEvent]}
+"""A response's struct → the struct of its other form; both have the same attributes."""
+_SEARCH = "Only rows whose payload contains this text; three digits or more also find numbers that end with them."
+
+
+class EventsQuery(ListQuery):
+    """Filters events by type or family such as `charge.*`, by a first moment (RFC 3339), and by a text in them."""
+
+    type: Annotated[str, parameter("Those of this type, or of a family."), by_register(_event_names)] | None = None
+    created_since: Annotated[Moment, parameter("Those of this moment and later.")] | None = None
+    search: Annotated[str, Meta(min_length=1, max_length=100, description=_SEARCH)] | None = None
+
+
+class DeliveryAttempt(View):
+    """One attempt; if no response came, `status_code` is None and `fault` says why. `answer`: first 20,000 bytes."""
+
+    __source__ = Source(gap="6")
+    number: Positive
+    at: Seconds
+    latency_ms: NeverNegative
+    status_code: int | None
+    fault: str | None
+    answer: str
+
+
+class Delivery(Made):
+    """Assumed: one event on its way to one endpoint: pending, delivered or dead_letter."""
+
+    __source__ = Source(gap="6")
+    id: Annotated[str, is_id("del")]
+    status: Annotated[str, meaning(enum=_DELIVERIES)]
+    event: EventId
+    event_type: str
+    endpoint: EndpointId
+    url: str
+    attempts: list[DeliveryAttempt]
+    next_attempt_at: Seconds | None = None
+    object: Annotated[str, meaning(const="delivery")] = "delivery"
+
+
+class DeliveriesQuery(ListQuery):
+    """Filters deliveries by states, separated by commas, by event and by endpoint."""
+
+    status: Annotated[str, comma_separated("Those in one of these states", enum=_DELIVERIES)] | None = None
+    event: Annotated[str, parameter("Those of this event.")] | None = None
+    endpoint: Annotated[str, parameter("Those to this endpoint.")] | None = None
+
+
+class DeliveryFaults(OfSandbox):
+    """Faults of deliveries to an endpoint: `duplicate`, `out_of_order`, both or neither."""
+
+    faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})] = field(default_factory=list)
+
+
+class FaultyEndpoint(OfSandbox):
+    """An endpoint and the faults of deliveries to it."""
+
+    id: EndpointId
+    faults: Annotated[list[str], meaning(items={"enum": [*FAULTS]})]
+    object: str = "webhook_endpoint"
+
+
+_SigningEndpoint = Annotated[EndpointId, meaning("Its secret signs; by default the newest enabled endpoint's.")]
+_SignedAt = Annotated[
+    int, Meta(ge=0, le=MAX_AT_MS // 1000), meaning("Seconds since 1970; by default this machine's time.")
+]
+
+
+class Sign(OfSandbox):
+    """A message for your endpoint, and its deliberate fault; `right` and `several` are genuine."""
+
+    body: Annotated[str, meaning("What is signed, to the byte.")]
+    how: Annotated[str, meaning(enum=[*HOW])] = "right"
+    endpoint: _SigningEndpoint | None = None
+    message_id: Annotated[str, meaning("By default the id in the body.")] | None = None
+    timestamp: _SignedAt | None = None
+
+
+class Signed(OfSandbox):
+    """A message to post to your endpoint: the body to the byte, and its headers."""
+
+    body: str
+    headers: dict[str, str]
+    object: Annotated[str, meaning(const="signed_message")] = "signed_message"

@@ -1,0 +1,277 @@
+"""Bodies of payment intents and charges, and of money that came late."""
+
+from decimal import Decimal
+from typing import Annotated
+
+from msgspec import UNSET, UnsetType, field
+
+from workbench.domain import payments
+from workbench.domain.gaps import Gaps
+from workbench.domain.ledger import SETTLED_AS, WAITING
+from workbench.domain.money import ZMW
+from workbench.domain.wire.base import Schema, Source, View, WithSecrets, by_register, meaning, parameter, required
+from workbench.domain.wire.field_types import (
+    TOO_MUCH_MAJOR,
+    ChargeId,
+    FailureCode,
+    Int64,
+    IntentId,
+    Live,
+    LowerCurrency,
+    Made,
+    MajorAmount,
+    MaskedPhone,
+    OperatorId,
+    OperatorName,
+    Phone,
+    Seconds,
+    ShownLowerCurrency,
+    ShownUpperCurrency,
+    UpperCurrency,
+    is_id,
+    major_amount,
+    states_of,
+)
+
+MobileMoneyType = Annotated[str, meaning(const=payments.MOBILE_MONEY)]
+
+
+def _bounded_amount(gaps: Gaps) -> Schema:
+    least, most = payments.BOUNDS_MAJOR[gaps.amount_bounds]
+    bounds: Schema = {"minimum": least, "maximum": most} if most else {"exclusiveMinimum": 0}
+    schema = major_amount(gaps) | bounds
+    if gaps.intent_amount_scale == "half_even":
+        del schema["multipleOf"]
+        schema["description"] = "Major units; what is finer than a minor unit is rounded half-even."
+    return schema
+
+
+def _method_types(gaps: Gaps) -> Schema:
+    if gaps.payment_method_types == "only":
+        return {"items": {"const": payments.MOBILE_MONEY}, "minItems": 1}
+    return {"contains": {"const": payments.MOBILE_MONEY}, "description": f"Must include `{payments.MOBILE_MONEY}`."}
+
+
+class CreatePaymentIntent(View):
+    """Section 2.1."""
+
+    __source__ = Source("2.1", ("amount", "currency", "payment_method_types", "description"), gap="2.5")
+    amount: Annotated[Decimal, by_register(_bounded_amount)]
+    currency: UpperCurrency
+    payment_method_types: Annotated[list[str], by_register(_method_types)]
+    description: Annotated[str, meaning("Free text; the customer reads its beginning in the prompt.")] | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class MobileMoney(View):
+    """Section 2.2."""
+
+    __source__ = Source("2.2", ("phone", "provider"))
+    phone: Phone
+    provider: OperatorName
+
+
+class MobileMoneyMethod(View):
+    """Section 2.2: the required container."""
+
+    __source__ = Source("2.2", ("type", "mobile_money"))
+    type: MobileMoneyType
+    mobile_money: MobileMoney
+
+
+class ConfirmPaymentIntent(WithSecrets):
+    """Section 2.2."""
+
+    __source__ = Source("2.2", ("payment_method",))
+    __whole__ = required("payment_method", "client_secret", client_secret_on_confirm="always")  # noqa: S106  a choice
+    payment_method: MobileMoneyMethod
+    client_secret: Annotated[str, meaning("Needed with a publishable key; checked whenever it is sent.")] | None = None
+
+
+class CancelPaymentIntent(View):
+    """Assumed."""
+
+    cancellation_reason: str | None = None
+
+
+class ClientSecretQuery(WithSecrets):
+    """The client secret, which a publishable key needs beside it."""
+
+    client_secret: (
+        Annotated[str, parameter("The intent's; needed with a publishable key, checked whenever sent.")] | None
+    ) = None
+
+
+class UssdPrompt(View):
+    """The prompt that waits on a handset."""
+
+    phone: MaskedPhone
+    expires_at: Seconds
+
+
+class NextAction(View):
+    """The step that the payment waits for."""
+
+    type: Annotated[str, meaning(const="ussd_prompt")]
+    ussd_prompt: UssdPrompt
+
+
+class PaymentError(View):
+    """The reason why the last attempt failed."""
+
+    __source__ = Source(gap="2.5")
+    code: FailureCode
+    message: str
+    charge: ChargeId | None = None
+
+
+class ShownMobileMoney(MobileMoney):
+    """Section 2.2."""
+
+    __source__ = Source(gap="2.5")
+    __prints_as__ = "MobileMoney"
+    phone: MaskedPhone
+    provider: OperatorId
+
+
+class ShownMethod(MobileMoneyMethod):
+    """Section 2.2: the required container."""
+
+    __source__ = Source(gap="2.5")
+    __prints_as__ = "MobileMoneyMethod"
+    type: MobileMoneyType
+    mobile_money: ShownMobileMoney
+
+
+class Suspense(View):
+    """Assumed: money that arrived after its attempt had failed, and its fate.
+
+    The money waits until the provider credits it to the merchant, less the fee, or returns it to the customer.
+    """
+
+    __source__ = Source(gap="3")
+    id: Annotated[str, is_id("je")]
+    status: Annotated[str, meaning(enum=[WAITING, *SETTLED_AS.values()])]
+    amount: MajorAmount
+    currency: ShownUpperCurrency
+    since: Annotated[Seconds, meaning("When it came; seconds since 1970, UTC.")]
+    operator_reference: Annotated[str, meaning("By which the operator, and its customer, know the movement.")]
+    charge: ChargeId
+    phone: MaskedPhone
+    payment_intent: IntentId | None = None
+    settled_at: Seconds | None = None
+    settled_by: Annotated[str, is_id("je")] | None = None
+    object: Annotated[str, meaning(const="suspense")] = "suspense"
+    livemode: Live = False
+
+
+InSuspense = Annotated[list[Suspense], meaning("Money that came late, oldest first; left out where none did.")]
+
+
+class PaymentIntent(WithSecrets):
+    """Section 2.1: id and client_secret are shown, the rest is assumed."""
+
+    __source__ = Source(
+        "2.1",
+        ("id", "client_secret"),
+        gap="2.5",
+    )
+    id: IntentId
+    client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
+    object: Annotated[str, meaning(const="payment_intent")] | UnsetType = "payment_intent"
+    amount: MajorAmount | UnsetType = UNSET
+    currency: ShownUpperCurrency | UnsetType = UNSET
+    status: Annotated[str, states_of(payments.intent_transitions)] = ""
+    description: str | UnsetType | None = UNSET
+    payment_method_types: list[str] | UnsetType = UNSET
+    payment_method: ShownMethod | UnsetType | None = UNSET
+    next_action: NextAction | UnsetType | None = UNSET
+    last_payment_error: PaymentError | UnsetType | None = UNSET
+    latest_charge: ChargeId | UnsetType | None = UNSET
+    metadata: dict[str, str] | UnsetType = UNSET
+    warnings: list[str] | UnsetType = UNSET
+    suspense: InSuspense | UnsetType = UNSET
+    canceled_at: Seconds | UnsetType | None = UNSET
+    cancellation_reason: str | UnsetType | None = UNSET
+    created: Seconds | UnsetType = UNSET
+    livemode: Live | UnsetType = False
+
+
+class AcceptedIntent(View):
+    """The response of a confirm that only acknowledges the request."""
+
+    __source__ = Source("2.1", ("id",))
+    id: IntentId
+    status: Annotated[str, states_of(payments.intent_transitions)]
+
+
+def _whole_amount(gaps: Gaps) -> Schema:
+    least, most = payments.BOUNDS_MAJOR[gaps.amount_bounds]
+    unit = payments.unit_minor(gaps, ZMW.code)
+    says = {"minor": "Minor units: 15000 is 150.00 ZMW.", "major": "Major units: 150 is 150.00 ZMW."}
+    return {
+        "minimum": max(1, least * 100 // unit),
+        "maximum": ((most or 0) * 100 or TOO_MUCH_MAJOR * 100 - 1) // unit,
+        "description": says[gaps.charge_amount_unit],
+    }
+
+
+class CreateCharge(View):
+    """Section 2.3."""
+
+    __source__ = Source("2.3", ("amount", "currency", "type", "channel", "phone", "reference"), gap="2.5")
+    __whole__ = required(*__source__.shows, required_fields="with_reference")
+    amount: Annotated[Int64, by_register(_whole_amount)]
+    currency: LowerCurrency
+    type: MobileMoneyType
+    channel: OperatorName
+    phone: Phone
+    reference: Annotated[str, meaning("The merchant's own reference for the order.")] | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+def _charge_amount(gaps: Gaps) -> Schema:
+    """A whole number; where charges count in major units, an intent's charge may have decimals."""
+    said: Schema = {"minimum": 1, "description": f"In {gaps.charge_amount_unit} units."}
+    if gaps.charge_amount_unit == "minor":
+        return {"type": "integer", **said}
+    says = f"{said['description']} With decimals where it is that of an intent which has them."
+    return {"type": "number", "exclusiveMinimum": 0, "description": says}
+
+
+def _amount_refunded(gaps: Gaps) -> Schema:
+    return {"type": "integer" if gaps.charge_amount_unit == "minor" else "number", "minimum": 0}
+
+
+class Charge(Made):
+    """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
+
+    __source__ = Source(
+        "2.3",
+        ("id", "status", "amount", "currency", "channel", "provider"),
+        gap="2.5",
+    )
+    id: ChargeId
+    status: Annotated[str, states_of(payments.charge_transitions)]
+    amount: Annotated[int | Decimal, by_register(_charge_amount)]
+    currency: ShownLowerCurrency
+    channel: Annotated[OperatorId, meaning("The operator that the merchant asked for.")]
+    provider: Annotated[OperatorId, meaning("The operator that moved the money.")]
+    object: Annotated[str, meaning(const="charge")] = "charge"
+    type: MobileMoneyType = payments.MOBILE_MONEY
+    phone: MaskedPhone = ""
+    reference: str | None = None
+    payment_intent: IntentId | None = None
+    failure_code: FailureCode | None = None
+    failure_message: str | None = None
+    amount_refunded: Annotated[int | Decimal, by_register(_amount_refunded)] = 0
+    refunded: bool = False
+    metadata: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    suspense: InSuspense | UnsetType = UNSET
+
+
+class SuspenseQuery(View):
+    """Filters late money by its state."""
+
+    status: Annotated[str, parameter("Those in this state.", enum=[WAITING, *SETTLED_AS.values()])] | None = None
