@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from workbench.alternatives import GAPS, JUNIT, RELIED, Relied, looking_at, reported
-from workbench.domain.gaps import Gaps, Value, written
+from workbench.domain.gaps import Gaps, written
 from workbench.domain.masking import mask
+from workbench.domain.signs import Value
 from workbench.domain.wire import TraceRow
 from workbench.domain.wire.trace_rows import WEBHOOK
 from workbench.errors import CommandRefused
