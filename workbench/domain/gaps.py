@@ -68,7 +68,8 @@ class Gap(NamedTuple):
     relied: tuple[str, ...] = ()
     """What relies on the row in a response: an operation or a struct of the wire by its name, an error by its code, or
     by the struct that was sent and its code; `key`, `member`, `failure` and `warning` with a kind of caller, a member
-    of the result, why a payment failed, and words of a warning.
+    of the result, why a payment failed, and words of a warning; `response` and `call` with a word of `provenance` for
+    a kind of response, and for what was sent or came of it.
     """
     happens: tuple[str, str] = ("", "")
     """What shows in the trace that something relied on the row: a pattern of a trace row's kind, result and words,
@@ -161,7 +162,7 @@ class Gaps:
         alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown",
         shows="200 for a charge and for a plant; for intents no status.",
         asks="Which status does a call that creates something have?",
-        sign=Sign("createPaymentIntent createRefund createPayout", lambda seen: (
+        relied=("response unshown_success",), sign=Sign("createPaymentIntent createRefund createPayout", lambda seen: (
             {200: "200", 201: "201_created"}.get(seen.status, Other(str(seen.status))) if seen.ok else None)),
         code=("sandbox/operations.py",),
         notebook="intents_and_keys")
@@ -170,7 +171,7 @@ class Gaps:
             "decimals"},
         why="the only currency shown",
         shows="ZMW alone.", asks="Which currencies do you accept?",
-        relied=("currency_unsupported", "currency_retired"), sign=Sign(_MAKES, tried(
+        relied=("currency_unsupported", "currency_retired", "call other_currency"), sign=Sign(_MAKES, tried(
             "iso4217", "zmw", "currency", part=lambda seen: str(seen.asked["currency"]).upper(),
             asks=lambda seen: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(seen.asked.get("currency"))))),
         code=("sandbox/service/checks.py", "sandbox/service/payouts.py"),
@@ -190,7 +191,7 @@ class Gaps:
         alternatives={"only": "only mobile_money"}, why='"includes the value"',
         shows="A list that includes `mobile_money`.",
         asks="May `payment_method_types` hold other types beside `mobile_money`?",
-        sign=Sign("createPaymentIntent", tried(
+        relied=("call several_types",), sign=Sign("createPaymentIntent", tried(
             "includes", "only", "payment_method_types",
             asks=lambda seen: isinstance(seen.asked.get("payment_method_types"), list)
             and {"mobile_money"} < {*map(str, seen.asked["payment_method_types"])})),
@@ -203,7 +204,7 @@ class Gaps:
         shows="The names of the fields; that the object `payment_method` is required.",
         asks="Which fields of each request are required?",
         relied=("CreatePaymentIntent parameter_missing", "ConfirmPaymentIntent parameter_missing",
-            "CreateCharge parameter_missing"),
+            "CreateCharge parameter_missing", "call no_reference"),
         sign=Sign("createCharge", tried(
             "minimum", "with_reference", "reference", part=lambda _: "a charge without a reference",
             asks=lambda seen: seen.asked and not seen.asked.get("reference"))),
@@ -230,7 +231,7 @@ class Gaps:
     phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
         alternatives={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"',
         shows="International, with a leading plus sign.", asks="Do you accept numbers in national form too?",
-        relied=("phone_invalid",), sign=Sign(_PAYS, tried(
+        relied=("phone_invalid", "call national_number"), sign=Sign(_PAYS, tried(
             "national", "e164", "phone", asks=lambda seen: re.match("0[1-9]", seen.phone) and seen.wallet
             and seen.prefix not in WITHOUT_WALLET)), code=("sandbox/service/checks.py", "sandbox/service/attempts.py"))
     operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
@@ -244,8 +245,8 @@ class Gaps:
         "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are valid numbers whose "
         "operator is not known (79)",
         alternatives={"zed": "all four accepted as zed"},
-        asks="Do you take payments from numbers of Zed Mobile?", relied=("phone_without_wallet", "operator_unknown"),
-        sign=Sign(_PAYS, tried(
+        asks="Do you take payments from numbers of Zed Mobile?",
+        relied=("phone_without_wallet", "operator_unknown", "call zed_number"), sign=Sign(_PAYS, tried(
             "zed", "refused", "phone", part=lambda seen: f"a {seen.prefix}", parts=len(WITHOUT_WALLET),
             asks=lambda seen: seen.phone.startswith(COUNTRY_CODE) and seen.prefix in WITHOUT_WALLET)),
         code=("sandbox/service/checks.py", "sandbox/service/payments.py", "sandbox/service/handsets.py"))
@@ -258,8 +259,8 @@ class Gaps:
     intent_amount_scale: str = row("2.5", "exact", "at most two decimals; more are rejected",
         alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently",
         shows="A decimal number.", asks="What do you do with an amount that has more than two decimals?", cost=2,
-        relied=("CreatePaymentIntent amount_too_precise",), sign=Sign("createPaymentIntent", scale_shown),
-        code=("sandbox/service/checks.py",),
+        relied=("CreatePaymentIntent amount_too_precise", "call rounded"),
+        sign=Sign("createPaymentIntent", scale_shown), code=("sandbox/service/checks.py",),
         notebook="intents_and_keys")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
@@ -319,7 +320,7 @@ class Gaps:
         here="the sandbox answers for the customer; a number that is no test number pays",
         why="200 with succeeded is the only outcome shown",
         shows="A 200 response with `succeeded`.", asks="Does the response to a charge wait for the customer?", cost=3,
-        relied=("createCharge",), together="wait",
+        relied=("createCharge", "response 402"), together="wait",
         code=("sandbox/service/payments.py", "sandbox/operations.py"), notebook="charges_and_idempotency")
     prompt_timeout_s: int = row("3", 300, "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
@@ -386,6 +387,7 @@ class Gaps:
         why="integrators need them; the documentation does not mention them",
         shows="Six operations.",
         asks="Can we retrieve, list, cancel and refund payments, and manage endpoints and keys, by the API?", cost=2,
+        relied=("response assumed",),
         together="extra_endpoints", code=("sandbox/operations.py",), notebook="going_live")
     pagination: str = row("4", "cursor",
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
@@ -507,8 +509,7 @@ class Gaps:
             (Part("dashboard", "the API has no endpoints"), lambda seen: seen.status == HTTPStatus.NOT_FOUND),
             (Part("api", "there are several endpoints", 2), lambda seen: len(seen.of_kind("webhook_endpoint")) > 1),
             (Part("api", "the API registers one", 2), lambda seen: seen.ok and seen.id == "createWebhookEndpoint"))),
-        unless=("extra_endpoints", "absent"),
-        code=("sandbox/service/webhooks.py", "sandbox/operations.py"),
+        unless=("extra_endpoints", "absent"), code=("sandbox/service/webhooks.py", "sandbox/operations.py"),
         notebook="your_own_backend")
     retry_schedule_s: tuple[int, ...] = row("6", (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
         "ten attempts, each after this wait, with ±20 % jitter",
@@ -590,7 +591,7 @@ class Gaps:
         why="includes the only documented error",
         shows="`error` and `message`, of the plant store alone.",
         asks="What does an error of the payment operations look like, and which codes are there?",
-        sign=Sign(CALLS, formed(
+        relied=("response unshown_error",), sign=Sign(CALLS, formed(
             {"envelope": lambda body: {"type", "code", "message"} <= {*within(body, "error")} <= _OF_ENVELOPE,
              Part("envelope", "an object error"): lambda body: within(body, "error"),
              "plain": has("error message", only=True), "problem": has("type title status error message")},
@@ -599,8 +600,8 @@ class Gaps:
     declined_status: str = row("7", "402",
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
         alternatives={"200": "200 with status failed"},
-        asks="Which status does the response to a declined charge have?", cost=3, relied=("payment_declined",),
-        sign=Sign("createCharge", first(
+        asks="Which status does the response to a declined charge have?", cost=3,
+        relied=("payment_declined", "response 402", "call declined"), sign=Sign("createCharge", first(
             ("402", lambda seen: seen.status == HTTPStatus.PAYMENT_REQUIRED),
             ("200", lambda seen: seen.ok and (seen.status, seen.body.get("status")) == (200, "failed")))),
         code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
@@ -615,7 +616,7 @@ class Gaps:
         here="the test numbers, the header Sandbox-Scenario and bench.operator.script(…)",
         shows="That failures can be produced on demand.", asks="How do we make your sandbox produce a failure?",
         of_sandbox=True,
-        relied=("scenario_unknown",), unseen={None: "test numbers are masked on reading"},
+        relied=("scenario_unknown", "call test_number"), unseen={None: "test numbers are masked on reading"},
         code=("sandbox/service/attempts.py",), notebook="when_payments_fail")
 
     # 8. Limits
@@ -628,8 +629,8 @@ class Gaps:
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",
-        relied=("amount_not_positive", "amount_too_large", "amount_out_of_bounds"), together="bounds",
-        code=("sandbox/service/checks.py",), notebook="intents_and_keys")
+        relied=("amount_not_positive", "amount_too_large", "amount_out_of_bounds", "call outside_bounds"),
+        together="bounds", code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     idempotency_required: str = row("8", "charges", "required for charges; optional for every other POST",
         alternatives={"never": "optional everywhere"}, why="only the charge request shows the header",
         shows="The header, on the charge's request.",
@@ -643,11 +644,12 @@ class Gaps:
         "shown once is not kept, so it is missing from the repeated response",
         alternatives={21_600: "21600 s", 2_592_000: "2592000 s"},
         shows="The header.", asks="How long do you remember an Idempotency-Key?", cost=3,
-        relied=("idempotency_key_reused",), together="keys",
+        relied=("idempotency_key_reused", "response replayed"), together="keys",
         code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
     idempotency_keeps_errors: str = row("8", "declines", "declines and 5xx are repeated, validation errors are not",
         alternatives={"none": "only successes are repeated"}, why="as Stripe does",
-        shows="The header.", asks="Is an error repeated for the same Idempotency-Key?", cost=2, together="keys",
+        shows="The header.", asks="Is an error repeated for the same Idempotency-Key?", cost=2,
+        relied=("response replayed_error",), together="keys",
         code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
 
     # 9. Versioning
