@@ -42,7 +42,7 @@ from workbench.sandbox.operations import OPERATIONS, Operation
 MOST_TEXT: Final = 64 * 2**20
 """So much of what is recognised is looked at; what follows is left out, and the result says so."""
 _EXCHANGE: Final = 2**12
-"""What an exchange takes beside the text of its bodies, about, in bytes."""
+"""The memory of an exchange beside the text of its bodies, about, in bytes."""
 _NEAR_S, _MINUTE_S, _GAVE_UP_S = 5, 60, 2 * 86_400
 _BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
     name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
@@ -73,7 +73,7 @@ _EXTRA: Final = {
 
 
 def _extra_endpoints(traffic: Sequence[Seen]) -> Found:
-    """An operation that is there or missing; a refund of what there is not gets a 404 too."""
+    """Tells which extra operations there are; a 404 to a refund may be about the charge."""
     shows = tried(
         "offered", "absent", by={404}, part=lambda seen: _EXTRA[seen.id], parts=len(_EXTRA),
         asks=lambda seen: seen.ok or seen.id != "createRefund",
@@ -111,7 +111,7 @@ _LONG: Final = {operator.long_id for operator in EVERY_OPERATOR.values()}
 
 
 def _operator_ids(traffic: Sequence[Seen]) -> Found:
-    """Each identifier in a response."""
+    """Reads the operators' identifiers in responses."""
     for seen in traffic:
         found = [charge.get(name) for charge in seen.charges for name in ("channel", "provider")]
         found += [within(intent, "payment_method", "mobile_money").get("provider") for intent in seen.intents]
@@ -140,7 +140,7 @@ def _bounds(traffic: Sequence[Seen]) -> Found:
 
 
 def _unit(traffic: Sequence[Seen]) -> Found:
-    """An intent in major units, and a charge of it in its own."""
+    """Compares the amount of an intent, in major units, with that of its charge."""
     intents: dict[object, Decimal] = {}
     for seen in traffic:
         for each in seen.intents:
@@ -157,7 +157,7 @@ def _unit(traffic: Sequence[Seen]) -> Found:
 
 
 def _wait(traffic: Sequence[Seen]) -> Found:
-    """Whether a charge is answered within the call. A prompt that nobody answered leaves one pending either way."""
+    """Tells whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
     calls = [seen for seen in traffic if seen.id == "createCharge" and seen.took]
     pending = {each["id"]: seen for seen in calls for each in seen.charges if each.get("status") == "pending"}
     answered = [seen for seen in calls if (seen.charges or not seen.ok) and seen not in pending.values()]
@@ -181,7 +181,7 @@ def _late_after_all(traffic: Sequence[Seen]) -> Found:
 
 
 def _accounts(traffic: Sequence[Seen]) -> Found:
-    """Two accounts are let in, or two refused where another is let in: one may be misspelled."""
+    """Counts the accounts that get a token; of the rejected ones, a single one may be misspelled."""
     asked = [seen for seen in traffic if seen.id == "issueToken" and seen.asked.get("email")]
     known = {str(seen.asked["email"]): seen.place for seen in asked if seen.ok}
     refused = {str(seen.asked["email"]): seen.place for seen in asked if seen.status == HTTPStatus.UNAUTHORIZED}
@@ -193,7 +193,7 @@ def _accounts(traffic: Sequence[Seen]) -> Found:
 
 
 def _keys(traffic: Sequence[Seen]) -> Found:
-    """A key that was used again: for the same, for something else, and after how long."""
+    """Reads calls that repeat an idempotency key, with the same body or another, and the time between them."""
     first: dict[tuple[str, str], Seen] = {}
     waited: list[tuple[Decimal, bool, str]] = []
     for seen in traffic:
@@ -221,7 +221,7 @@ def _keys(traffic: Sequence[Seen]) -> Found:
 
 
 def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Found:
-    """A time between the longest after which a key was known and the shortest after which it was not."""
+    """Finds the retention between the longest wait with a replay and the shortest without."""
     known = max((after_s for after_s, again, _ in waited if again), default=Decimal(0))
     forgotten = min((after_s for after_s, again, _ in waited if not again), default=Decimal("inf"))
     offered = _offered("idempotency_retention_s")
@@ -239,7 +239,7 @@ _WAITS: Final = {429, 502, 504}
 
 
 def _retries(traffic: Sequence[Seen]) -> Found:
-    """How an event came again whose answer was none that a delivery takes."""
+    """Reads the retries of events that a receiver did not accept."""
     came: dict[tuple[str, str], list[Seen]] = defaultdict(list)
     for seen in traffic:
         if seen.id == WEBHOOK and seen.at_s:
@@ -264,7 +264,7 @@ def _retries(traffic: Sequence[Seen]) -> Found:
 
 
 def _second(first: Seen, again: Seen | None, ended_s: Decimal) -> Found:
-    """What is shown by that an event came a second time, or did not; what comes at once is no retry."""
+    """Reads whether an event came a second time; a copy that comes at once is no retry."""
     if first.status in range(203, 300) and (
         again.at_s - first.at_s > 1 if again else ended_s - first.at_s > _GAVE_UP_S
     ):
@@ -281,7 +281,7 @@ def _second(first: Seen, again: Seen | None, ended_s: Decimal) -> Found:
 
 
 def _schedule(tries: Sequence[Seen], ended_s: Decimal) -> Shown:
-    """The one schedule that fits what was waited, a fifth more or less; none while several do."""
+    """Finds the only schedule that fits the waits, give or take a fifth; None while several fit."""
     failed = next((at for at, each in enumerate(tries) if each.status in SUCCESS), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
@@ -299,7 +299,7 @@ def _schedule(tries: Sequence[Seen], ended_s: Decimal) -> Shown:
 
 
 def _order(traffic: Sequence[Seen]) -> Found:
-    """An event that first arrived after a younger one of its object had, and how soon a success or failure came."""
+    """Finds events that arrived after younger ones of their object, and how soon outcomes arrived."""
     newest: dict[object, Decimal] = {}
     known, tried, found, soonest = set(), set(), {}, {}
     for seen in traffic:
@@ -338,7 +338,7 @@ TOGETHER: Final[Mapping[str, Callable[[Sequence[Seen]], Found]]] = {
 
 
 class Finding(NamedTuple):
-    """What the traffic says of one row: each value that was shown, or is consistent with what was.
+    """The values of one row that traffic shows, or that are consistent with the traffic.
 
     A value has its parts that were seen, and by which exchanges; what was shown whole has the part of no name.
     """
@@ -354,7 +354,7 @@ class Finding(NamedTuple):
 
     @property
     def value(self) -> Value | None:
-        """The one value of the register that was shown."""
+        """The register's value, if exactly one was shown."""
         only = next(iter(self.shown)) if self.result == "shown" else None
         return None if isinstance(only, Other) else only
 
@@ -370,7 +370,7 @@ class Finding(NamedTuple):
 
     @property
     def asks(self) -> str:
-        """What was seen, in words that a provider knows, and whether that is right."""
+        """A question to the provider that asks whether what was seen is right."""
         meanings = {self.gap.default: self.gap.says, **self.gap.alternatives}
         told = []
         for value, parts in self.shown.items():
@@ -396,13 +396,13 @@ def _told(value: Value | Other) -> Any:  # noqa: ANN401  a JSON value
 
 @dataclass(frozen=True, repr=False)
 class Evidence(Tabular):
-    """What some files say of the whole register."""
+    """The findings of some recordings for the whole register."""
 
     findings: tuple[Finding, ...]
     read: int
-    """How many exchanges were looked at."""
+    """The number of exchanges that were looked at."""
     left_out: bool
-    """Whether there were more than are looked at."""
+    """True if the recordings hold more exchanges than were looked at."""
 
     @property
     def values(self) -> dict[str, Value]:

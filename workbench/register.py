@@ -38,12 +38,12 @@ class GapRow(Tabular, dict[str, Any]):
 
     @property
     def choices(self) -> list[Choice]:
-        """All values, that in force first."""
+        """The row's values, the one in force first."""
         return choices_of(self)
 
     @property
     def is_changed(self) -> bool:
-        """Whether another value than the default is in force."""
+        """True if a value other than the default is in force."""
         return written(self["value"]) != written(self["default"])
 
     @property
@@ -106,28 +106,28 @@ class GapRows(Tabular, list[GapRow]):
 
     @property
     def changed(self) -> "GapRows":
-        """Those that are not at their default."""
+        """The rows that are not at their default."""
         return self._with(row for row in self if row.is_changed)
 
     def section(self, number: str) -> "GapRows":
-        """Those of a section, such as `6`; of `2` those of 2.1 and 2.5 too. Raises GapRefused: no such section."""
+        """The rows of a section, such as `6`; `2` includes 2.1 and 2.5. Raises GapRefused: no such section."""
         if number not in {each.number for each in SECTIONS}:
             numbers = ", ".join(each.number for each in SECTIONS)
             raise GapRefused(f"The interface has no section {number!r}; it has {numbers}.")
         return self._with(row for row in self if number in {row["section"], row["section"].partition(".")[0]})
 
     def about(self, word: str) -> "GapRows":
-        """Those with a word, or a part of one, in any column, in whatever case."""
+        """The rows with `word`, whole or as a part, in any column and case."""
         return self._with(row for row in self if word.casefold() in repr(row).casefold())
 
     @property
     def used(self) -> "GapRows":
-        """Those on which this run has relied so far, each with `used_by`: what did, the most frequent first."""
+        """The rows that this run relied on so far; `used_by` lists what relied on them, the most frequent first."""
         found = relied_on(self._trace())
         return self._with({**row, "used_by": found[row["name"]]} for row in self if row["name"] in found)
 
     def questions(self) -> "Letter":
-        """What the rows that this run relied on leave to ask the provider, as a letter in Markdown."""
+        """A letter to the provider, in Markdown, about the rows that this run relied on."""
         return letter(self.used)
 
     @property

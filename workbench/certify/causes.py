@@ -1,4 +1,4 @@
-"""What explains several failures at once: one row a cause, in the order in which they are tried."""
+"""Causes that explain several failures at once: one row a cause, in the order in which they are tried."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -94,7 +94,7 @@ def causes_of(exam: Exam, results: Iterable[Result], limit_s: int) -> tuple[list
 
 
 def _spelling_of(exam: Exam, failed: Sequence[Result]) -> int | None:
-    """Which spelling the shop verifies: tried with genuine messages that it rejects again, each of them signed so."""
+    """Finds the spelling that the shop verifies: sends rejected genuine messages again, signed over each spelling."""
     for result in failed:
         for each in result.faulty if result.check.judge is accepted else ():
             event = Event.read(each.body)

@@ -49,7 +49,7 @@ class Gap(NamedTuple):
     """The section of the interface document that leaves it open."""
     default: Value
     says: str
-    """What the default means."""
+    """The meaning of the default, in words."""
     asks: str
     """The question to the provider."""
     code: tuple[str, ...]
@@ -60,27 +60,27 @@ class Gap(NamedTuple):
     here: str = ""
     """A remark about the sandbox alone, which the provider is not asked about."""
     shows: str = "Nothing."
-    """What the interface shows of it."""
+    """The part of the answer that the interface shows."""
     cost: int = 1
-    """What a wrong guess costs: 1 a call that fails at once, 2 payments that go wrong, 3 money."""
+    """The cost of a wrong guess: 1 a call that fails at once, 2 payments that go wrong, 3 money."""
     of_sandbox: bool = False
     """The row is about the sandbox itself: neither letter nor checklist has it."""
     relied: tuple[str, ...] = ()
-    """What relies on the row in a response: an operation or a struct of the wire by its name, an error by its code, or
-    by the struct that was sent and its code; `key`, `member`, `failure` and `warning` with a kind of caller, a member
-    of the result, why a payment failed, and words of a warning; `response` and `call` with a word of `provenance` for
-    a kind of response, and for what was sent or came of it.
+    """Parts of a response that rely on the row: an operation or a struct of the wire by its name, an error by its code,
+    or by the struct that was sent and its code; `key`, `member`, `failure` and `warning` with a kind of caller, a
+    member of the result, why a payment failed, and words of a warning; `response` and `call` with a word of
+    `provenance` for a kind of response, and for what was sent or came of it.
     """
     happens: tuple[str, str] = ("", "")
-    """What shows in the trace that something relied on the row: a pattern of a trace row's kind, result and words,
+    """The sign in the trace that something relied on the row: a pattern of a trace row's kind, result and words,
     and what that is called; by its own name where this is empty.
     """
     sign: Sign | None = None
-    """How an exchange of recorded traffic shows the value, if one exchange can."""
+    """Shows the value from one exchange of recorded traffic, if one exchange can."""
     together: str = ""
     """The function of `evidence` that finds the value in several exchanges, by its name."""
     unless: tuple[str, Value] = ("", "")
-    """Another row and its value: traffic that shows it says nothing of this row."""
+    """A row and a value of it: traffic that shows the value says nothing about this row."""
     unseen: Mapping[Value | None, str] = {}
     """Value, or None for all values → why recorded traffic does not show it."""
     notebook: str = ""
@@ -95,7 +95,7 @@ class Gap(NamedTuple):
 
 _OF_EVIDENCE: Final = {"relied", "happens", "sign", "together", "unless", "unseen"}
 _MANY: Final = 3
-"""So many times the same is counted."""
+"""From this many equal values in a row, a text counts them."""
 
 
 def written(value: object) -> str:
@@ -120,7 +120,7 @@ class Choice(NamedTuple):
 
 
 def choices_of(record: Mapping[str, Any]) -> list[Choice]:
-    """All values of a row with its `value`, that in force first."""
+    """Lists a row's values, the one in force first; `record` is the row with its `value`."""
     listed = [Choice(written(record["default"]), record["says"], is_default=True)]
     listed += [Choice(written(each["value"]), each["says"]) for each in record["alternatives"]]
     force = written(record["value"])
@@ -134,7 +134,7 @@ def row(section: str, default: V, says: str, **others: Any) -> V:  # noqa: ANN40
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gaps:
-    """What this sandbox does wherever the interface says "not shown"."""
+    """Chooses what the sandbox does wherever the interface says "not shown"."""
 
     # fmt: off
     # 1. What the service does
@@ -701,7 +701,7 @@ _BY_NAME = {gap.name: gap for gap in REGISTER}
 
 @cache
 def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
-    """What relies on the register → its rows: things with a name or code, or those of a `kind`, such as `warning`."""
+    """Maps the entries of the column `relied` to rows; with a `kind`, such as `warning`, only its entries."""
     found: dict[str, tuple[str, ...]] = {}
     for gap in REGISTER:
         for thing in gap.relied:

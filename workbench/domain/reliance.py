@@ -13,7 +13,7 @@ from workbench.domain.wire.trace_rows import CALL, WEBHOOK
 _OF_OPERATORS: Final = tuple(
     f'code":"{code}"' for each in SCENARIOS.values() for code in (each.refusal, each.rejection) if code
 )
-"""How a failure looks in a body that no customer causes at the handset."""
+"""Texts in a body of failures that no customer causes at the handset."""
 
 
 def _failed_by_request(row: TraceRow) -> bool:
@@ -37,7 +37,7 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
-    """Each row of the register that a row of the trace relied on, and what relied on it."""
+    """The rows of the register that a row of the trace relied on, each with what relied on it."""
     own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
     if row.kind == CALL:
         said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")

@@ -1,4 +1,4 @@
-"""How recorded traffic shows the value of a row: an exchange as it is looked at, and the forms of a row's sign."""
+"""Signs of a row's value in recorded traffic: an exchange as a sign sees it, and the forms of signs."""
 
 import re
 from collections.abc import Callable, Container, Mapping
@@ -41,7 +41,7 @@ class Part(NamedTuple):
     value: Value
     what: str
     parts: int = 0
-    """How many parts the value has; 0 if no recording can have them all, such as every currency."""
+    """The number of parts of the value; 0 if no recording can have them all, such as every currency."""
 
 
 Told: TypeAlias = Value | Part
@@ -119,7 +119,7 @@ class Seen:
 
     @property
     def about(self) -> str:
-        """What a payment's call makes or looks at, with its article."""
+        """The object that a payment's call makes or looks at, with its article."""
         return _PAYMENTS[self.id]
 
 
@@ -227,7 +227,7 @@ def states(
 
 
 def scale_shown(seen: Seen) -> Shown:
-    """What became of an intent's amount with more than two decimals."""
+    """Tells whether an amount with more than two decimals is rejected or rounded."""
     asked, got = seen.amount, number_in(seen.body.get("amount"))
     if asked is None or not seen.is_fraction or not seen.took:
         return tried("half_even", "exact", "amount", asks=lambda other: other.is_fraction)(seen)
@@ -239,7 +239,7 @@ def scale_shown(seen: Seen) -> Shown:
 
 
 def channel_shown(seen: Seen) -> Shown:
-    """Whether a charge's `channel` and `provider` differ for a number of another operator."""
+    """Compares a charge's `channel` and `provider` for a number of another operator."""
     for charge in seen.charges:
         channel, provider = _short(charge.get("channel")), _short(charge.get("provider"))
         if seen.id == "createCharge" and seen.is_mixed:
@@ -255,7 +255,7 @@ def channel_shown(seen: Seen) -> Shown:
 
 
 def schemes_shown(seen: Seen) -> Shown:
-    """Whether an operation takes the scheme of `Authorization` that is not documented for it."""
+    """Tells whether an operation takes the scheme of `Authorization` that is not documented for it."""
     if len(seen.schemes) != 1 or seen.scheme not in {"basic", "bearer"} or seen.scheme == seen.schemes[0].lower():
         return None
     offered = seen.got.get("www-authenticate", "").lower()

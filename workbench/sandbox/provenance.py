@@ -25,7 +25,7 @@ _ERRORS: Final = 300
 """The first status that is no success."""
 _DECLINED: Final = 402
 _ENDING: Final = 7
-"""So many digits at the end of a number make it a test number."""
+"""The number of last digits that make a number a test number."""
 _OF_KEY, _OF_MEMBER, _OF_FAILURE, _OF_WARNING = map(rows_by, ("key", "member", "failure", "warning"))
 _OF_RESPONSE, _OF_CALL = rows_by("response"), rows_by("call")
 TRIGGERED: Final = _OF_CALL["test_number"]
@@ -40,7 +40,9 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     is_shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
     source = f'documented; sections="{operation.source}"' if is_shown else "sandbox" if is_sandboxes else "assumed"
     kind = "success" if status < _ERRORS else "error"
-    kinds = [operation.source, str(status), *([] if is_shown or is_sandboxes else [f"unshown_{kind}"])]
+    # A success of the sandbox's own operations leaves nothing open.
+    is_open = not is_shown and not (is_sandboxes and kind == "success")
+    kinds = [operation.source, str(status), *([f"unshown_{kind}"] if is_open else [])]
     kinds += ["replayed", f"replayed_{kind}"] if replayed else []
     rows = {*relied, *operation.gone, *(row for name in kinds for row in _OF_RESPONSE.get(name, ()))}
     if status < _ERRORS:
@@ -65,7 +67,7 @@ def refused_by(operation: Operation, code: str) -> Rows:
 
 
 def _is_small_or_large(body: Any, gaps: Gaps) -> bool:  # noqa: ANN401  of an intent or a charge
-    """Whether an amount is outside the bounds that the register offers."""
+    """Tells whether an amount is outside the bounds that the register offers."""
     least, most = BOUNDS_MAJOR["1_to_20000"]
     code = body.currency.upper()
     is_whole = isinstance(body, wire.CreateCharge) and code in ISO_4217
