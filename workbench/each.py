@@ -1,7 +1,6 @@
 """One command run once for each alternative of the register, each time beside a sandbox that is switched to it."""
 
 import json
-import socket
 import tempfile
 import time
 import xml.etree.ElementTree as ET
@@ -21,7 +20,7 @@ from workbench.domain.wire.trace_rows import WEBHOOK
 from workbench.errors import CommandRefused
 from workbench.process import NOTHING, POLL_S, Process, printed
 from workbench.render import Table, table
-from workbench.sandbox.addresses import LOOPBACK
+from workbench.sandbox.addresses import LOOPBACK, free_port
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.server import listening
 from workbench.sandbox.store import Settings
@@ -233,7 +232,7 @@ class _Running:
             engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
             opening.callback(engine.close, patience_s=0)
             base_url = opening.enter_context(listening(engine, 0, ticks=True))
-            port = _free_port()
+            port = free_port(LOOPBACK, 0).port
             environment = {
                 "PAYMENTS_BASE_URL": base_url,
                 "PAYMENTS_SECRET_KEY": engine.store.key("secret"),
@@ -288,11 +287,6 @@ def _last(engine: Engine) -> int:
     """The place of what happened last in a sandbox; a reset does not set it back."""
     with engine.store.reading() as tx:
         return tx.last("seq")
-
-
-def _free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as bound:
-        return int(bound.getsockname()[1])
 
 
 def _ages(report: Path) -> dict[Path, int]:

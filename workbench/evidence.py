@@ -227,7 +227,7 @@ def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Found:
     offered = _offered("idempotency_retention_s")
     fits = [each for each in offered if known - _NEAR_S <= each <= forgotten + _NEAR_S]
     between = f"known after {known:.0f} s, forgotten after {float(forgotten):.0f} s"
-    if waited and len(fits) < 2:  # noqa: PLR2004  one, or none
+    if waited and not fits[1:]:
         is_near = forgotten - known <= 2 * _MINUTE_S
         told = Other(between) if not fits else fits[0] if is_near else Part(fits[0], between)
         yield "idempotency_retention_s", told, waited[-1][2]
@@ -390,7 +390,7 @@ class Finding(NamedTuple):
         return {**about, "values": values, "why": self.why}
 
 
-def _told(value: Value | Other) -> Any:  # noqa: ANN401  a JSON value
+def _told(value: Value | Other) -> object:
     return value.what if isinstance(value, Other) else list(value) if isinstance(value, tuple) else value
 
 
@@ -462,8 +462,11 @@ def fit(*places: str | Path) -> Evidence:
     """
     traffic, room = [], MOST_TEXT
     files = [each for place in places for each in files_of(Path(place))]
+
     # A webhook is told by its headers and its body, whatever it is sent to.
-    is_wanted = lambda method, url: method == "POST" or _operation(method, url) is not None  # noqa: E731  said once
+    def is_wanted(method: str, url: str) -> bool:
+        return method == "POST" or _operation(method, url) is not None
+
     for exchange in chain.from_iterable(recorded(file, is_wanted) for file in files):
         if room <= 0:
             break

@@ -192,7 +192,7 @@ def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
     return found
 
 
-def _masked(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type
+def _masked(value: object, name: str = "") -> object:
     if isinstance(value, dict):
         return {key: _masked(each, key) for key, each in value.items()}
     if isinstance(value, list):

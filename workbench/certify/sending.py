@@ -34,7 +34,7 @@ class Event(NamedTuple):
         """The body's members, amounts with a point as Decimals."""
         return dict(json.loads(self.body, parse_float=Decimal))
 
-    def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: Any) -> "Event":  # noqa: ANN401  JSON
+    def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "Event":
         """Another event like this one: members of the body, or of its object, changed or added."""
         changed = {**self.members, "id": new_id, **members}
         if object_members is not None:

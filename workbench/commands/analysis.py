@@ -235,7 +235,8 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
 @click.option("--with-matches", is_flag=True, help="Write every row that agrees into the workbook too.")
 @click.option("--prepared-by", metavar="NAME", default="", help="Who prepared the reconciliation, for the sign-off.")
 @click.option("--reviewed-by", metavar="NAME", default="", help="Who reviewed it: another person.")
-def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
+def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
+    *,
     given: tuple[str, ...],
     named: str | None,
     query: Path | None,
@@ -250,13 +251,13 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     as_of: date | None,
     brought: Path | None,
     kept: Path | None,
-    skip_settled: bool,  # noqa: FBT001  an option of the command line
+    skip_settled: bool,
     decisions: Path | None,
     rules: Path | None,
     journal: Path | None,
     journal_form: str,
     journal_accounts: tuple[str, ...],
-    with_matches: bool,  # noqa: FBT001  the same
+    with_matches: bool,
     prepared_by: str,
     reviewed_by: str,
     layouts_given: tuple[str, ...],

@@ -143,8 +143,7 @@ class Gaps:
         asks="When does received money become available to us?", cost=2, relied=("Balance", "balance_insufficient"),
         happens=("entry cleared", "money that cleared"),
         unseen={None: "a balance is of all payments of the account, those outside of the recording too"},
-        code=("sandbox/service/clearing.py", "sandbox/service/payouts.py"),
-        notebook="read_the_ledger")
+        code=("sandbox/service/clearing.py", "sandbox/service/payouts.py"), notebook="read_the_ledger")
     payouts: str = row("1", "on_request", "on request; rejected beyond the available balance",
         alternatives={"daily": "daily: all available money at 00:00 Africa/Lusaka, automatically; until then on "
             "request"},
@@ -154,8 +153,7 @@ class Gaps:
             ("on_request", lambda seen: seen.event == "payout.created"
              and (seen.asked.get("requestid") or within(seen.asked, "request").get("id"))),
             (Part("daily", "a payout that no request made"), lambda seen: seen.event == "payout.created"))),
-        code=("sandbox/service/payouts.py",),
-        notebook="read_the_ledger")
+        code=("sandbox/service/payouts.py",), notebook="read_the_ledger")
 
     # 2. Resources and their fields
     success_status: str = row("2.1", "200", "200 for everything that succeeds",
@@ -164,8 +162,7 @@ class Gaps:
         asks="Which status does a call that creates something have?",
         relied=("response unshown_success",), sign=Sign("createPaymentIntent createRefund createPayout", lambda seen: (
             {200: "200", 201: "201_created"}.get(seen.status, Other(str(seen.status))) if seen.ok else None)),
-        code=("sandbox/operations.py",),
-        notebook="intents_and_keys")
+        code=("sandbox/operations.py",), notebook="intents_and_keys")
     currencies: str = row("2.1", "zmw", "ZMW only; ZMK is rejected by name",
         alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that defines decimals, with that many "
             "decimals"},
@@ -174,8 +171,7 @@ class Gaps:
         relied=("currency_unsupported", "currency_retired", "call other_currency"), sign=Sign(_MAKES, tried(
             "iso4217", "zmw", "currency", part=lambda seen: str(seen.asked["currency"]).upper(),
             asks=lambda seen: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(seen.asked.get("currency"))))),
-        code=("sandbox/service/checks.py", "sandbox/service/payouts.py"),
-        notebook="intents_and_keys")
+        code=("sandbox/service/checks.py", "sandbox/service/payouts.py"), notebook="intents_and_keys")
     currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
         "case for charges",
         alternatives={"strict": "only the case that is documented for each"}, why="the documentation shows both",
@@ -184,8 +180,7 @@ class Gaps:
         relied=("PaymentIntent", "Charge", "Refund"), sign=Sign(_MAKES, tried(
             "either", "strict", "currency", part=lambda seen: f"{seen.asked['currency']} for {seen.about}", parts=2,
             asks=lambda seen: f"{seen.id} {seen.asked.get('currency')}" in _OTHER_CASE)),
-        code=("sandbox/service/checks.py",),
-        notebook="charges_and_idempotency")
+        code=("sandbox/service/checks.py",), notebook="charges_and_idempotency")
     payment_method_types: str = row("2.1", "includes",
         "must include mobile_money; other types are ignored",
         alternatives={"only": "only mobile_money"}, why='"includes the value"',
@@ -195,8 +190,7 @@ class Gaps:
             "includes", "only", "payment_method_types",
             asks=lambda seen: isinstance(seen.asked.get("payment_method_types"), list)
             and {"mobile_money"} < {*map(str, seen.asked["payment_method_types"])})),
-        code=("sandbox/service/checks.py",),
-        notebook="intents_and_keys")
+        code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
         "charge: amount, currency, type, channel, phone",
@@ -274,8 +268,7 @@ class Gaps:
         relied=("operator_mismatch", "warning which is asked for the money"), sign=Sign(_PAYS, tried(
             Part("accepted", "a number of another operator is accepted"), "refused", "provider", "channel", by={400},
             asks=lambda seen: seen.is_mixed)),
-        code=("sandbox/service/checks.py",),
-        notebook="charges_and_idempotency")
+        code=("sandbox/service/checks.py",), notebook="charges_and_idempotency")
     merchant_fee: str = row("2.5", "2.5%", "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
         why="an assumed rate: a ledger without fees would teach less",
@@ -305,8 +298,7 @@ class Gaps:
             "failed", "retryable", lambda seen: seen.intents,
             lambda intent: intent.get("status") == "requires_payment_method" and intent.get("last_payment_error"),
             known="requires_payment_method requires_action processing succeeded canceled")),
-        code=("domain/payments.py", "sandbox/service/attempts.py"),
-        notebook="going_live")
+        code=("domain/payments.py", "sandbox/service/attempts.py"), notebook="going_live")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
         alternatives={"expired": "adds expired, when nobody answers the prompt"},
         shows="`succeeded`.", asks="Which states does a charge have?", cost=2, relied=("Charge",), sign=Sign("", states(
@@ -328,13 +320,11 @@ class Gaps:
         asks="How long does the prompt on the customer's phone wait?", cost=2,
         relied=("confirmPaymentIntent", "prompt_expired", "member next_action", "failure prompt_timeout"),
         happens=("screen .*The request has expired", "a prompt that expired"), together="prompt_timeout",
-        code=("sandbox/service/attempts.py",),
-        notebook="confirm_with_ussd")
+        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
     pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"},
         shows="That a PIN is entered.", asks="How many wrong PINs may the customer enter?",
         happens=("screen .*Wrong PIN", "a wrong PIN"), unseen={None: "it happens on the customer's phone"},
-        code=("sandbox/service/attempts.py",),
-        notebook="confirm_with_ussd")
+        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
     late_success: str = row("3", "suspense",
         "money that arrives after the prompt has expired goes to suspense and raises payment_intent.late_success; "
         "the intent stays as it is",
@@ -356,8 +346,7 @@ class Gaps:
         relied=("money_in_suspense", "warning of an earlier attempt"), sign=Sign("confirmPaymentIntent", first(
             ("refused", lambda seen: seen.status == HTTPStatus.CONFLICT and "money_in_suspense" in seen.text),
             ("accepted", lambda seen: seen.ok and "suspense" in str(seen.body.get("warnings"))))),
-        code=("sandbox/service/suspense.py",),
-        notebook="when_payments_fail")
+        code=("sandbox/service/suspense.py",), notebook="when_payments_fail")
 
     # 4. Endpoints
     confirm_response: str = row("4", "intent",
@@ -404,8 +393,7 @@ class Gaps:
         shows="A flow with e-mail address and password, described as illustrative.",
         asks="Whose e-mail address and password does the token operation take?",
         relied=("issueToken", "credentials_wrong"), together="accounts",
-        code=("sandbox/service/accounts.py", "sandbox/store/files.py"),
-        notebook="tokens_and_plants")
+        code=("sandbox/service/accounts.py", "sandbox/store/files.py"), notebook="tokens_and_plants")
     token_field: str = row("4", "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
         alternatives={"token": "token; the other fields stay as they are",
@@ -422,8 +410,7 @@ class Gaps:
         relied=("refreshToken", "token_replaced", "refresh_token_invalid"), sign=Sign("refreshToken", tried(
             "body_or_header", "body",
             asks=lambda seen: seen.scheme and not seen.sent_text and seen.sent.get("content-length", "0") == "0")),
-        code=("sandbox/service/accounts.py",),
-        notebook="tokens_and_plants")
+        code=("sandbox/service/accounts.py",), notebook="tokens_and_plants")
 
     # 5. Authentication
     access_token_use: str = row("5", "everywhere", "everywhere that takes a bearer token, plants included",
@@ -440,8 +427,7 @@ class Gaps:
         sign=Sign("confirmPaymentIntent retrievePaymentIntent", tried(
             "own_intent", "nothing", by={403}, part=lambda seen: seen.about, parts=2,
             asks=lambda seen: seen.holds == "pk_" and "client_secret" in f"{seen.url} {[*seen.asked]}")),
-        code=("sandbox/service/payments.py", "sandbox/engine.py"),
-        notebook="intents_and_keys")
+        code=("sandbox/service/payments.py", "sandbox/engine.py"), notebook="intents_and_keys")
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
         alternatives={"either": "either for every operation"},
@@ -480,8 +466,7 @@ class Gaps:
         relied=("Event",), happens=("webhook ", "a webhook"), sign=Sign(WEBHOOK, formed({
             "cloudevents": has("specversion id source type data"),
             "envelope": has("id type timestamp api_version livemode data request")}, lambda seen: seen.asked)),
-        code=("sandbox/service/webhooks.py",),
-        notebook="going_live")
+        code=("sandbox/service/webhooks.py",), notebook="going_live")
     signature_scheme: str = row("6", "standard_webhooks", "Standard Webhooks 1.0",
         alternatives={
             "stripe": "Stripe-Signature: t=…,v1=hex of t.body; the key is the secret's whole text",
@@ -537,23 +522,20 @@ class Gaps:
         shows="That failed deliveries are retried with backoff.",
         asks="Do you honour Retry-After, and wait longer after 429, 502 and 504?",
         happens=(r"webhook (429|50[234])\b", "a 429, 502, 503 or 504"), together="retries",
-        code=("domain/webhooks.py",),
-        notebook="retries_dead_letters_and_replay")
+        code=("domain/webhooks.py",), notebook="retries_dead_letters_and_replay")
     dead_letter: str = row("6", "kept", "after the last attempt; kept, listed and replayable",
         alternatives={"dropped": "dropped after 30 days: no longer listed or replayable"},
         shows="That undeliverable events go to a dead-letter queue.",
         asks="When does an event become a dead letter, and how long is it kept?", cost=2, relied=("Delivery",),
         happens=("webhook .*dead letter", "a dead letter"),
         unseen={None: "it shows after thirty days, and by what is no longer listed"},
-        code=("sandbox/service/webhooks.py",),
-        notebook="retries_dead_letters_and_replay")
+        code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     endpoint_disable_after_s: int = row("6", 432_000,
         "disabled after 432000 s without a success, with an event", alternatives={0: "never"},
         asks="When do you disable an endpoint that keeps failing?", cost=2,
         happens=(r"webhook .*webhook_endpoint\.disabled", ""), sign=Sign(WEBHOOK, first(
             (Part(432_000, "an endpoint is disabled"), lambda seen: seen.event == "webhook_endpoint.disabled"))),
-        unseen={0: _LUCK}, code=("sandbox/delivery.py",),
-        notebook="retries_dead_letters_and_replay")
+        unseen={0: _LUCK}, code=("sandbox/delivery.py",), notebook="retries_dead_letters_and_replay")
     replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
         alternatives={"new_id": "new id in headers and body: a receiver that dedupes by id handles the event again"},
         why="receivers dedupe by id",
@@ -561,8 +543,7 @@ class Gaps:
         relied=("replayEvent", "replayDelivery", "replayDeadLetters"), sign=Sign("replayEvent", first(
             ("same_id", lambda seen: any(f"/{item.get('event')}/" in seen.url for item in seen.objects)),
             ("new_id", lambda seen: any(item.get("event") for item in seen.objects)))),
-        code=("sandbox/service/webhooks.py",),
-        notebook="retries_dead_letters_and_replay")
+        code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     ordering: str = row("6", "unordered", "unordered, at least once",
         alternatives={"per_object": "in order for each object: an event waits until the object's earlier events are "
                       "delivered to the endpoint or are dead letters",
@@ -570,8 +551,7 @@ class Gaps:
                       "10 s late, so after a success or failure that follows at once"},
         asks="In which order do the events of one payment arrive?", cost=2, relied=("Delivery",),
         happens=("webhook ", "a webhook"), together="order", unseen={"per_object": _LUCK},
-        code=("sandbox/service/webhooks.py",),
-        notebook="retries_dead_letters_and_replay")
+        code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     repeats: str = row("6", "once", "once, when the first attempt succeeds",
         alternatives={"duplicate": "twice, although the first attempt has succeeded"},
         why="a receiver has to handle an event that comes twice: at least once is all that retries can promise",

@@ -74,15 +74,17 @@ class Recorded(NamedTuple):
 class Seen:
     """An exchange of the interface, or a webhook, with its bodies.
 
-    `id` is the operation's, or `WEBHOOK`; `schemes` are those documented for it, `fields` those of its request.
+    `operation` is an operation's id, or `WEBHOOK`, with its documented `schemes` and its request's `fields`.
     `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
     `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
     `is_mixed`: another operator is asked for than that of the number. `unknown` are fields that no such request has.
     """
 
-    def __init__(self, exchange: Recorded, id: str, schemes: tuple[str, ...], fields: tuple[str, ...] | None) -> None:  # noqa: A002  the operation's own word
+    def __init__(
+        self, exchange: Recorded, operation: str, schemes: tuple[str, ...], fields: tuple[str, ...] | None
+    ) -> None:
         self.place, self.url, self.status, self.at_s = exchange.place, exchange.url, exchange.status, exchange.at_s
-        self.id, self.schemes = id, schemes
+        self.id, self.schemes = operation, schemes
         self.sent, self.got = exchange.request.headers, exchange.response.headers
         self.text, self.sent_text = exchange.response.text, exchange.request.text
         self.asked, self.body = within(exchange.request.body), within(exchange.response.body)
@@ -91,7 +93,7 @@ class Seen:
         self.event = str(self.asked.get("type", ""))
         scheme, _, credential = self.sent.get("authorization", "").partition(" ")
         self.scheme, self.holds = scheme.lower(), credential[:3]
-        is_charge = id == "createCharge"
+        is_charge = operation == "createCharge"
         payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
         self.operator = _short(payer.get("channel" if is_charge else "provider"))
         self.phone = str(payer.get("phone", ""))
@@ -106,7 +108,7 @@ class Seen:
         self.unknown = [name for name in self.asked if fields is not None and name not in fields]
         listed = self.body.get("data") if self.status in SUCCESS else []
         found = listed if isinstance(listed, list) else [self.body]
-        found = [within(self.asked, "data", "object")] if id == WEBHOOK else found
+        found = [within(self.asked, "data", "object")] if operation == WEBHOOK else found
         self.objects: list[Body] = [item for item in map(within, found) if isinstance(item.get("id"), str)]
         intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
         self.intents: list[Body] = self.of_kind("payment_intent", intents)

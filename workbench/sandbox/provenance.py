@@ -66,7 +66,7 @@ def refused_by(operation: Operation, code: str) -> Rows:
     return rows_settling(code) + rows_settling(f"{struct} {code}")
 
 
-def _is_small_or_large(body: Any, gaps: Gaps) -> bool:  # noqa: ANN401  of an intent or a charge
+def _is_small_or_large(body: wire.CreatePaymentIntent | wire.CreateCharge, gaps: Gaps) -> bool:
     """Tells whether an amount is outside the bounds that the register offers."""
     least, most = BOUNDS_MAJOR["1_to_20000"]
     code = body.currency.upper()
