@@ -84,8 +84,8 @@ def reported(file: Path) -> set[str] | None:
         return set()
     except ValueError:  # killed while it told
         return None
-    told = {each["sandbox"]: each["rows"] for each in lines if "rows" in each}
-    is_whole = all(each["sandbox"] in told for each in lines)
+    told = {line["sandbox"]: line["rows"] for line in lines if "rows" in line}
+    is_whole = all(line["sandbox"] in told for line in lines)
     return {row for rows in told.values() for row in rows} if is_whole else None
 
 

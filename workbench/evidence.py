@@ -143,15 +143,15 @@ def _unit(traffic: Sequence[Seen]) -> Found:
     """Compares the amount of an intent, in major units, with that of its charge."""
     intents: dict[object, Decimal] = {}
     for seen in traffic:
-        for each in seen.intents:
+        for intent in seen.intents:
             # An intent that shows no amount has the one that was asked for.
             asked = seen.asked.get("amount") if seen.id == "createPaymentIntent" else None
-            if (amount := number_in(each.get("amount", asked))) is not None:
-                intents[each["id"]] = amount
+            if (amount := number_in(intent.get("amount", asked))) is not None:
+                intents[intent["id"]] = amount
     for seen in traffic:
-        for each in seen.charges:
-            major, told = intents.get(str(each.get("payment_intent"))), number_in(each.get("amount"))
-            if each.get("payment_intent") and major and told:
+        for charge in seen.charges:
+            major, told = intents.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
+            if charge.get("payment_intent") and major and told:
                 unit = "minor" if told == major * 100 else "major" if told == major else None
                 yield "charge_amount_unit", unit or Other(f"{told} where the intent has {major}"), seen.place
 
@@ -159,11 +159,11 @@ def _unit(traffic: Sequence[Seen]) -> Found:
 def _wait(traffic: Sequence[Seen]) -> Found:
     """Tells whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
     calls = [seen for seen in traffic if seen.id == "createCharge" and seen.took]
-    pending = {each["id"]: seen for seen in calls for each in seen.charges if each.get("status") == "pending"}
+    pending = {charge["id"]: seen for seen in calls for charge in seen.charges if charge.get("status") == "pending"}
     answered = [seen for seen in calls if (seen.charges or not seen.ok) and seen not in pending.values()]
     for seen in answered:
         yield "charge_wait", "answered", seen.place
-    paid = {each["id"] for seen in traffic for each in seen.charges if each.get("status") == "succeeded"}
+    paid = {charge["id"] for seen in traffic for charge in seen.charges if charge.get("status") == "succeeded"}
     for charge, seen in pending.items():
         if seen.status == HTTPStatus.ACCEPTED or (charge in paid and not answered):
             yield "charge_wait", "accepted" if seen.status == HTTPStatus.ACCEPTED else "interactive", seen.place
@@ -173,11 +173,11 @@ def _late_after_all(traffic: Sequence[Seen]) -> Found:
     """A charge that succeeded after its prompt had expired."""
     expired = set()
     for seen in traffic:
-        for each in seen.charges:
-            if each.get("status") == "succeeded" and each.get("id") in expired:
+        for charge in seen.charges:
+            if charge.get("status") == "succeeded" and charge.get("id") in expired:
                 yield "late_success", "succeeds", seen.place
-            if each.get("failure_code") == "prompt_timeout":
-                expired.add(each.get("id"))
+            if charge.get("failure_code") == "prompt_timeout":
+                expired.add(charge.get("id"))
 
 
 def _accounts(traffic: Sequence[Seen]) -> Found:
@@ -225,7 +225,7 @@ def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Found:
     known = max((after_s for after_s, again, _ in waited if again), default=Decimal(0))
     forgotten = min((after_s for after_s, again, _ in waited if not again), default=Decimal("inf"))
     offered = _offered("idempotency_retention_s")
-    fits = [each for each in offered if known - _NEAR_S <= each <= forgotten + _NEAR_S]
+    fits = [value for value in offered if known - _NEAR_S <= value <= forgotten + _NEAR_S]
     between = f"known after {known:.0f} s, forgotten after {float(forgotten):.0f} s"
     if waited and not fits[1:]:
         is_near = forgotten - known <= 2 * _MINUTE_S
@@ -253,13 +253,13 @@ def _retries(traffic: Sequence[Seen]) -> Found:
         is_soon = again and again.at_s - tries[0].at_s < _MINUTE_S
         if tries[0].status == HTTPStatus.OK and again and is_soon and event_id not in replayed:
             yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
-        is_told_when = bool({each.status for each in tries} & _WAITS)
+        is_told_when = bool({attempt.status for attempt in tries} & _WAITS)
         if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not is_told_when:
             yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
     for seen in traffic:
-        off = [each for each in seen.of_kind("webhook_endpoint") if each.get("status") == "disabled"]
+        off = [endpoint for endpoint in seen.of_kind("webhook_endpoint") if endpoint.get("status") == "disabled"]
         # A recording has the address, what a sandbox's trace is saved as the id in its place.
-        if any(each.get("url") in gone or any(str(each.get("id")) in url for url in gone) for each in off):
+        if any(endpoint.get("url") in gone or any(str(endpoint.get("id")) in url for url in gone) for endpoint in off):
             yield "delivery_gone", "disables", seen.place
 
 
@@ -282,7 +282,7 @@ def _second(first: Seen, again: Seen | None, ended_s: Decimal) -> Found:
 
 def _schedule(tries: Sequence[Seen], ended_s: Decimal) -> Shown:
     """Finds the only schedule that fits the waits, give or take a fifth; None while several fit."""
-    failed = next((at for at, each in enumerate(tries) if each.status in SUCCESS), len(tries))
+    failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
@@ -291,8 +291,8 @@ def _schedule(tries: Sequence[Seen], ended_s: Decimal) -> Shown:
         near = all(0.8 * one - _NEAR_S <= wait <= 1.2 * one + _NEAR_S for wait, one in zip(waits, due, strict=False))
         return near and (len(waits) == len(due) if is_over else len(waits) <= len(due))
 
-    found = [each for each in _offered("retry_schedule_s") if fits(each)]
-    told = "waits of " + written([round(each) for each in waits])
+    found = [schedule for schedule in _offered("retry_schedule_s") if fits(schedule)]
+    told = "waits of " + written([round(wait) for wait in waits])
     if len(found) == 1:
         return found[0] if is_over else Part(found[0], told)
     return None if found else Other(told)
@@ -303,7 +303,7 @@ def _order(traffic: Sequence[Seen]) -> Found:
     newest: dict[object, Decimal] = {}
     known, tried, found, soonest = set(), set(), {}, {}
     for seen in traffic:
-        at_s, about = _time_s(seen.asked), next((each["id"] for each in seen.objects), None)
+        at_s, about = _time_s(seen.asked), next((item["id"] for item in seen.objects), None)
         if seen.id != WEBHOOK or not at_s or about is None:
             continue
         same, is_late = (about, seen.event, at_s), at_s < newest.get(about, at_s)
@@ -322,7 +322,7 @@ def _order(traffic: Sequence[Seen]) -> Found:
         yield "ordering", "unordered" if way == "unordered" else Part(way, what), found[way]
     for late_s in sorted(soonest)[:1]:
         near = {"at_once": 0, "thirty_seconds": 30}.items()
-        told = [each for each, after_s in near if abs(late_s - after_s) <= _NEAR_S]
+        told = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
         yield "lateness", told[0] if told else Other(f"{late_s:.0f} s after"), soonest[late_s]
 
 
@@ -407,20 +407,22 @@ class Evidence(Tabular):
     @property
     def values(self) -> dict[str, Value]:
         """Row → the value that was shown, of those that have one."""
-        return {each.gap.name: each.value for each in self.findings if each.value is not None}
+        return {finding.gap.name: finding.value for finding in self.findings if finding.value is not None}
 
     @property
     def seen(self) -> dict[str, str]:
         """Row → what was seen of it, as a question to the provider: for `letter`."""
-        return {each.gap.name: each.asks for each in self.findings if each.shown}
+        return {finding.gap.name: finding.asks for finding in self.findings if finding.shown}
 
     def _table(self, most: int = 34) -> Table:
         kinds, rows = ("shown", "contradicted", "open"), []
-        for each in sorted(self.findings, key=lambda each: (kinds.index(each.result), not each.shown)):
-            lines = [f"{text} ({places[0]})" for text, _, places in each.says] or [each.why and f"unseen: {each.why}"]
-            heads = [(each.gap.name, each.result), *[("", "")] * (len(lines) - 1)]
+        for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
+            lines = [f"{text} ({places[0]})" for text, _, places in finding.says] or [
+                finding.why and f"unseen: {finding.why}"
+            ]
+            heads = [(finding.gap.name, finding.result), *[("", "")] * (len(lines) - 1)]
             rows += [(*head, shortened(line, most)) for head, line in zip(heads, lines, strict=True)]
-        counts = ", ".join(f"{sum(each.result == kind for each in self.findings)} {kind}" for kind in kinds)
+        counts = ", ".join(f"{sum(finding.result == kind for finding in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
         caption = f"What {self.read} recorded exchanges show: {counts}{more}"
         return table(caption, ("name", "result", "value, by which exchange"), rows)
@@ -433,16 +435,17 @@ class Evidence(Tabular):
     def toml(self) -> str:
         """The rows as `--gaps FILE` takes them; what is not shown, or cannot be reproduced, is a comment."""
         lines = [f"# What {self.read} recorded exchanges show of the service."]
-        for each in self.findings:
-            for text, value, places in each.says:
-                says = f"{each.gap.name} = {json.dumps(_told(value), ensure_ascii=False)}  # {places[0]}"
-                why = "none of ours" if isinstance(value, Other) else "contradicted" if len(each.shown) > 1 else text
-                lines.append(says if each.value is not None else f"# {why}: {says}")
+        for finding in self.findings:
+            for text, value, places in finding.says:
+                says = f"{finding.gap.name} = {json.dumps(_told(value), ensure_ascii=False)}  # {places[0]}"
+                why = "none of ours" if isinstance(value, Other) else "contradicted" if len(finding.shown) > 1 else text
+                lines.append(says if finding.value is not None else f"# {why}: {says}")
         return "\n".join(lines) + "\n"
 
 
 _PATHS: Final = tuple(
-    (each, re.compile(rf"(?:.*/)?{re.sub(r'{[a-z_]+}', '[^/]+', each.path.lstrip('/'))}/?")) for each in OPERATIONS
+    (operation, re.compile(rf"(?:.*/)?{re.sub(r'{[a-z_]+}', '[^/]+', operation.path.lstrip('/'))}/?"))
+    for operation in OPERATIONS
 )
 
 
@@ -452,7 +455,9 @@ def _operation(method: str, url: str) -> Operation | None:
         path = urlsplit(url).path.lstrip("/")
     except ValueError:
         return None
-    return next((each for each, pattern in _PATHS if each.method == method and pattern.fullmatch(path)), None)
+    return next(
+        (operation for operation, pattern in _PATHS if operation.method == method and pattern.fullmatch(path)), None
+    )
 
 
 def fit(*places: str | Path) -> Evidence:
@@ -461,7 +466,7 @@ def fit(*places: str | Path) -> Evidence:
     Raises TrafficRefused: a file that cannot be read as HAR, a folder without any, or nothing of this interface in it.
     """
     traffic, room = [], MOST_TEXT
-    files = [each for place in places for each in files_of(Path(place))]
+    files = [file for place in places for file in files_of(Path(place))]
 
     # A webhook is told by its headers and its body, whatever it is sent to.
     def is_wanted(method: str, url: str) -> bool:
@@ -480,7 +485,7 @@ def fit(*places: str | Path) -> Evidence:
     if not traffic:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
         raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
-    traffic.sort(key=lambda each: each.at_s)
+    traffic.sort(key=lambda seen: seen.at_s)
     return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0)
 
 

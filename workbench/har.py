@@ -87,7 +87,7 @@ def files_of(place: Path) -> list[Path]:
     """A file itself; of a folder the HAR files in it. Raises TrafficRefused: there is none."""
     if not place.is_dir():
         return [place]
-    found = sorted(each for each in place.iterdir() if each.suffix.lower() == SUFFIX and each.is_file())
+    found = sorted(file for file in place.iterdir() if file.suffix.lower() == SUFFIX and file.is_file())
     if not found:
         hint = "Save what your browser or proxy recorded as HAR, or a trace by bench.trace.save(…)."
         raise TrafficRefused(f"The folder {place} holds no {SUFFIX} file.", hint=hint)
@@ -184,7 +184,7 @@ def _without_secret(field: str) -> str:
 
 def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
     """Masked headers; of a credential its scheme and the kind of its key are left."""
-    found = {each.name.lower(): mask_numbers(mask_secrets(each.value or "")) for each in pairs}
+    found = {pair.name.lower(): mask_numbers(mask_secrets(pair.value or "")) for pair in pairs}
     for name, value in found.items():
         if _SECRET_NAME.search(name):
             kept = _TOKEN_TELLS.match(value)
@@ -194,9 +194,9 @@ def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
 
 def _masked(value: object, name: str = "") -> object:
     if isinstance(value, dict):
-        return {key: _masked(each, key) for key, each in value.items()}
+        return {key: _masked(member, key) for key, member in value.items()}
     if isinstance(value, list):
-        return [_masked(each, name) for each in value]
+        return [_masked(item, name) for item in value]
     return MARK if isinstance(value, str) and _SECRET_NAME.search(name) else value
 
 

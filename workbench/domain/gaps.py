@@ -102,7 +102,7 @@ def written(value: object) -> str:
     """A value of the register; what comes many times in a row is counted, such as 48 times 1800 s."""
     if not isinstance(value, list | tuple):
         return str(value)
-    runs = ([str(each) for each in same] for _, same in groupby(value))
+    runs = ([str(item) for item in same] for _, same in groupby(value))
     parts = (f"{len(run)} × {run[0]}" if len(run) >= _MANY else ", ".join(run) for run in runs)  # noqa: RUF001  times
     return f"{', '.join(parts)} s"
 
@@ -122,7 +122,7 @@ class Choice(NamedTuple):
 def choices_of(record: Mapping[str, Any]) -> list[Choice]:
     """Lists a row's values, the one in force first; `record` is the row with its `value`."""
     listed = [Choice(written(record["default"]), record["says"], is_default=True)]
-    listed += [Choice(written(each["value"]), each["says"]) for each in record["alternatives"]]
+    listed += [Choice(written(other["value"]), other["says"]) for other in record["alternatives"]]
     force = written(record["value"])
     return sorted(listed, key=lambda choice: choice.value != force)
 
@@ -674,7 +674,7 @@ class Gaps:
 
 
 REGISTER: tuple[Gap, ...] = tuple(
-    Gap(name=each.name, default=cast("Value", each.default), **each.metadata) for each in fields(Gaps)
+    Gap(name=column.name, default=cast("Value", column.default), **column.metadata) for column in fields(Gaps)
 )
 _BY_NAME = {gap.name: gap for gap in REGISTER}
 
@@ -729,13 +729,13 @@ def _nearest(name: str) -> str | None:
 def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its own type
     gap = _named(name)
     value = tuple(value) if isinstance(value, list) else value
-    if isinstance(value, tuple) and any(type(each) is not int for each in value):
+    if isinstance(value, tuple) and any(type(item) is not int for item in value):
         value = str(value)
     allowed = (gap.default, *gap.alternatives)
     # Types too: True equals 1, and 300.0 equals 300.
     for offered in allowed:
         if value == offered and type(value) is type(offered):
             return offered
-    schedules = (f"[{written(each)}]" if each and isinstance(each, tuple) else repr(each) for each in (value, *allowed))
+    schedules = (f"[{written(item)}]" if item and isinstance(item, tuple) else repr(item) for item in (value, *allowed))
     shown, *others = schedules
     raise GapRefused(f"{name} is not {shown}; it takes {', '.join(others)}.", name=name, allowed=allowed)
