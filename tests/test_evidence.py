@@ -1,7 +1,9 @@
 """What recorded traffic says of the register, from recordings of a sandbox with some of its rows switched."""
 
 import base64
+import inspect
 import json
+import re
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable
@@ -14,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import INTENT, bearer, method_on
-from workbench import Workbench
+from workbench import Workbench, evidence
 from workbench.cli import app
-from workbench.domain.gaps import REGISTER, Gaps, Value, written
+from workbench.domain.gaps import REGISTER, Gaps, rows_named, written
+from workbench.domain.signs import Other, Value
 from workbench.errors import TrafficRefused
-from workbench.evidence import SIGNS, UNSEEN, Evidence, Other, fit
+from workbench.evidence import TOGETHER, Evidence, fit
 from workbench.har import recorded
 from workbench.toml_text import read_toml
 
@@ -255,7 +258,7 @@ PARTLY = {
 def test_of_a_sandbox_at_its_defaults_nothing_is_switched_and_what_can_be_is_shown(default: Path):
     found = fit(default)
     assert (switched(found), contradicted(found), foreign(found)) == ({}, [], [])
-    unseen = {gap.name for gap in REGISTER if (gap.name, None) in UNSEEN or (gap.name, gap.default) in UNSEEN}
+    unseen = {gap.name for gap in REGISTER if {None, gap.default} & {*gap.unseen}}
     assert {each.gap.name for each in found.findings if not each.shown} == unseen
     assert {*partly(found)} == PARTLY
 
@@ -270,7 +273,7 @@ def test_eight_rows_are_found_and_none_is_invented(eight: Path):
 @pytest.mark.parametrize(("name", "value"), ALTERNATIVES)
 def test_an_alternative_is_found_alone_where_traffic_shows_it(name: str, value: Value, tmp_path: Path):
     found = fit(recording(tmp_path / "one.har", {name: value}))
-    unseen = (name, None) in UNSEEN or (name, value) in UNSEEN
+    unseen = {None, value} & {*rows_named([name])[0].unseen}
     assert switched(found) == ({} if unseen else {name: value})
     assert (contradicted(found), foreign(found)) == ([], [])
 
@@ -609,11 +612,16 @@ def test_another_services_recording_a_folder_of_nothing_and_no_file_are_refused(
     assert run("--out", "rows.toml").exit_code == 2
 
 
-def test_every_row_has_a_sign_or_a_reason_and_no_reason_is_of_another_row():
-    rows = {gap.name: (gap.default, *gap.alternatives) for gap in REGISTER}
-    assert all(value is None or value in rows[name] for name, value in UNSEEN)
-    assert {row for row, *_ in SIGNS} <= {*rows}
-    assert not {row for row, *_ in SIGNS} & {name for name, value in UNSEEN if value is None}
+def test_every_row_has_a_sign_or_a_reason_in_its_entry():
+    for gap in REGISTER:
+        assert {*gap.unseen} <= {None, gap.default, *gap.alternatives}, gap.name
+        assert bool(gap.sign or gap.together) is (None not in gap.unseen), gap.name
+    assert {*TOGETHER} == {gap.together for gap in REGISTER} - {""}
+
+
+def test_beside_the_entry_a_row_is_named_only_by_the_function_that_its_entry_names():
+    named = {*re.findall(r'"(\w+)"', inspect.getsource(evidence))} & {gap.name for gap in REGISTER}
+    assert named == {gap.name for gap in REGISTER if gap.together}
 
 
 JSON = st.recursive(

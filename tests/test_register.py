@@ -61,11 +61,10 @@ def test_the_modules_of_a_row_are_there_and_one_reads_it_and_its_notebook_mentio
 
 
 DESCRIBE = {
-    "sandbox/openapi/document.py", "sandbox/openapi/schemas.py",
+    "sandbox/openapi/document.py", "sandbox/openapi/schemas.py", "session.py",
     *(f"domain/wire/{path.name}" for path in (PACKAGE / "domain/wire").glob("*.py")),
-    "evidence.py", "session.py", "sandbox/provenance.py",
 }  # fmt: skip
-"""What describes bodies and operations, reads recordings, and lets the client follow what is in force."""
+"""What describes bodies and operations, and lets the client follow what is in force."""
 ELSEWHERE = {
     ("pictures/retries.py", "retry_schedule_s"), ("pictures/retries.py", "delivery_success"),
     *(("pictures/lessons.py", each) for each in ("prompt_timeout_s", "idempotency_keeps_errors", "reused_key_status")),
@@ -87,6 +86,13 @@ def test_a_row_is_one_entry_and_the_branches_that_apply_it():
 
 
 NAMES_READ = re.compile(r"(?<=gaps\.)\w+|(?:(?<=rows\[\")|(?<=gaps\[\")|(?<=chosen\[\")|(?<=in_force\[\"))\w+(?=\"\])")
+
+
+def test_what_relies_on_a_row_and_what_shows_it_stand_in_its_entry():
+    known = (PACKAGE / "sandbox/provenance.py").read_text("utf-8")
+    assert {*re.findall(r'"(\w+)"', known)} & {*NAMES} == set()
+    words = [thing.partition(" ")[2] for gap in REGISTER for thing in gap.relied if thing.startswith("call ")]
+    assert [word for word in words if f'"{word}"' not in known] == []
 
 
 def readers(name: str) -> list[str]:

@@ -18,7 +18,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.test_certify_shops import SHOP
 from workbench import Workbench
-from workbench.evidence import UNSEEN
+from workbench.domain.gaps import rows_named
 from workbench.render import Column, Table, table
 from workbench.resources import fixture
 
@@ -155,7 +155,7 @@ def test_the_register_uses_a_wide_terminal(folder: Path):
     assert max(map(len, piped.splitlines())) <= 80
     assert max(map(len, wide.splitlines())) > 160
     assert ["…" in text.split() for text in (piped, narrow, wide)] == [True, False, False]
-    why = UNSEEN["clearing", None].split()[-1]
+    why = rows_named(["clearing"])[0].unseen[None].split()[-1]
     assert [why in text for text in shown(folder, *COMMANDS["evidence"])] == [False, True, True]
 
 

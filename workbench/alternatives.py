@@ -1,4 +1,4 @@
-"""What `workbench each` tells the processes of a command, and what their sandboxes tell back: the rows relied on."""
+"""The environment that `workbench each` gives to a command, and the rows that its sandboxes report as relied on."""
 
 import json
 import os
@@ -20,7 +20,7 @@ GAPS: Final = "WORKBENCH_GAPS"
 RELIED: Final = "WORKBENCH_RELIED"
 """The file to which every sandbox of a run adds a line of JSON when it opens, and one with the rows when it closes."""
 JUNIT: Final = "WORKBENCH_JUNIT"
-"""Where a run's report of its tests is looked for."""
+"""The path at which `each` looks for the run's test report."""
 
 
 def switched(rows: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -84,8 +84,8 @@ def reported(file: Path) -> set[str] | None:
         return set()
     except ValueError:  # killed while it told
         return None
-    told = {each["sandbox"]: each["rows"] for each in lines if "rows" in each}
-    is_whole = all(each["sandbox"] in told for each in lines)
+    told = {line["sandbox"]: line["rows"] for line in lines if "rows" in line}
+    is_whole = all(line["sandbox"] in told for line in lines)
     return {row for rows in told.values() for row in rows} if is_whole else None
 
 

@@ -1,7 +1,6 @@
 """One command run once for each alternative of the register, each time beside a sandbox that is switched to it."""
 
 import json
-import socket
 import tempfile
 import time
 import xml.etree.ElementTree as ET
@@ -13,13 +12,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from workbench.alternatives import GAPS, JUNIT, RELIED, Relied, looking_at, reported
-from workbench.domain.gaps import Gaps, Value, written
+from workbench.domain.gaps import Gaps, written
 from workbench.domain.masking import mask
+from workbench.domain.signs import Value
 from workbench.domain.wire.trace_rows import WEBHOOK, TraceRow
 from workbench.errors import CommandRefused
 from workbench.process import NOTHING, POLL_S, Process, printed
 from workbench.render import Table, table
-from workbench.sandbox.addresses import LOOPBACK
+from workbench.sandbox.addresses import LOOPBACK, free_port
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.server import listening
 from workbench.sandbox.store import Settings
@@ -27,13 +27,13 @@ from workbench.visible import visible
 
 FOLDER: Final = "WORKBENCH_RUN_FOLDER"
 FIRST_S: Final = 600.0
-"""How long the first run may take."""
+"""The time limit of the first run."""
 _TIMES, _MORE_S = 10, 10.0
-"""How long a later run may take, unless it is said: so many times as long as the first, and so many seconds more."""
+"""The usual time limit of a later run: this many times as long as the first took, and these seconds more."""
 
 _TELLS_S: Final = 10.0
 _MOST_SAID: Final = 2_000
-"""So many characters of what a report says of a failed test are kept."""
+"""The most characters that are kept of a report's text about a failed test."""
 _SILENT: Final = {"rate_limit", "version_header"}
 """Rows at whose default no response tells whether the command would do without it: they are never skipped."""
 
@@ -51,7 +51,7 @@ _Switched = tuple[str, Value | None]
 
 
 class Plan(NamedTuple):
-    """How a command is run.
+    """Settings for the runs of a command.
 
     `webhook` is the path at which it takes webhooks, on the port in PORT; empty for none. `junit` is the file, or the
     folder of files, to which it writes its report itself; without it, the one in WORKBENCH_JUNIT is looked for.
@@ -75,13 +75,13 @@ class Run(NamedTuple):
     took_s: float
     failed: tuple[Failure, ...] = ()
     printed: str = ""
-    """What its report says of the failed tests, and what it printed."""
+    """The report's texts about failed tests, and the command's output."""
     reached: bool = True
-    """Whether it called the sandbox, or opened one."""
+    """True if the command called the sandbox, or opened one."""
 
     @property
     def passed(self) -> bool:
-        """Whether the command passed, by its status and by its report."""
+        """True if neither the command's status nor its report shows a failure."""
         return self.status == 0 and not self.failed
 
     @property
@@ -91,23 +91,23 @@ class Run(NamedTuple):
 
     @property
     def why(self) -> str:
-        """How it failed, where no test is named."""
+        """The failure in words, where no test is named."""
         return f"not ended after {self.took_s:.0f} s" if self.status is None else f"exit status {self.status}"
 
 
 class Each:
-    """What a command depends on, known as far as `run` has come."""
+    """Runs a command under the alternatives, and knows what it depends on as far as `run` has come."""
 
     first: Run | None = None
     """The run with nothing switched."""
     left = 0
-    """How many runs are to come."""
+    """The number of runs to come."""
 
     def __init__(self, plan: Plan, rows: Mapping[str, Collection[Value]]) -> None:
         """`rows` has the values to run the command under, by the name of the row; a row not relied on is left out."""
         self._plan, self._rows = plan, rows
         self.runs: list[Run] = []
-        """Those under alternatives."""
+        """The runs under alternatives."""
         self.skipped: list[str] | None = []
         """Rows on which the first run did not rely; None where one of its sandboxes did not tell."""
 
@@ -166,7 +166,7 @@ class Each:
         return table("What your code depends on", ("if this differs", "these fail"), rows)
 
     def sentences(self) -> Iterator[str]:
-        """What there is to say beside the table."""
+        """The sentences below the table."""
         left = f"; {self.left} were not run any more" if self.left else ""
         yield f"{len(self.runs)} alternatives run, {len(self.depends)} of them failed{left}."
         if self.skipped is None:
@@ -182,7 +182,7 @@ class Each:
             yield f"--row '{one}' runs that again; --json has what failed tests and the command said."
 
     def as_record(self) -> dict[str, Any]:
-        """All of it as JSON types."""
+        """The result as JSON types."""
         runs = [
             {
                 "row": each.row or None, "value": each.value, "passed": each.passed, "status": each.status,
@@ -196,7 +196,7 @@ class Each:
 def _runs(
     plan: Plan, switched: Iterable[_Switched], limit_s: float
 ) -> Generator[tuple[Run, set[str] | None], None, None]:
-    """Each run as it ends, and the rows on which its sandboxes relied."""
+    """Yields each run as it ends, with the rows on which its sandboxes relied."""
     waiting, running = [*switched], list[_Running]()
     # A server takes a while to close: the next run does not wait for it.
     with ThreadPoolExecutor() as closers:
@@ -231,7 +231,7 @@ class _Running:
             engine = Engine(Settings(seed="each", clock="running", gaps=Gaps.chosen(gaps)), raise_bugs=False)
             opening.callback(engine.close, patience_s=0)
             base_url = opening.enter_context(listening(engine, 0, ticks=True))
-            port = _free_port()
+            port = free_port(LOOPBACK, 0).port
             environment = {
                 "PAYMENTS_BASE_URL": base_url,
                 "PAYMENTS_SECRET_KEY": engine.store.key("secret"),
@@ -258,7 +258,7 @@ class _Running:
 
     @property
     def is_over(self) -> bool:
-        """Whether the command has ended, or has had its time."""
+        """True once the command has ended or used up its time."""
         return self._process.status is not None or time.monotonic() - self._began > self._limit_s
 
     def end(self) -> Run:
@@ -286,11 +286,6 @@ def _last(engine: Engine) -> int:
     """The place of what happened last in a sandbox; a reset does not set it back."""
     with engine.store.reading() as tx:
         return tx.last("seq")
-
-
-def _free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as bound:
-        return int(bound.getsockname()[1])
 
 
 def _ages(report: Path) -> dict[Path, int]:

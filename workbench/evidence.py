@@ -1,11 +1,10 @@
-"""What recorded traffic says of the register: a table of signs, each a row and how an exchange shows its value."""
+"""Fits the register to recorded traffic: finds which exchanges show, contradict or leave open the value of each row."""
 
 import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from http import HTTPStatus
@@ -14,115 +13,41 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from workbench.domain.gaps import REGISTER, Gap, Value, rows_named, written
+from workbench.domain.gaps import REGISTER, Gap, rows_named, written
 from workbench.domain.masking import shortened
 from workbench.domain.money import MAX_MAJOR_DIGITS
 from workbench.domain.payments import BOUNDS_MAJOR
-from workbench.domain.phones import COUNTRY_CODE, EVERY_OPERATOR, WITHOUT_WALLET
-from workbench.domain.signatures import SCHEMES
+from workbench.domain.phones import EVERY_OPERATOR
+from workbench.domain.signs import (
+    CALLS,
+    CENT,
+    SUCCESS,
+    WEBHOOK,
+    Body,
+    Other,
+    Part,
+    Seen,
+    Shown,
+    Value,
+    number_in,
+    tried,
+    within,
+)
 from workbench.domain.webhooks import TOLD_AS
-from workbench.errors import SignatureRefused, TrafficRefused
-from workbench.har import Recorded, files_of, moment_s, recorded
+from workbench.errors import TrafficRefused
+from workbench.har import files_of, moment_s, recorded
 from workbench.render import Table, Tabular, table
 from workbench.sandbox.operations import OPERATIONS, Operation
 
-WEBHOOK: Final = "webhook"
 MOST_TEXT: Final = 64 * 2**20
 """So much of what is recognised is looked at; what follows is left out, and the result says so."""
-_EACH: Final = 2**12
-"""What an exchange takes beside the text of its bodies, about, in bytes."""
-_SUCCESS, _DIGITS = range(200, 300), 12
+_EXCHANGE: Final = 2**12
+"""The memory of an exchange beside the text of its bodies, about, in bytes."""
 _NEAR_S, _MINUTE_S, _GAVE_UP_S = 5, 60, 2 * 86_400
-
-
-class Other(NamedTuple):
-    """What was shown and is no value of the row."""
-
-    what: str
-
-
-class Part(NamedTuple):
-    """What was seen of a value that says more: the value is consistent with it, and not shown by it alone."""
-
-    value: Value
-    what: str
-
-
-Told: TypeAlias = Value | Part
-Shown: TypeAlias = Told | Other | None
-"""What an exchange shows of a row; None if it shows nothing."""
-Body: TypeAlias = dict[str, Any]
-
-
-class Seen:
-    """An exchange of the interface, or a webhook, with its bodies.
-
-    `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
-    `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
-    `is_mixed`: another operator is asked for than that of the number. `unknown` are fields that no such request has.
-    """
-
-    def __init__(self, exchange: Recorded, operation: Operation | None) -> None:
-        self.place, self.url, self.status, self.at_s = exchange.place, exchange.url, exchange.status, exchange.at_s
-        self.operation, self.id = operation, operation.id if operation else WEBHOOK
-        self.sent, self.got = exchange.request.headers, exchange.response.headers
-        self.text, self.sent_text = exchange.response.text, exchange.request.text
-        self.asked, self.body = _within(exchange.request.body), _within(exchange.response.body)
-        self.ok = self.status in _SUCCESS and "idempotent-replayed" not in self.got
-        self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
-        self.event = str(self.asked.get("type", ""))
-        scheme, _, credential = self.sent.get("authorization", "").partition(" ")
-        self.scheme, self.holds = scheme.lower(), credential[:3]
-        is_charge = self.id == "createCharge"
-        payer = self.asked if is_charge else _within(self.asked, "payment_method", "mobile_money")
-        self.operator = _short(payer.get("channel" if is_charge else "provider"))
-        self.phone = str(payer.get("phone", ""))
-        self.wallet = _WALLETS.get(_prefix(self.phone))
-        self.is_mixed: bool = bool(self.operator and self.wallet and self.operator != self.wallet)
-        amount = _number(self.asked.get("amount"))
-        # What is longer than any amount is none: it would be rounded.
-        self.amount = amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
-        self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
-        known = getattr(operation and operation.body, "__struct_encode_fields__", self.asked)
-        self.unknown: list[str] = [name for name in self.asked if name not in known]
-        listed = self.body.get("data") if self.status in _SUCCESS else []
-        found = listed if isinstance(listed, list) else [self.body]
-        found = [_within(self.asked, "data", "object")] if self.id == WEBHOOK else found
-        self.objects: list[Body] = [each for each in map(_within, found) if isinstance(each.get("id"), str)]
-        intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
-        self.intents: list[Body] = self.of_kind("payment_intent", intents)
-        self.charges: list[Body] = self.of_kind("charge", "createCharge retrieveCharge listCharges")
-
-    def of_kind(self, kind: str, operations: str = "") -> list[Body]:
-        """Its objects of a kind: by their member `object`, or as the responses of these operations."""
-        told = kind if self.id in operations.split() else ""
-        return [each for each in self.objects if each.get("object", told) == kind]
-
-
-def _within(value: Any, *names: str) -> Body:  # noqa: ANN401  JSON is of any type
-    """The object that stands below these names; an empty one if none does."""
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-_SHORT, _LONG = {*EVERY_OPERATOR}, {each.long_id for each in EVERY_OPERATOR.values()}
-_IDS: Final = {name.lower(): each.id for each in EVERY_OPERATOR.values() for name in (each.id, each.long_id)}
-_WALLETS: Final = {prefix: each.id for each in EVERY_OPERATOR.values() for prefix in each.prefixes}
-
-
-def _short(named: object) -> str | None:
-    """An operator by its short identifier."""
-    return _IDS.get(str(named).lower())
-
-
-def _prefix(phone: str) -> str:
-    """The two digits that tell the operator."""
-    return phone.removeprefix(COUNTRY_CODE).removeprefix("0")[:2]
-
-
-def _number(value: object) -> Decimal | None:
-    return Decimal(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
+_BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
+    name: (Decimal(least or CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - CENT))
+    for name, (least, most) in BOUNDS_MAJOR.items()
+}
 
 
 def _offered(row: str) -> list[Any]:
@@ -130,293 +55,8 @@ def _offered(row: str) -> list[Any]:
     return [gap.default, *gap.alternatives]
 
 
-# What one exchange shows
-
-Shows: TypeAlias = Callable[[Seen], Shown]
-
-
-def _first(*cases: tuple[Shown, Callable[[Seen], object]]) -> Shows:
-    """The value of the first case that an exchange is."""
-    return lambda seen: next((value for value, is_so in cases if is_so(seen)), None)
-
-
-def _tried(
-    taken: Value,
-    refused: Value,
-    *names: str,
-    asks: Callable[[Seen], object] = lambda _: True,
-    by: Container[int] = (400, 422),
-    one: Callable[[Seen], str] | None = None,
-) -> Shows:
-    """`taken` if what an exchange `asks` for was, `refused` if it was by a status, in words with one of the `names`.
-
-    Where the values say more than one exchange can show, `one` names what this one is about.
-    """
-
-    def shows(seen: Seen) -> Shown:
-        is_named = not names or any(name in seen.text for name in names)
-        if not asks(seen) or not (seen.took or (seen.status in by and is_named)):
-            return None
-        value = taken if seen.took else refused
-        return Part(value, f"{one(seen)} is {'accepted' if seen.took else 'rejected'}") if one else value
-
-    return shows
-
-
-def _formed(
-    forms: Mapping[Told, Callable[[Body], object]],
-    of: Callable[[Seen], Body] = lambda seen: seen.body if seen.ok else {},
-) -> Shows:
-    """The value whose form a body has: that of a success, unless it is another."""
-
-    def shows(seen: Seen) -> Shown:
-        body = of(seen)
-        other = Other("members " + ", ".join([*body][:12]))
-        return next((value for value, fits in forms.items() if fits(body)), other) if body else None
-
-    return shows
-
-
-def _with(names: str, *, alone: bool = False) -> Callable[[Body], bool]:
-    return lambda body: {*body} == {*names.split()} if alone else {*body} >= {*names.split()}
-
-
-def _states(
-    added: str, default: str, objects: Callable[[Seen], list[Body]], is_default: Callable[[Body], object], *, known: str
-) -> Shows:
-    """The value that adds a state of its own name, or the `default`, where something else stands for that state."""
-
-    def shows(seen: Seen) -> Shown:
-        for each in objects(seen):
-            status = each.get("status")
-            if status == added:
-                return added
-            if isinstance(status, str) and status not in known.split():
-                return Other(f"the state {status[:40]}")
-            if is_default(each):
-                return default
-        return None
-
-    return shows
-
-
-_PAYS: Final = "createCharge confirmPaymentIntent"
-_MAKES: Final = "createCharge createPaymentIntent"
-_LISTS: Final = " ".join(each.id for each in OPERATIONS if each.id.startswith("list"))
-_EXTRA: Final = {
-    each.id: f"{each.method} {each.path}"
-    for each in OPERATIONS
-    if each.source == "assumed" and "{" not in each.path and "webhook_endpoints" not in each.path
-}
-_PAYMENTS: Final = {
-    "createPaymentIntent": "an intent", "createCharge": "a charge",
-    "confirmPaymentIntent": "a confirmation", "retrievePaymentIntent": "a retrieval",
-}  # fmt: skip
-_OTHER_CASE: Final = {"createPaymentIntent zmw", "createCharge ZMW"}
-_OF_ENVELOPE: Final = {*["type", "code", "message", "param", "decline_code", "doc_url", "charge", "request_id"]}
-_CENT: Final = Decimal("0.01")
-_BOUNDS: Final[Mapping[Value, tuple[Decimal, Decimal]]] = {
-    name: (Decimal(least or _CENT), Decimal(most or 10**MAX_MAJOR_DIGITS - _CENT))
-    for name, (least, most) in BOUNDS_MAJOR.items()
-}
-
-
-def _scale(seen: Seen) -> Shown:
-    asked, got = seen.amount, _number(seen.body.get("amount"))
-    if asked is None or not seen.is_fraction or not seen.took:
-        return _tried("half_even", "exact", "amount", asks=lambda each: each.is_fraction)(seen)
-    if got is not None and got != round(asked, 2):
-        return Other(f"{asked} becomes {got}")
-    if got is None or abs(asked - got) * 2 != _CENT:
-        return Part("half_even", "more than two decimals are accepted")
-    return Part("half_even", f"half a ngwee goes {'up' if got > asked else 'down'}")
-
-
-def _channel(seen: Seen) -> Shown:
-    asked, moved = seen.operator, seen.wallet
-    for each in seen.charges:
-        channel, provider = _short(each.get("channel")), _short(each.get("provider"))
-        if seen.id == "createCharge" and seen.is_mixed:
-            is_ours = (channel, provider) == (asked, moved)
-            told = Other(f"channel {channel} and provider {provider} for {asked} and a number of {moved}")
-            return "equal" if channel == provider else "asked_and_moved" if is_ours else told
-        if channel != provider:
-            return Part("asked_and_moved", "channel and provider differ")
-    return None
-
-
-def _prompt_timeout(seen: Seen) -> Shown:
-    begun_s = _time_s(seen.asked) if seen.id == WEBHOOK else seen.at_s
-    asks = begun_s and (seen.event.endswith("requires_action") if seen.id == WEBHOOK else seen.ok)
-    ends = [_number(_within(each, "next_action", "ussd_prompt").get("expires_at")) for each in seen.objects if asks]
-    for lasts in [float(each) - begun_s for each in ends if each is not None]:
-        near = [each for each in _offered("prompt_timeout_s") if abs(lasts - each) <= _NEAR_S]
-        return near[0] if near else Other(f"{lasts:.0f} s")
-    return None
-
-
-def _time_s(event: Body) -> float:
+def _time_s(event: Body) -> Decimal:
     return moment_s(str(event.get("timestamp") or event.get("time")))
-
-
-def _schemes(seen: Seen) -> Shown:
-    documented = seen.operation.schemes if seen.operation else ()
-    if len(documented) != 1 or seen.scheme not in {"basic", "bearer"} or seen.scheme == documented[0].lower():
-        return None
-    offered = seen.got.get("www-authenticate", "").lower()
-    asks = seen.took or (documented[0].lower() in offered and seen.scheme not in offered)
-    return _tried("either", "as_documented", by={401})(seen) if asks else None
-
-
-def _events(seen: Seen) -> Shown:
-    names = ("type", "event_type", "event", "topic")
-    told = next((seen.asked[name] for name in names if isinstance(seen.asked.get(name), str)), "no type")
-    named = (Part(value, told) for value, types in TOLD_AS.items() if told in types.values())
-    return next(named, Other(told[:60]))
-
-
-def _signed(seen: Seen) -> Shown:
-    for name, way in SCHEMES.items():
-        if all(header.lower() in seen.sent for header in way.headers):
-            with suppress(SignatureRefused):
-                way.read({header: seen.sent[header.lower()] for header in way.headers})
-                return name
-    found = [name for name in seen.sent if "signature" in name]
-    return Other(f"the header {found[0][:60]}") if found else None
-
-
-def _rate(seen: Seen) -> Shown:
-    policy = seen.got.get("ratelimit-policy")
-    if policy is None:
-        return Other("429, with no policy told") if seen.status == HTTPStatus.TOO_MANY_REQUESTS else None
-    return "100_per_60" if re.search(r"\bq=100\b.*\bw=60\b", policy) else Other(policy[:60])
-
-
-SIGNS: Final[tuple[tuple[str, str, Shows], ...]] = (
-    ("payouts", WEBHOOK,
-     _first(("on_request", lambda seen: seen.event == "payout.created"
-             and (seen.asked.get("requestid") or _within(seen.asked, "request").get("id"))),
-            (Part("daily", "a payout that no request made"), lambda seen: seen.event == "payout.created"))),
-    ("success_status", "createPaymentIntent createRefund createPayout",
-     lambda seen: {200: "200", 201: "201_created"}.get(seen.status, Other(str(seen.status))) if seen.ok else None),
-    ("currencies", _MAKES,
-     _tried("iso4217", "zmw", "currency", one=lambda seen: str(seen.asked["currency"]).upper(),
-            asks=lambda seen: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(seen.asked.get("currency"))))),
-    ("currency_case", _MAKES,
-     _tried("either", "strict", "currency", one=lambda seen: f"{seen.asked['currency']} for {_PAYMENTS[seen.id]}",
-            asks=lambda seen: f"{seen.id} {seen.asked.get('currency')}" in _OTHER_CASE)),
-    ("payment_method_types", "createPaymentIntent",
-     _tried("includes", "only", "payment_method_types", asks=lambda seen: {"mobile_money"} < {
-         *map(str, types if isinstance(types := seen.asked.get("payment_method_types"), list) else ())})),
-    ("required_fields", "createCharge",
-     _tried("minimum", "with_reference", "reference", one=lambda _: "a charge without a reference",
-            asks=lambda seen: seen.asked and not seen.asked.get("reference"))),
-    ("intent_fields", "createPaymentIntent",
-     _formed({"minimal": _with("id client_secret status", alone=True),
-              "full": _with("id client_secret object amount currency status description payment_method_types "
-                            "payment_method next_action last_payment_error latest_charge metadata warnings "
-                            "created livemode")})),
-    ("unknown_fields", f"{_MAKES} confirmPaymentIntent",
-     _first(("ignored", lambda seen: seen.unknown and seen.took),
-            ("refused", lambda seen: seen.unknown and seen.status in {400, 422}
-             and all(name in seen.text for name in seen.unknown)))),
-    ("phone_format", _PAYS, _tried("national", "e164", "phone", asks=lambda seen: re.match("0[1-9]", seen.phone)
-                                      and _prefix(seen.phone) in {*_WALLETS} - {*WITHOUT_WALLET})),
-    ("zed_mobile", _PAYS,
-     _tried("zed", "refused", "phone", one=lambda seen: f"a {_prefix(seen.phone)}",
-            asks=lambda seen: seen.phone.startswith(COUNTRY_CODE) and _prefix(seen.phone) in WITHOUT_WALLET)),
-    ("intent_amount_scale", "createPaymentIntent", _scale),
-    ("channel_and_provider", "", _channel),
-    ("operator_mismatch", _PAYS,
-     _tried("accepted", "refused", "provider", "channel", by={400}, one=lambda _: "a number of another operator",
-            asks=lambda seen: seen.is_mixed)),
-    ("intent_states", "",
-     _states("failed", "retryable", lambda seen: seen.intents,
-             lambda each: each.get("status") == "requires_payment_method" and each.get("last_payment_error"),
-             known="requires_payment_method requires_action processing succeeded canceled")),
-    ("charge_states", "",
-     _states("expired", "three", lambda seen: seen.charges,
-             lambda each: each.get("status") == "failed" and each.get("failure_code") == "prompt_timeout",
-             known="pending succeeded failed")),
-    ("prompt_timeout_s", f"confirmPaymentIntent {WEBHOOK}", _prompt_timeout),
-    ("late_success", "",
-     _first((Part("suspense", "an event of late success"), lambda seen: seen.event.endswith(".late_success")),
-            (Part("suspense", "money in suspense"),
-             lambda seen: any(each.get("suspense") for each in (*seen.charges, *seen.intents))))),
-    ("confirm_with_money_in_suspense", "confirmPaymentIntent",
-     _first(("refused", lambda seen: seen.status == HTTPStatus.CONFLICT and "money_in_suspense" in seen.text),
-            ("accepted", lambda seen: seen.ok and "suspense" in str(seen.body.get("warnings"))))),
-    ("confirm_response", "confirmPaymentIntent",
-     _first(("accepted", lambda seen: seen.status == HTTPStatus.ACCEPTED and {*seen.body} == {"id", "status"}),
-            (Other("id and status without 202"), lambda seen: seen.ok and {*seen.body} == {"id", "status"}),
-            ("intent", lambda seen: "expires_at" in _within(seen.body, "next_action", "ussd_prompt")),
-            (Part("intent", "the intent, without a prompt"), lambda seen: seen.ok and "client_secret" in seen.body),
-            (Other("neither the intent nor its status"), lambda seen: seen.ok and seen.body))),
-    ("client_secret_on_confirm", "confirmPaymentIntent",
-     _tried("with_publishable_key", "always", "client_secret",
-            asks=lambda seen: seen.asked and "client_secret" not in seen.asked and seen.holds != "pk_")),
-    ("extra_endpoints", " ".join(_EXTRA),
-     _tried("offered", "absent", by={404}, one=lambda seen: _EXTRA.get(seen.id, ""),
-            # A refund of what there is not gets a 404 too.
-            asks=lambda seen: seen.ok or seen.id != "createRefund")),
-    ("pagination", _LISTS,
-     _formed({"cursor": _with("object url has_more data"), "page": _with("object url data page per_page total")},
-             lambda seen: seen.body if seen.ok and isinstance(seen.body.get("data"), list) else {})),
-    ("token_field", "issueToken refreshToken",
-     _formed({"access_token": _with("access_token"), "token": _with("token"),
-              "data.token": lambda body: "token" in _within(body, "data")})),
-    ("refresh_request", "refreshToken",
-     _tried("body_or_header", "body", asks=lambda seen: seen.scheme and not seen.sent_text
-            and seen.sent.get("content-length", "0") == "0")),
-    ("access_token_use", " ".join(each.id for each in OPERATIONS if each.id != "createPlant"),
-     _tried("everywhere", "plants", by={403}, asks=lambda seen: seen.scheme == "bearer"
-            and seen.holds not in {"sk_", "pk_"} and "/v1/auth/" not in seen.url)),
-    ("publishable_key", "confirmPaymentIntent retrievePaymentIntent",
-     _tried("own_intent", "nothing", by={403}, one=lambda seen: _PAYMENTS[seen.id],
-            asks=lambda seen: seen.holds == "pk_" and "client_secret" in f"{seen.url} {[*seen.asked]}")),
-    ("auth_schemes", "", _schemes),
-    ("key_rotation", "listApiKeys rollApiKey",
-     _first((Part("overlap", "a rolled key works on for some time"),
-             lambda seen: any(each.get("works_until") for each in seen.objects)))),
-    ("key_revocation", "", _first((Part("at_once", "401 key_revoked"), lambda seen: '"key_revoked"' in seen.text))),
-    ("event_types", WEBHOOK, _events),
-    ("event_payload", WEBHOOK,
-     _formed({"cloudevents": _with("specversion id source type data"),
-              "envelope": _with("id type timestamp api_version livemode data request")}, lambda seen: seen.asked)),
-    ("signature_scheme", WEBHOOK, _signed),
-    ("endpoint_registration", "createWebhookEndpoint listWebhookEndpoints",
-     _first((Part("dashboard", "the API has no endpoints"), lambda seen: seen.status == HTTPStatus.NOT_FOUND),
-            (Part("api", "there are several endpoints"), lambda seen: len(seen.of_kind("webhook_endpoint")) > 1),
-            (Part("api", "the API registers one"), lambda seen: seen.ok and seen.id == "createWebhookEndpoint"))),
-    ("endpoint_disable_after_s", WEBHOOK,
-     _first((Part(432_000, "an endpoint is disabled"), lambda seen: seen.event == "webhook_endpoint.disabled"))),
-    ("replay", "replayEvent",
-     _first(("same_id", lambda seen: any(f"/{each.get('event')}/" in seen.url for each in seen.objects)),
-            ("new_id", lambda seen: any(each.get("event") for each in seen.objects)))),
-    ("error_format", "",
-     _formed({"envelope": lambda body: {"type", "code", "message"} <= {*_within(body, "error")} <= _OF_ENVELOPE,
-              Part("envelope", "an object error"): lambda body: _within(body, "error"),
-              "plain": _with("error message", alone=True), "problem": _with("type title status error message")},
-             lambda seen: {} if seen.status < HTTPStatus.BAD_REQUEST or seen.id in {WEBHOOK, "createPlant"}
-             else seen.body)),
-    ("declined_status", "createCharge",
-     _first(("402", lambda seen: seen.status == HTTPStatus.PAYMENT_REQUIRED),
-            ("200", lambda seen: seen.ok and (seen.status, seen.body.get("status")) == (200, "failed")))),
-    ("rate_limit", "", _rate),
-    ("idempotency_required", "createCharge",
-     _tried("never", "charges", "Idempotency-Key", "idempotency",
-            asks=lambda seen: "idempotency-key" not in seen.sent)),
-    ("version_header", " ".join(each.id for each in OPERATIONS),
-     _first((Part("api_version", "a header with an unknown version is rejected"),
-             lambda seen: "api-version" in seen.sent and seen.status == HTTPStatus.BAD_REQUEST
-             and "version" in seen.text.lower()),
-            (Part("api_version", "in a response"), lambda seen: "api-version" in seen.got),
-            (Part("none", "a header with a version is ignored"),
-             lambda seen: "api-version" in seen.sent and seen.took),
-            (Part("none", "in no response"), lambda _: True))),
-    ("deprecation", "", _first(("headers", lambda seen: {"deprecation", "sunset"} <= {*seen.got}))),
-)  # fmt: skip
-"""What an exchange shows by itself."""
 
 
 # What several exchanges show together
@@ -425,14 +65,59 @@ Found: TypeAlias = Iterator[tuple[str, Shown, str]]
 """The name of a row, the value that was shown, and where."""
 
 
-def _operator_ids(traffic: Sequence[Seen]) -> Found:
-    """Each identifier in a response."""
+_EXTRA: Final = {
+    operation.id: f"{operation.method} {operation.path}"
+    for operation in OPERATIONS
+    if operation.source == "assumed" and "{" not in operation.path and "webhook_endpoints" not in operation.path
+}
+
+
+def _extra_endpoints(traffic: Sequence[Seen]) -> Found:
+    """Tells which extra operations there are; a 404 to a refund may be about the charge."""
+    shows = tried(
+        "offered", "absent", by={404}, part=lambda seen: _EXTRA[seen.id], parts=len(_EXTRA),
+        asks=lambda seen: seen.ok or seen.id != "createRefund",
+    )  # fmt: skip
+    yield from (("extra_endpoints", shows(seen), seen.place) for seen in traffic if seen.id in _EXTRA)
+
+
+def _event_types(traffic: Sequence[Seen]) -> Found:
+    """The type of an event, in the field that has one."""
+    names = ("type", "event_type", "event", "topic")
     for seen in traffic:
-        told = [each.get(name) for each in seen.charges for name in ("channel", "provider")]
-        told += [_within(each, "payment_method", "mobile_money").get("provider") for each in seen.intents]
-        for each in map(str, filter(None, told)):
-            ours = "short" if each in _SHORT else "long" if each in _LONG else None
-            yield "operator_ids", Part(ours, each) if ours else Other(each[:40]), seen.place
+        if seen.id == WEBHOOK:
+            name = next((seen.asked[name] for name in names if isinstance(seen.asked.get(name), str)), "no type")
+            parts = (Part(value, name, len(types)) for value, types in TOLD_AS.items() if name in types.values())
+            yield "event_types", next(parts, Other(name[:60])), seen.place
+
+
+def _prompt_timeout(traffic: Sequence[Seen]) -> Found:
+    """The time from a confirmation, or its event, to the prompt's end."""
+    for seen in traffic:
+        if seen.id == WEBHOOK and seen.event.endswith("requires_action"):
+            begun_s = _time_s(seen.asked)
+        elif seen.id == "confirmPaymentIntent" and seen.ok:
+            begun_s = seen.at_s
+        else:
+            continue
+        prompts = [within(item, "next_action", "ussd_prompt") for item in seen.objects if begun_s]
+        for end_s in [end_s for prompt in prompts if (end_s := number_in(prompt.get("expires_at"))) is not None][:1]:
+            lasts_s = float(end_s) - float(begun_s)
+            near = [value for value in _offered("prompt_timeout_s") if abs(lasts_s - value) <= _NEAR_S]
+            yield "prompt_timeout_s", near[0] if near else Other(f"{lasts_s:.0f} s"), seen.place
+
+
+_LONG: Final = {operator.long_id for operator in EVERY_OPERATOR.values()}
+
+
+def _operator_ids(traffic: Sequence[Seen]) -> Found:
+    """Reads the operators' identifiers in responses."""
+    for seen in traffic:
+        found = [charge.get(name) for charge in seen.charges for name in ("channel", "provider")]
+        found += [within(intent, "payment_method", "mobile_money").get("provider") for intent in seen.intents]
+        for name in map(str, filter(None, found)):
+            ours = "short" if name in EVERY_OPERATOR else "long" if name in _LONG else None
+            yield "operator_ids", Part(ours, name, 3) if ours else Other(name[:40]), seen.place
 
 
 def _bounds(traffic: Sequence[Seen]) -> Found:
@@ -448,37 +133,37 @@ def _bounds(traffic: Sequence[Seen]) -> Found:
     told: Shown = Other(what)
     for value, (least, most) in _BOUNDS.items():
         if all(seen.ok is (least <= amount <= most) for amount, seen in tried.items()):
-            edges = {least, most} | ({least - _CENT, most + _CENT} if value != "none" else set())
+            edges = {least, most} | ({least - CENT, most + CENT} if value != "none" else set())
             told = value if edges <= {*tried} else Part(value, what)
     for seen in [*telling.values()][-1:]:
         yield "amount_bounds", told, seen.place
 
 
 def _unit(traffic: Sequence[Seen]) -> Found:
-    """An intent in major units, and a charge of it in its own."""
+    """Compares the amount of an intent, in major units, with that of its charge."""
     intents: dict[object, Decimal] = {}
     for seen in traffic:
-        for each in seen.intents:
+        for intent in seen.intents:
             # An intent that shows no amount has the one that was asked for.
             asked = seen.asked.get("amount") if seen.id == "createPaymentIntent" else None
-            if (amount := _number(each.get("amount", asked))) is not None:
-                intents[each["id"]] = amount
+            if (amount := number_in(intent.get("amount", asked))) is not None:
+                intents[intent["id"]] = amount
     for seen in traffic:
-        for each in seen.charges:
-            major, told = intents.get(str(each.get("payment_intent"))), _number(each.get("amount"))
-            if each.get("payment_intent") and major and told:
+        for charge in seen.charges:
+            major, told = intents.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
+            if charge.get("payment_intent") and major and told:
                 unit = "minor" if told == major * 100 else "major" if told == major else None
                 yield "charge_amount_unit", unit or Other(f"{told} where the intent has {major}"), seen.place
 
 
 def _wait(traffic: Sequence[Seen]) -> Found:
-    """Whether a charge is answered within the call. A prompt that nobody answered leaves one pending either way."""
+    """Tells whether a charge's call waits for the customer; an unanswered prompt leaves a charge pending anyway."""
     calls = [seen for seen in traffic if seen.id == "createCharge" and seen.took]
-    pending = {each["id"]: seen for seen in calls for each in seen.charges if each.get("status") == "pending"}
+    pending = {charge["id"]: seen for seen in calls for charge in seen.charges if charge.get("status") == "pending"}
     answered = [seen for seen in calls if (seen.charges or not seen.ok) and seen not in pending.values()]
     for seen in answered:
         yield "charge_wait", "answered", seen.place
-    paid = {each["id"] for seen in traffic for each in seen.charges if each.get("status") == "succeeded"}
+    paid = {charge["id"] for seen in traffic for charge in seen.charges if charge.get("status") == "succeeded"}
     for charge, seen in pending.items():
         if seen.status == HTTPStatus.ACCEPTED or (charge in paid and not answered):
             yield "charge_wait", "accepted" if seen.status == HTTPStatus.ACCEPTED else "interactive", seen.place
@@ -488,15 +173,15 @@ def _late_after_all(traffic: Sequence[Seen]) -> Found:
     """A charge that succeeded after its prompt had expired."""
     expired = set()
     for seen in traffic:
-        for each in seen.charges:
-            if each.get("status") == "succeeded" and each.get("id") in expired:
+        for charge in seen.charges:
+            if charge.get("status") == "succeeded" and charge.get("id") in expired:
                 yield "late_success", "succeeds", seen.place
-            if each.get("failure_code") == "prompt_timeout":
-                expired.add(each.get("id"))
+            if charge.get("failure_code") == "prompt_timeout":
+                expired.add(charge.get("id"))
 
 
 def _accounts(traffic: Sequence[Seen]) -> Found:
-    """Two accounts are let in, or two refused where another is let in: one may be misspelled."""
+    """Counts the accounts that get a token; of the rejected ones, a single one may be misspelled."""
     asked = [seen for seen in traffic if seen.id == "issueToken" and seen.asked.get("email")]
     known = {str(seen.asked["email"]): seen.place for seen in asked if seen.ok}
     refused = {str(seen.asked["email"]): seen.place for seen in asked if seen.status == HTTPStatus.UNAUTHORIZED}
@@ -508,9 +193,9 @@ def _accounts(traffic: Sequence[Seen]) -> Found:
 
 
 def _keys(traffic: Sequence[Seen]) -> Found:
-    """A key that was used again: for the same, for something else, and after how long."""
+    """Reads calls that repeat an idempotency key, with the same body or another, and the time between them."""
     first: dict[tuple[str, str], Seen] = {}
-    waited: list[tuple[float, bool, str]] = []
+    waited: list[tuple[Decimal, bool, str]] = []
     for seen in traffic:
         key = seen.sent.get("idempotency-key")
         if key is None or seen.id == WEBHOOK:
@@ -526,7 +211,7 @@ def _keys(traffic: Sequence[Seen]) -> Found:
         is_fault = before.status >= HTTPStatus.INTERNAL_SERVER_ERROR
         kept = "a 5xx" if is_fault else "a decline" if before.status == HTTPStatus.PAYMENT_REQUIRED else ""
         if kept and (again or seen.took):
-            told = Part("declines", f"{kept} is repeated") if again else Part("none", f"{kept} is not repeated")
+            told = Part("declines", f"{kept} is repeated", 2) if again else Part("none", f"{kept} is not repeated", 2)
             yield "idempotency_keeps_errors", told, seen.place
         if before.ok and (again or seen.ok) and seen.at_s and before.at_s:
             waited.append((seen.at_s - before.at_s, again, seen.place))
@@ -535,14 +220,14 @@ def _keys(traffic: Sequence[Seen]) -> Found:
     yield from _retained(waited)
 
 
-def _retained(waited: Sequence[tuple[float, bool, str]]) -> Found:
-    """A time between the longest after which a key was known and the shortest after which it was not."""
-    known = max((after_s for after_s, again, _ in waited if again), default=0)
-    forgotten = min((after_s for after_s, again, _ in waited if not again), default=float("inf"))
+def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Found:
+    """Finds the retention between the longest wait with a replay and the shortest without."""
+    known = max((after_s for after_s, again, _ in waited if again), default=Decimal(0))
+    forgotten = min((after_s for after_s, again, _ in waited if not again), default=Decimal("inf"))
     offered = _offered("idempotency_retention_s")
-    fits = [each for each in offered if known - _NEAR_S <= each <= forgotten + _NEAR_S]
-    between = f"known after {known:.0f} s, forgotten after {forgotten:.0f} s"
-    if waited and len(fits) < 2:  # noqa: PLR2004  one, or none
+    fits = [value for value in offered if known - _NEAR_S <= value <= forgotten + _NEAR_S]
+    between = f"known after {known:.0f} s, forgotten after {float(forgotten):.0f} s"
+    if waited and not fits[1:]:
         is_near = forgotten - known <= 2 * _MINUTE_S
         told = Other(between) if not fits else fits[0] if is_near else Part(fits[0], between)
         yield "idempotency_retention_s", told, waited[-1][2]
@@ -554,7 +239,7 @@ _WAITS: Final = {429, 502, 504}
 
 
 def _retries(traffic: Sequence[Seen]) -> Found:
-    """How an event came again whose answer was none that a delivery takes."""
+    """Reads the retries of events that a receiver did not accept."""
     came: dict[tuple[str, str], list[Seen]] = defaultdict(list)
     for seen in traffic:
         if seen.id == WEBHOOK and seen.at_s:
@@ -568,18 +253,18 @@ def _retries(traffic: Sequence[Seen]) -> Found:
         is_soon = again and again.at_s - tries[0].at_s < _MINUTE_S
         if tries[0].status == HTTPStatus.OK and again and is_soon and event_id not in replayed:
             yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
-        is_told_when = bool({each.status for each in tries} & _WAITS)
+        is_told_when = bool({attempt.status for attempt in tries} & _WAITS)
         if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not is_told_when:
             yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
     for seen in traffic:
-        off = [each for each in seen.of_kind("webhook_endpoint") if each.get("status") == "disabled"]
+        off = [endpoint for endpoint in seen.of_kind("webhook_endpoint") if endpoint.get("status") == "disabled"]
         # A recording has the address, what a sandbox's trace is saved as the id in its place.
-        if any(each.get("url") in gone or any(str(each.get("id")) in url for url in gone) for each in off):
+        if any(endpoint.get("url") in gone or any(str(endpoint.get("id")) in url for url in gone) for endpoint in off):
             yield "delivery_gone", "disables", seen.place
 
 
-def _second(first: Seen, again: Seen | None, ended_s: float) -> Found:
-    """What is shown by that an event came a second time, or did not; what comes at once is no retry."""
+def _second(first: Seen, again: Seen | None, ended_s: Decimal) -> Found:
+    """Reads whether an event came a second time; a copy that comes at once is no retry."""
     if first.status in range(203, 300) and (
         again.at_s - first.at_s > 1 if again else ended_s - first.at_s > _GAVE_UP_S
     ):
@@ -592,12 +277,12 @@ def _second(first: Seen, again: Seen | None, ended_s: float) -> Found:
         least_s = max(_AT_LEAST_S, min(int(asked), 2 * _MINUTE_S)) if asked.isdecimal() else _AT_LEAST_S
         near = "ignored" if wait_s < _AT_LEAST_S else "honoured" if least_s <= wait_s < _FIRST_WAIT_S else None
         told = "Retry-After" if asked else "a minute after 429, 502 and 504"
-        yield "delivery_retry_after", near and Part(near, told), again.place
+        yield "delivery_retry_after", near and Part(near, told, 2), again.place
 
 
-def _schedule(tries: Sequence[Seen], ended_s: float) -> Shown:
-    """The one schedule that fits what was waited, a fifth more or less; none while several do."""
-    failed = next((at for at, each in enumerate(tries) if each.status in _SUCCESS), len(tries))
+def _schedule(tries: Sequence[Seen], ended_s: Decimal) -> Shown:
+    """Finds the only schedule that fits the waits, give or take a fifth; None while several fit."""
+    failed = next((at for at, attempt in enumerate(tries) if attempt.status in SUCCESS), len(tries))
     waits = [two.at_s - one.at_s for one, two in pairwise(tries[: failed + 1])]
     is_over = failed == len(tries) and ended_s - tries[-1].at_s > _GAVE_UP_S
 
@@ -606,19 +291,19 @@ def _schedule(tries: Sequence[Seen], ended_s: float) -> Shown:
         near = all(0.8 * one - _NEAR_S <= wait <= 1.2 * one + _NEAR_S for wait, one in zip(waits, due, strict=False))
         return near and (len(waits) == len(due) if is_over else len(waits) <= len(due))
 
-    found = [each for each in _offered("retry_schedule_s") if fits(each)]
-    told = "waits of " + written([round(each) for each in waits])
+    found = [schedule for schedule in _offered("retry_schedule_s") if fits(schedule)]
+    told = "waits of " + written([round(wait) for wait in waits])
     if len(found) == 1:
         return found[0] if is_over else Part(found[0], told)
     return None if found else Other(told)
 
 
 def _order(traffic: Sequence[Seen]) -> Found:
-    """An event that first arrived after a younger one of its object had, and how soon a success or failure came."""
-    newest: dict[object, float] = {}
+    """Finds events that arrived after younger ones of their object, and how soon outcomes arrived."""
+    newest: dict[object, Decimal] = {}
     known, tried, found, soonest = set(), set(), {}, {}
     for seen in traffic:
-        at_s, about = _time_s(seen.asked), next((each["id"] for each in seen.objects), None)
+        at_s, about = _time_s(seen.asked), next((item["id"] for item in seen.objects), None)
         if seen.id != WEBHOOK or not at_s or about is None:
             continue
         same, is_late = (about, seen.event, at_s), at_s < newest.get(about, at_s)
@@ -637,43 +322,23 @@ def _order(traffic: Sequence[Seen]) -> Found:
         yield "ordering", "unordered" if way == "unordered" else Part(way, what), found[way]
     for late_s in sorted(soonest)[:1]:
         near = {"at_once": 0, "thirty_seconds": 30}.items()
-        told = [each for each, after_s in near if abs(late_s - after_s) <= _NEAR_S]
+        told = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
         yield "lateness", told[0] if told else Other(f"{late_s:.0f} s after"), soonest[late_s]
 
 
-TOGETHER: Final = (_operator_ids, _bounds, _unit, _wait, _late_after_all, _accounts, _keys, _retries, _order)
-PARTS: Final[Mapping[str, int]] = {
-    "currency_case": 2, "operator_ids": 3, "zed_mobile": len(WITHOUT_WALLET), "intent_amount_scale": 3,
-    "operator_mismatch refused": 1, "late_success": 2, "extra_endpoints": len(_EXTRA), "publishable_key": 2,
-    "event_types by_object": len(TOLD_AS["by_object"]), "event_types collection": len(TOLD_AS["collection"]),
-    "endpoint_registration api": 2, "delivery_retry_after": 2, "idempotency_keeps_errors": 2, "version_header": 2,
+TOGETHER: Final[Mapping[str, Callable[[Sequence[Seen]], Found]]] = {
+    "operator_ids": _operator_ids, "bounds": _bounds, "unit": _unit, "wait": _wait, "accounts": _accounts,
+    "late_after_all": _late_after_all, "extra_endpoints": _extra_endpoints, "event_types": _event_types,
+    "prompt_timeout": _prompt_timeout, "keys": _keys, "retries": _retries, "order": _order,
 }  # fmt: skip
-"""Row, or row and value → how many parts a value has: all must be seen before it is shown.
-
-A value with parts that does not stand here is never shown: no recording has every currency, or every status.
-"""
-_LEDGER: Final = "fees stand in the service's ledger and in a balance of all payments"
-_LUCK: Final = "that it did not happen may be luck"
-UNSEEN: Final[Mapping[tuple[str, Value | None], str]] = {
-    ("clearing", None): "a balance is of all payments of the account, those outside of the recording too",
-    **dict.fromkeys((("merchant_fee", None), ("operator_fee", None), ("fee_on_refund", None)), _LEDGER),
-    ("pin_attempts", None): "it happens on the customer's phone",
-    ("signature_tolerance_s", None): "the receiver chooses it",
-    ("delivery_timeout_s", None): "a recording does not tell how long a receiver was waited for",
-    ("dead_letter", None): "it shows after thirty days, and by what is no longer listed",
-    ("failure_triggers", None): "test numbers are masked on reading",
-    ("key_rotation", "at_once"): "keys are masked on reading: which one was refused is not known",
-    ("ordering", "per_object"): _LUCK, ("repeats", "once"): _LUCK, ("rate_limit", "none"): _LUCK,
-    ("endpoint_disable_after_s", 0): _LUCK, ("deprecation", "none"): _LUCK,
-}  # fmt: skip
-"""Row, and value or None for all of them → why recorded traffic does not show it."""
+"""The column `together` of the register → what several exchanges show of its rows."""
 
 
 # Files, and what they come to
 
 
 class Finding(NamedTuple):
-    """What the traffic says of one row: each value that was shown, or is consistent with what was.
+    """The values of one row that traffic shows, or that are consistent with the traffic.
 
     A value has its parts that were seen, and by which exchanges; what was shown whole has the part of no name.
     """
@@ -689,7 +354,7 @@ class Finding(NamedTuple):
 
     @property
     def value(self) -> Value | None:
-        """The one value of the register that was shown."""
+        """The register's value, if exactly one was shown."""
         only = next(iter(self.shown)) if self.result == "shown" else None
         return None if isinstance(only, Other) else only
 
@@ -705,7 +370,7 @@ class Finding(NamedTuple):
 
     @property
     def asks(self) -> str:
-        """What was seen, in words that a provider knows, and whether that is right."""
+        """A question to the provider that asks whether what was seen is right."""
         meanings = {self.gap.default: self.gap.says, **self.gap.alternatives}
         told = []
         for value, parts in self.shown.items():
@@ -716,7 +381,7 @@ class Finding(NamedTuple):
     @property
     def why(self) -> str:
         """Why nothing can be shown of it, where that is so."""
-        return "" if self.shown else UNSEEN.get((self.gap.name, None), "")
+        return "" if self.shown else self.gap.unseen.get(None, "")
 
     def as_record(self) -> dict[str, Any]:
         """The finding as JSON types."""
@@ -725,37 +390,39 @@ class Finding(NamedTuple):
         return {**about, "values": values, "why": self.why}
 
 
-def _told(value: Value | Other) -> Any:  # noqa: ANN401  a JSON value
+def _told(value: Value | Other) -> object:
     return value.what if isinstance(value, Other) else list(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, repr=False)
 class Evidence(Tabular):
-    """What some files say of the whole register."""
+    """The findings of some recordings for the whole register."""
 
     findings: tuple[Finding, ...]
     read: int
-    """How many exchanges were looked at."""
+    """The number of exchanges that were looked at."""
     left_out: bool
-    """Whether there were more than are looked at."""
+    """True if the recordings hold more exchanges than were looked at."""
 
     @property
     def values(self) -> dict[str, Value]:
         """Row → the value that was shown, of those that have one."""
-        return {each.gap.name: each.value for each in self.findings if each.value is not None}
+        return {finding.gap.name: finding.value for finding in self.findings if finding.value is not None}
 
     @property
     def seen(self) -> dict[str, str]:
         """Row → what was seen of it, as a question to the provider: for `letter`."""
-        return {each.gap.name: each.asks for each in self.findings if each.shown}
+        return {finding.gap.name: finding.asks for finding in self.findings if finding.shown}
 
     def _table(self, most: int = 34) -> Table:
         kinds, rows = ("shown", "contradicted", "open"), []
-        for each in sorted(self.findings, key=lambda each: (kinds.index(each.result), not each.shown)):
-            lines = [f"{text} ({places[0]})" for text, _, places in each.says] or [each.why and f"unseen: {each.why}"]
-            heads = [(each.gap.name, each.result), *[("", "")] * (len(lines) - 1)]
+        for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
+            lines = [f"{text} ({places[0]})" for text, _, places in finding.says] or [
+                finding.why and f"unseen: {finding.why}"
+            ]
+            heads = [(finding.gap.name, finding.result), *[("", "")] * (len(lines) - 1)]
             rows += [(*head, shortened(line, most)) for head, line in zip(heads, lines, strict=True)]
-        counts = ", ".join(f"{sum(each.result == kind for each in self.findings)} {kind}" for kind in kinds)
+        counts = ", ".join(f"{sum(finding.result == kind for finding in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
         caption = f"What {self.read} recorded exchanges show: {counts}{more}"
         return table(caption, ("name", "result", "value, by which exchange"), rows)
@@ -768,16 +435,17 @@ class Evidence(Tabular):
     def toml(self) -> str:
         """The rows as `--gaps FILE` takes them; what is not shown, or cannot be reproduced, is a comment."""
         lines = [f"# What {self.read} recorded exchanges show of the service."]
-        for each in self.findings:
-            for text, value, places in each.says:
-                says = f"{each.gap.name} = {json.dumps(_told(value), ensure_ascii=False)}  # {places[0]}"
-                why = "none of ours" if isinstance(value, Other) else "contradicted" if len(each.shown) > 1 else text
-                lines.append(says if each.value is not None else f"# {why}: {says}")
+        for finding in self.findings:
+            for text, value, places in finding.says:
+                says = f"{finding.gap.name} = {json.dumps(_told(value), ensure_ascii=False)}  # {places[0]}"
+                why = "none of ours" if isinstance(value, Other) else "contradicted" if len(finding.shown) > 1 else text
+                lines.append(says if finding.value is not None else f"# {why}: {says}")
         return "\n".join(lines) + "\n"
 
 
 _PATHS: Final = tuple(
-    (each, re.compile(rf"(?:.*/)?{re.sub(r'{[a-z_]+}', '[^/]+', each.path.lstrip('/'))}/?")) for each in OPERATIONS
+    (operation, re.compile(rf"(?:.*/)?{re.sub(r'{[a-z_]+}', '[^/]+', operation.path.lstrip('/'))}/?"))
+    for operation in OPERATIONS
 )
 
 
@@ -787,7 +455,9 @@ def _operation(method: str, url: str) -> Operation | None:
         path = urlsplit(url).path.lstrip("/")
     except ValueError:
         return None
-    return next((each for each, pattern in _PATHS if each.method == method and pattern.fullmatch(path)), None)
+    return next(
+        (operation for operation, pattern in _PATHS if operation.method == method and pattern.fullmatch(path)), None
+    )
 
 
 def fit(*places: str | Path) -> Evidence:
@@ -796,45 +466,55 @@ def fit(*places: str | Path) -> Evidence:
     Raises TrafficRefused: a file that cannot be read as HAR, a folder without any, or nothing of this interface in it.
     """
     traffic, room = [], MOST_TEXT
-    files = [each for place in places for each in files_of(Path(place))]
+    files = [file for place in places for file in files_of(Path(place))]
+
     # A webhook is told by its headers and its body, whatever it is sent to.
-    is_wanted = lambda method, url: method == "POST" or _operation(method, url) is not None  # noqa: E731  said once
+    def is_wanted(method: str, url: str) -> bool:
+        return method == "POST" or _operation(method, url) is not None
+
     for exchange in chain.from_iterable(recorded(file, is_wanted) for file in files):
         if room <= 0:
             break
         operation, sent = _operation(exchange.method, exchange.url), exchange.request
         is_signed = any("signature" in name or name == "webhook-id" for name in sent.headers)
         if operation is not None or (is_signed and isinstance(sent.body, dict)):
-            traffic.append(Seen(exchange, operation))
-            room -= _EACH + len(exchange.request.text) + len(exchange.response.text)
+            schemes, body = (operation.schemes, operation.body) if operation else ((), None)
+            fields = getattr(body, "__struct_encode_fields__", None)
+            traffic.append(Seen(exchange, operation.id if operation else WEBHOOK, schemes, fields))
+            room -= _EXCHANGE + len(exchange.request.text) + len(exchange.response.text)
     if not traffic:
         hint = "Calls are known by method and path, such as POST …/v1/charges, webhooks by the header of a signature."
         raise TrafficRefused(f"Nothing of this interface is in {', '.join(map(str, places))}.", hint=hint)
-    traffic.sort(key=lambda each: each.at_s)
+    traffic.sort(key=lambda seen: seen.at_s)
     return Evidence(tuple(_findings(traffic)), len(traffic), room <= 0)
 
 
 def _findings(traffic: Sequence[Seen]) -> Iterable[Finding]:
     found: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
-    for row, told, place in _shown(traffic):
-        if told is not None:
-            value, what = told if isinstance(told, Part) else (told, "")
-            found[row].setdefault(value, {}).setdefault(what, []).append(place)
-    if "absent" in found["extra_endpoints"]:
-        # Then the endpoints of webhooks are missing with all the others.
-        found.pop("endpoint_registration", None)
-    for row, values in found.items():
-        for value, parts in values.items():
-            if len(parts) == PARTS.get(row, PARTS.get(f"{row} {value}")):
-                parts.setdefault("", [])
-    return (Finding(gap, found.get(gap.name, {})) for gap in REGISTER)
+    whole = []
+    for row, shown, place in _shown(traffic):
+        if shown is not None:
+            value, what, most = shown if isinstance(shown, Part) else (shown, "", 0)
+            parts = found[row].setdefault(value, {})
+            parts.setdefault(what, []).append(place)
+            if len(parts) == most:
+                whole.append(parts)
+    for parts in whole:
+        parts.setdefault("", [])
+    for gap in REGISTER:
+        row, value = gap.unless
+        yield Finding(gap, {} if value in found.get(row, {}) else found.get(gap.name, {}))
 
 
 def _shown(traffic: Sequence[Seen]) -> Found:
-    for row, operations, shows in SIGNS:
-        of = {*operations.split()}
-        for seen in traffic:
-            if not of or seen.id in of:
-                yield row, shows(seen), seen.place
-    for together in TOGETHER:
-        yield from together(traffic)
+    for gap in REGISTER:
+        if gap.sign:
+            operations, shows = gap.sign
+            for seen in traffic:
+                is_about = (
+                    seen.id != WEBHOOK if operations == CALLS else not operations or seen.id in operations.split()
+                )
+                if is_about:
+                    yield gap.name, shows(seen), seen.place
+    for name in dict.fromkeys(gap.together for gap in REGISTER if gap.together):
+        yield from TOGETHER[name](traffic)

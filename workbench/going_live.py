@@ -38,11 +38,10 @@ BY_HAND: Final = "by hand"
 """No input tells; somebody has to look."""
 ROWS, EXAM = "What is still guessed", "The exam"
 AT_STAKE: Final = {3: "Money can be lost", 2: "Payments can go wrong", 1: "Calls can fail"}
-"""What a mistake costs → the heading of its items."""
-_NOT_RELIED_ON: Final = "other rows are assumptions; the run did not rely on them"
+"""Cost of a mistake → the heading of its items."""
 _COLUMNS: Final = ("state", "what", "why", "ticked off by")
 _MOST_ROWS, _MOST_FAILURES, _MOST_USES = 8, 3, 3
-"""So many rows and failed checks have an item of their own; another item sums up the others."""
+"""The most rows and failed checks with an item of their own; one more item sums up the rest."""
 
 
 class Item(NamedTuple):
@@ -53,7 +52,7 @@ class Item(NamedTuple):
     what: str
     why: str
     evidence: str
-    """What ticks it off."""
+    """The evidence that ticks the item off."""
     state: str = BY_HAND
     rows: tuple[str, ...] = ()
     """The rows of the register that it is about."""
@@ -63,7 +62,7 @@ class Item(NamedTuple):
 
 
 class Checked(msgspec.Struct):
-    """What an exam found of one check."""
+    """One check of an exam's report."""
 
     name: str
     title: str
@@ -154,7 +153,7 @@ class Checklist(Tabular, tuple[Item, ...]):
 
     @property
     def open(self) -> list[Item]:
-        """What the inputs say is not done."""
+        """The items that the inputs show as not done."""
         return [each for each in self if each.state == OPEN]
 
     @property
@@ -168,13 +167,8 @@ class Checklist(Tabular, tuple[Item, ...]):
         return [name for each in self if each.state == DONE for name in each.rows]
 
     @property
-    def knows_a_run(self) -> bool:
-        """Whether a trace has told on which rows a run relied."""
-        return any(each.what.endswith(_NOT_RELIED_ON) for each in self)
-
-    @property
     def summary(self) -> str:
-        """How many items are in each state."""
+        """The number of items in each state, in words."""
         states = [each.state for each in self]
         return ", ".join(f"{states.count(state)} {state}" for state in (OPEN, BY_HAND, DONE))
 
@@ -219,7 +213,7 @@ def _marked(text: str) -> str:
 def checklist(
     settled: Mapping[str, object] | None = None, exam: Exam | None = None, trace: Sequence[TraceRow] | None = None
 ) -> Checklist:
-    """What is open, done, or to be looked at by hand.
+    """Builds the checklist: what is open, done, or to be looked at by hand.
 
     `settled` is the provider's word: row of the register → value, a row that is confirmed at its default named too;
     every other row is a guess. With the trace of a run, only guesses on which the run relied are open.
@@ -235,7 +229,7 @@ def checklist(
 
 
 def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
-    """What no input shows, with thresholds from the rows in force."""
+    """Items that no input ticks off, with thresholds from the rows in force."""
     waits, off_after_s = gaps.retry_schedule_s, gaps.endpoint_disable_after_s
     paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]
     called = [name for name, path in _CALLED.items() if paths is None or any(each.startswith(path) for each in paths)]
@@ -290,7 +284,8 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
         yield Item(1, ROWS, f"Answered as assumed: {', '.join(as_assumed)}", "Your file says so.",
                    "The provider's answers are filed.", DONE, tuple(as_assumed))
     if used is not None:
-        yield Item(1, ROWS, f"{len(rows) - len(told) - len(left)} {_NOT_RELIED_ON}",
+        others = len(rows) - len(told) - len(left)
+        yield Item(1, ROWS, f"{others} other rows are assumptions; the run did not rely on them",
                    "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
                    "The trace is that of your whole test suite, not of one payment.")
 

@@ -14,13 +14,14 @@ from datetime import datetime
 from decimal import Decimal
 from http.client import responses
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import unquote_plus
 
 import msgspec
 
 from workbench.domain.masking import mask, mask_numbers, mask_secrets
 from workbench.domain.phones import MARK
+from workbench.domain.signs import Message, Recorded
 from workbench.domain.wire.trace_rows import CALL, WEBHOOK, call_of, webhook_of
 from workbench.errors import TrafficRefused
 
@@ -82,40 +83,11 @@ class _File(msgspec.Struct):
     log: _Log
 
 
-class Message(NamedTuple):
-    """One half of an exchange: headers by their names in lower case, and the body's text, its values masked."""
-
-    headers: Mapping[str, str]
-    text: str = ""
-
-    @property
-    def body(self) -> Any:  # noqa: ANN401  JSON is of any type
-        """The JSON, secrets in it masked by their names; None where there is none."""
-        try:
-            return _masked(json.loads(self.text, parse_float=Decimal))
-        except (ValueError, ArithmeticError, RecursionError):
-            return None
-
-
-class Recorded(NamedTuple):
-    """One exchange as it was recorded."""
-
-    place: str
-    """Which it is: the name of its file and its number there, from 1."""
-    method: str
-    url: str
-    request: Message
-    status: int
-    response: Message
-    at_s: float
-    """When it began, in seconds since 1970; 0 where the file does not say."""
-
-
 def files_of(place: Path) -> list[Path]:
     """A file itself; of a folder the HAR files in it. Raises TrafficRefused: there is none."""
     if not place.is_dir():
         return [place]
-    found = sorted(each for each in place.iterdir() if each.suffix.lower() == SUFFIX and each.is_file())
+    found = sorted(file for file in place.iterdir() if file.suffix.lower() == SUFFIX and file.is_file())
     if not found:
         hint = "Save what your browser or proxy recorded as HAR, or a trace by bench.trace.save(…)."
         raise TrafficRefused(f"The folder {place} holds no {SUFFIX} file.", hint=hint)
@@ -171,10 +143,17 @@ def _decoded(file: Path, text: memoryview) -> _File:
 
 def _read(place: str, entry: _Entry) -> Recorded:
     asked, answered = entry.request, entry.response
-    request = Message(_headers(asked.headers), _text(asked.post))
-    response = Message(_headers(answered.headers), _text(answered.content))
+    request = _message(asked.headers, asked.post)
+    response = _message(answered.headers, answered.content)
     url = _hidden(_PASSED_ON.sub("//", asked.url))
     return Recorded(place, asked.method, url, request, answered.status, response, moment_s(entry.started))
+
+
+def _message(headers: Iterable[_Pair], content: _Content | None) -> Message:
+    text, body = _text(content), None
+    with suppress(ValueError, ArithmeticError, RecursionError):
+        body = _masked(json.loads(text, parse_float=Decimal))
+    return Message(_headers(headers), text, body)
 
 
 def _text(content: _Content | None) -> str:
@@ -205,7 +184,7 @@ def _without_secret(field: str) -> str:
 
 def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
     """Masked headers; of a credential its scheme and the kind of its key are left."""
-    found = {each.name.lower(): mask_numbers(mask_secrets(each.value or "")) for each in pairs}
+    found = {pair.name.lower(): mask_numbers(mask_secrets(pair.value or "")) for pair in pairs}
     for name, value in found.items():
         if _SECRET_NAME.search(name):
             kept = _TOKEN_TELLS.match(value)
@@ -213,20 +192,20 @@ def _headers(pairs: Iterable[_Pair]) -> dict[str, str]:
     return found
 
 
-def _masked(value: Any, name: str = "") -> Any:  # noqa: ANN401  JSON is of any type
+def _masked(value: object, name: str = "") -> object:
     if isinstance(value, dict):
-        return {key: _masked(each, key) for key, each in value.items()}
+        return {key: _masked(member, key) for key, member in value.items()}
     if isinstance(value, list):
-        return [_masked(each, name) for each in value]
+        return [_masked(item, name) for item in value]
     return MARK if isinstance(value, str) and _SECRET_NAME.search(name) else value
 
 
-def moment_s(text: str) -> float:
+def moment_s(text: str) -> Decimal:
     """A moment in seconds since 1970; 0 where the text is none."""
     try:
-        return datetime.fromisoformat(text).timestamp()
+        return Decimal(str(datetime.fromisoformat(text).timestamp()))
     except (ValueError, OverflowError):
-        return 0.0
+        return Decimal(0)
 
 
 # Written

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MARKER: Final = "workbench"
 SHOWN_ROWS: Final = 20
-"""Of the trace, the latest, below a test that failed."""
+"""The number of the trace's last rows that stand below a failed test."""
 _ASKS: Final = "Enter PIN to approve:"
 
 
@@ -30,7 +30,7 @@ class LeftOpen(UserWarning):
 
 
 class Options(NamedTuple):
-    """What the markers of a test say, the nearest one first."""
+    """The arguments of a test's markers; the nearest marker wins."""
 
     seed: int | str | None = None
     gaps: Mapping[str, Any] = {}
@@ -188,7 +188,7 @@ def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
 
 
 def _left_open(opened: "Workbench") -> Iterator[str]:
-    """What a test has begun and not ended, in words."""
+    """Describes what a test began and did not end."""
     from workbench.domain.wire.trace_rows import SCREEN, WEBHOOK
 
     prompts = {row.payment: row for row in opened.untraced.trace(kind=SCREEN)}

@@ -38,12 +38,12 @@ class GapRow(Tabular, dict[str, Any]):
 
     @property
     def choices(self) -> list[Choice]:
-        """All values, that in force first."""
+        """The row's values, the one in force first."""
         return choices_of(self)
 
     @property
     def is_changed(self) -> bool:
-        """Whether another value than the default is in force."""
+        """True if a value other than the default is in force."""
         return written(self["value"]) != written(self["default"])
 
     @property
@@ -58,10 +58,10 @@ class GapRow(Tabular, dict[str, Any]):
         }  # fmt: skip
 
     def text(self, width: int | None = None) -> str:  # noqa: D102  the base class's
-        does, *others = [f"{each.value}: {each._replace(value='')}" for each in self.choices]
+        does, *others = [f"{choice.value}: {choice._replace(value='')}" for choice in self.choices]
         cells = self.cells
         parts = [
-            ("shows", self["shows"]), ("asks", self["asks"]), ("does", does), *(("or", each) for each in others),
+            ("shows", self["shows"]), ("asks", self["asks"]), ("does", does), *(("or", other) for other in others),
             ("why", cells["why"]), ("here", self["here"]), *((name, cells[name]) for name in ("code", "notebook")),
             ("page", self["page"]),
             ("used by", ", ".join(self.get("used_by", ()))),
@@ -106,28 +106,28 @@ class GapRows(Tabular, list[GapRow]):
 
     @property
     def changed(self) -> "GapRows":
-        """Those that are not at their default."""
+        """The rows that are not at their default."""
         return self._with(row for row in self if row.is_changed)
 
     def section(self, number: str) -> "GapRows":
-        """Those of a section, such as `6`; of `2` those of 2.1 and 2.5 too. Raises GapRefused: no such section."""
-        if number not in {each.number for each in SECTIONS}:
-            numbers = ", ".join(each.number for each in SECTIONS)
+        """The rows of a section, such as `6`; `2` includes 2.1 and 2.5. Raises GapRefused: no such section."""
+        if number not in {section.number for section in SECTIONS}:
+            numbers = ", ".join(section.number for section in SECTIONS)
             raise GapRefused(f"The interface has no section {number!r}; it has {numbers}.")
         return self._with(row for row in self if number in {row["section"], row["section"].partition(".")[0]})
 
     def about(self, word: str) -> "GapRows":
-        """Those with a word, or a part of one, in any column, in whatever case."""
+        """The rows with `word`, whole or as a part, in any column and case."""
         return self._with(row for row in self if word.casefold() in repr(row).casefold())
 
     @property
     def used(self) -> "GapRows":
-        """Those on which this run has relied so far, each with `used_by`: what did, the most frequent first."""
+        """The rows that this run relied on so far; `used_by` lists what relied on them, the most frequent first."""
         found = relied_on(self._trace())
         return self._with({**row, "used_by": found[row["name"]]} for row in self if row["name"] in found)
 
     def questions(self) -> "Letter":
-        """What the rows that this run relied on leave to ask the provider, as a letter in Markdown."""
+        """A letter to the provider, in Markdown, about the rows that this run relied on."""
         return letter(self.used)
 
     @property
@@ -199,8 +199,10 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
     parts = ["# Questions about your payment interface", _GREETING if asked else _NONE]
     parts[1] += f" An appendix has {len(rest)} more." * bool(rest)
     for number, row in enumerate(first, 1):
-        does, *others = [str(each) if isinstance(row["value"], list | tuple) else each.says for each in row.choices]
-        told, uses = known.get(row["name"]), [each for each in row.get("used_by", ()) if "/sandbox" not in each]
+        does, *others = [
+            str(choice) if isinstance(row["value"], list | tuple) else choice.says for choice in row.choices
+        ]
+        told, uses = known.get(row["name"]), [use for use in row.get("used_by", ()) if "/sandbox" not in use]
         lines = [
             ("Your documentation shows", row["shows"]),
             *([("We saw", told)] if told else [("We assume", does), ("It may also be", "; or ".join(others))]),
@@ -210,9 +212,9 @@ def letter(rows: Iterable[Record], seen: Mapping[str, str] | None = None) -> Let
         parts += [f"Our reference: `{row['name']}`"]
     if rest:
         parts += [f"## Appendix: {len(rest)} more questions"]
-        texts = {each["name"]: f"We assume: {each.choices[0].says}" for each in rest}
+        texts = {row["name"]: f"We assume: {row.choices[0].says}" for row in rest}
         texts |= {name: f"We saw: {text}" for name, text in known.items()}
-        parts += ["\n".join(f"- **{each['asks']}** {texts[each['name']]} (`{each['name']}`)" for each in rest)]
+        parts += ["\n".join(f"- **{row['asks']}** {texts[row['name']]} (`{row['name']}`)" for row in rest)]
     return Letter("\n\n".join(parts) + "\n")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from workbench.closing import Closing
 
 _GATHER_S = 0.03
-"""How long news is gathered before the callbacks run: a loop of a thousand calls is not a thousand redrawings."""
+"""The time for which news is gathered before callbacks run: a loop of a thousand calls is one redrawing."""
 _REST_S = 0.15
-"""How long no callback runs after that: while a loop runs, drawing takes the smaller part of its time."""
+"""The rest after callbacks ran: while a loop runs, drawing takes the smaller part of its time."""
 _ASK_EVERY_S = 0.5
 
 
@@ -51,7 +51,7 @@ class Watchers(Closing):
             self._news.set()
 
     def is_watching(self) -> bool:
-        """Whether it is a callback that runs now, in this thread."""
+        """True while a callback runs in this thread."""
         return self._thread is threading.current_thread()
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Watchers(Closing):
         return self._known != before
 
     def _where(self) -> object:
-        """How far the sandbox has come; None where it does not answer, which is news once."""
+        """The sandbox's position; None while it does not answer, which is news once."""
         try:
             return self._position() if self._position else None
         except Exception:  # noqa: BLE001  a server that is down or gone: the callback shows that

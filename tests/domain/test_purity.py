@@ -7,7 +7,7 @@ import workbench.domain
 MODULES = sorted(Path(str(files(workbench.domain))).rglob("*.py"))
 ALLOWED = {
     "base64", "binascii", "collections", "collections.abc", "dataclasses", "datetime", "decimal", "difflib",
-    "fractions", "functools", "hashlib", "hmac", "itertools", "json", "re", "typing",
+    "contextlib", "fractions", "functools", "hashlib", "hmac", "http", "itertools", "json", "re", "typing",
     "msgspec", "phonenumbers",
     "workbench.domain", "workbench.errors",
 }  # fmt: skip

@@ -671,7 +671,7 @@ class TestProvenanceOfAnswers:
         there = {row.id for row in TABLE} | structs | {*CODES}
         there |= {f"{row.body.__name__} {code}" for row in TABLE if row.body for code in CODES}
         # Whether those of these kinds are there shows where they are produced.
-        kinds = {"key", "member", "failure", "warning"}
+        kinds = {"key", "member", "failure", "warning", "response", "call"}
         named = {thing for gap in REGISTER for thing in gap.relied}
         assert {thing for thing in named - there if thing.partition(" ")[0] not in kinds} == set()
         assert all(isinstance(gap.relied, tuple) for gap in REGISTER)

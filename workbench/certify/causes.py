@@ -1,4 +1,4 @@
-"""What explains several failures at once: one row a cause, in the order in which they are tried."""
+"""Causes that explain several failures at once: one row a cause, in the order in which they are tried."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -62,7 +62,7 @@ CAUSES: Final = (
            _VERIFY, lambda result, _: _forged(result, lambda each: is_accepted(each.reply)),
            ("wrong_secret", "missing_headers")),
     _Cause("uncaught", "An exception is not caught", "5xx to messages that are rejected", *REFUSED_BADLY, _VERIFY,
-           lambda result, _: _forged(result, lambda each: (each.reply.status_code or 0) >= 500)),  # noqa: PLR2004  any
+           lambda result, _: _forged(result, lambda each: each.reply.status_code in range(500, 1000))),
     _Cause("command", "A command of the exam's fails", "", "Without it, these checks show nothing about your shop.",
            "Run the command by hand, in the shell from which the exam is started.", "going_live",
            lambda result, _: result.broke),
@@ -94,7 +94,7 @@ def causes_of(exam: Exam, results: Iterable[Result], limit_s: int) -> tuple[list
 
 
 def _spelling_of(exam: Exam, failed: Sequence[Result]) -> int | None:
-    """Which spelling the shop verifies: tried with genuine messages that it rejects again, each of them signed so."""
+    """Finds the spelling that the shop verifies: sends rejected genuine messages again, signed over each spelling."""
     for result in failed:
         for each in result.faulty if result.check.judge is accepted else ():
             event = Event.read(each.body)

@@ -1,4 +1,4 @@
-"""What an endpoint is examined for: one row a check, in the order in which they are made.
+"""The checks of an exam: one row a check, in the order in which they are made.
 
 To add one is to add its row, and what it sends.
 """
@@ -29,7 +29,7 @@ _PUBLISHED: Final = f"{SECRET_PREFIX}MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 _TO_COME: Final[Mapping[str, str]] = {
     STANDARD: f"v1a,{base64.b64encode(bytes(64)).decode()} {{}}", "stripe": f"{{}},v0={bytes(32).hex()}",
 }  # fmt: skip
-"""What a header holds once there is another version of the scheme."""
+"""The header's value once there is another version of the scheme."""
 
 Judge = Callable[[Reply, int], str]
 """An answer and the limit in seconds → what is wrong with it, or nothing."""
@@ -41,7 +41,7 @@ def accepted(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
 
 
 def refused(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
-    """One that is not is refused by a 4xx; 410 would disable the endpoint, and a 5xx is a fault of its own."""
+    """A message that is not genuine is refused by a 4xx; 410 disables the endpoint, and a 5xx is another fault."""
     if reply.status_code == _GONE:
         return f"{shown(reply)}, which disables the endpoint"
     if is_accepted(reply):
@@ -67,7 +67,7 @@ def shown(reply: Reply) -> str:
 
 
 class Order(NamedTuple):
-    """How often the order of the check's payment is to be fulfilled, why, how to fix it, and the status it then has."""
+    """The expected count of fulfilments for the check's order, why, how to fix it, and the order's expected status."""
 
     fulfilled: int
     why: str
@@ -90,11 +90,11 @@ class Check(NamedTuple):
     judge: Judge = accepted
     order: Order | None = None
     warns: bool = False
-    """Whether a fault is a warning: it may never be met."""
+    """True if a fault is only a warning, because the shop may never meet the case."""
 
 
 class Result(NamedTuple):
-    """What a check came to: its verdict, what came back, and which of the exchanges are at fault."""
+    """The outcome of a check: its verdict, what came back, and the exchanges at fault."""
 
     check: Check
     verdict: str
@@ -103,7 +103,7 @@ class Result(NamedTuple):
     printed: str = ""
     faulty: Sequence[Exchange] = ()
     broke: bool = False
-    """Whether a command of the user's has failed."""
+    """True if a command of the user's failed."""
 
 
 def _valid(exam: Exam) -> Payment:
@@ -203,7 +203,7 @@ def _rolled_secret(exam: Exam) -> None:
 
 
 def _restart(exam: Exam) -> Payment:
-    """What was acknowledged before a restart comes again after it, as when the response is lost."""
+    """Sends events again after a restart, as if their responses had been lost."""
     if exam.restart is None:
         raise NotExamined("--cmd would examine it")
     payment = exam.tell(exam.payments.paid())
@@ -430,7 +430,7 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def times(count: int) -> str:
-    """How often an order was fulfilled, in words."""
+    """The count of an order's fulfilments, in words."""
     return {0: "not fulfilled", 1: "fulfilled once"}.get(count, f"fulfilled {count} times")
 
 
@@ -442,4 +442,4 @@ ORDER_CHECKS: Final = tuple(
     for each in CHECKS if each.order
     for what, expected in (("order", times(each.order.fulfilled)), ("status", each.order.status)) if expected
 )  # fmt: skip
-"""What is asked about the orders of the checks' payments, in the end; nothing is sent."""
+"""Checks of the orders at the end of the exam; they send nothing."""

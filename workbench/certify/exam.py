@@ -1,4 +1,4 @@
-"""What an exam sends with: genuine messages and others, each answer kept until the check is judged."""
+"""The sender of an exam: genuine messages and others, whose answers are kept until the check is judged."""
 
 import secrets
 import time
@@ -15,7 +15,7 @@ _BURST_S: Final = 30
 
 
 class Exchange(NamedTuple):
-    """What was sent, in a few words, and what came back."""
+    """A message with a short label, and its answer."""
 
     label: str
     reply: Reply
@@ -27,12 +27,12 @@ class NoAnswer(Exception):
 
 
 class Exam:
-    """What the checks send with: `secret` signs in `scheme`, a row of `SCHEMES`; `payments` makes payments."""
+    """Sends for the checks: `secret` signs in `scheme`, a row of `SCHEMES`; `payments` makes payments."""
 
     first: Payment
     """The payment of the first check."""
     yesterday: Payment
-    """One of a day ago, of which nothing was sent."""
+    """A payment of a day ago, of which nothing was sent."""
 
     def __init__(
         self, target: Target, secret: str, scheme: str, payments: Payments, restart: Callable[[], object] | None = None
@@ -43,7 +43,7 @@ class Exam:
         self.payments = payments
         self.restart = restart
         self.exchanges: list[Exchange] = []
-        """Those of the check that is made."""
+        """The exchanges of the current check."""
         self._target = target
         self.slowest = Exchange("", Reply(None))
         """The slowest answer to a genuine message."""
@@ -74,7 +74,7 @@ class Exam:
         return self._target.post(body, headers)
 
     def listens(self) -> bool:
-        """Whether the shop still takes connections."""
+        """True if the shop still takes connections."""
         return self._target.listens()
 
     def tell(self, payment: Payment, *, backwards: bool = False) -> Payment:
@@ -124,5 +124,5 @@ class Exam:
 
 
 def is_accepted(reply: Reply) -> bool:
-    """Whether an answer is any 2xx."""
-    return reply.status_code is not None and 200 <= reply.status_code < 300  # noqa: PLR2004  any 2xx
+    """True if an answer is any 2xx."""
+    return reply.status_code in range(200, 300)

@@ -19,9 +19,9 @@ PAYS_LATE: Final = "+260960000010"
 """Approves a minute after the prompt has expired."""
 _ANSWERED_S: Final = 6
 LATE_S: Final = 61
-"""How long after the prompt has expired."""
+"""Seconds after the prompt has expired."""
 _PAID: Final = ("succeeded", "successful")
-"""How the type of the last event ends, by either value of the row `event_types`."""
+"""Endings of the last event's type, under either value of the row `event_types`."""
 _AMOUNT: Final = Decimal("87.35")
 
 
@@ -41,7 +41,7 @@ class Payment(NamedTuple):
         return self.events[-1]
 
     def respelt(self) -> "Payment":
-        """The same, each event in bytes that no library writes."""
+        """This payment with its events in bytes that no library writes."""
         return self._replace(events=[each.respelt() for each in self.events])
 
 
@@ -66,19 +66,19 @@ class Payments:
         self._switched = switched
 
     def paid(self, amount: Decimal = _AMOUNT, description: str | None = None) -> Payment:
-        """One that has succeeded. Raises NotExamined."""
+        """Makes a payment that succeeds. Raises NotExamined."""
         return self._made(PAYS, _ANSWERED_S, _PAID, amount, description)
 
     def failed(self) -> Payment:
-        """One whose customer has too little. Raises NotExamined."""
+        """Makes a payment whose customer has too little. Raises NotExamined."""
         return self._made(HAS_TOO_LITTLE, _ANSWERED_S, ("failed",))
 
     def late(self) -> Payment:
-        """One whose money arrives after the prompt has expired. Raises NotExamined."""
+        """Makes a payment whose money arrives after the prompt has expired. Raises NotExamined."""
         return self._made(PAYS_LATE, self._rows["prompt_timeout_s"] + LATE_S, ("late_success",))
 
     def refunded(self) -> tuple[Payment, Sequence[Event]]:
-        """One that was paid and given back in full, and the events of the refund. Raises NotExamined."""
+        """Makes a payment, refunds it in full, and returns it with the refund's events. Raises NotExamined."""
         payment = self.paid()
         self._client.refunds.create(charge=payment.ids[-1])
         self._session.clock.advance(_ANSWERED_S)

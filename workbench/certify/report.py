@@ -1,4 +1,4 @@
-"""What an exam found: as text, as a page to read offline, as JSON and as JUnit's XML."""
+"""The report of an exam: as text, as a page to read offline, as JSON and as JUnit's XML."""
 
 import json
 import textwrap
@@ -29,27 +29,27 @@ _VERDICT, _TITLE, _LINE = 9, 48, 121
 _WIDTH: Final = 118
 _CAME: Final = 60
 _SHOWN: Final = 3
-"""So many faults of one check are shown, and so many titles or messages with the same."""
+"""The most faults of one check, and the most titles or messages with one cause, that are shown."""
 _LAB: Final = "http://127.0.0.1:8888/lab/tree"
-"""Where `workbench lab` shows a notebook, unless it is told another port."""
+"""The address at which `workbench lab` shows notebooks, on its usual port."""
 
 
 class Row(NamedTuple):
-    """What one check came to."""
+    """One check in the report."""
 
     name: str
     title: str
     verdict: str
     """passed, failed, warning or not examined."""
     came: str
-    """What came back."""
+    """The answer, in words."""
     sent: str
     expected: str
     why: str
     fix: str
     notebook: str
     printed: str = ""
-    """What the shop printed meanwhile, where it failed."""
+    """The shop's output during a check that failed."""
     cause: str = ""
     """The title of the cause that explains this failure and others; why and fix are that one's."""
 
@@ -96,12 +96,12 @@ class Report:
 
     @property
     def passes(self) -> bool:
-        """Whether nothing that was examined failed, and anything was."""
+        """True if a check passed and none failed."""
         return not self.failed and any(each.verdict == PASSED for each in self.rows)
 
     @property
     def score(self) -> str:
-        """How many passed, of how many, and how many were not examined."""
+        """The count of checks that passed, of those examined, and of the others."""
         counts = self._counts()
         more = "".join(f", {counts[each]} {each}" for each in (WARNING, NOT_EXAMINED) if counts[each])
         return f"{counts[PASSED]} of {len(self.rows) - counts[NOT_EXAMINED]} passed{more}"
@@ -176,7 +176,7 @@ class Report:
         return [(visible(why), titles) for why, titles in found.items()]
 
     def ending(self, width: int | None = None) -> str:
-        """What is said after the lines of the checks: causes, what failed, what was not examined, the score."""
+        """The text after the lines of the checks: causes, what failed, what was not examined, the score."""
         flagged = sorted((each for each in self.examined if each.verdict != PASSED), key=lambda each: bool(each.cause))
         parts = [
             "\n".join([f"{_MARKS[each.verdict]} {each.title}", *_lines_of(each, width or _WIDTH)])
@@ -216,7 +216,7 @@ def switched_text(rows: Mapping[str, Any]) -> str:
 
 
 def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
-    """What is said of a check that failed, in lines."""
+    """The lines about a check that failed."""
     longest = max(len(title) for _, title in _TOLD) + 2
     lines: list[str] = []
     for title, text in row.told:
@@ -232,7 +232,7 @@ _FORMS: Final[Mapping[str, Callable[[Report], str]]] = {
 
 
 def form_of(path: Path) -> Callable[[Report], str]:
-    """How a report is written into a file. Raises ExamRefused: its ending says nothing, or there is no such folder."""
+    """The form of a report by its file's ending. Raises ExamRefused: no such form, or no such folder."""
     if path.suffix.lower() not in _FORMS:
         raise ExamRefused(f"{path} ends in none of {', '.join(_FORMS)} (.xml is JUnit's).")
     if not path.parent.is_dir():

@@ -23,7 +23,7 @@ from workbench.session import Session
 
 DAY_S: Final = 86_400
 _PATIENCE_S: Final = 5
-"""How much longer than the limit an answer is waited for: one that is late is another fault than none."""
+"""Seconds beyond the limit for which an answer is awaited: a late answer is another fault than none."""
 _EXAM_S: Final = 300
 """No check is begun later than that."""
 _TIME_UP: Final = f"{_EXAM_S} s are up"
@@ -126,7 +126,7 @@ def check_secret(secret: str, scheme: str = STANDARD) -> None:
 
 
 def _results(exam: Exam, limit_s: int, printed: Callable[[], str], *, until: float) -> Iterator[Result]:
-    """Each check, made and judged; after one that shows that nothing more will come, the rest are not made."""
+    """Makes and judges the checks, until one shows that nothing more will come; the rest are not made."""
     timeouts, stopped = 0, ""
     for check in CHECKS:
         if not stopped and time.monotonic() > until:
@@ -244,7 +244,7 @@ def _has_come(result: Result, found: Mapping[str, ShopOrder]) -> bool:
 
 
 def _row(result: Result, of: Mapping[str, Row]) -> Row:
-    """What is shown of a result; a failure whose cause is known is told with that."""
+    """The report's row of a result; a known cause replaces why and how to fix it."""
     name, title, sent, expected, *told = result.check[:7]
     if result.check.judge is refused and result.faulty and _is_refused(result):
         told[:2] = REFUSED_BADLY

@@ -31,10 +31,10 @@ class Event(NamedTuple):
 
     @property
     def members(self) -> dict[str, Any]:
-        """What the body holds, amounts with a point as Decimals."""
+        """The body's members, amounts with a point as Decimals."""
         return dict(json.loads(self.body, parse_float=Decimal))
 
-    def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: Any) -> "Event":  # noqa: ANN401  JSON
+    def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "Event":
         """Another event like this one: members of the body, or of its object, changed or added."""
         changed = {**self.members, "id": new_id, **members}
         if object_members is not None:
@@ -43,11 +43,11 @@ class Event(NamedTuple):
         return Event.read(to_json(changed))
 
     def respelt(self) -> "Event":
-        """The same JSON as no library writes it: with blanks and line breaks, a letter in its long form."""
+        """This event in JSON that no library writes: with blanks and line breaks, a letter in its long form."""
         return Event.read(msgspec.json.format(self.body, indent=1).replace(b'"mobile_money"', b'"mobile\\u005fmoney"'))
 
     def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "Event":
-        """The same said of another payment: each of its ids for the one in its place."""
+        """This event about another payment: `others` replace `ids`, each at its place."""
         body = self.body.replace(self.id.encode(), new_id.encode())
         for each, other in zip(ids, others, strict=False):
             body = body.replace(each.encode(), other.encode())
@@ -68,7 +68,7 @@ class Target:
         self._called = url
 
     def listens(self) -> bool:
-        """Whether anything takes a connection there. It settles at which address: a name of this machine has two."""
+        """Tells whether anything takes a connection, and settles on an address: a name of this machine has two."""
         if not is_localhost(self.host):
             return _connects(self.host, self.port)
         if _connects("127.0.0.1", self.port):

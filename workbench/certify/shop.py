@@ -23,7 +23,7 @@ _READ_BYTES: Final = 1 << 20
 
 
 class ShopOrder(NamedTuple):
-    """How often the order of a payment was fulfilled, and its status, if the shop says one."""
+    """The count of a payment's fulfilments, and the order's status, if the shop gives one."""
 
     fulfilled: int
     status: str | None = None
@@ -70,7 +70,7 @@ class Shop:
             self._process.end()
 
     def printed(self) -> str:
-        """What it has printed since this was last asked: the last lines of it, without secrets."""
+        """The last lines that the shop printed since the last call, without secrets."""
         begin, self._read = self._read, os.fstat(self._log.fileno()).st_size
         return printed(self._log, begin)
 

@@ -52,7 +52,7 @@ _OF_A_STATEMENT: Final = ((r"\blayout='([^']*)'", r"--layout \1"), (r"\bdate_for
 
 @contextmanager
 def said_as_options(*, ledger: bool = False) -> Iterator[None]:
-    """What is refused says what to give on the command line, and not in Python."""
+    """Lets a refusal name options of the command line, and not arguments in Python."""
     try:
         yield
     except StatementRefused as wrong:

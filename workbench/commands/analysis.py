@@ -78,7 +78,7 @@ _TABLE: Final = ".parquet"
 _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
 """Files that have every break: the page lists the largest."""
 _TOLERANCES: Final = {"amount": "amount_minor", "fee": "fee_minor", "days": "days", "minutes": "minutes"}
-"""Each with its field; amount and fee are given in major units. Tolerance refuses the others with the rule to write."""
+"""Word of `--tolerance` → its field. Amount and fee are in major units; Tolerance refuses days and minutes."""
 _SPARK_IS_SET_UP: Final = frozenset({"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_REMOTE"})
 _SPARK_ALONE: Final[dict[str, Any]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -98,7 +98,7 @@ class _Reconcile(click.Command):
 
 
 def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
-    """What `--as-of` names."""
+    """Reads the day of `--as-of`."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -235,7 +235,8 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
 @click.option("--with-matches", is_flag=True, help="Write every row that agrees into the workbook too.")
 @click.option("--prepared-by", metavar="NAME", default="", help="Who prepared the reconciliation, for the sign-off.")
 @click.option("--reviewed-by", metavar="NAME", default="", help="Who reviewed it: another person.")
-def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
+def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
+    *,
     given: tuple[str, ...],
     named: str | None,
     query: Path | None,
@@ -250,13 +251,13 @@ def reconcile(  # noqa: PLR0913, PLR0917  one argument per option, handed over b
     as_of: date | None,
     brought: Path | None,
     kept: Path | None,
-    skip_settled: bool,  # noqa: FBT001  an option of the command line
+    skip_settled: bool,
     decisions: Path | None,
     rules: Path | None,
     journal: Path | None,
     journal_form: str,
     journal_accounts: tuple[str, ...],
-    with_matches: bool,  # noqa: FBT001  the same
+    with_matches: bool,
     prepared_by: str,
     reviewed_by: str,
     layouts_given: tuple[str, ...],
@@ -377,7 +378,7 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
 
 
 def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
-    """Which decisions do not count any more, the sign-off, and last of all who decided what is left."""
+    """Prints the decisions that do not count any more, the sign-off, and last of all who decided what is left."""
     from workbench.analysis.reconcile.decisions import closing_words, stale_words
 
     last = closing_words(result.decided) if is_done else ""

@@ -67,7 +67,8 @@ from workbench.visible import visible
     help="The sandbox's port; a free one by default. With --checkout but without --cmd, give the port and --seed, so "
     "that your running shop knows address and keys.",
 )
-def certify(  # noqa: PLR0913, PLR0917  one argument per option, handed over by name
+def certify(  # noqa: PLR0913  one argument per option, handed over by name
+    *,
     url: str,
     secret_env: str | None,
     secret_file: Path | None,

@@ -11,7 +11,7 @@ from workbench.commands import PATH, show
 from workbench.commands.service import laid_out
 
 if TYPE_CHECKING:
-    from workbench.domain.gaps import Value
+    from workbench.domain.signs import Value
     from workbench.each import Run
 
 

@@ -220,7 +220,7 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
     help="Write a letter to the provider, in Markdown: it asks the provider to confirm what was seen.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def fit(recordings: tuple[Path, ...], out: Path | None, letter_file: Path | None, as_json: bool) -> None:  # noqa: FBT001  a flag of the command line
+def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | None, as_json: bool) -> None:
     """Fit the sandbox to recorded traffic of the real service.
 
     FILE is a HAR file, or a folder of them. For each row of the register the table says whether the exchanges show
@@ -265,7 +265,7 @@ def openapi(out: Path | None) -> None:
 @click.argument("page", default="index")
 @click.option("--out", type=FILE, help="Write the page to this file: .md as it is printed, or .html.")
 @click.option("--open", "in_browser", is_flag=True, help="Open the documentation in a browser, at this page.")
-def docs(page: str, out: Path | None, in_browser: bool) -> None:  # noqa: FBT001  a flag of the command line
+def docs(*, page: str, out: Path | None, in_browser: bool) -> None:
     """Print a page of the documentation, or open it in a browser.
 
     PAGE is index unless you name another; index lists them all. The page interface says for each section what the

@@ -1,17 +1,44 @@
 """The register of what the interface does not show, and what the sandbox does about it: one row for each question."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
+from http import HTTPStatus
 from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from workbench.domain.interface import PAGE
+from workbench.domain.phones import COUNTRY_CODE, WITHOUT_WALLET
+from workbench.domain.signs import (
+    CALLS,
+    WEBHOOK,
+    Other,
+    Part,
+    Sign,
+    Value,
+    channel_shown,
+    first,
+    formed,
+    has,
+    rate_shown,
+    scale_shown,
+    schemes_shown,
+    signature_shown,
+    states,
+    tried,
+    within,
+)
 from workbench.errors import GapRefused
 
-Value = str | int | tuple[int, ...]
 V = TypeVar("V", bound=Value)
+_PAYS: Final = "createCharge confirmPaymentIntent"
+_MAKES: Final = "createCharge createPaymentIntent"
+_OTHER_CASE: Final = {"createPaymentIntent zmw", "createCharge ZMW"}
+_OF_ENVELOPE: Final = {*["type", "code", "message", "param", "decline_code", "doc_url", "charge", "request_id"]}
+_LEDGER: Final = "fees stand in the service's ledger and in a balance of all payments"
+_LUCK: Final = "that it did not happen may be luck"
 
 
 class Gap(NamedTuple):
@@ -22,7 +49,7 @@ class Gap(NamedTuple):
     """The section of the interface document that leaves it open."""
     default: Value
     says: str
-    """What the default means."""
+    """The meaning of the default, in words."""
     asks: str
     """The question to the provider."""
     code: tuple[str, ...]
@@ -33,39 +60,49 @@ class Gap(NamedTuple):
     here: str = ""
     """A remark about the sandbox alone, which the provider is not asked about."""
     shows: str = "Nothing."
-    """What the interface shows of it."""
+    """The part of the answer that the interface shows."""
     cost: int = 1
-    """What a wrong guess costs: 1 a call that fails at once, 2 payments that go wrong, 3 money."""
+    """The cost of a wrong guess: 1 a call that fails at once, 2 payments that go wrong, 3 money."""
     of_sandbox: bool = False
     """The row is about the sandbox itself: neither letter nor checklist has it."""
     relied: tuple[str, ...] = ()
-    """What relies on the row in a response: an operation or a struct of the wire by its name, an error by its code, or
-    by the struct that was sent and its code; `key`, `member`, `failure` and `warning` with a kind of caller, a member
-    of the result, why a payment failed, and words of a warning.
+    """Parts of a response that rely on the row: an operation or a struct of the wire by its name, an error by its code,
+    or by the struct that was sent and its code; `key`, `member`, `failure` and `warning` with a kind of caller, a
+    member of the result, why a payment failed, and words of a warning; `response` and `call` with a word of
+    `provenance` for a kind of response, and for what was sent or came of it.
     """
     happens: tuple[str, str] = ("", "")
-    """What shows in the trace that something relied on the row: a pattern of a trace row's kind, result and words,
+    """The sign in the trace that something relied on the row: a pattern of a trace row's kind, result and words,
     and what that is called; by its own name where this is empty.
     """
+    sign: Sign | None = None
+    """Shows the value from one exchange of recorded traffic, if one exchange can."""
+    together: str = ""
+    """The function of `evidence` that finds the value in several exchanges, by its name."""
+    unless: tuple[str, Value] = ("", "")
+    """A row and a value of it: traffic that shows the value says nothing about this row."""
+    unseen: Mapping[Value | None, str] = {}
+    """Value, or None for all values → why recorded traffic does not show it."""
     notebook: str = ""
     """The slug of the notebook that shows it, if one does."""
 
     def as_record(self) -> dict[str, Any]:
         """The row as JSON types: its alternatives as a list of `value` and `says`."""
-        columns = {name: value for name, value in self._asdict().items() if name not in {"relied", "happens"}}
+        columns = {name: value for name, value in self._asdict().items() if name not in _OF_EVIDENCE}
         columns["alternatives"] = [{"value": value, "says": says} for value, says in self.alternatives.items()]
         return {**columns, "page": f"{PAGE}#{self.name}"}
 
 
+_OF_EVIDENCE: Final = {"relied", "happens", "sign", "together", "unless", "unseen"}
 _MANY: Final = 3
-"""So many times the same is counted."""
+"""From this many equal values in a row, a text counts them."""
 
 
 def written(value: object) -> str:
     """A value of the register; what comes many times in a row is counted, such as 48 times 1800 s."""
     if not isinstance(value, list | tuple):
         return str(value)
-    runs = ([str(each) for each in same] for _, same in groupby(value))
+    runs = ([str(item) for item in same] for _, same in groupby(value))
     parts = (f"{len(run)} × {run[0]}" if len(run) >= _MANY else ", ".join(run) for run in runs)  # noqa: RUF001  times
     return f"{', '.join(parts)} s"
 
@@ -83,9 +120,9 @@ class Choice(NamedTuple):
 
 
 def choices_of(record: Mapping[str, Any]) -> list[Choice]:
-    """All values of a row with its `value`, that in force first."""
+    """Lists a row's values, the one in force first; `record` is the row with its `value`."""
     listed = [Choice(written(record["default"]), record["says"], is_default=True)]
-    listed += [Choice(written(each["value"]), each["says"]) for each in record["alternatives"]]
+    listed += [Choice(written(other["value"]), other["says"]) for other in record["alternatives"]]
     force = written(record["value"])
     return sorted(listed, key=lambda choice: choice.value != force)
 
@@ -97,7 +134,7 @@ def row(section: str, default: V, says: str, **others: Any) -> V:  # noqa: ANN40
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gaps:
-    """What this sandbox does wherever the interface says "not shown"."""
+    """Chooses what the sandbox does wherever the interface says "not shown"."""
 
     # fmt: off
     # 1. What the service does
@@ -105,43 +142,55 @@ class Gaps:
         alternatives={"immediate": "at once", "t_plus_2": "at 00:00 Africa/Lusaka two days later"},
         asks="When does received money become available to us?", cost=2, relied=("Balance", "balance_insufficient"),
         happens=("entry cleared", "money that cleared"),
-        code=("sandbox/service/clearing.py", "sandbox/service/payouts.py"),
-        notebook="read_the_ledger")
+        unseen={None: "a balance is of all payments of the account, those outside of the recording too"},
+        code=("sandbox/service/clearing.py", "sandbox/service/payouts.py"), notebook="read_the_ledger")
     payouts: str = row("1", "on_request", "on request; rejected beyond the available balance",
         alternatives={"daily": "daily: all available money at 00:00 Africa/Lusaka, automatically; until then on "
             "request"},
         asks="How and when is available money paid to our bank, and can we ask for it?", cost=2,
         relied=("Payout", "Balance", "balance_insufficient"),
-        happens=("entry payout_", "a payout's entries"), code=("sandbox/service/payouts.py",),
-        notebook="read_the_ledger")
+        happens=("entry payout_", "a payout's entries"), sign=Sign(WEBHOOK, first(
+            ("on_request", lambda seen: seen.event == "payout.created"
+             and (seen.asked.get("requestid") or within(seen.asked, "request").get("id"))),
+            (Part("daily", "a payout that no request made"), lambda seen: seen.event == "payout.created"))),
+        code=("sandbox/service/payouts.py",), notebook="read_the_ledger")
 
     # 2. Resources and their fields
     success_status: str = row("2.1", "200", "200 for everything that succeeds",
         alternatives={"201_created": "201 for what creates"}, why="200 is the only success shown",
         shows="200 for a charge and for a plant; for intents no status.",
-        asks="Which status does a call that creates something have?", code=("sandbox/operations.py",),
-        notebook="intents_and_keys")
+        asks="Which status does a call that creates something have?",
+        relied=("response unshown_success",), sign=Sign("createPaymentIntent createRefund createPayout", lambda seen: (
+            {200: "200", 201: "201_created"}.get(seen.status, Other(str(seen.status))) if seen.ok else None)),
+        code=("sandbox/operations.py",), notebook="intents_and_keys")
     currencies: str = row("2.1", "zmw", "ZMW only; ZMK is rejected by name",
         alternatives={"iso4217": "any code of ISO 4217 (SIX, 2026-01-01) that defines decimals, with that many "
             "decimals"},
         why="the only currency shown",
         shows="ZMW alone.", asks="Which currencies do you accept?",
-        relied=("currency_unsupported", "currency_retired"),
-        code=("sandbox/service/checks.py", "sandbox/service/payouts.py"),
-        notebook="intents_and_keys")
+        relied=("currency_unsupported", "currency_retired", "call other_currency"), sign=Sign(_MAKES, tried(
+            "iso4217", "zmw", "currency", part=lambda seen: str(seen.asked["currency"]).upper(),
+            asks=lambda seen: re.fullmatch(r"(?i)(?!zmw|zmk)[a-z]{3}", str(seen.asked.get("currency"))))),
+        code=("sandbox/service/checks.py", "sandbox/service/payouts.py"), notebook="intents_and_keys")
     currency_case: str = row("2.1", "either", "either case accepted; responses have upper case for intents, lower "
         "case for charges",
         alternatives={"strict": "only the case that is documented for each"}, why="the documentation shows both",
         shows="Upper case for intents, lower case for charges.",
         asks="Does the case of a currency code matter, and which case do your responses have?",
-        relied=("PaymentIntent", "Charge", "Refund"), code=("sandbox/service/checks.py",),
-        notebook="charges_and_idempotency")
+        relied=("PaymentIntent", "Charge", "Refund"), sign=Sign(_MAKES, tried(
+            "either", "strict", "currency", part=lambda seen: f"{seen.asked['currency']} for {seen.about}", parts=2,
+            asks=lambda seen: f"{seen.id} {seen.asked.get('currency')}" in _OTHER_CASE)),
+        code=("sandbox/service/checks.py",), notebook="charges_and_idempotency")
     payment_method_types: str = row("2.1", "includes",
         "must include mobile_money; other types are ignored",
         alternatives={"only": "only mobile_money"}, why='"includes the value"',
         shows="A list that includes `mobile_money`.",
-        asks="May `payment_method_types` hold other types beside `mobile_money`?", code=("sandbox/service/checks.py",),
-        notebook="intents_and_keys")
+        asks="May `payment_method_types` hold other types beside `mobile_money`?",
+        relied=("call several_types",), sign=Sign("createPaymentIntent", tried(
+            "includes", "only", "payment_method_types",
+            asks=lambda seen: isinstance(seen.asked.get("payment_method_types"), list)
+            and {"mobile_money"} < {*map(str, seen.asked["payment_method_types"])})),
+        code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     required_fields: str = row("2.5", "minimum",
         "intent: amount, currency, payment_method_types; confirmation: the whole payment_method; "
         "charge: amount, currency, type, channel, phone",
@@ -149,7 +198,10 @@ class Gaps:
         shows="The names of the fields; that the object `payment_method` is required.",
         asks="Which fields of each request are required?",
         relied=("CreatePaymentIntent parameter_missing", "ConfirmPaymentIntent parameter_missing",
-            "CreateCharge parameter_missing"),
+            "CreateCharge parameter_missing", "call no_reference"),
+        sign=Sign("createCharge", tried(
+            "minimum", "with_reference", "reference", part=lambda _: "a charge without a reference",
+            asks=lambda seen: seen.asked and not seen.asked.get("reference"))),
         code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     intent_fields: str = row("2.5", "full",
         "object, amount, currency, status, description, payment_method_types, payment_method (phone masked), "
@@ -158,63 +210,80 @@ class Gaps:
         alternatives={"minimal": "only id, client_secret and status"},
         why="Stripe's fields, which integrators know",
         shows="`id` and `client_secret`.", asks="Which other fields does a payment intent have?",
-        relied=("PaymentIntent",), code=("sandbox/views.py",), notebook="intents_and_keys")
+        relied=("PaymentIntent",), sign=Sign("createPaymentIntent", formed({
+            "minimal": has("id client_secret status", only=True),
+            "full": has("id client_secret object amount currency status description payment_method_types "
+                        "payment_method next_action last_payment_error latest_charge metadata warnings created "
+                        "livemode")})),
+        code=("sandbox/views.py",), notebook="intents_and_keys")
     unknown_fields: str = row("2.5", "ignored", "ignored in requests",
         alternatives={"refused": "rejected, each named"}, why="an added field must not break a client",
-        asks="What do you do with an unknown field?", code=("sandbox/exchange.py",))
+        asks="What do you do with an unknown field?", sign=Sign(f"{_MAKES} confirmPaymentIntent", first(
+            ("ignored", lambda seen: seen.unknown and seen.took),
+            ("refused", lambda seen: seen.unknown and seen.status in {400, 422}
+             and all(name in seen.text for name in seen.unknown)))), code=("sandbox/exchange.py",))
     phone_format: str = row("2.5", "e164", "E.164: +260 and nine digits, nothing else",
         alternatives={"national": "national 09… accepted too"}, why='"international format with a leading plus sign"',
         shows="International, with a leading plus sign.", asks="Do you accept numbers in national form too?",
-        relied=("phone_invalid",), code=("sandbox/service/checks.py", "sandbox/service/attempts.py"))
+        relied=("phone_invalid", "call national_number"), sign=Sign(_PAYS, tried(
+            "national", "e164", "phone", asks=lambda seen: re.match("0[1-9]", seen.phone) and seen.wallet
+            and seen.prefix not in WITHOUT_WALLET)), code=("sandbox/service/checks.py", "sandbox/service/attempts.py"))
     operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
         "long forms",
         alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use",
         shows="That operators have identifiers, but none of them.",
         asks="Which values do `provider` and `channel` take, and which do your responses have?", cost=2,
-        relied=("PaymentIntent", "Charge", "operator_unknown"), code=("sandbox/views.py",),
+        relied=("PaymentIntent", "Charge", "operator_unknown"), together="operator_ids", code=("sandbox/views.py",),
         notebook="going_live")
     zed_mobile: str = row("2.5", "refused",
         "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are valid numbers whose "
         "operator is not known (79)",
         alternatives={"zed": "all four accepted as zed"},
-        asks="Do you take payments from numbers of Zed Mobile?", relied=("phone_without_wallet", "operator_unknown"),
+        asks="Do you take payments from numbers of Zed Mobile?",
+        relied=("phone_without_wallet", "operator_unknown", "call zed_number"), sign=Sign(_PAYS, tried(
+            "zed", "refused", "phone", part=lambda seen: f"a {seen.prefix}", parts=len(WITHOUT_WALLET),
+            asks=lambda seen: seen.phone.startswith(COUNTRY_CODE) and seen.prefix in WITHOUT_WALLET)),
         code=("sandbox/service/checks.py", "sandbox/service/payments.py", "sandbox/service/handsets.py"))
     charge_amount_unit: str = row("2.5", "minor", "minor units: 15000 is 150.00 ZMW",
         alternatives={"major": "major units: 150 is 150.00 ZMW"},
         why="integers are minor units in most payment APIs; the factor of 100 is the costliest guess in the document",
         shows="An integer, without its unit.", asks="Is the amount of a charge in ngwee or in kwacha?", cost=3,
-        relied=("Charge", "Refund", "warning the usual charge before it"),
+        relied=("Charge", "Refund", "warning the usual charge before it"), together="unit",
         code=("domain/payments.py", "sandbox/service/checks.py"), notebook="charges_and_idempotency")
     intent_amount_scale: str = row("2.5", "exact", "at most two decimals; more are rejected",
         alternatives={"half_even": "rounded half-even"}, why="money must not be rounded silently",
         shows="A decimal number.", asks="What do you do with an amount that has more than two decimals?", cost=2,
-        relied=("CreatePaymentIntent amount_too_precise",), code=("sandbox/service/checks.py",),
+        relied=("CreatePaymentIntent amount_too_precise", "call rounded"),
+        sign=Sign("createPaymentIntent", scale_shown), code=("sandbox/service/checks.py",),
         notebook="intents_and_keys")
     channel_and_provider: str = row("2.5", "asked_and_moved",
         "channel is the operator the merchant asked for, provider the one that moved the money",
         alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough",
         shows="Both fields, in the response to a charge.",
         asks="What is the difference between `channel` and `provider` of a charge?", relied=("Charge",),
-        code=("sandbox/views.py",), notebook="charges_and_idempotency")
+        sign=Sign("", channel_shown), code=("sandbox/views.py",), notebook="charges_and_idempotency")
     operator_mismatch: str = row("2.5", "accepted",
         "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "rejected, 400"},
         asks="What happens when the phone number belongs to an operator other than the one named?", cost=2,
-        relied=("operator_mismatch", "warning which is asked for the money"), code=("sandbox/service/checks.py",),
-        notebook="charges_and_idempotency")
+        relied=("operator_mismatch", "warning which is asked for the money"), sign=Sign(_PAYS, tried(
+            Part("accepted", "a number of another operator is accepted"), "refused", "provider", "channel", by={400},
+            asks=lambda seen: seen.is_mixed)),
+        code=("sandbox/service/checks.py",), notebook="charges_and_idempotency")
     merchant_fee: str = row("2.5", "2.5%", "2.5 % half-up, at least 0.01",
         alternatives={"none": "none", "flat_1.00": "flat 1.00"},
         why="an assumed rate: a ledger without fees would teach less",
         asks="What fee do you charge us for a payment, and how is it rounded?", cost=2,
         relied=("Balance", "balance_insufficient"), happens=("entry funds_secured", "the ledger"),
-        code=("domain/payments.py",), notebook="read_the_ledger")
+        unseen={None: _LEDGER}, code=("domain/payments.py",), notebook="read_the_ledger")
     operator_fee: str = row("2.5", "1.0%", "1.0 % half-up",
         alternatives={"none": "none"}, why="an assumed rate, paid by the service",
         asks="What does the operator charge for a payment, and who pays it?",
-        happens=("entry funds_secured", "the ledger"), code=("domain/payments.py",), notebook="read_the_ledger")
+        happens=("entry funds_secured", "the ledger"), unseen={None: _LEDGER},
+        code=("domain/payments.py",), notebook="read_the_ledger")
     fee_on_refund: str = row("2.5", "kept", "kept",
         alternatives={"returned": "returned in proportion, to the minor unit; in full after a full refund"},
         asks="Do we get the fee back when we refund a payment?", cost=2, relied=("createRefund", "Balance"),
-        happens=("entry refund_", "a refund's entries"), code=("sandbox/service/refunds.py",),
+        happens=("entry refund_", "a refund's entries"), unseen={None: _LEDGER}, code=("sandbox/service/refunds.py",),
         notebook="read_the_ledger")
 
     # 3. States and transitions
@@ -225,12 +294,17 @@ class Gaps:
         why="Stripe's states; only succeeded and canceled are final",
         shows="The behaviour, without names of states.",
         asks="Which states does a payment intent have, and which transitions?", cost=2,
-        relied=("PaymentIntent", "AcceptedIntent"), code=("domain/payments.py", "sandbox/service/attempts.py"),
-        notebook="going_live")
+        relied=("PaymentIntent", "AcceptedIntent"), sign=Sign("", states(
+            "failed", "retryable", lambda seen: seen.intents,
+            lambda intent: intent.get("status") == "requires_payment_method" and intent.get("last_payment_error"),
+            known="requires_payment_method requires_action processing succeeded canceled")),
+        code=("domain/payments.py", "sandbox/service/attempts.py"), notebook="going_live")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
         alternatives={"expired": "adds expired, when nobody answers the prompt"},
-        shows="`succeeded`.", asks="Which states does a charge have?", cost=2, relied=("Charge",),
-        code=("domain/payments.py",), notebook="going_live")
+        shows="`succeeded`.", asks="Which states does a charge have?", cost=2, relied=("Charge",), sign=Sign("", states(
+            "expired", "three", lambda seen: seen.charges,
+            lambda charge: charge.get("status") == "failed" and charge.get("failure_code") == "prompt_timeout",
+            known="pending succeeded failed")), code=("domain/payments.py",), notebook="going_live")
     charge_wait: str = row("3", "answered",
         "the call returns when the customer has answered: 200 succeeded",
         alternatives={"interactive": "200 pending, while the customer's phone asks for the PIN; events follow",
@@ -238,19 +312,19 @@ class Gaps:
         here="the sandbox answers for the customer; a number that is no test number pays",
         why="200 with succeeded is the only outcome shown",
         shows="A 200 response with `succeeded`.", asks="Does the response to a charge wait for the customer?", cost=3,
-        relied=("createCharge",),
+        relied=("createCharge", "response 402"), together="wait",
         code=("sandbox/service/payments.py", "sandbox/operations.py"), notebook="charges_and_idempotency")
     prompt_timeout_s: int = row("3", 300, "the prompt closes after 300 s",
         alternatives={60: "60 s", 180: "180 s", 600: "600 s"},
         why="assumed: MTN allows 5 minutes, other prompts wait from 60 s to 600 s",
         asks="How long does the prompt on the customer's phone wait?", cost=2,
         relied=("confirmPaymentIntent", "prompt_expired", "member next_action", "failure prompt_timeout"),
-        happens=("screen .*The request has expired", "a prompt that expired"), code=("sandbox/service/attempts.py",),
-        notebook="confirm_with_ussd")
+        happens=("screen .*The request has expired", "a prompt that expired"), together="prompt_timeout",
+        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
     pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"},
         shows="That a PIN is entered.", asks="How many wrong PINs may the customer enter?",
-        happens=("screen .*Wrong PIN", "a wrong PIN"), code=("sandbox/service/attempts.py",),
-        notebook="confirm_with_ussd")
+        happens=("screen .*Wrong PIN", "a wrong PIN"), unseen={None: "it happens on the customer's phone"},
+        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
     late_success: str = row("3", "suspense",
         "money that arrives after the prompt has expired goes to suspense and raises payment_intent.late_success; "
         "the intent stays as it is",
@@ -259,21 +333,33 @@ class Gaps:
         why="this case loses real money",
         asks="What happens to money that arrives after the prompt has expired, and how are we told?", cost=3,
         relied=("Suspense", "warning after its prompt had expired", "member suspense", "failure prompt_timeout"),
-        happens=("entry late_success", "late money"), code=("domain/payments.py",), notebook="when_payments_fail")
+        happens=("entry late_success", "late money"), sign=Sign("", first(
+            (Part("suspense", "an event of late success", 2), lambda seen: seen.event.endswith(".late_success")),
+            (Part("suspense", "money in suspense", 2),
+             lambda seen: any(payment.get("suspense") for payment in (*seen.charges, *seen.intents))))),
+        together="late_after_all", code=("domain/payments.py",), notebook="when_payments_fail")
     confirm_with_money_in_suspense: str = row("3", "accepted",
         "accepted, with a line in warnings that an earlier attempt's money is in suspense or was credited from there",
         alternatives={"refused": "rejected, 409 money_in_suspense"},
         why="without it, the customer could pay twice unnoticed",
         asks="How do you respond to a confirmation while late money of the same intent is in suspense?", cost=2,
-        relied=("money_in_suspense", "warning of an earlier attempt"), code=("sandbox/service/suspense.py",),
-        notebook="when_payments_fail")
+        relied=("money_in_suspense", "warning of an earlier attempt"), sign=Sign("confirmPaymentIntent", first(
+            ("refused", lambda seen: seen.status == HTTPStatus.CONFLICT and "money_in_suspense" in seen.text),
+            ("accepted", lambda seen: seen.ok and "suspense" in str(seen.body.get("warnings"))))),
+        code=("sandbox/service/suspense.py",), notebook="when_payments_fail")
 
     # 4. Endpoints
     confirm_response: str = row("4", "intent",
         "the intent, with next_action of type ussd_prompt (phone masked, expires_at)",
         alternatives={"accepted": "202 with only id and status"},
         shows="The request; not the response.", asks="What is the response to a confirmation?",
-        relied=("confirmPaymentIntent",), code=("sandbox/operations.py",), notebook="confirm_with_ussd")
+        relied=("confirmPaymentIntent",), sign=Sign("confirmPaymentIntent", first(
+            ("accepted", lambda seen: seen.status == HTTPStatus.ACCEPTED and {*seen.body} == {"id", "status"}),
+            (Other("id and status without 202"), lambda seen: seen.ok and {*seen.body} == {"id", "status"}),
+            ("intent", lambda seen: "expires_at" in within(seen.body, "next_action", "ussd_prompt")),
+            (Part("intent", "the intent, without a prompt"), lambda seen: seen.ok and "client_secret" in seen.body),
+            (Other("neither the intent nor its status"), lambda seen: seen.ok and seen.body))),
+        code=("sandbox/operations.py",), notebook="confirm_with_ussd")
     client_secret_on_confirm: str = row("4", "with_publishable_key",
         "body field client_secret: required with a publishable key, optional with the secret key, checked if sent",
         alternatives={"always": "always required"}, why='"described as the means of confirming"',
@@ -281,64 +367,86 @@ class Gaps:
         asks="When must the client secret be sent on confirm, and where?",
         relied=("confirmPaymentIntent", "client_secret_missing", "client_secret_wrong",
             "ConfirmPaymentIntent parameter_missing"),
+        sign=Sign("confirmPaymentIntent", tried(
+            "with_publishable_key", "always", "client_secret",
+            asks=lambda seen: seen.asked and "client_secret" not in seen.asked and seen.holds != "pk_")),
         code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     extra_endpoints: str = row("4", "offered", "offered, each marked assumed",
         alternatives={"absent": "absent: 404"}, here="without them, the console uses /sandbox/dashboard",
         why="integrators need them; the documentation does not mention them",
         shows="Six operations.",
         asks="Can we retrieve, list, cancel and refund payments, and manage endpoints and keys, by the API?", cost=2,
-        code=("sandbox/operations.py",), notebook="going_live")
+        relied=("response assumed",),
+        together="extra_endpoints", code=("sandbox/operations.py",), notebook="going_live")
     pagination: str = row("4", "cursor",
         "limit from 1 to 100 (10), starting_after or ending_before, newest first, {object: list, url, has_more, data}",
         alternatives={"page": "page from 1, per_page from 1 to 100 (10), newest first, "
                       "{object: list, url, data, page, per_page, total}"},
-        asks="How are lists paged?", relied=("List", "NumberedList", "cursor_unknown"),
-        code=("sandbox/operations.py",))
+        asks="How are lists paged?", relied=("List", "NumberedList", "cursor_unknown"), sign=Sign(CALLS, formed(
+            {"cursor": has("object url has_more data"), "page": has("object url data page per_page total")},
+            lambda seen: seen.body if seen.id.startswith("list") and seen.ok and isinstance(seen.body.get("data"), list)
+            else {})), code=("sandbox/operations.py",))
     token_credentials: str = row("4", "any",
         "any e-mail address, and any non-empty password but the word wrong; no Authorization needed",
         alternatives={"one_account": "one account with an e-mail address and a password"},
         why="the flow is illustrative", here="those of one_account are drawn, and shown at the start",
         shows="A flow with e-mail address and password, described as illustrative.",
         asks="Whose e-mail address and password does the token operation take?",
-        relied=("issueToken", "credentials_wrong"), code=("sandbox/service/accounts.py", "sandbox/store/files.py"),
-        notebook="tokens_and_plants")
+        relied=("issueToken", "credentials_wrong"), together="accounts",
+        code=("sandbox/service/accounts.py", "sandbox/store/files.py"), notebook="tokens_and_plants")
     token_field: str = row("4", "access_token",
         "access_token, with token_type, expires_in and refresh_token (RFC 6749 §5.1), Cache-Control: no-store",
         alternatives={"token": "token; the other fields stay as they are",
                       "data.token": "data.token; the other fields are in data too"},
         shows="That a bearer token is returned.", asks="What is the token's field called?",
-        relied=("Token", "NamedToken", "WrappedToken"), code=("sandbox/operations.py",), notebook="tokens_and_plants")
+        relied=("Token", "NamedToken", "WrappedToken"), sign=Sign("issueToken refreshToken", formed({
+            "access_token": has("access_token"), "token": has("token"),
+            "data.token": lambda body: "token" in within(body, "data")})),
+        code=("sandbox/operations.py",), notebook="tokens_and_plants")
     refresh_request: str = row("4", "body_or_header",
         "refresh_token in the body, or the bearer token in the header and no body; each refresh ends the old pair",
         alternatives={"body": "only refresh_token in the body"},
         shows="The operation, without its payload.", asks="What does the refresh operation take?",
-        relied=("refreshToken", "token_replaced", "refresh_token_invalid"), code=("sandbox/service/accounts.py",),
-        notebook="tokens_and_plants")
+        relied=("refreshToken", "token_replaced", "refresh_token_invalid"), sign=Sign("refreshToken", tried(
+            "body_or_header", "body",
+            asks=lambda seen: seen.scheme and not seen.sent_text and seen.sent.get("content-length", "0") == "0")),
+        code=("sandbox/service/accounts.py",), notebook="tokens_and_plants")
 
     # 5. Authentication
     access_token_use: str = row("5", "everywhere", "everywhere that takes a bearer token, plants included",
         alternatives={"plants": "only plants"}, why='"sent on later requests"',
         shows="That it is sent with later requests.", asks="Which operations take an access token?",
-        relied=("key_not_allowed", "key token"), code=("sandbox/access.py",), notebook="tokens_and_plants")
+        relied=("key_not_allowed", "key token"), sign=Sign(CALLS, tried(
+            "everywhere", "plants", by={403},
+            asks=lambda seen: seen.scheme == "bearer" and seen.holds not in {"sk_", "pk_"} and seen.id != "createPlant"
+            and "/v1/auth/" not in seen.url)), code=("sandbox/access.py",), notebook="tokens_and_plants")
     publishable_key: str = row("5", "own_intent", "confirm and retrieve one intent with its client_secret; else 403",
         alternatives={"nothing": "nothing at all"},
         shows="That it is for checkouts and SDKs.", asks="What may a publishable key do?", cost=2,
         relied=("key_not_allowed", "client_secret_missing", "key publishable"),
-        code=("sandbox/service/payments.py", "sandbox/engine.py"),
-        notebook="intents_and_keys")
+        sign=Sign("confirmPaymentIntent retrievePaymentIntent", tried(
+            "own_intent", "nothing", by={403}, part=lambda seen: seen.about, parts=2,
+            asks=lambda seen: seen.holds == "pk_" and "client_secret" in f"{seen.url} {[*seen.asked]}")),
+        code=("sandbox/service/payments.py", "sandbox/engine.py"), notebook="intents_and_keys")
     auth_schemes: str = row("5", "as_documented",
         "Bearer for intents, Basic for charges, Bearer for plants; either for assumed operations",
         alternatives={"either": "either for every operation"},
         shows="Bearer on intents and plants, Basic on charges.",
         asks="Does each operation take Basic as well as Bearer?", relied=("scheme_wrong",),
-        code=("sandbox/access.py",))
+        sign=Sign("", schemes_shown), code=("sandbox/access.py",))
     key_rotation: str = row("5", "at_once", "rolling gives a new key; the old one gets 401 at once",
         alternatives={"overlap": "the old one works for another 86400 s, then it gets 401"},
         asks="Does the old key still work after it is rolled, and for how long?", cost=2,
-        relied=("rollApiKey", "key_rolled"), code=("sandbox/service/accounts.py",))
+        relied=("rollApiKey", "key_rolled"), sign=Sign("listApiKeys rollApiKey", first(
+            (Part("overlap", "a rolled key works on for some time"),
+             lambda seen: any(key.get("works_until") for key in seen.objects)))),
+        unseen={"at_once": "keys are masked on reading: which one was refused is not known"},
+        code=("sandbox/service/accounts.py",))
     key_revocation: str = row("5", "at_once", "at once, 401 key_revoked",
         asks="When does a revoked key stop working, and what is the response to it?", cost=2,
-        relied=("revokeApiKey", "key_revoked"), code=("sandbox/service/accounts.py", "sandbox/access.py"))
+        relied=("revokeApiKey", "key_revoked"),
+        sign=Sign("", first((Part("at_once", "401 key_revoked"), lambda seen: '"key_revoked"' in seen.text))),
+        code=("sandbox/service/accounts.py", "sandbox/access.py"))
 
     # 6. Events
     event_types: str = row("6", "by_object",
@@ -348,15 +456,17 @@ class Gaps:
         alternatives={"collection": "only collection.{successful, failed}: a charge, of an intent or on its own, has "
                       "succeeded or failed; nothing else sends an event, not even late money in suspense"},
         shows="That there are events.", asks="What are your events called, and when does each occur?", cost=2,
-        relied=("Event", "event_type_unknown"), happens=("webhook ", ""),
+        relied=("Event", "event_type_unknown"), happens=("webhook ", ""), together="event_types",
         code=("sandbox/service/webhooks.py",), notebook="going_live")
     event_payload: str = row("6", "envelope",
         "id, type, timestamp (RFC 3339, Z), api_version, livemode, data: {object, previous_attributes}, "
         "request: {id, idempotency_key}",
         alternatives={"cloudevents": "CloudEvents 1.0 envelope, JSON in structured mode: application/cloudevents+json"},
         shows="That a callback is sent.", asks="What is the body of a webhook?", cost=2,
-        relied=("Event",), happens=("webhook ", "a webhook"), code=("sandbox/service/webhooks.py",),
-        notebook="going_live")
+        relied=("Event",), happens=("webhook ", "a webhook"), sign=Sign(WEBHOOK, formed({
+            "cloudevents": has("specversion id source type data"),
+            "envelope": has("id type timestamp api_version livemode data request")}, lambda seen: seen.asked)),
+        code=("sandbox/service/webhooks.py",), notebook="going_live")
     signature_scheme: str = row("6", "standard_webhooks", "Standard Webhooks 1.0",
         alternatives={
             "stripe": "Stripe-Signature: t=…,v1=hex of t.body; the key is the secret's whole text",
@@ -366,6 +476,7 @@ class Gaps:
         why="this specification fits HMAC-SHA256 with retries and replay",
         shows="HMAC-SHA256.", asks="Which header holds the signature, and what exactly is signed?", cost=2,
         relied=("createWebhookEndpoint", "rollWebhookEndpointSecret"), happens=("webhook ", "a webhook"),
+        sign=Sign(WEBHOOK, signature_shown),
         code=("sandbox/delivery.py", "sandbox/service/webhooks.py"), notebook="verify_webhooks")
     signature_tolerance_s: int = row("6", 300,
         "300 s, both ways", alternatives={600: "600 s, both ways"},
@@ -373,12 +484,17 @@ class Gaps:
         here="in process the timestamp is the sandbox's clock, over a socket this machine's: a receiver on a port "
         "checks by its own",
         asks="How old may a webhook be before we should reject it?", happens=("webhook ", "a webhook"),
+        unseen={None: "the receiver chooses it"},
         code=("bench.py", "sandbox/service/webhooks.py"), notebook="verify_webhooks")
     endpoint_registration: str = row("6", "api",
         "by the API; several endpoints, each with its own secret, shown once; after a roll, the old secret signs too "
         "for a day", alternatives={"dashboard": "one endpoint, registered on the dashboard only"},
         asks="How do we register a webhook endpoint, and may there be several?",
-        relied=("WebhookEndpoint", "endpoint_exists"), code=("sandbox/service/webhooks.py", "sandbox/operations.py"),
+        relied=("WebhookEndpoint", "endpoint_exists"), sign=Sign("createWebhookEndpoint listWebhookEndpoints", first(
+            (Part("dashboard", "the API has no endpoints"), lambda seen: seen.status == HTTPStatus.NOT_FOUND),
+            (Part("api", "there are several endpoints", 2), lambda seen: len(seen.of_kind("webhook_endpoint")) > 1),
+            (Part("api", "the API registers one", 2), lambda seen: seen.ok and seen.id == "createWebhookEndpoint"))),
+        unless=("extra_endpoints", "absent"), code=("sandbox/service/webhooks.py", "sandbox/operations.py"),
         notebook="your_own_backend")
     retry_schedule_s: tuple[int, ...] = row("6", (0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400),
         "ten attempts, each after this wait, with ±20 % jitter",
@@ -387,60 +503,65 @@ class Gaps:
         why="Standard Webhooks' example",
         shows="That failed deliveries are retried with backoff.",
         asks="When do you try again after a failed delivery, and how often?", cost=2, relied=("Delivery",),
-        happens=("webhook ([^2]|.*attempt)", "a retry"), code=("domain/webhooks.py",),
+        happens=("webhook ([^2]|.*attempt)", "a retry"), together="retries", code=("domain/webhooks.py",),
         notebook="retries_dead_letters_and_replay")
     delivery_success: str = row("6", "2xx", "any 2xx", alternatives={"200_201_202": "only 200, 201 and 202"},
         asks="Which of our status codes count as delivered?", cost=2, happens=(r"webhook 2(?!00\b)", ""),
-        code=("domain/webhooks.py",))
+        together="retries", code=("domain/webhooks.py",))
     delivery_timeout_s: int = row("6", 15, "15 s for the whole response", alternatives={5: "5 s", 30: "30 s"},
         asks="How quickly must our endpoint respond?", cost=2, happens=("webhook .*took longer", "a slow answer"),
+        unseen={None: "a recording does not tell how long a receiver was waited for"},
         code=("sandbox/delivery.py", "sandbox/driver.py"))
     delivery_gone: str = row("6", "disables", "410 disables the endpoint",
         alternatives={"retried": "retried like any failure"},
-        asks="Does a 410 from us end the deliveries?", cost=2, happens=(r"webhook 410\b", "a 410"),
+        asks="Does a 410 from us end the deliveries?", cost=2, happens=(r"webhook 410\b", "a 410"), together="retries",
         code=("domain/webhooks.py",), notebook="retries_dead_letters_and_replay")
     delivery_retry_after: str = row("6", "honoured",
         "after 429, 502 and 504 the wait is at least 60 s; with these and with 503, Retry-After (seconds or a date) is "
         "honoured up to twice the wait, and up to 120 s at least", alternatives={"ignored": "ignored"},
         shows="That failed deliveries are retried with backoff.",
         asks="Do you honour Retry-After, and wait longer after 429, 502 and 504?",
-        happens=(r"webhook (429|50[234])\b", "a 429, 502, 503 or 504"), code=("domain/webhooks.py",),
-        notebook="retries_dead_letters_and_replay")
+        happens=(r"webhook (429|50[234])\b", "a 429, 502, 503 or 504"), together="retries",
+        code=("domain/webhooks.py",), notebook="retries_dead_letters_and_replay")
     dead_letter: str = row("6", "kept", "after the last attempt; kept, listed and replayable",
         alternatives={"dropped": "dropped after 30 days: no longer listed or replayable"},
         shows="That undeliverable events go to a dead-letter queue.",
         asks="When does an event become a dead letter, and how long is it kept?", cost=2, relied=("Delivery",),
-        happens=("webhook .*dead letter", "a dead letter"), code=("sandbox/service/webhooks.py",),
-        notebook="retries_dead_letters_and_replay")
+        happens=("webhook .*dead letter", "a dead letter"),
+        unseen={None: "it shows after thirty days, and by what is no longer listed"},
+        code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     endpoint_disable_after_s: int = row("6", 432_000,
         "disabled after 432000 s without a success, with an event", alternatives={0: "never"},
         asks="When do you disable an endpoint that keeps failing?", cost=2,
-        happens=(r"webhook .*webhook_endpoint\.disabled", ""), code=("sandbox/delivery.py",),
-        notebook="retries_dead_letters_and_replay")
+        happens=(r"webhook .*webhook_endpoint\.disabled", ""), sign=Sign(WEBHOOK, first(
+            (Part(432_000, "an endpoint is disabled"), lambda seen: seen.event == "webhook_endpoint.disabled"))),
+        unseen={0: _LUCK}, code=("sandbox/delivery.py",), notebook="retries_dead_letters_and_replay")
     replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
         alternatives={"new_id": "new id in headers and body: a receiver that dedupes by id handles the event again"},
         why="receivers dedupe by id",
         shows="That the dashboard can replay events.", asks="Does a replayed event keep its id?", cost=2,
-        relied=("replayEvent", "replayDelivery", "replayDeadLetters"), code=("sandbox/service/webhooks.py",),
-        notebook="retries_dead_letters_and_replay")
+        relied=("replayEvent", "replayDelivery", "replayDeadLetters"), sign=Sign("replayEvent", first(
+            ("same_id", lambda seen: any(f"/{item.get('event')}/" in seen.url for item in seen.objects)),
+            ("new_id", lambda seen: any(item.get("event") for item in seen.objects)))),
+        code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     ordering: str = row("6", "unordered", "unordered, at least once",
         alternatives={"per_object": "in order for each object: an event waits until the object's earlier events are "
                       "delivered to the endpoint or are dead letters",
                       "out_of_order": "events before an outcome (created, requires_action, processing, pending) come "
                       "10 s late, so after a success or failure that follows at once"},
         asks="In which order do the events of one payment arrive?", cost=2, relied=("Delivery",),
-        happens=("webhook ", "a webhook"), code=("sandbox/service/webhooks.py",),
-        notebook="retries_dead_letters_and_replay")
+        happens=("webhook ", "a webhook"), together="order", unseen={"per_object": _LUCK},
+        code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     repeats: str = row("6", "once", "once, when the first attempt succeeds",
         alternatives={"duplicate": "twice, although the first attempt has succeeded"},
         why="a receiver has to handle an event that comes twice: at least once is all that retries can promise",
         shows="That failed deliveries are retried with backoff.",
         asks="May a webhook that we have answered with 200 come again?", cost=3,
-        happens=("webhook ", "a webhook"), code=("sandbox/delivery.py",))
+        happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK}, code=("sandbox/delivery.py",))
     lateness: str = row("6", "at_once", "at once",
         alternatives={"thirty_seconds": "thirty seconds after what they tell has happened"},
         asks="How soon after a payment has succeeded does its webhook come?", cost=2,
-        happens=("webhook ", "a webhook"), code=("sandbox/service/webhooks.py",))
+        happens=("webhook ", "a webhook"), together="order", code=("sandbox/service/webhooks.py",))
 
     # 7. Errors
     error_format: str = row("7", "problem",
@@ -450,49 +571,65 @@ class Gaps:
         why="includes the only documented error",
         shows="`error` and `message`, of the plant store alone.",
         asks="What does an error of the payment operations look like, and which codes are there?",
+        relied=("response unshown_error",), sign=Sign(CALLS, formed(
+            {"envelope": lambda body: {"type", "code", "message"} <= {*within(body, "error")} <= _OF_ENVELOPE,
+             Part("envelope", "an object error"): lambda body: within(body, "error"),
+             "plain": has("error message", only=True), "problem": has("type title status error message")},
+            lambda seen: {} if seen.status < HTTPStatus.BAD_REQUEST or seen.id == "createPlant" else seen.body)),
         code=("sandbox/exchange.py", "sandbox/views.py"), notebook="intents_and_keys")
     declined_status: str = row("7", "402",
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
         alternatives={"200": "200 with status failed"},
-        asks="Which status does the response to a declined charge have?", cost=3, relied=("payment_declined",),
+        asks="Which status does the response to a declined charge have?", cost=3,
+        relied=("payment_declined", "response 402", "call declined"), sign=Sign("createCharge", first(
+            ("402", lambda seen: seen.status == HTTPStatus.PAYMENT_REQUIRED),
+            ("200", lambda seen: seen.ok and (seen.status, seen.body.get("status")) == (200, "failed")))),
         code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
     reused_key_status: int = row("7", 422, "422", alternatives={400: "400", 409: "409"},
         why="as in the IETF draft; Stripe uses 400",
         asks="What is the response to an idempotency key that is used again with another body?",
-        relied=("idempotency_key_reused",), code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
+        relied=("idempotency_key_reused",), together="keys",
+        code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
     failure_triggers: str = row("7", "numbers_header_script",
         "test numbers, a header, and a script",
         alternatives={"header": "only the header"},
         here="the test numbers, the header Sandbox-Scenario and bench.operator.script(…)",
         shows="That failures can be produced on demand.", asks="How do we make your sandbox produce a failure?",
         of_sandbox=True,
-        relied=("scenario_unknown",), code=("sandbox/service/attempts.py",), notebook="when_payments_fail")
+        relied=("scenario_unknown", "call test_number"), unseen={None: "test numbers are masked on reading"},
+        code=("sandbox/service/attempts.py",), notebook="when_payments_fail")
 
     # 8. Limits
     rate_limit: str = row("8", "none", "none",
         alternatives={"100_per_60": "100 requests in 60 s for each account, with RateLimit-Policy and RateLimit "
                       "(draft-ietf-httpapi-ratelimit-headers-11), 429 and Retry-After"},
         asks="How many requests may we make, and how do you tell us to slow down?", relied=("rate_limited",),
+        sign=Sign("", rate_shown), unseen={"none": _LUCK},
         code=("sandbox/exchange.py", "sandbox/engine.py", "sandbox/rate_limit.py"))
     amount_bounds: str = row("8", "none", "from 0.01 to 9,999,999,999.99",
         alternatives={"1_to_20000": "1.00 to 20,000.00 ZMW"},
         asks="What are the smallest and the largest amounts of a payment?",
-        relied=("amount_not_positive", "amount_too_large", "amount_out_of_bounds"),
-        code=("sandbox/service/checks.py",), notebook="intents_and_keys")
+        relied=("amount_not_positive", "amount_too_large", "amount_out_of_bounds", "call outside_bounds"),
+        together="bounds", code=("sandbox/service/checks.py",), notebook="intents_and_keys")
     idempotency_required: str = row("8", "charges", "required for charges; optional for every other POST",
         alternatives={"never": "optional everywhere"}, why="only the charge request shows the header",
         shows="The header, on the charge's request.",
         asks="Which calls need an Idempotency-Key, and which accept one?", cost=3, relied=("idempotency_key_missing",),
+        sign=Sign("createCharge", tried(
+            "never", "charges", "Idempotency-Key", "idempotency",
+            asks=lambda seen: "idempotency-key" not in seen.sent)),
         code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
     idempotency_retention_s: int = row("8", 86_400,
         "86400 s, per account, mode, method and path, for the same body to the byte; a key or signing secret that is "
         "shown once is not kept, so it is missing from the repeated response",
         alternatives={21_600: "21600 s", 2_592_000: "2592000 s"},
         shows="The header.", asks="How long do you remember an Idempotency-Key?", cost=3,
-        relied=("idempotency_key_reused",), code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
+        relied=("idempotency_key_reused", "response replayed"), together="keys",
+        code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
     idempotency_keeps_errors: str = row("8", "declines", "declines and 5xx are repeated, validation errors are not",
         alternatives={"none": "only successes are repeated"}, why="as Stripe does",
         shows="The header.", asks="Is an error repeated for the same Idempotency-Key?", cost=2,
+        relied=("response replayed_error",), together="keys",
         code=("sandbox/idempotency.py",), notebook="charges_and_idempotency")
 
     # 9. Versioning
@@ -500,10 +637,20 @@ class Gaps:
         "version gets 400",
         alternatives={"none": "no, only the path"},
         shows="`/v1` in the path.", asks="Can a header select a version?", relied=("version_unknown",),
+        sign=Sign(CALLS, first(
+            (Part("api_version", "a header with an unknown version is rejected", 2),
+             lambda seen: "api-version" in seen.sent and seen.status == HTTPStatus.BAD_REQUEST
+             and "version" in seen.text.lower()),
+            (Part("api_version", "in a response", 2), lambda seen: "api-version" in seen.got),
+            (Part("none", "a header with a version is ignored", 2),
+             lambda seen: "api-version" in seen.sent and seen.took),
+            (Part("none", "in no response", 2), lambda _: True))),
         code=("sandbox/exchange.py",))
     deprecation: str = row("9", "headers", "Deprecation (RFC 9745) and Sunset (RFC 8594) on deprecated operations",
         alternatives={"none": "none"}, here="mark an operation with bench.control.deprecate",
-        asks="How do you announce that something will be removed?", code=("sandbox/deprecation.py",))
+        asks="How do you announce that something will be removed?",
+        sign=Sign("", first(("headers", lambda seen: {"deprecation", "sunset"} <= {*seen.got}))),
+        unseen={"none": _LUCK}, code=("sandbox/deprecation.py",))
     # fmt: on
 
     @classmethod
@@ -527,14 +674,14 @@ class Gaps:
 
 
 REGISTER: tuple[Gap, ...] = tuple(
-    Gap(name=each.name, default=cast("Value", each.default), **each.metadata) for each in fields(Gaps)
+    Gap(name=column.name, default=cast("Value", column.default), **column.metadata) for column in fields(Gaps)
 )
 _BY_NAME = {gap.name: gap for gap in REGISTER}
 
 
 @cache
 def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
-    """What relies on the register → its rows: things with a name or code, or those of a `kind`, such as `warning`."""
+    """Maps the entries of the column `relied` to rows; with a `kind`, such as `warning`, only its entries."""
     found: dict[str, tuple[str, ...]] = {}
     for gap in REGISTER:
         for thing in gap.relied:
@@ -582,13 +729,13 @@ def _nearest(name: str) -> str | None:
 def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its own type
     gap = _named(name)
     value = tuple(value) if isinstance(value, list) else value
-    if isinstance(value, tuple) and any(type(each) is not int for each in value):
+    if isinstance(value, tuple) and any(type(item) is not int for item in value):
         value = str(value)
     allowed = (gap.default, *gap.alternatives)
     # Types too: True equals 1, and 300.0 equals 300.
     for offered in allowed:
         if value == offered and type(value) is type(offered):
             return offered
-    schedules = (f"[{written(each)}]" if each and isinstance(each, tuple) else repr(each) for each in (value, *allowed))
+    schedules = (f"[{written(item)}]" if item and isinstance(item, tuple) else repr(item) for item in (value, *allowed))
     shown, *others = schedules
     raise GapRefused(f"{name} is not {shown}; it takes {', '.join(others)}.", name=name, allowed=allowed)

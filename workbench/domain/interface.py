@@ -15,7 +15,7 @@ class Section(NamedTuple):
 
     @property
     def anchor(self) -> str:
-        """Where it stands on its page."""
+        """The section's place on its page."""
         return f"section-{self.number}"
 
 

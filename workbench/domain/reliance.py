@@ -37,7 +37,7 @@ def relied_on(trace: Iterable[TraceRow]) -> dict[str, list[str]]:
 
 
 def _by_row(row: TraceRow) -> Iterator[tuple[str, str]]:
-    """Each row of the register that a row of the trace relied on, and what relied on it."""
+    """The rows of the register that a row of the trace relied on, each with what relied on it."""
     own = f"webhook {row.what}" if row.kind == WEBHOOK else _operation(row.what)
     if row.kind == CALL:
         said = row.detail["response"]["headers"].get("Sandbox-Provenance", "")

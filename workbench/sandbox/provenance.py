@@ -1,7 +1,7 @@
-"""Where a response comes from: shown by the interface, or assumed, and by which rows of the register.
+"""The header Sandbox-Provenance: whether the interface shows a response, and the rows of the register behind it.
 
-Each row of the register names what relies on it; what only the value of a field tells stands here. What is said is of
-status, media type and body; headers and the moment of an effect are not looked at.
+The column `relied` of each row names what relies on it; this module knows the words in which it does. A response stands
+for its status, media type and body, not for its headers and the moment of an effect.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,9 +27,10 @@ _ERRORS: Final = 300
 """The first status that is no success."""
 _DECLINED: Final = 402
 _ENDING: Final = 7
-"""So many digits at the end of a number make it a test number."""
-TRIGGERED: Final = ("failure_triggers",)
+"""The number of last digits that make a number a test number."""
 _OF_KEY, _OF_MEMBER, _OF_FAILURE, _OF_WARNING = map(rows_by, ("key", "member", "failure", "warning"))
+_OF_RESPONSE, _OF_CALL = rows_by("response"), rows_by("call")
+TRIGGERED: Final = _OF_CALL["test_number"]
 
 
 @lru_cache(maxsize=4096)
@@ -40,16 +41,14 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
     """
     is_shown, is_sandboxes = (status, media_type) in operation.shows, operation.source == "sandbox"
     source = f'documented; sections="{operation.source}"' if is_shown else "sandbox" if is_sandboxes else "assumed"
-    rows = {*relied, *operation.gone}
-    rows |= {"extra_endpoints"} if operation.source == "assumed" else set()
-    rows |= {"idempotency_retention_s"} if replayed else set()
+    kind = "success" if status < _ERRORS else "error"
+    # A success of the sandbox's own operations leaves nothing open.
+    is_open = not is_shown and not (is_sandboxes and kind == "success")
+    kinds = [operation.source, str(status), *([f"unshown_{kind}"] if is_open else [])]
+    kinds += ["replayed", f"replayed_{kind}"] if replayed else []
+    rows = {*relied, *operation.gone, *(row for name in kinds for row in _OF_RESPONSE.get(name, ()))}
     if status < _ERRORS:
         rows |= {*rows_settling(operation.id), *_of_response(operation.response)}
-        rows |= set() if is_shown or is_sandboxes else {"success_status"}
-    else:
-        rows |= set() if is_shown else {"error_format"}
-        rows |= {"idempotency_keeps_errors"} if replayed else set()
-        rows |= {"charge_wait", "declined_status"} if status == _DECLINED else set()
     return f'{source}; gaps="{" ".join(sorted(rows))}"' if rows else source
 
 
@@ -69,8 +68,8 @@ def refused_by(operation: Operation, code: str) -> Rows:
     return rows_settling(code) + rows_settling(f"{struct} {code}")
 
 
-def _is_small_or_large(body: Any, gaps: Gaps) -> bool:  # noqa: ANN401  of an intent or a charge
-    """Whether an amount is outside the bounds that the register offers."""
+def _is_small_or_large(body: CreatePaymentIntent | CreateCharge, gaps: Gaps) -> bool:
+    """Tells whether an amount is outside the bounds that the register offers."""
     least, most = BOUNDS_MAJOR["1_to_20000"]
     code = body.currency.upper()
     is_whole = isinstance(body, CreateCharge) and code in ISO_4217
@@ -80,22 +79,22 @@ def _is_small_or_large(body: Any, gaps: Gaps) -> bool:  # noqa: ANN401  of an in
 
 _OF_BODY: Final[Mapping[type, tuple[tuple[str, Callable[[Any, Gaps], bool]], ...]]] = {
     CreatePaymentIntent: (
-        ("payment_method_types", lambda body, _: len(body.payment_method_types) > 1),
-        ("amount_bounds", _is_small_or_large),
+        ("several_types", lambda body, _: len(body.payment_method_types) > 1),
+        ("outside_bounds", _is_small_or_large),
     ),
     CreateCharge: (
-        ("required_fields", lambda body, _: body.reference is None),
-        ("amount_bounds", _is_small_or_large),
+        ("no_reference", lambda body, _: body.reference is None),
+        ("outside_bounds", _is_small_or_large),
     ),
 }
-"""Struct of a request → each row that settles what becomes of such a body, and whether it does of this one."""
+"""Struct of a request → words of the column `relied` that a body may fit, and the test of it."""
 
 
 def touched_by(gaps: Gaps, caller: Caller, operation: Operation, body: object) -> Rows:
     """The rows that this request touched, and others of its kind do not."""
     rows = () if operation.plain_400 else _OF_KEY.get(caller.kind, ())
-    for row, touches in _OF_BODY.get(type(body), ()):
-        rows += (row,) if touches(body, gaps) else ()
+    for word, fits in _OF_BODY.get(type(body), ()):
+        rows += _OF_CALL[word] if fits(body, gaps) else ()
     if operation.phone is not None and caller.scenario is None:
         rows += TRIGGERED if operation.phone(body)[-_ENDING:] in scenarios.TEST_NUMBERS else ()
     return rows
@@ -109,7 +108,7 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
     rows: Rows = ()
     error = getattr(result, "last_payment_error", None)
     if failure := error.code if error else getattr(result, "failure_code", None):
-        rows = ("declined_status",) if _DECLINED in operation.refuses else ()
+        rows = _OF_CALL["declined"] if _DECLINED in operation.refuses else ()
         rows += _OF_FAILURE.get(failure, ())
     if warnings := getattr(result, "warnings", None):
         rows += sum((named for text, named in _OF_WARNING.items() if any(text in each for each in warnings)), ())
@@ -118,12 +117,12 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
             rows += tuple(row for row in named if getattr(each, member, None) and row not in rows)
     currency = getattr(result, "currency", None)
     if currency and currency.upper() != ZMW.code:
-        rows += ("currencies",)
+        rows += _OF_CALL["other_currency"]
     if operation.phone is not None and body is not None:
         number = operation.phone(body)
-        rows += () if number.startswith(COUNTRY_CODE) else ("phone_format",)
-        rows += ("zed_mobile",) if operator_of(e164_of(number, "national")) is ZED else ()
+        rows += () if number.startswith(COUNTRY_CODE) else _OF_CALL["national_number"]
+        rows += _OF_CALL["zed_number"] if operator_of(e164_of(number, "national")) is ZED else ()
     # Where the response does not have its amount, nobody sees that it was rounded.
     if isinstance(body, CreatePaymentIntent) and isinstance(result, PaymentIntent):
-        rows += ("intent_amount_scale",) if result.amount not in (body.amount, UNSET) else ()
+        rows += _OF_CALL["rounded"] if result.amount not in (body.amount, UNSET) else ()
     return rows

@@ -1,0 +1,284 @@
+"""Signs of a row's value in recorded traffic: an exchange as a sign sees it, and the forms of signs."""
+
+import re
+from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from workbench.domain.phones import COUNTRY_CODE, EVERY_OPERATOR
+from workbench.domain.signatures import SCHEMES
+from workbench.errors import SignatureRefused
+
+CALLS: Final = "calls"
+WEBHOOK: Final = "webhook"
+CENT: Final = Decimal("0.01")
+SUCCESS: Final = range(200, 300)
+_DIGITS: Final = 12
+_IDS: Final = {
+    name.lower(): operator.id for operator in EVERY_OPERATOR.values() for name in (operator.id, operator.long_id)
+}
+_WALLETS: Final = {prefix: operator.id for operator in EVERY_OPERATOR.values() for prefix in operator.prefixes}
+_PAYMENTS: Final = {
+    "createPaymentIntent": "an intent", "createCharge": "a charge",
+    "confirmPaymentIntent": "a confirmation", "retrievePaymentIntent": "a retrieval",
+}  # fmt: skip
+
+Value: TypeAlias = str | int | tuple[int, ...]
+Body: TypeAlias = dict[str, Any]
+
+
+class Other(NamedTuple):
+    """Something that was shown and is no value of the row."""
+
+    what: str
+
+
+class Part(NamedTuple):
+    """A part of what a value says, such as one of three identifiers; all parts together show the value."""
+
+    value: Value
+    what: str
+    parts: int = 0
+    """The number of parts of the value; 0 if no recording can have them all, such as every currency."""
+
+
+Told: TypeAlias = Value | Part
+Shown: TypeAlias = Told | Other | None
+"""The value that an exchange shows of a row; None if it shows nothing."""
+
+
+class Message(NamedTuple):
+    """One half of an exchange: headers by their names in lower case, the body's text, and its JSON, values masked."""
+
+    headers: Mapping[str, str]
+    text: str = ""
+    body: object = None
+
+
+class Recorded(NamedTuple):
+    """One exchange as it was recorded."""
+
+    place: str
+    """The name of its file and its number there, from 1."""
+    method: str
+    url: str
+    request: Message
+    status: int
+    response: Message
+    at_s: Decimal
+    """When it began, in seconds since 1970; 0 where the file does not say."""
+
+
+class Seen:
+    """An exchange of the interface, or a webhook, with its bodies.
+
+    `operation` is an operation's id, or `WEBHOOK`, with its documented `schemes` and its request's `fields`.
+    `ok` is a success that is no copy of an earlier one; `took` also what the service took and the customer declined.
+    `holds` is how the credential begins, `sk_`, `pk_` or anything else; `phone` the number that was asked for, masked.
+    `is_mixed`: another operator is asked for than that of the number. `unknown` are fields that no such request has.
+    """
+
+    def __init__(
+        self, exchange: Recorded, operation: str, schemes: tuple[str, ...], fields: tuple[str, ...] | None
+    ) -> None:
+        self.place, self.url, self.status, self.at_s = exchange.place, exchange.url, exchange.status, exchange.at_s
+        self.id, self.schemes = operation, schemes
+        self.sent, self.got = exchange.request.headers, exchange.response.headers
+        self.text, self.sent_text = exchange.response.text, exchange.request.text
+        self.asked, self.body = within(exchange.request.body), within(exchange.response.body)
+        self.ok = self.status in SUCCESS and "idempotent-replayed" not in self.got
+        self.took = self.ok or self.status == HTTPStatus.PAYMENT_REQUIRED
+        self.event = str(self.asked.get("type", ""))
+        scheme, _, credential = self.sent.get("authorization", "").partition(" ")
+        self.scheme, self.holds = scheme.lower(), credential[:3]
+        is_charge = operation == "createCharge"
+        payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
+        self.operator = _short(payer.get("channel" if is_charge else "provider"))
+        self.phone = str(payer.get("phone", ""))
+        self.prefix = self.phone.removeprefix(COUNTRY_CODE).removeprefix("0")[:2]
+        """The two digits that tell the operator."""
+        self.wallet = _WALLETS.get(self.prefix)
+        self.is_mixed: bool = bool(self.operator and self.wallet and self.operator != self.wallet)
+        amount = number_in(self.asked.get("amount"))
+        # A number longer than any amount would be rounded.
+        self.amount = amount if amount is not None and amount.is_finite() and abs(amount.adjusted()) < _DIGITS else None
+        self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
+        self.unknown = [name for name in self.asked if fields is not None and name not in fields]
+        listed = self.body.get("data") if self.status in SUCCESS else []
+        found = listed if isinstance(listed, list) else [self.body]
+        found = [within(self.asked, "data", "object")] if operation == WEBHOOK else found
+        self.objects: list[Body] = [item for item in map(within, found) if isinstance(item.get("id"), str)]
+        intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
+        self.intents: list[Body] = self.of_kind("payment_intent", intents)
+        self.charges: list[Body] = self.of_kind("charge", "createCharge retrieveCharge listCharges")
+
+    def of_kind(self, kind: str, operations: str = "") -> list[Body]:
+        """Its objects of a kind: by their member `object`, or as the responses of these operations."""
+        usual = kind if self.id in operations.split() else ""
+        return [item for item in self.objects if item.get("object", usual) == kind]
+
+    @property
+    def about(self) -> str:
+        """The object that a payment's call makes or looks at, with its article."""
+        return _PAYMENTS[self.id]
+
+
+def within(value: object, *names: str) -> Body:
+    """The object that stands below these names; an empty one if none does."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _short(named: object) -> str | None:
+    return _IDS.get(str(named).lower())
+
+
+def number_in(value: object) -> Decimal | None:
+    """A JSON number; None for anything else."""
+    return Decimal(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
+
+
+# The forms of a sign
+
+Shows: TypeAlias = Callable[[Seen], Shown]
+Test: TypeAlias = Callable[[Seen], object]
+
+
+class Sign(NamedTuple):
+    """The exchanges that may show a row's value, and what one of them shows."""
+
+    operations: str
+    """Ids of operations, with `webhook` for webhooks; `calls` for all operations, empty for every exchange."""
+    shows: Shows
+
+
+def first(*cases: tuple[Shown, Test]) -> Shows:
+    """The value of the first case that an exchange is."""
+    return lambda seen: next((value for value, is_so in cases if is_so(seen)), None)
+
+
+def tried(
+    taken: Told,
+    refused: Told,
+    *names: str,
+    asks: Test = lambda _: True,
+    by: Container[int] = (400, 422),
+    part: Callable[[Seen], str] | None = None,
+    parts: int = 0,
+) -> Shows:
+    """`taken` if the service took what an exchange `asks` for, `refused` if it rejected that.
+
+    A rejection has one of the statuses `by`, and one of the `names` in its text. Where the values say more than one
+    exchange can show, `part` names what this exchange is about, and `parts` says how many there are.
+    """
+
+    def shows(seen: Seen) -> Shown:
+        is_named = not names or any(name in seen.text for name in names)
+        if not asks(seen) or not (seen.took or (seen.status in by and is_named)):
+            return None
+        value = taken if seen.took else refused
+        if part is None or isinstance(value, Part):
+            return value
+        return Part(value, f"{part(seen)} is {'accepted' if seen.took else 'rejected'}", parts)
+
+    return shows
+
+
+def formed(
+    forms: Mapping[Told, Callable[[Body], object]],
+    body_of: Callable[[Seen], Body] = lambda seen: seen.body if seen.ok else {},
+) -> Shows:
+    """The value whose form a body has: the body of a success, unless `body_of` takes another."""
+
+    def shows(seen: Seen) -> Shown:
+        body = body_of(seen)
+        other = Other("members " + ", ".join([*body][:12]))
+        return next((value for value, fits in forms.items() if fits(body)), other) if body else None
+
+    return shows
+
+
+def has(names: str, *, only: bool = False) -> Callable[[Body], bool]:
+    """The form of a body that has these members, or has `only` these."""
+    return lambda body: {*body} == {*names.split()} if only else {*body} >= {*names.split()}
+
+
+def states(
+    added: str, default: str, objects: Callable[[Seen], list[Body]], is_default: Callable[[Body], object], *, known: str
+) -> Shows:
+    """The value that adds a state of its own name, or the `default`, where something else stands for that state."""
+
+    def shows(seen: Seen) -> Shown:
+        for item in objects(seen):
+            status = item.get("status")
+            if status == added:
+                return added
+            if isinstance(status, str) and status not in known.split():
+                return Other(f"the state {status[:40]}")
+            if is_default(item):
+                return default
+        return None
+
+    return shows
+
+
+# Signs that need more than a form
+
+
+def scale_shown(seen: Seen) -> Shown:
+    """Tells whether an amount with more than two decimals is rejected or rounded."""
+    asked, got = seen.amount, number_in(seen.body.get("amount"))
+    if asked is None or not seen.is_fraction or not seen.took:
+        return tried("half_even", "exact", "amount", asks=lambda other: other.is_fraction)(seen)
+    if got is not None and got != round(asked, 2):
+        return Other(f"{asked} becomes {got}")
+    if got is None or abs(asked - got) * 2 != CENT:
+        return Part("half_even", "more than two decimals are accepted", 3)
+    return Part("half_even", f"half a ngwee goes {'up' if got > asked else 'down'}", 3)
+
+
+def channel_shown(seen: Seen) -> Shown:
+    """Compares a charge's `channel` and `provider` for a number of another operator."""
+    for charge in seen.charges:
+        channel, provider = _short(charge.get("channel")), _short(charge.get("provider"))
+        if seen.id == "createCharge" and seen.is_mixed:
+            if channel == provider:
+                return "equal"
+            if (channel, provider) == (seen.operator, seen.wallet):
+                return "asked_and_moved"
+            asked = f"{seen.operator} and a number of {seen.wallet}"
+            return Other(f"channel {channel} and provider {provider} for {asked}")
+        if channel != provider:
+            return Part("asked_and_moved", "channel and provider differ")
+    return None
+
+
+def schemes_shown(seen: Seen) -> Shown:
+    """Tells whether an operation takes the scheme of `Authorization` that is not documented for it."""
+    if len(seen.schemes) != 1 or seen.scheme not in {"basic", "bearer"} or seen.scheme == seen.schemes[0].lower():
+        return None
+    offered = seen.got.get("www-authenticate", "").lower()
+    asks = seen.took or (seen.schemes[0].lower() in offered and seen.scheme not in offered)
+    return tried("either", "as_documented", by={401})(seen) if asks else None
+
+
+def signature_shown(seen: Seen) -> Shown:
+    """The scheme in which a webhook is signed, by its headers."""
+    for name, way in SCHEMES.items():
+        if all(header.lower() in seen.sent for header in way.headers):
+            with suppress(SignatureRefused):
+                way.read({header: seen.sent[header.lower()] for header in way.headers})
+                return name
+    found = [name for name in seen.sent if "signature" in name]
+    return Other(f"the header {found[0][:60]}") if found else None
+
+
+def rate_shown(seen: Seen) -> Shown:
+    """The limit of requests that a response announces."""
+    policy = seen.got.get("ratelimit-policy")
+    if policy is None:
+        return Other("429, with no policy told") if seen.status == HTTPStatus.TOO_MANY_REQUESTS else None
+    return "100_per_60" if re.search(r"\bq=100\b.*\bw=60\b", policy) else Other(policy[:60])
