@@ -1,58 +1,106 @@
-"""What checks look up on a bench: intents, charges and calls."""
+"""Looks up on a bench what checks judge: sales, intents and charges."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
-from workbench.lab.exercises.shape import Bench, State, Verdict, not_yet, same
+from workbench.lab.exercises.shape import Bench, State, Verdict, not_yet, same, wrong
 
 if TYPE_CHECKING:
     from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
 
 
-def intents(bench: Bench, description: str) -> "list[PaymentIntent]":
-    """Those with this description, however its letters are written; the newest last."""
-    expected = description.casefold()
-    found = [each for each in bench.looking().payment_intents.each() if str(each.description).casefold() == expected]
-    return found[::-1]
-
-
-def none_yet(bench: Bench, description: str) -> Verdict:
-    """What is said where no intent has this description: the newest may have been meant."""
-    newest = next(iter(bench.looking().payment_intents.each()), None)
-    seen = f"the newest has {newest.description!r}" if newest else "no intent"
-    says = f"No intent with the description {description} is there."
-    return not_yet(says, seen=seen, expected=repr(description), at="description=")
-
-
 def charges(bench: Bench, **fields: str) -> "list[Charge]":
-    """Those with these fields, the newest last; `payment_intent` finds the attempts at an intent."""
+    """Charges with these fields, the newest last; `payment_intent` finds the attempts at an intent."""
     every = bench.looking().charges.each()
-    return [each for each in every if all(getattr(each, name) == value for name, value in fields.items())][::-1]
+    return [charge for charge in every if all(getattr(charge, name) == value for name, value in fields.items())][::-1]
 
 
 def best_of(tries: Iterable[Iterator[Verdict]], none_yet: Verdict) -> Iterator[Verdict]:
-    """Of several tries the one that is right, else the newest, which is the last."""
-    verdicts = [next(each) for each in tries]
-    yield from [each for each in verdicts if each.state is State.DONE] or verdicts[-1:]
+    """Of several tries the right one, else the newest, which is the last."""
+    verdicts = [next(verdict) for verdict in tries]
+    yield from [verdict for verdict in verdicts if verdict.state is State.DONE] or verdicts[-1:]
     yield none_yet
 
 
-def best_sale(
-    bench: Bench, description: str, judge: "Callable[[PaymentIntent, list[Charge], set[str | None]], Iterator[Verdict]]"
-) -> Iterator[Verdict]:
-    """The best of the intents with this description, judged by its attempts and by what failed in any of them.
+_NEXT_STEPS = {
+    "requires_payment_method": "The intent for the {} is there, and no prompt was sent yet: confirm it.",
+    "requires_action": "A prompt for the {} waits on the phone. Enter the PIN 1234 on it.",
+    "canceled": "The intent for the {} was canceled: create another.",
+}
 
-    A cell that is run again makes another, and any of them counts.
+
+class Sale(NamedTuple):
+    """An intent for a plant, and the attempts to pay it."""
+
+    plant: str
+    intent: "PaymentIntent"
+    attempts: "list[Charge]"
+    """The newest last."""
+    of_plant: "list[Charge]"
+    """The attempts at every intent for this plant."""
+
+    @property
+    def codes(self) -> list[str]:
+        """The failure code of each attempt, or how far the attempt is."""
+        return [charge.failure_code or charge.status for charge in self.attempts]
+
+    def unpaid(self) -> Iterator[Verdict]:
+        """What is missing before the customer has paid."""
+        status = self.intent.status
+        yield from same(self.intent.description, self.plant, "The description is written differently.", "description=")
+        if status == "requires_payment_method" and self.attempts:
+            says = f"The last attempt at the {self.plant} has failed with {self.codes[-1]}."
+            yield not_yet(f"{says} Confirm the same intent again and pay.", status, "succeeded")
+        if status != "succeeded":
+            says = _NEXT_STEPS.get(status, f"The intent for the {{}} is {status}.").format(self.plant)
+            yield not_yet(says, status, "succeeded")
+
+    def never_met(self, code: str) -> Iterator[Verdict]:
+        """What is wrong where another intent for the plant has met a failure that this intent should have met."""
+        if code not in self.codes and code in [charge.failure_code for charge in self.of_plant]:
+            says = f"One intent has failed with {code}, and another was created. One intent should see both attempts."
+            yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")
+
+
+_Judge: TypeAlias = Callable[[Bench, Sale], Iterator[Verdict]]
+_sold: "WeakKeyDictionary[Any, dict[str, tuple[set[str], bool]]]" = WeakKeyDictionary()
+"""By bench and plant: the paid intents that the last check saw, and whether too many of them were new."""
+
+
+def sale_of(plant: str, *, is_sold_once: bool = False) -> Callable[[_Judge], Callable[[Bench], Iterator[Verdict]]]:
+    """Make a check that judges each sale of this plant; a cell that is run again makes another, and the best counts.
+
+    `is_sold_once` rejects a cell that has sold two.
     """
-    found = [(each, charges(bench, payment_intent=each.id)) for each in intents(bench, description)]
-    codes_met = {charge.failure_code for _, attempts in found for charge in attempts}
+    return lambda judge: partial(_best_sale, judge, plant, is_sold_once)
 
-    def judged(intent: "PaymentIntent", attempts: "list[Charge]") -> Iterator[Verdict]:
-        yield from same(intent.description, description, "The description is written differently.", "description=")
-        yield from judge(intent, attempts, codes_met)
 
-    yield from best_of((judged(*each) for each in found), none_yet(bench, description))
+def _best_sale(judge: _Judge, plant: str, is_sold_once: bool, bench: Bench) -> Iterator[Verdict]:  # noqa: FBT001  by partial
+    intents = [*bench.looking().payment_intents.each()][::-1]
+    found = [intent for intent in intents if str(intent.description).casefold() == plant.casefold()]
+    if is_sold_once:
+        yield from _paid_twice(bench, plant, {intent.id for intent in found if intent.status == "succeeded"})
+    of_plant = {intent.id: charges(bench, payment_intent=intent.id) for intent in found}
+    every = [*chain(*of_plant.values())]
+    newest = f"the newest has {intents[-1].description!r}" if intents else "no intent"
+    none_yet = not_yet(f"No intent with the description {plant} is there.", newest, repr(plant), "description=")
+    yield from best_of((judge(bench, Sale(plant, intent, of_plant[intent.id], every)) for intent in found), none_yet)
+
+
+def _paid_twice(bench: Bench, plant: str, paid: set[str]) -> Iterator[Verdict]:
+    """What is wrong where the customer has paid for two since the last check."""
+    sold = _sold.setdefault(bench, {})
+    known, too_many = sold.get(plant, (set[str](), False))
+    new = paid - known
+    too_many = len(new) > 1 or (too_many and not new)
+    sold[plant] = known | new, too_many
+    if too_many:
+        says = f"The customer has paid twice: two intents for one {plant}. Create one intent, and run the cell again."
+        yield wrong(says, f"{len(new) or 'several'} intents that are paid", "one intent that is paid", ".create(")
 
 
 def json_of(text: str) -> dict[str, Any]:

@@ -6,40 +6,27 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.lab.exercises.functions import Fault, brief
-from workbench.lab.exercises.looking import best_of, best_sale, charges, intents
+from workbench.lab.exercises.looking import Sale, charges, sale_of
 from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, not_yet, number_of, same, wrong
-
-if TYPE_CHECKING:
-    from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
-
 
 _DOWN, _OUTAGE_S = "operator_unavailable", 300
 
 
-def _patience(bench: Bench) -> Iterator[Verdict]:
-    yield from best_sale(bench, "Sage", partial(_of_sage, bench))
-
-
-def _of_sage(
-    bench: Bench, intent: "PaymentIntent", attempts: "list[Charge]", codes_met: set[str | None]
-) -> Iterator[Verdict]:
-    if not attempts:
-        yield not_yet("The intent for the Sage is there, and not confirmed.")
-    failed = [each for each in attempts if each.failure_code == _DOWN]
-    if not failed and _DOWN in codes_met and intent.status == "succeeded":
-        says = "One intent has met the outage, and another intent was paid. One intent should see both."
-        yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")
+@sale_of("Sage")
+def _patience(bench: Bench, sage: Sale) -> Iterator[Verdict]:
+    if not sage.attempts:
+        yield from sage.unpaid()
+    yield from sage.never_met(_DOWN)
+    failed = [charge for charge in sage.attempts if charge.failure_code == _DOWN]
     if not failed:
         says = "The operator was not down when you tried: begin the outage first, and take a new intent."
-        yield wrong(
-            says, ", ".join(each.failure_code or each.status for each in attempts), f"{_DOWN}, succeeded", "attempt("
-        )
+        yield wrong(says, ", ".join(sage.codes), f"{_DOWN}, succeeded", "attempt(")
     # A script and a test number fail one customer with the same code, while the operator is up.
-    outages = [each for each in bench.operator.outages if each.provider == failed[-1].provider]
-    met = [each for each in outages if each.covers(failed[-1].created)]
+    outages = [outage for outage in bench.operator.outages if outage.provider == failed[-1].provider]
+    met = [outage for outage in outages if outage.covers(failed[-1].created)]
     if not met:
         yield wrong(
             "This attempt failed and the operator was not down: a script or a test number fails one customer alone. "
@@ -47,42 +34,25 @@ def _of_sage(
             seen="no outage", expected=f"an outage of {_OUTAGE_S} seconds", at="phone=",
         )  # fmt: skip
     yield from same(int(met[-1].seconds), _OUTAGE_S, "The outage has another length.", "outage(", "{} seconds".format)
-    if intent.status != "succeeded":
-        yield _of_unpaid(intent.status, attempts[-1], len(failed))
-    if met[-1].covers(attempts[-1].created):
+    if sage.codes[-1] == _DOWN and sage.intent.status != "canceled":
+        says = f"The last of {len(failed)} attempts has met the outage. Let all of it pass, and confirm again."
+        yield not_yet(says, _DOWN, "succeeded", "advance(")
+    yield from sage.unpaid()
+    if met[-1].covers(sage.attempts[-1].created):
         says = "It was paid while the outage should have lasted: let time pass instead of ending it."
         yield wrong(says, "paid during the outage", "paid after it", "outage(")
-    yield done(f"One intent, {len(attempts)} attempts, paid once the operator was back.")
+    yield done(f"One intent, {len(sage.attempts)} attempts, paid once the operator was back.")
 
 
-def _of_unpaid(status: str, last: "Charge", failed: int) -> Verdict:
-    """What is missing once an attempt has met the outage."""
-    if status == "canceled":
-        return wrong("The intent for the Sage was canceled: create another.", "canceled", "succeeded", ".cancel(")
-    if last.status == "pending":
-        return not_yet("A prompt for the Sage waits on the phone. Enter the PIN 1234 on it.")
-    if last.failure_code != _DOWN:
-        says = f"The operator was back, and the last attempt has failed with {last.failure_code}. Confirm it again."
-        return not_yet(says, str(last.failure_code), "succeeded", "attempt(")
-    if failed == 1:
-        return not_yet("The first attempt has met the outage. Let time pass, and confirm the same intent again.")
-    says = "The last attempt has met the outage too. Let all of it pass before you confirm the same intent again."
-    return not_yet(says, f"{failed} attempts failed with {_DOWN}", "1", "advance(")
-
-
-def _lost_and_found(bench: Bench) -> Iterator[Verdict]:
-    yield from best_of((_of_rose(bench, each) for each in intents(bench, "Rose")), not_yet("No Rose has been sold."))
-
-
-def _of_rose(bench: Bench, intent: "PaymentIntent") -> Iterator[Verdict]:
+@sale_of("Rose")
+def _lost_and_found(bench: Bench, rose: Sale) -> Iterator[Verdict]:
     from workbench.domain.wire.trace_rows import webhook_of
 
-    if intent.status != "succeeded":
-        yield not_yet("The customer has not paid for the Rose.")
-    shops = {each.id for each in bench.looking().webhook_endpoints.each() if each.url == bench.receiver_url}
+    yield from rose.unpaid()
+    shops = {endpoint.id for endpoint in bench.looking().webhook_endpoints.each() if endpoint.url == bench.receiver_url}
     told = [
         (row["result"], datetime.fromisoformat(row["at"]))
-        for row in bench.trace.for_(intent.id)
+        for row in bench.trace.for_(rose.intent.id)
         if row["kind"] == "webhook" and row["what"] == "payment_intent.succeeded" and webhook_of(row).endpoint in shops
     ]
     if not told:

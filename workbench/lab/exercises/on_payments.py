@@ -4,11 +4,10 @@ import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from workbench.lab.exercises.functions import brief
-from workbench.lab.exercises.looking import best_sale, intents, json_of
+from workbench.lab.exercises.looking import Sale, charges, json_of, sale_of
 from workbench.lab.exercises.shape import (
     SOMEBODY,
     Bench,
@@ -17,103 +16,54 @@ from workbench.lab.exercises.shape import (
     done,
     fresh,
     kwacha,
-    not_yet,
     number_of,
     same,
     wrong,
 )
 
-if TYPE_CHECKING:
-    from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
 
-_Judge = Callable[["PaymentIntent", "list[Charge]", "set[str | None]"], Iterator[Verdict]]
-_sold: "WeakKeyDictionary[Any, tuple[set[str], bool]]" = WeakKeyDictionary()
-"""By bench: the paid intents that the last check saw, and whether too many of them were new."""
-
-
-def _sold_once(bench: Bench, name: str, judge: _Judge) -> Iterator[Verdict]:
-    """The best sale of this plant, unless the customer has paid for two since the last check.
-
-    A cell that is run again sells another plant, so only new intents count.
-    """
-    known, too_many = _sold.get(bench, (set[str](), False))
-    new = {each.id for each in intents(bench, name) if each.status == "succeeded"} - known
-    too_many = len(new) > 1 or (too_many and not new)
-    _sold[bench] = known | new, too_many
-    if too_many:
-        says = f"The customer has paid twice: two intents for one {name}. Create one intent, and run the cell again."
-        yield wrong(says, f"{len(new) or 'several'} intents that are paid", "one intent that is paid", ".create(")
-    yield from best_sale(bench, name, judge)
+@sale_of("Fern", is_sold_once=True)
+def _second_payment(bench: Bench, fern: Sale) -> Iterator[Verdict]:
+    if fern.intent.amount != Decimal("35.50"):
+        yield wrong("The amount of the Fern is not its price.", f"K{fern.intent.amount:,.2f}", "K35.50", "amount=")
+    yield from fern.unpaid()
+    phone = str(fern.attempts[-1].phone)
+    customers = {str(charge.phone) for charge in charges(bench) if charge not in fern.of_plant}
+    if customers and phone not in customers:
+        says = "Another customer has paid for the Fern. Sell it to the customer of step 2."
+        yield wrong(says, phone, " or ".join(sorted(customers)), "phone=")
+    yield done("The Fern is paid, K35.50, and the ledger has an entry for it.")
 
 
-_NEXT_STEPS = {
-    "requires_payment_method": "The intent for the {} is there, and no prompt was sent yet: confirm it.",
-    "requires_action": "A prompt for the {} waits on the phone. Enter the PIN 1234 on it.",
-    "canceled": "The intent for the {} was canceled: create another.",
-}
+@sale_of("Basil", is_sold_once=True)
+def _second_try(_: Bench, basil: Sale) -> Iterator[Verdict]:
+    yield from basil.never_met("wrong_pin")
+    if "wrong_pin" not in basil.codes and basil.attempts and basil.intent.status != "requires_action":
+        says = "No attempt at the Basil has failed with wrong_pin: enter a wrong PIN three times in a row."
+        yield wrong(says, ", ".join(basil.codes), "wrong_pin, succeeded", ".enter_pin(")
+    yield from basil.unpaid()
+    if len(numbers := {str(charge.phone) for charge in basil.attempts}) > 1:
+        says = "Another customer has tried again. Create a new intent, and confirm it twice on the same number."
+        yield wrong(says, ", ".join(sorted(numbers)), "one number", "phone=")
+    yield done(f"One intent, {len(basil.attempts)} attempts: wrong_pin, and then paid.")
 
 
-def _unpaid(name: str, intent: "PaymentIntent", attempts: "list[Charge]") -> Iterator[Verdict]:
-    """What is missing before the customer has paid for this plant."""
-    if intent.status == "requires_payment_method" and attempts:
-        code = attempts[-1].failure_code
-        yield not_yet(f"The last attempt at the {name} has failed with {code}. Confirm the same intent again and pay.")
-    if intent.status != "succeeded":
-        yield not_yet(_NEXT_STEPS.get(intent.status, f"The intent for the {{}} is {intent.status}.").format(name))
-
-
-def _second_payment(bench: Bench) -> Iterator[Verdict]:
-    def judge(intent: "PaymentIntent", attempts: "list[Charge]", _: set[str | None]) -> Iterator[Verdict]:
-        if intent.amount != Decimal("35.50"):
-            says = "The amount of the Fern is not its price."
-            yield wrong(says, f"K{intent.amount:,.2f}", "K35.50", "amount=")
-        yield from _unpaid("Fern", intent, attempts)
-        ferns = {each.id for each in intents(bench, "Fern")}
-        others = {str(each.phone) for each in bench.looking().charges.each() if each.payment_intent not in ferns}
-        if others and attempts[-1].phone not in others:
-            says = "Another customer has paid for the Fern. Sell it to the customer of step 2."
-            yield wrong(says, str(attempts[-1].phone), " or ".join(sorted(others)), "phone=")
-        yield done("The Fern is paid, K35.50, and the ledger has an entry for it.")
-
-    yield from _sold_once(bench, "Fern", judge)
-
-
-def _second_try(bench: Bench) -> Iterator[Verdict]:
-    def judge(intent: "PaymentIntent", attempts: "list[Charge]", met: set[str | None]) -> Iterator[Verdict]:
-        codes = [each.failure_code for each in attempts]
-        if "wrong_pin" not in codes and "wrong_pin" in met:
-            says = "One intent has failed with wrong_pin, and another was created. One intent should see both attempts."
-            yield wrong(says, "two intents", "one intent, confirmed twice", ".create(")
-        if "wrong_pin" not in codes and attempts and intent.status != "requires_action":
-            says = "No attempt at the Basil has failed with wrong_pin: enter a wrong PIN three times in a row."
-            yield wrong(says, ", ".join(each or intent.status for each in codes), "wrong_pin, succeeded", ".enter_pin(")
-        yield from _unpaid("Basil", intent, attempts)
-        if len(numbers := {str(each.phone) for each in attempts}) > 1:
-            says = "Another customer has tried again. Create a new intent, and confirm it twice on the same number."
-            yield wrong(says, ", ".join(sorted(numbers)), "one number", "phone=")
-        yield done(f"One intent, {len(codes)} attempts: wrong_pin, and then paid.")
-
-    yield from _sold_once(bench, "Basil", judge)
-
-
-def _from_the_app(bench: Bench) -> Iterator[Verdict]:
-    def judge(intent: "PaymentIntent", attempts: "list[Charge]", _: set[str | None]) -> Iterator[Verdict]:
-        target = f"POST /v1/payment_intents/{intent.id}/confirm"
-        confirms = [each for each in calls_of(bench) if each.target == target]
-        accepted = [each.request for each in confirms if each.response.status == HTTPStatus.OK]
-        if confirms and not accepted:
-            response = confirms[-1].response
-            says = f"The confirm was rejected: {json_of(response.body).get('message') or response.body}"
-            yield wrong(says, str(response.status), "200", ".confirm(")
-        keys = [each.headers["Authorization"] for each in accepted]
-        if foreign := [each for each in keys if "pk_test" not in each]:
-            key = "an access token" if "at_" in foreign[-1] else "the secret key"
-            says = f"It was confirmed with {key}, which an app must not hold. Create another, and confirm it with app."
-            yield wrong(says, foreign[-1], "Bearer pk_test_••••", ".confirm(")
-        yield from _unpaid("Lily", intent, attempts)
-        yield done("Created by the shop, confirmed by the app with a publishable key, and paid by the customer.")
-
-    yield from _sold_once(bench, "Lily", judge)
+@sale_of("Lily", is_sold_once=True)
+def _from_the_app(bench: Bench, lily: Sale) -> Iterator[Verdict]:
+    target = f"POST /v1/payment_intents/{lily.intent.id}/confirm"
+    confirms = [call for call in calls_of(bench) if call.target == target]
+    accepted = [call.request for call in confirms if call.response.status == HTTPStatus.OK]
+    if confirms and not accepted:
+        response = confirms[-1].response
+        says = f"The confirm was rejected: {json_of(response.body).get('message') or response.body}"
+        yield wrong(says, str(response.status), "200", ".confirm(")
+    keys = [request.headers["Authorization"] for request in accepted]
+    if foreign := [key for key in keys if "pk_test" not in key]:
+        key = "an access token" if "at_" in foreign[-1] else "the secret key"
+        says = f"It was confirmed with {key}, which an app must not hold. Create another, and confirm it with app."
+        yield wrong(says, foreign[-1], "Bearer pk_test_••••", ".confirm(")
+    yield from lily.unpaid()
+    yield done("Created by the shop, confirmed by the app with a publishable key, and paid by the customer.")
 
 
 def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Verdict]:

@@ -7,7 +7,7 @@ from typing import Any
 from workbench.domain.signatures import verify
 from workbench.errors import ServiceFailed, SignatureRefused
 from workbench.lab.exercises.functions import Fault, brief, line_of
-from workbench.lab.exercises.looking import best_of, charges, intents, json_of, none_yet
+from workbench.lab.exercises.looking import Sale, best_of, charges, json_of, sale_of
 from workbench.lab.exercises.shape import SOMEBODY, Bench, Verdict, done, fresh, kwacha, not_yet, number_of, same, wrong
 
 _LOST, _PATIENCE, _MINOR = 2, 100, 2_500
@@ -135,21 +135,16 @@ def _of_arrival(bench: Any, arrival: Any) -> Iterator[Verdict]:  # noqa: ANN401 
     yield done("The receiver accepted it. Anybody who holds the secret can sign, so keep it safe.")
 
 
-def _in_debt(bench: Bench) -> Iterator[Verdict]:
-    yield from best_of((_of_lily(bench, each) for each in intents(bench, "Lily")), none_yet(bench, "Lily"))
-
-
-def _of_lily(bench: Bench, lily: Any) -> Iterator[Verdict]:  # noqa: ANN401  a PaymentIntent
-    yield from same(lily.description, "Lily", "The description is written differently.", "description=")
-    if lily.status != "succeeded":
-        yield not_yet("The intent for the Lily is there, and nobody has paid it.", lily.status, "succeeded")
+@sale_of("Lily")
+def _in_debt(bench: Bench, lily: Sale) -> Iterator[Verdict]:
+    yield from lily.unpaid()
     rows = bench.ledger.postings
-    rows = rows[(rows["kind"] == "refund_asked") & (rows["payment"] == lily.id)]
+    rows = rows[(rows["kind"] == "refund_asked") & (rows["payment"] == lily.intent.id)]
     if rows.empty:
         yield not_yet("The Lily is sold. Pay out what the merchant has, then refund the Lily.")
     parts = (rows["side"] == "credit", rows["account"].str.startswith("receivable:merchant:"))
     back, owed = (Decimal(int(rows.loc[each, "amount_minor"].sum())) / 100 for each in parts)
-    price = Decimal(str(lily.amount))
+    price = Decimal(str(lily.intent.amount))
     if back < price:
         says = "Only a part of the Lily was refunded. Refund all of it: without an amount, a refund is of all."
         yield wrong(says, f"K{back:,.2f} refunded", f"K{price:,.2f} refunded", "refunds.create(")
