@@ -1,6 +1,6 @@
 """What one run carries forward to the next: open rows, how far each account was gone through, and what was read."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +15,19 @@ from workbench.analysis.breaks import DUPLICATE, has_key
 from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped
 from workbench.analysis.frames import table as arrow_table
 from workbench.analysis.phone_key import OF, PhoneKey, key_from
-from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed
+from workbench.analysis.reconcile.engines import (
+    NULL,
+    Engine,
+    among,
+    apart,
+    both,
+    conform,
+    listed,
+    mapped,
+    same,
+    with_column,
+)
 from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, rows_of
-from workbench.analysis.reconcile.pairs import mapped
 from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, ROW, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, READ, TOLD, Columns
 from workbench.domain.money import money_text
@@ -194,61 +204,51 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     left = engine.keep(rows_of(_open(engine, carried, LEDGER), LEDGER, carried=True))
     moving, waiting = (engine.keep(_moving(engine, each, secret)) for each in (ours, left))
     # Where books do not name their entries, a row that was booked since may have the name that an open row had.
-    few = _joined("semi", moving, waiting, _HASHED)
+    few = among(moving, waiting, _HASHED)
     here, there = (
-        _numbered(engine, engine.keep(_joined("anti", mine, other, _SAME)))
-        for mine, other in ((few, waiting), (waiting, few))
+        _numbered(engine, engine.keep(apart(mine, other, _SAME))) for mine, other in ((few, waiting), (waiting, few))
     )
-    renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {there} x join {here} y on {_on(_NTH)})"
+    renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {there} x join {here} y on {same(_NTH)})"
     renamed = engine.keep(renamed)
     names = listed(_SAME)
-    same = both(
-        f"(select {names} from {_joined('semi', few, waiting, _SAME)})", f"(select account, now, hash from {renamed})"
+    known_still = both(
+        f"(select {names} from {among(few, waiting, _SAME)})", f"(select account, now, hash from {renamed})"
     )
-    opened = engine.keep(f"(select distinct {names} from {same})")
-    ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {_on(_SAME)})"
+    opened = engine.keep(f"(select distinct {names} from {known_still})")
+    ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {same(_SAME)})"
     ranked = conform(ranked, {**_MOVING, "rank": nw.Int64}, rank="case when known is null then 1 else 0 end")
     moving = _numbered(engine, engine.keep(ranked))
     read = untyped(carried.read[(carried.read["nth"] > 0) & ~carried.read["account"].isin(differ)], READ)
     then = engine.keep(engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": nw.Date}))
     known = f"(select * from {moving} where not coalesce({is_unknown}, false))"
-    gone = _joined("anti", _joined("semi", known, then, _NTH), opened, _SAME)
-    names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {_on(_ENTRY)})"
+    gone = apart(among(known, then, _NTH), opened, _SAME)
+    names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {same(_ENTRY)})"
     names = conform(names, LOADED, entry="named")
     was = engine.keep(f"(select account, entry, min(was) as was from {names} group by account, entry)")
     # Of what moves nothing, and where nobody knows what was read, the date and the number decide.
     others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
-    before = _joined("anti", f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
-    ahead = _joined("semi", others, _ahead(engine, carried.ahead), _ENTRY)
+    before = apart(f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
+    ahead = among(others, _ahead(engine, carried.ahead), _ENTRY)
     settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {each})" for each in (gone, before, ahead))))
-    new = _joined("anti", ours, settled, _PLACE)
-    new = f"(select x.*, y.was as named from {new} x left join {was} y on {_on(_ENTRY)})"
+    new = apart(ours, settled, _PLACE)
+    new = f"(select x.*, y.was as named from {new} x left join {was} y on {same(_ENTRY)})"
     new = conform(new, LOADED, was="named")
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
-    absent = _joined("anti", names, new, _ENTRY)
+    absent = apart(names, new, _ENTRY)
     ends = {row["account"]: day_number(row["closing_date"]) for row in carried.closed.to_dict("records")}
-    late = f"(select * from {_joined('anti', known, then, _NTH)} where {_until(engine, ends)})"
-    missing = _as_read(engine, _joined("anti", then, known, _NTH))
+    late = f"(select * from {apart(known, then, _NTH)} where {_until(engine, ends)})"
+    missing = _as_read(engine, apart(then, known, _NTH))
     begins = f"(select account, min(day) as day from {known} group by account)"
     return LedgerRead(
         moving=moving,
         again=both(new, absent),
-        closed=_joined("semi", ours, settled, _PLACE),
+        closed=among(ours, settled, _PLACE),
         key_id=key_id,
         late=typed([_as_read(engine, late)], READ),
         missing=typed([missing], READ),
         unknown=unknown,
         begins={row["account"]: row["day"] for row in engine.rows(begins, _BEGINS)} if len(missing) else {},
     )
-
-
-def _on(names: Iterable[str]) -> str:
-    return " and ".join(f'x."{name}" = y."{name}"' for name in names)
-
-
-def _joined(how: str, rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
-    """The rows that have, or if `how` is anti that have not, their like among others."""
-    return f"(select x.* from {rows} x {how} join {others} y on {_on(names)})"
 
 
 def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
@@ -270,7 +270,7 @@ def _numbered(engine: Engine, rows: Frame) -> Frame:
     if not len(tied):
         return conform(rows, _MOVING, nth="1")
     few = engine.keep(engine.arrow(tied, {name: _MOVING[name] for name in _HASHED}))
-    parts = [conform(_joined(how, rows, few, _HASHED), _MOVING, nth=nth) for how, nth in (("anti", "1"), ("semi", nth))]
+    parts = conform(apart(rows, few, _HASHED), _MOVING, nth="1"), conform(among(rows, few, _HASHED), _MOVING, nth=nth)
     return engine.keep(both(*parts))
 
 
@@ -293,7 +293,7 @@ def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: 
     if len(ahead):
         mine = f"account in ({', '.join(map(engine.text, ends)) or 'null'}) and not ({until})"
         later = f"(select * from {ledger.moving} where {mine})"
-        read.append(_joined("semi", later, _ahead(engine, ahead), _ENTRY))
+        read.append(among(later, _ahead(engine, ahead), _ENTRY))
     kept = [arrow_table(heads, READ), _as_read(engine, *read), untyped(ledger.missing, READ)]
     return typed(kept, READ)
 
@@ -353,19 +353,21 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table) -> pd.D
         arranged(dict(zip(TOLD, each.select(names).columns, strict=True)), TOLD)
         for each, names in ((settled, of_rule), (decided, of_people))
     ]
-    return typed([untyped(carried.told, TOLD), *found], TOLD)
+    return typed(
+        [pa.concat_tables([untyped(carried.told, TOLD), *found]).sort_by([(n, "ascending") for n in TOLD])], TOLD
+    )
 
 
 def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequence[str]) -> Frame:
     """The `lines` of a statement (ROW) that were told before (TOLD), those of each file as often as then."""
     places = untyped(told, TOLD)
-    places = places.set_column(0, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
+    places = with_column(places, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
     shape = {"account": nw.Int64, "key": nw.String, "day": nw.Date, "signed": nw.Int64}
     known = engine.arrow(places.rename_columns(list(shape)), shape)
     known = f"(select {listed(shape)}, count(*) as many from {known} group by {listed(shape)})"
     nth = f'row_number() over (partition by {listed(shape)}, source order by "no")'
     counted = conform(lines, {**ROW, "nth": nw.Int64}, nth=nth)
-    return f"(select x.* from {counted} x join {known} y on {_on(shape)} and x.nth <= y.many)"
+    return f"(select x.* from {counted} x join {known} y on {same(shape)} and x.nth <= y.many)"
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
@@ -414,7 +416,7 @@ def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFra
     since its first row may not be read again.
     """
     ends = mapped(rows["account"], closing.__getitem__, pa.int64())
-    rows = rows.set_column(rows.column_names.index("since"), "since", pc.coalesce(rows["since"], ends))
+    rows = with_column(rows, "since", pc.coalesce(rows["since"], ends))
     is_later = pc.greater(rows["day"].fill_null(0), ends)
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import Engine, arrow_schema, both, conform, listed
+from workbench.analysis.reconcile.engines import Engine, apart, arrow_schema, both, conform, listed, same
 from workbench.analysis.reconcile.rules import (
     GROUP,
     LEDGER,
@@ -77,11 +77,11 @@ def classify(
     good = {side: conform(each, ROW, "not bad") if bad[side] else each for side, each in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
     everything = both(*good.values())
-    plain = {side: f"(select x.* from {each} x anti join {marked} y {_SAME})" for side, each in good.items()}
+    plain = {side: apart(each, marked, GROUP) for side, each in good.items()}
     great = _compared(plain, allowed, GROUP, pair="''")
     # Most pairs agree: all columns are read of the others alone, and of special groups.
     inside = both(marked, conform(great, _MARK, "code is not null", rows="0", batches="0"))
-    inside = engine.keep(f"(select x.*, y.rows, y.batches from {everything} x join {inside} y {_SAME})")
+    inside = engine.keep(f"(select x.*, y.rows, y.batches from {everything} x join {inside} y on {same(GROUP)})")
     single = conform(inside, _PAIRED, "rows = 0", pair="''")
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
     left, further = arrow_schema(COMPARED).empty_table(), arrow_schema(SPECIAL).empty_table()
@@ -96,14 +96,13 @@ def classify(
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
         here = engine.keep(engine.arrow(names, {"account": nw.Int64, "g": nw.String, "name": nw.String}))
-        named = conform(f"(select x.*, y.name from {everything} x join {here} y {_SAME})", ROW, g="name")
+        named = conform(f"(select x.*, y.name from {everything} x join {here} y on {same(GROUP)})", ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
         pairs = _within(_alike(again), allowed)
         more = _opened(engine, pairs), *_members(engine, again, allowed)
         compared, special = (
-            both(f"(select x.* from {each} x anti join {here} y {_SAME})", other)
-            for each, other in ((compared, pairs), (special, again))
+            both(apart(each, here, GROUP), other) for each, other in ((compared, pairs), (special, again))
         )
         opened, left, further = (
             pa.concat_tables([each.join(names, GROUP, join_type="left anti"), other])
@@ -111,9 +110,6 @@ def classify(
         )
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
     return Classified(compared, special, left, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
-
-
-_SAME = "on x.account = y.account and x.g = y.g"
 
 
 def _known(engine: Engine, rows: Frame) -> list[pa.Table]:
@@ -187,8 +183,8 @@ def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **
                 **{name: f'"{name.removeprefix(prefix)}"' for name in names})
         for side, prefix in PREFIX.items()
     )  # fmt: skip
-    same = " and ".join(f"l_{name} = s_{name}" for name in on)
-    joined = f"(select * from {ours} l full join {theirs} s on {same})"
+    agree = " and ".join(f"l_{name} = s_{name}" for name in on)
+    joined = f"(select * from {ours} l full join {theirs} s on {agree})"
     named = {name: f"coalesce(l_{name}, s_{name})" for name in on} | more
     shape = {name: kind for name, kind in COMPARED.items() if name != "code"}
     return conform(conform(joined, shape, **named), COMPARED, code=code_of(allowed))

@@ -1,7 +1,7 @@
 """Breaks that a period closes: those decided to zero, and open rows of before that met their other part."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis.frames import frame, python_rows, untyped
 from workbench.analysis.reconcile.decisions import SETTLED, ids_of, known_as
+from workbench.analysis.reconcile.engines import texts_of
 from workbench.analysis.reconcile.rules import LEDGER
 from workbench.analysis.shapes import CARRIED, CLOSED_BREAK, COMPLETED
 
@@ -52,19 +53,11 @@ def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
     moves = pc.and_(pc.equal(kept["status"], COMPLETED), pc.is_valid(kept["direction"]))
     kept = kept.append_column("moved", pc.if_else(moves.fill_null(False), pc.subtract(gross, fee), 0))  # noqa: FBT003  pyarrow
     # Of equal rows as many are open as before, at most.
-    opened, gone = Counter(_said(rows, _SAYS)), []
-    for text in _said(kept, _SAYS.values()):
+    opened, gone = Counter(texts_of(rows, _SAYS).to_pylist()), []
+    for text in texts_of(kept, _SAYS.values()).to_pylist():
         gone.append(not opened[text])
         opened[text] -= opened[text] > 0
     return kept.filter(pa.array(gone, pa.bool_()))
-
-
-def _said(rows: pa.Table, names: Iterable[str]) -> list[str]:
-    """Each row as one text."""
-    days = {name: rows[name].cast(pa.int32()) for name in names if pa.types.is_date(rows[name].type)}
-    texts = [days.get(name, rows[name]).cast(pa.string()).fill_null("") for name in names]
-    found: list[str] = pc.binary_join_element_wise(*texts, "\x1f").to_pylist()
-    return found
 
 
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:

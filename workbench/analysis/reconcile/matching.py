@@ -20,6 +20,7 @@ from workbench.analysis.breaks import has_key
 from workbench.analysis.frames import day_of
 from workbench.analysis.match_rules import NARRATIVE, MatchRule, MatchRules
 from workbench.analysis.phone_key import OF
+from workbench.analysis.reconcile.engines import UNIT, mapped
 from workbench.analysis.reconcile.rules import PREFIX, SIDES
 from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international
 
@@ -133,8 +134,8 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     at, *said = _either(waiting, free, measure, "currency", "direction", "signed", *asked)
     if "phone" in rule.on:
         place = 3 + asked.index("phone")
-        said[place] = _texts(said[place], lambda phone: _ends(_number(phone)) if phone else None)
-    texts = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in said), "\x1f")
+        said[place] = mapped(said[place], lambda phone: _ends(_number(phone)) if phone else None)
+    texts = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in said), UNIT)
     has_all = pc.is_valid(texts).to_numpy()
     free, texts, at = free[has_all], texts.filter(pa.array(has_all)), at.filter(pa.array(has_all))
     if not len(free):
@@ -253,12 +254,6 @@ def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple
     return pairs, unclear
 
 
-def _texts(column: pa.ChunkedArray, made: Callable[[Any], str | None]) -> pa.Array:
-    """The column with each different text replaced, once, by what `made` gives."""
-    texts = column.combine_chunks().dictionary_encode()
-    return pa.array([made(each) for each in texts.dictionary.to_pylist()], pa.string()).take(texts.indices)
-
-
 def _number(phone: str | None) -> str | None:
     return (international(phone) or phone or None) if phone else None
 
@@ -338,9 +333,9 @@ def _candidates(waiting: pa.Table, free: Places, prefix: str) -> pa.Table:
     names = ("currency", "direction", "amount", "phone", "phone_hash", "at", "day")
     columns = {"account": waiting["account"], **{name: waiting[f"{prefix}{name}"] for name in names}}
     mine = {name: column.take(places) for name, column in columns.items()}
-    number = _texts(mine["phone"], _number)
+    number = mapped(mine["phone"], _number)
     return pa.table({
-        **mine, "number": number, "ends": _texts(pa.chunked_array([number]), _ends), "hashed": mine["phone_hash"],
+        **mine, "number": number, "ends": mapped(pa.chunked_array([number]), _ends), "hashed": mine["phone_hash"],
         "place": places,
     })  # fmt: skip
 

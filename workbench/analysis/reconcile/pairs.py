@@ -20,7 +20,7 @@ from workbench.analysis.frames import arranged, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.classify import Classified, coded_here
-from workbench.analysis.reconcile.engines import Engine, arrow_schema
+from workbench.analysis.reconcile.engines import UNIT, Engine, mapped, shaped, with_column
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
 from workbench.analysis.reconcile.rules import (
     GROUP,
@@ -114,7 +114,7 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
     resolved = _resolved(waiting, partners, cut)
     names = pa.array(accounts, pa.string())
     pairs, members, settled = (
-        table.set_column(table.column_names.index("account"), "account", names.take(table["account"]))
+        with_column(table, "account", names.take(table["account"]))
         for table in (pa.concat_tables([found, misdated, compared, *resolved]), members, settled)
     )
     return Open(pairs, members, settled, partners.unsure)
@@ -124,18 +124,7 @@ _ORDER = ("account", "l_day", "s_day", "s_source", "s_no", "l_no", "l_entry", "l
 """Rows that are alone stand in an order that depends on nothing but what they say and where they stand."""
 
 
-def _table(shape: Shape, length: int, /, **given: Any) -> pa.Table:  # noqa: ANN401  a column, or one value for all rows
-    """A table of this shape; what is not given is missing."""
-    columns = [
-        value.cast(field.type)
-        if isinstance(value := given.get(field.name), pa.Array | pa.ChunkedArray)
-        else pa.repeat(pa.scalar(value, field.type), length)
-        for field in arrow_schema(shape)
-    ]
-    return pa.Table.from_arrays(columns, schema=arrow_schema(shape))
-
-
-_pairs = partial(_table, _PAIR)
+_pairs = partial(shaped, _PAIR)
 
 
 def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
@@ -214,7 +203,7 @@ def _hashed(rows: pa.Table, key: PhoneKey, prefix: str) -> pa.Table:
     """The rows with a hash of each whole number that came without one."""
     name = f"{prefix}phone_hash"
     made = pc.coalesce(rows[name], mapped(rows[f"{prefix}phone"], key.hash_of))
-    return rows.set_column(rows.column_names.index(name), name, made)
+    return with_column(rows, name, made)
 
 
 def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
@@ -325,8 +314,8 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
         "phone": mapped(pc.coalesce(theirs, pairs["l_phone"]), lambda phone: mask_column(phone) or None),
         "rows": pairs["rows"],
         "settlement": mapped(
-            pc.binary_join_element_wise(pairs["code"], pairs["account"], _PART),
-            lambda both: codes.settlement_of(*both.split(_PART, 1)),
+            pc.binary_join_element_wise(pairs["code"], pairs["account"], UNIT),
+            lambda both: codes.settlement_of(*both.split(UNIT, 1)),
         ),
     }
 
@@ -334,7 +323,7 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
 _CONTENTS = ("key", "batch", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind", "refers",
              "state", "problem")  # fmt: skip
 """What a row says itself: neither where it stands nor what an entry is called, which a second export may change."""
-_PART, _ROW = "\x1f", "\x1e"
+_ROW = "\x1e"
 
 
 def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]:
@@ -354,7 +343,7 @@ def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
     columns = {name: rows[f"{prefix}{name}"] for name in _CONTENTS}
     columns |= {name: mapped(columns[name], hide) for name, hide in hides.items()}
     texts = [pc.cast(column, pa.string()) for column in columns.values()]
-    return pc.binary_join_element_wise(*texts, _PART, null_handling="replace", null_replacement="")
+    return pc.binary_join_element_wise(*texts, UNIT, null_handling="replace", null_replacement="")
 
 
 def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
@@ -366,7 +355,7 @@ def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
     names = found.members.select([*GROUP, "side"])
     rows = names.append_column("text", _contents(found.members, ""))
     for row in rows.sort_by([("side", "ascending"), ("text", "ascending")]).to_pylist():
-        made[row["account"], row["g"]] += f"{_ROW}{row['side']}{_PART}{row['text']}"
+        made[row["account"], row["g"]] += f"{_ROW}{row['side']}{UNIT}{row['text']}"
     return made
 
 
@@ -382,7 +371,7 @@ def _distinct(ids: Iterable[str]) -> list[str]:
         copy, other = 1, name
         while other in made:
             copy += 1
-            other = _id(f"{name}{_PART}{copy}")
+            other = _id(f"{name}{UNIT}{copy}")
         made[other] = None
     return list(made)
 
@@ -396,12 +385,6 @@ def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     return {name: lines[name].take(here) for name in ("description", "words")} | {
         "since_date": since["since_min"].take(open_since)
     }
-
-
-def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
-    """What is made of each value, once for every value that there is; text unless `kind` says otherwise."""
-    found = column.combine_chunks().dictionary_encode()
-    return pa.array([made(each) for each in found.dictionary.to_pylist()], kind or pa.string()).take(found.indices)
 
 
 def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
@@ -441,6 +424,6 @@ def broken_rows(found: Open) -> pa.Table:
         mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
         shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE}
         shown |= {name: mine[name] for name in ("account", "code", "place")}
-        made.append(_table(_BROKEN, len(mine), side=side, first=True, **shown))
+        made.append(shaped(_BROKEN, len(mine), side=side, first=True, **shown))
     groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
     return pa.concat_tables([*made, found.members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])

@@ -15,8 +15,18 @@ from workbench.analysis.frames import day_number, frame, schema_of, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Classified
-from workbench.analysis.reconcile.engines import NULL, Engine, arrow_schema, both, conform, listed
-from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, PREFIX, STATEMENT, Allowed, Frame, Shape
+from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed, with_column
+from workbench.analysis.reconcile.rules import (
+    ANY_DAY,
+    LEDGER,
+    OF_SIDE,
+    PREFIX,
+    ROW,
+    STATEMENT,
+    Allowed,
+    Frame,
+    Shape,
+)
 from workbench.analysis.shapes import AGEING, EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
@@ -278,7 +288,12 @@ _AGREED: Shape = {
     **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), nw.Int64),
 }
 _RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", "decided", TOLD_AGAIN]
-_SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
+_SORTED = ["account", "group", "side", "statement", "line", "entry", "key", "rule", "currency", "signed_minor"]
+_NO_NUMBER = "cast(null as bigint)"
+_ROW_HERE: Shape = {
+    name: ROW[name] for name in ("account", "side", "key", "entry", "currency", "signed", "source", "no")
+}
+_PAIR_HERE: Shape = {"account": nw.Int64} | {f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE}
 
 
 def matches_of(
@@ -288,11 +303,30 @@ def matches_of(
 
     `settled` are the pairs that a rule without a key matched, and `decided` the rows that a person did.
     """
-    agreed = [*_agreed_pairs(classified.agreed(engine)), _agreed_groups(classified.special)]
-    found = engine.table(both(*agreed), _AGREED)
-    found = pa.concat_tables([
-        found, *(_settled(settled, accounts, side) for side in PREFIX), _decided(decided, accounts)
-    ])  # fmt: skip
+
+    def loaded(rows: pa.Table, shape: Shape) -> Frame:
+        places = pc.index_in(rows["account"], pa.array(accounts, pa.string()))
+        return engine.arrow(with_column(rows, "account", places), shape)
+
+    by_key = f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end"
+    several = f"""case when told_again then '{TOLD_AGAIN}' when l_n = 0 or n = l_n then 'nets_to_zero'
+        when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
+        else 'many_to_many' end"""
+    pair = "case when pair = '' then g else g || ' ' || pair end"
+    keys = " || ' ' || ".join(f"coalesce({name}, '')" for name in ("l_key", "l_entry", "s_key"))
+    by_rule = loaded(settled, {**_PAIR_HERE, "rule": nw.String})
+    by_person = loaded(decided, {**_ROW_HERE, "group": nw.String})
+    row = {f"{name}_off": _NO_NUMBER for name in _OFF}
+    row |= {
+        name: f"case when side = '{STATEMENT}' then {own} end"
+        for name, own in (("statement", "source"), ("line", '"no"'))
+    }
+    found = engine.table(both(
+        *_rows_of_pairs(classified.agreed(engine), rule=by_key, group=pair),
+        conform(classified.special, _AGREED, "agrees or told_again", rule=several, group="g", **row),
+        *_rows_of_pairs(by_rule, rule="rule", group=keys),
+        conform(by_person, _AGREED, rule="'decided'", **row),
+    ), _AGREED)  # fmt: skip
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
     columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
     columns["differences"] = pa.array(_differences(found), pa.string())
@@ -301,61 +335,18 @@ def matches_of(
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
-def _agreed_pairs(agreed: Frame) -> list[Frame]:
-    shared = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF} | {
-        "group": "case when pair = '' then g else g || ' ' || pair end",
-        "rule": f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end",
-    }
+def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
+    """A row for each row of these pairs, in the shape _AGREED; `told` has their rule and group."""
+    apart = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF}
     own = {
-        LEDGER: {"entry": "l_entry", "statement": NULL, "line": "cast(null as bigint)"},
+        LEDGER: {"entry": "l_entry", "statement": NULL, "line": _NO_NUMBER},
         STATEMENT: {"entry": NULL, "statement": "s_source", "line": "s_no"},
     }
     return [
-        conform(agreed, _AGREED, f"{prefix}no is not null", **shared, **own[side], side=f"'{side}'",
+        conform(pairs, _AGREED, f"{prefix}no is not null", **apart, **told, **own[side], side=f"'{side}'",
                 **{name: f"{prefix}{name}" for name in ("key", "currency", "signed")})
         for side, prefix in PREFIX.items()
     ]  # fmt: skip
-
-
-def _settled(pairs: pa.Table, accounts: Sequence[str], side: str) -> pa.Table:
-    """The rows of a side that a rule matched without a key, in the shape _AGREED."""
-    own = {LEDGER: {"entry": "l_entry"}, STATEMENT: {"statement": "s_source", "line": "s_no"}}[side]
-    own |= {name: f"{PREFIX[side]}{name}" for name in ("key", "currency", "signed")} | {"rule": "rule"}
-    made = {name: pairs[column] for name, column in own.items()} | {
-        "account": pc.index_in(pairs["account"], pa.array(accounts, pa.string())),
-        "side": pa.array([side] * len(pairs), pa.string()),
-        "group": pc.binary_join_element_wise(
-            *(pairs[name].fill_null("") for name in ("l_key", "l_entry", "s_key")), " "
-        ),
-        **{f"{name}_off": pc.subtract(pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in _OFF},
-    }
-    return _in_shape(made, len(pairs))
-
-
-def _decided(rows: pa.Table, accounts: Sequence[str]) -> pa.Table:
-    """The rows of breaks that a person matched, in the shape _AGREED."""
-    made = {name: rows[name] for name in ("side", "group", "key", "entry", "currency", "signed")} | {
-        "account": pc.index_in(rows["account"], pa.array(accounts, pa.string())),
-        "rule": pa.array(["decided"] * len(rows), pa.string()), "statement": rows["source"],
-        "line": pc.if_else(pc.equal(rows["side"], STATEMENT), rows["no"], None),
-    }  # fmt: skip
-    return _in_shape(made, len(rows))
-
-
-def _in_shape(made: Mapping[str, pa.ChunkedArray], length: int) -> pa.Table:
-    shape = arrow_schema(_AGREED)
-    columns = [made[of.name].cast(of.type) if of.name in made else pa.nulls(length, of.type) for of in shape]
-    return pa.Table.from_arrays(columns, schema=shape)
-
-
-def _agreed_groups(special: Frame) -> Frame:
-    rule = f"""case when told_again then '{TOLD_AGAIN}' when l_n = 0 or n = l_n then 'nets_to_zero'
-        when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
-        else 'many_to_many' end"""
-    own = {"statement": "source", "line": '"no"'}
-    made = {name: f"case when side = '{STATEMENT}' then {column} end" for name, column in own.items()}
-    made |= {f"{name}_off": "cast(null as bigint)" for name in _OFF}
-    return conform(special, _AGREED, "agrees or told_again", rule=rule, group="g", **made)
 
 
 def _differences(found: pa.Table) -> Sequence[str | None]:

@@ -32,7 +32,7 @@ from workbench.analysis.reconcile.carry_forward import (
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
 from workbench.analysis.reconcile.closed import aside_of, closed_breaks, groups_closed, met_since
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
-from workbench.analysis.reconcile.engines import Engine, both, conform, listed
+from workbench.analysis.reconcile.engines import Engine, both, conform, listed, same
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, sha256_of, where
 from workbench.analysis.reconcile.narratives import (
     descriptions,
@@ -308,8 +308,7 @@ class _Run:
         lines = self.engine.keep(f"(select {listed(LINE)}, max(lines) as lines from {lines} group by {listed(LINE)})")
         if not self.skips_settled:
             refuse_settled(self.engine, lines)
-        same = " and ".join(f'x."{name}" = y."{name}"' for name in LINE)
-        marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {same})"
+        marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {same(LINE)})"
         was = f"case when was is null and lines is not null then '{MATCHED}' else was end"
         return self.engine.keep(conform(marked, ROW, was=was))
 
