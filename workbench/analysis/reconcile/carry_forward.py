@@ -1,4 +1,4 @@
-"""What one run carries forward to the next: open rows, how far each account was gone through, and what was read."""
+"""The carry-forward of a run: open rows, the day to which each account was closed, and the rows that were read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,7 +69,7 @@ class CarryForward(Tabular):
     read: pd.DataFrame = field(default_factory=lambda: frame([], READ))
     told: pd.DataFrame = field(default_factory=lambda: frame([], TOLD))
     unkeyed: int = field(default=0, kw_only=True)
-    """How many open rows have a number that was known whole, and that no later run can compare."""
+    """The number of open rows whose customer's number was known whole, and that no later run can compare."""
 
     def __post_init__(self) -> None:
         for kept, columns in KEPT.items():
@@ -109,7 +109,7 @@ class CarryForward(Tabular):
 
     @property
     def is_first(self) -> bool:
-        """Whether there was no run before."""
+        """True if no run came before."""
         return self.closed.empty
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
@@ -118,7 +118,7 @@ class CarryForward(Tabular):
         return CarryForward(**{name: each[each["account"].isin(accounts)] for name, each in mine.items()})
 
     def and_of(self, others: "CarryForward") -> "CarryForward":
-        """This, and what was kept of other accounts."""
+        """This carry-forward together with that of other accounts."""
         both = {name: [getattr(each, name) for each in (self, others)] for name in KEPT}
         return CarryForward(
             *(pd.concat(each, ignore_index=True).astype(dict(KEPT[name])) for name, each in both.items()),
@@ -126,7 +126,7 @@ class CarryForward(Tabular):
         )
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
-        """What the account was left with, or nothing of it."""
+        """The account's row of CLOSED; empty if no run has closed it."""
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
@@ -137,7 +137,7 @@ class CarryForward(Tabular):
 
     @property
     def note(self) -> str:
-        """What is lost on the way, in a sentence; empty where nothing is."""
+        """A sentence about numbers that the next run cannot compare; empty if it can compare all."""
         if not self.unkeyed:
             return ""
         rows = "row" if self.unkeyed == 1 else "rows"
@@ -164,7 +164,7 @@ _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
 _NAMED: Final = 5
 OLDER, OTHER_KEY = "older", "other key"
-"""Why nobody knows which rows of an account were read: an earlier version saved none, or under another key."""
+"""Reasons why the rows read of an account are unknown: an earlier version saved none, or under another key."""
 
 
 @dataclass(frozen=True)
@@ -282,9 +282,9 @@ def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
 
 
 def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
-    """What the next run knows to have been read (READ). A row that is missing stays in it until it is back.
+    """The rows that the next run takes as read (READ). A row that is missing stays among them until it is back.
 
-    Of an account of which nobody knows what was read there is nothing.
+    An account whose earlier reading is unknown has no rows.
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
@@ -409,9 +409,9 @@ def _open(engine: Engine, carried: CarryForward, side: str) -> Frame:
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:
-    """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
+    """Chooses the rows of breaks that the next run gets, in the shape CARRIED.
 
-    Besides how many of them have a whole number that no later run can compare: its hash was under no key that is kept.
+    Also counts the rows with a whole number that no later run can compare: its hash is under no key that is kept.
     A ledger row after the closing date is read again then, and is not carried. A further row of a duplicate always is,
     since its first row may not be read again.
     """

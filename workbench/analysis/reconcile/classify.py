@@ -29,18 +29,18 @@ from workbench.analysis.shapes import COMPLETED
 
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
-"""What goes through the great join."""
+"""The columns that go through the great join."""
 _PAIRED: Shape = {**ROW, "pair": nw.String}
 _MARK: Shape = {"account": nw.Int64, "g": nw.String, "rows": nw.Int64, "batches": nw.Int64}
 COMPARED: Shape = {"account": nw.Int64, "g": nw.String, "pair": nw.String, "code": nw.String} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
-"""What is said of two rows that were compared, or of one that had no other."""
+"""Two rows that were compared, or one row without a partner."""
 
 
 @dataclass(frozen=True)
 class Classified:
-    """What the rules made of the rows.
+    """The rows after rules 1 to 5.
 
     `compared` has every pair that the engine compared, and `special` the rows of the special groups. Here are `left`,
     those that were compared here, `opened`, every pair that has a code, and `members`, the rows of special groups that
@@ -138,12 +138,12 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
 
 
 def _alike(special: Frame) -> Frame:
-    """What of special groups has a row that is alike on the other side."""
+    """The rows of special groups that have an equal row on the other side."""
     return conform(special, _PAIRED, "pair <> ''")
 
 
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """What of special groups has no like on the other side and adds up to nothing: what is compared, and the rest.
+    """Splits the other rows of special groups that do not add up: pairs that are compared, and the rest.
 
     The rest are duplicates, and the rows of groups with a batch.
     """
@@ -163,7 +163,7 @@ def _opened(engine: Engine, compared: Frame) -> pa.Table:
 
 
 LINE = ["account", "source", "no", "g", "signed"]
-"""What tells the lines of statements apart, where some table has no numbers for them."""
+"""Columns that tell statement lines apart, even in a table without line numbers."""
 
 
 def settled_lines(engine: Engine, classified: Classified) -> Frame:
@@ -191,7 +191,7 @@ def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **
 
 
 def _within(rows: Frame, allowed: Allowed) -> Frame:
-    """The same for rows of special groups, by the pair that they are of."""
+    """Rules 4 and 5 for rows of special groups, by their `pair`."""
     sides = {side: f"(select * from {rows} where side = '{side}')" for side in SIDES}
     return _compared(sides, allowed, (*GROUP, "pair"))
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import ipywidgets
 
 _MOST: Final = 1_000
-"""So many breaks are shown to decide in, those that move most of each code first."""
+"""The most breaks that the form shows; of each code, the largest come first."""
 _AT_ONCE: Final = 20
 _VERDICTS: Final = (*VERDICTS, WITHDRAWN)
 _UNDECIDED: Final = "not decided"
@@ -96,7 +96,7 @@ class DecisionTable:
         write_decisions(self.path, rows)
 
     def decided(self) -> dict[str, Row]:
-        """What people have decided: as the result has it, and what is in the file now, whoever has written it."""
+        """People's decisions by break: those of the result, replaced by those that stand in the file now."""
         names = {"break": "id"}
         shown = self._breaks[self._breaks["who"].notna()]
         known = [

@@ -1,4 +1,4 @@
-"""What people and rules of one's own have decided about breaks: read strictly, and set beside the breaks.
+"""Decisions that people and rules make about breaks: read strictly, and set beside the breaks.
 
 A decision never changes what a break amounts to, nor the proof; it says who takes the break for settled, and why.
 """
@@ -45,13 +45,13 @@ ENDED: Final = "closed"
 """The state, in what is carried forward alone, of a decision that has closed its breaks."""
 _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
 _MAY_LACK: Final = ("partner", "when")
-"""What a table of breaks need not have."""
+"""Columns that a table of breaks may lack."""
 _CALLED: Final = {heading(name).casefold(): name for name in BREAK} | {"id": "break"}
 """Heading of an output → the column, which is accepted by its own name too."""
 _MOST: Final = 20
-"""So many problems of a file are told at once."""
+"""The most problems of a file that one error lists."""
 _FEW: Final = 5
-"""So many of what may be long are shown."""
+"""The most names that a sentence lists."""
 _SHOWN: Final = 60
 _ID: Final = re.compile("b[a-z2-7]{11}")
 _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
@@ -63,7 +63,7 @@ _CUT_BY_SPREADSHEET: Final = re.compile("[0-9][.,][0-9]+[eE][+][0-9]+")
 
 
 class Input(NamedTuple):
-    """What decisions or rules were read from: the name of the file, and the SHA-256 of its bytes, if it is one."""
+    """The source of decisions or rules: its name, and the SHA-256 of its bytes if it is a file."""
 
     side: str
     name: str
@@ -120,11 +120,11 @@ class Rule:
 
     @property
     def verdict(self) -> str | None:
-        """What stands in a break's `verdict`; None where the rule decides nothing."""
+        """The verdict that the rule gives a break; None if the rule decides nothing."""
         return EXPECTED if self.expected else TOLERATED if self.tolerated else None
 
     def fits(self, breaks: pd.DataFrame) -> pd.Series:
-        """Whether each break has what the rule names."""
+        """True for each break that meets every condition of the rule."""
         held = pd.Series(data=True, index=breaks.index)
         if self.account:
             held &= breaks["account"].isin([n for n in breaks["account"].unique() if fnmatchcase(n, self.account)])
@@ -458,12 +458,12 @@ def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame)
 
 
 def is_open(breaks: pd.DataFrame) -> pd.Series:
-    """Whether each break is neither decided nor one that the next days may settle."""
+    """True for each break that is undecided and not `timing`."""
     return breaks["verdict"].isna() & (breaks["code"] != TIMING)
 
 
 def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
-    """How many breaks each person, and each rule, has decided, by verdict."""
+    """Counts the breaks that each person and each rule has decided, by verdict."""
     made: dict[str, Counter[str]] = {}
     for verdict, who, rule in python_rows(breaks[breaks["verdict"].notna()], "verdict", "who", "rule"):
         made.setdefault(who or f"the rule {rule!r}", Counter())[VERDICTS.get(verdict, verdict)] += 1
@@ -520,7 +520,7 @@ def sign_off(
 
 
 def stale_words(decisions: pd.DataFrame) -> str:
-    """Which decisions do not count any more, the first of them by name; nothing where all do."""
+    """A sentence that names the first stale decisions; empty if none is stale."""
     stale = decisions.loc[decisions["state"] == STALE, ["break", "account", "key"]].fillna("")
     shown = ["/".join(each).rstrip("/") for each in stale.head(_FEW).to_numpy()]
     more = ", …" if len(stale) > _FEW else ""

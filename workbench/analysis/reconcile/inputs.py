@@ -1,4 +1,4 @@
-"""What is reconciled: a ledger, statements and what was left open; recognised, checked, brought to one shape."""
+"""The ledger and the statements of a run: recognised, checked and brought to one shape."""
 
 import hashlib
 from collections import Counter
@@ -51,7 +51,7 @@ _FITS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
 
 
 class Side(NamedTuple):
-    """What messages say of the table of a side: its name, where its columns come from, and what else may be given."""
+    """Words for messages about a side: its name, the source of its columns, and other inputs that it takes."""
 
     called: str
     columns_from: str
@@ -89,13 +89,13 @@ class Source:
     given: Any
     side: Side
     read_from: OwnLedger | None = None
-    """Whose rows these are."""
+    """The ledger whose rows these are, if it was read with read_ledger()."""
     as_of: date | None = None
     """The day that the ledger's own clock has, if it has one."""
     head: str | None = None
     """The hash of the last entry of a sandbox's chain."""
     file: Statement | None = None
-    """Whose rows these are, of a statement that was read."""
+    """The statement whose rows these are, if it was read from a file."""
 
     def load(self, engine: Engine, shape: Shape) -> Frame:
         """The columns of `shape` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
@@ -152,7 +152,7 @@ class Source:
             raise ReconcileRefused(f"{self.given[0].name} {why}.", hint=self.side.file_from) from problem
 
     def has_text(self, name: str) -> bool:
-        """Whether there is a column of this name that holds text."""
+        """True if the table has a text column of this name."""
         return _FITS[nw.String][1](self._schema({name: nw.String}).get(name))
 
     def arrow(self, shape: Shape) -> pa.Table:
@@ -164,7 +164,7 @@ class Source:
         return nw.from_native(self.given).lazy().select(*shape).collect("pyarrow").to_native()
 
     def _from_pandas(self, shape: Shape) -> pa.Table:
-        """Those columns of `shape` that there are."""
+        """The columns of `shape` that the pandas table has, as Arrow."""
         there = self.given[[name for name in shape if name in self.given.columns]]
         try:
             return pa.Table.from_pandas(there, preserve_index=False)
@@ -235,7 +235,7 @@ _OTHERS: Final = {
 
 
 def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the point
-    """What `given` is. Raises ReconcileRefused: no table, or a path where nothing is."""
+    """Recognises a table by its class. Raises ReconcileRefused: no table, or a path where nothing is."""
     if isinstance(given, str | Path):
         return Source(PATHS, _files(Path(given), side), side)
     if isinstance(given, pd.DataFrame):
@@ -280,7 +280,7 @@ def _read(given: Any, side: Side, phone_key: Any = None) -> Any:  # noqa: ANN401
 
 
 def _is_small(given: Any) -> bool:  # noqa: ANN401  any table
-    """Whether a table has the columns that a ledger needs, and not those that ours has besides."""
+    """True for a table with the few columns of an outside ledger and without those of ours."""
     try:
         if isinstance(given, str | Path):
             columns = set(pq.read_schema(given).names)
@@ -312,7 +312,7 @@ OWN: Final = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
-"""The same of those that one side has, or calls by a name of its own."""
+"""The same for columns that only one side has, or names in its own way."""
 LOADED: Shape = {**ROW, "account": nw.String, "balance_minor": nw.Int64}
 """A row whose account is still its name, with its running balance."""
 _TOO_LARGE: Final = " or ".join(

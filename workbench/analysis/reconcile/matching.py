@@ -372,7 +372,7 @@ def _indexed(rows: Sequence[_Waiting]) -> _Index:
 
 
 def _measures(row: _Waiting, *, found: bool) -> list[tuple[str, int, int]]:
-    """Where a row is `found`, or where it looks for others: in which family, around what, and how far to each side."""
+    """The families in which a row is `found` or searches: each with its middle and its reach to either side."""
     if row.at is None:
         return [(_BY_DAY, row.day, 0), *([(_WITHOUT_TIME, row.day, 0)] if found else [])]
     reach = _MINUTES * 60 * _SECOND_MS

@@ -1,4 +1,4 @@
-"""What a statement itself says of the rows that are open, and since when they are: looked up for these rows alone.
+"""Narratives of open rows and the day since which they are open: looked up for these rows alone.
 
 No narrative goes through the great join: for ten million rows it would weigh more than all that is compared.
 """
@@ -35,14 +35,14 @@ from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
 from workbench.domain.masking import mask
 
 _LINE: Shape = {"account": nw.String, "statement": nw.String, "line": nw.Int64, "key": nw.String}
-"""Where a line of a statement stands. The key besides: of a table that somebody made, no line may have a number."""
+"""The place of a statement line. It includes the key, since a table in memory may have no line numbers."""
 _TEXTS: Shape = {"description": nw.String, "words": nw.String}
 _TOLD: Shape = {**_LINE, **_TEXTS}
 _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
-"""So many lines are named to the engine, which then reads of a file little else than these."""
+"""The most lines that are named to the engine, which then reads little else of a file."""
 _CHARGES: Final = ("fee", "interest")
-"""What a rule calls money that the statement alone tells first."""
+"""Kinds of a rule for money of which only the statement knows."""
 
 
 def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward) -> pa.Table:
@@ -137,7 +137,7 @@ def _recoded(table: pa.Table, chosen: pa.Array) -> pa.Table:
 
 
 def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
-    """What the statements say in these lines, in an order that depends on nothing but their texts."""
+    """The statements' texts in these lines, in an order that depends on nothing but the texts."""
     if not len(lines):
         return arrow_schema(_TOLD).empty_table()
     on = {name: kind for name, kind in _LINE.items() if name != "account"}
@@ -154,7 +154,7 @@ def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
 
 
 def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
-    """Where the lines of a statement stand, and those of their texts that it has."""
+    """The places of a statement's lines and their texts; a text column that the statement lacks is null."""
     there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
     made = {name: NULL for name in _TEXTS if name not in there}
     rows = source.load(engine, {**_LINE, **there})
@@ -162,6 +162,6 @@ def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
 
 
 def _identity(rows: pa.Table) -> pa.ChunkedArray:
-    """What an open row is known by in the next run. The files of two months may have one name."""
+    """The text by which the next run knows an open row. The files of two months may have one name."""
     lines = texts_of(rows, (*_LINE, "business_date", "amount_minor", "problem"))
     return pc.if_else(pc.equal(rows["side"], LEDGER), texts_of(rows, ("account", "entry")), lines)

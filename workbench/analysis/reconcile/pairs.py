@@ -1,4 +1,4 @@
-"""What is open, here: pairs that do not agree, what rule 6 makes of those on one side, and the frame of breaks.
+"""Builds the breaks: pairs that differ, rows that only one side has (rule 6), and the frame of both.
 
 They are columns of Arrow, since nearly every row may be open: only while its texts are made is a pair an object.
 """
@@ -46,7 +46,7 @@ _PAIR: Shape = {
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
     "reversed_entry": nw.String, "reversed_signed": nw.Int64, "fits": nw.String,
 }  # fmt: skip
-"""What is said of one thing by both sides, or by one: then the other side's `no` is null.
+"""A ledger row beside its statement row. The missing side's columns are null.
 
 Of each side there are the columns OF_SIDE as `l_…` and `s_…`: of what is `grouped` those of its first row on that
 side, where `signed` is the sum. Of a reversal on the statement `reversed_entry` and `reversed_signed` are what the
@@ -57,7 +57,7 @@ _BROKEN: Shape = {
     **{name: ROW[name] for name in OF_SIDE},
 }  # fmt: skip
 _TEXTS_AT_ONCE = 20_000
-"""So many pairs at a time are Python objects."""
+"""The most pairs that are Python objects at a time."""
 
 
 class Open(NamedTuple):
@@ -150,7 +150,7 @@ def _compared(found: pa.Table) -> pa.Table:
 
 
 def _groups(members: pa.Table) -> pa.Table:
-    """A pair of each group with the sums. A row that only has the batch's name as its key is part of it as well."""
+    """A pair of each group with the sums. A row whose key is the batch's name is part of it too."""
     firsts = {}
     for side, prefix in PREFIX.items():
         mine = members.filter(pc.and_(pc.equal(members["side"], side), members["first"]))
@@ -165,7 +165,7 @@ def _groups(members: pa.Table) -> pa.Table:
 
 
 def _misdated(waiting: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
-    """The pairs on one side, and apart from them those of a day that cannot be, as rows that cannot be used."""
+    """Splits off rows with impossible dates: they are rows that cannot be used."""
     columns, is_wrong = _columns(waiting), pa.repeat(pa.scalar(value=False), len(waiting))
     for prefix in PREFIX.values():
         sources, why = columns[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
@@ -322,7 +322,7 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
 
 _CONTENTS = ("key", "batch", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind", "refers",
              "state", "problem")  # fmt: skip
-"""What a row says itself: neither where it stands nor what an entry is called, which a second export may change."""
+"""A row's own contents: neither its place nor its entry's name, which a second export may change."""
 _ROW = "\x1e"
 
 
@@ -338,7 +338,7 @@ def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]
 
 
 def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
-    """What each row says as text: customers' numbers masked, as they are when it is carried forward."""
+    """The contents of each row as text: customers' numbers masked, as they are when it is carried forward."""
     hides: Mapping[str, Callable[[str], str]] = {"phone": mask_column, "problem": mask}
     columns = {name: rows[f"{prefix}{name}"] for name in _CONTENTS}
     columns |= {name: mapped(columns[name], hide) for name, hide in hides.items()}
@@ -377,7 +377,7 @@ def _distinct(ids: Iterable[str]) -> list[str]:
 
 
 def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """What the line of a break says of itself, of a group its first line; and since when any of its rows is open."""
+    """The texts of each break's statement line (of a group, its first), and the day since which a row of it is open."""
     places = pa.array(range(len(pairs)), pa.int64())
     lines = rows.filter(pc.and_(pc.equal(rows["side"], STATEMENT), rows["first"]))
     since = rows.group_by("place").aggregate([("since", "min")])
@@ -404,7 +404,7 @@ def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
 
 
 def _bodies(members: pa.Table) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
-    """What proposals go by of the ledger's rows in each group, in their order."""
+    """The ledger's entries and amounts in each group, in their order, for proposals."""
     ours = members.filter(pc.equal(members["side"], LEDGER)).sort_by([("no", "ascending"), ("entry", "ascending")])
     found = defaultdict(list)
     for row in ours.select(["account", "g", "entry", "amount", "fee"]).to_pylist():

@@ -1,4 +1,4 @@
-"""What agrees and what that proves: totals, matches, the summary, and the balances explained by the breaks."""
+"""Totals, matches, the summary, and the proof: balances explained by the breaks."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ def of_account(lines: Totals, account: str) -> Totals:
 
 
 class Book(NamedTuple):
-    """One statement of one account: where it begins and ends. Balances are minor units, or null."""
+    """A statement of an account with its first and last day and balance, in minor units or null."""
 
     account: str
     source: str
@@ -90,7 +90,7 @@ class Book(NamedTuple):
 
     @property
     def currencies(self) -> list[str]:
-        """Those of its rows, or the one that it declares."""
+        """The currencies of its rows, or else the currency that it declares."""
         return sorted(_currencies(self.lines)) or ([self.file.currency] if self.file else [])
 
     @property
@@ -100,7 +100,7 @@ class Book(NamedTuple):
 
     @property
     def hardly_followed(self) -> str:
-        """That its balance was followed in so few rows that this says little; in one row nothing can be."""
+        """A note if the running balance was compared in under half of the rows; empty for a single row."""
         rows = self.sum("rows")
         if self.file is None or not self.sum("balances") or 2 * self.file.followed >= rows - 1:
             return ""
@@ -125,7 +125,7 @@ class Read:
     """The rules by which the rows of each account are matched."""
     allowed: Allowed
     carried: CarryForward
-    """What an earlier run left open of these accounts."""
+    """The carry-forward of these accounts."""
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
@@ -167,7 +167,7 @@ def period_of(file: Statement | None) -> tuple[int | None, int | None]:
 
 _YEAR = 366
 _ENOUGH = 3
-"""Of two rows either may be the odd one."""
+"""With fewer rows, any of them may be the odd one."""
 
 
 def limit_of(file: Statement | None, as_of: int) -> int:
@@ -186,7 +186,7 @@ def limit_of(file: Statement | None, as_of: int) -> int:
 
 
 def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:
-    """The same for a table without a file too, up to `as_of`: a row of a later day closes no books."""
+    """The first and last day of a statement up to `as_of`, also for a table: a row of a later day closes no books."""
     good = [line["day"] for line in lines if line["good"] and line["day"] is not None]
     seen = [day for day in good if day <= as_of]
     first, last = period_of(file)
@@ -226,7 +226,7 @@ def _balances_at_the_ends(
 
 
 def known(balance: int | None) -> bool:
-    """Whether a balance is told, and is one that an account can have."""
+    """True for a balance that is given and that an account can have."""
     return balance is not None and abs(balance) <= 1000 * MOST_MINOR
 
 
@@ -412,7 +412,7 @@ def ageing_of(breaks: pd.DataFrame) -> pd.DataFrame:
 def proof_line(
     account: str, read: Read, again: Totals, explained: int, tolerated: int, before: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty.
+    """The row of PROOF of an account. `before` is its row of CLOSED from an earlier run, or empty.
 
     `again` are the lines that stand twice and count once, `explained` is the sum of its breaks, and `tolerated` that
     of the differences that are let pass.
@@ -459,7 +459,7 @@ def proof_line(
 
 
 def _doubts(account: str, ledger: LedgerRead) -> list[str]:
-    """Why the ledger's closing balance may not go on from that of the earlier run."""
+    """Reasons to doubt that the ledger goes on from the balance of the earlier run."""
     if why := ledger.unknown.get(account):
         told = "was of a version that did not note" if why == OLDER else "noted under another key"
         how = "reconcile the earlier periods again" if why == OLDER else GIVE_THE_KEY.rstrip(".").replace("U", "u", 1)

@@ -1,4 +1,4 @@
-"""What a reconciliation found: frames with declared columns, and how it shows itself."""
+"""The result of a reconciliation: frames with declared columns, and its views as text and HTML."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
@@ -44,13 +44,13 @@ class Reconciliation(Closing):
     carry_forward: CarryForward
     """Give it to the next run."""
     rows_read: dict[str, int]
-    """How many rows each side has, `ledger` and `statement`; what was carried is counted too."""
+    """Rows of each side, `ledger` and `statement`; rows that were brought forward are counted too."""
     told_again: int
-    """How many of the statement's rows are lines that count once and stand twice: files overlap, or go back."""
+    """The number of statement lines that overlapping files repeat; they count once."""
     engine: str
-    """What ran the rules."""
+    """The engine that ran the rules: `duckdb` or `spark`."""
     notes: tuple[str, ...]
-    """What could not be compared, in sentences."""
+    """Sentences about what could not be compared."""
     account_names: Mapping[str, str]
     """Account → what one's own books call it, where their layout says that; people are shown this name."""
     _summary: Callable[[], pd.DataFrame] = field(repr=False)
@@ -115,7 +115,7 @@ class Reconciliation(Closing):
         return pd.concat([each[names].astype({"rule": "string"}) for each in (open_, closed)], ignore_index=True)
 
     def sign(self, *, prepared_by: str = "", reviewed_by: str = "", on: date | None = None) -> "Reconciliation":
-        """The same result, signed by whoever prepared it, reviewed it or both, `on` a day: by default today's.
+        """Returns the result signed by its preparer, its reviewer or both, `on` a day: today by default.
 
         Raises ReconcileRefused: one person would review what the same person prepared.
 

@@ -170,7 +170,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
 
 
 class _Decided(NamedTuple):
-    """What was decided before, by people and by rules, and the files that say so."""
+    """Decisions of people, rules, and the files that they come from."""
 
     decisions: Sequence[Row]
     rules: Sequence[Rule]
@@ -180,7 +180,7 @@ class _Decided(NamedTuple):
 
 
 def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None, match: Any) -> _Decided:  # noqa: ANN401  as TOML has it
-    """What people have `told`, and the rules of a file and of a call, of which the call's go first."""
+    """People's decisions and the rules of the file and of the call; the call's match rules go first."""
     own: Sequence[Rule] = ()
     declared: Mapping[str, MatchRules] = {}
     if rules is not None:

@@ -1,4 +1,4 @@
-"""What may be one movement among the open breaks, as a person sees it: a slip in a key, a difference, a sum, a text.
+"""Open breaks that may be one movement, as a person sees it: a slip in a key, a difference, a sum, a text.
 
 Only proposed, with every candidate: a person decides. How far is searched is fixed, and what was left out is said.
 """
@@ -22,11 +22,11 @@ from workbench.analysis.shapes import SUGGESTION
 from workbench.domain.money import money_text
 
 WITHIN_DAYS: Final = 3
-"""How far the days of rows may be apart that are proposed for their reference or their sum."""
+"""The most days between rows that are proposed for their reference or their sum."""
 MOST: Final = 5
 """The most candidates of a row that are proposed: more are no evidence."""
 _LENGTHS: Final = range(5, 65)
-"""Of shorter keys one character is too much of it; longer ones are texts."""
+"""In a shorter key one character says too little; longer keys are texts."""
 _EVERY_CHOICE: Final = 12
 """Out of so many rows every choice is tried; of more, choices of up to `_PARTS` rows."""
 _PARTS: Final = 4
@@ -201,7 +201,7 @@ def _shortened(key: str) -> set[str]:
 
 
 def _slip(mine: _Open, other: _Open) -> str:
-    """What sets two keys apart in words, if it is one slip; empty otherwise."""
+    """The slip that sets two keys apart, in words; empty if they differ by more."""
     one, two = mine.key or "", other.key or ""
     if len(one) != len(two):
         longer, shorter = sorted((one, two), key=len, reverse=True)
@@ -362,7 +362,7 @@ def _days_that_agree(days: Mapping[_Like, _Days]) -> Iterator[Proposal]:
 
 
 class Kind(NamedTuple):
-    """How suggestions of a kind are found, and the sentence about the rows for which a bound ended the search."""
+    """The search for suggestions of a kind, and the sentence about rows for which a bound ended it."""
 
     find: Callable[[Sequence[_Open], _LeftOut], Iterator[Proposal]]
     bound: str

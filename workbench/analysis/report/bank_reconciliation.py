@@ -68,7 +68,7 @@ ITEMS: Final[Mapping[str, Item | None]] = {
 
 
 def item_of(code: str, side: str) -> tuple[Item, str]:
-    """How a break of a code whose row stands on a `side` is called, and whether it adjusts STATEMENT or BOOKS."""
+    """The item of a break by its code and the `side` of its row, and the balance it adjusts: STATEMENT or BOOKS."""
     lacks = STATEMENT if side == "ledger" else BOOKS
     item = ITEMS[code] or _MISSING[lacks]
     return item, item.adjusts or lacks

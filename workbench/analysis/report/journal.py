@@ -66,7 +66,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
 def _without_entry(
     verdict: str | None, code: str, side: str, variance: int, proposal: str | None, key: str | None
 ) -> str | None:
-    """Why a break has no entry in the journal, in words that follow a count; None where it has one."""
+    """The reason for which a break has no journal entry, in words that follow a count; None if it has an entry."""
     reasons = {
         "undecided": verdict is None,
         "without an amount": not variance,
@@ -79,7 +79,7 @@ def _without_entry(
 
 
 def note(result: Reconciled) -> str:
-    """How many breaks that are decided have no entry in the journal and why, and how many references are formulas."""
+    """Counts decided breaks without a journal entry, by reason, and references that a spreadsheet would run."""
     decided = [*python_rows(result.breaks[result.breaks["verdict"].notna()], *_JUDGED)]
     reasons = Counter(_without_entry(*row) for row in decided)
     booked = [row[-1] for row in decided if not _without_entry(*row)]

@@ -32,7 +32,7 @@ ANY: Final = "any"
 
 
 class Locale(NamedTuple):
-    """How the spreadsheets of a country read text: what parts cells, what precedes decimals, how a day is written."""
+    """The delimiter, the decimal mark and the day format that spreadsheets of a country read."""
 
     delimiter: str
     decimal: str
@@ -100,7 +100,7 @@ def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale
 
 
 def formulas(result: Reconciled) -> int:
-    """How many cells of breaks and suggestions a spreadsheet would run, if it opened them as .csv files."""
+    """Counts the cells of breaks and suggestions that a spreadsheet would run if it opened them as .csv files."""
     tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION))
     texts = [
         table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()
@@ -186,5 +186,5 @@ def _beside(out: Path) -> Path:
 
 
 def is_csv(out: Path) -> bool:
-    """Whether a spreadsheet would read the file as text."""
+    """True for a file that a spreadsheet reads as text."""
     return out.suffix.lower() == files.CSV

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 MAX_LISTED: Final = 50
-"""So many breaks of a code are listed, the largest; the workbook has all."""
+"""The most breaks of a code that the page lists, largest first; the workbook has all."""
 _MAX_AT_ONCE: Final = 5_000
 """The most further breaks of a code that are decided at once."""
 _MAX_LENGTH: Final = 600
@@ -183,13 +183,13 @@ _SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
 
 
 def _shown(value: Any) -> Any:  # noqa: ANN401  whatever the template names
-    """What is put into the page, its own markup left alone."""
+    """Makes a value visible for the page; markup stays as it is."""
     return visible(value) if type(value) is str else value
 
 
 @cache
 def _script() -> str:
-    """What filters, and hands decisions over: with what begins a formula as every other output knows it."""
+    """The page's script, with the signs that begin a formula in every output."""
     text = files(__package__).joinpath("templates", "page.js").read_text("utf-8")
     return text.replace("__FORMULA__", FORMULA)
 

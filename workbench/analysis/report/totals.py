@@ -1,4 +1,4 @@
-"""What the frames add up to: by account, by code, by age and by day. Whole minor units throughout."""
+"""Sums of the frames by account, code, age and day, in whole minor units."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from workbench.errors import ReportRefused
 
 
 class Kept(Protocol):
-    """What is carried forward."""
+    """The carry-forward as reports read it."""
 
     @property
     def note(self) -> str: ...  # noqa: D102  what a later run cannot compare of it
@@ -113,7 +113,7 @@ class Code(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether nothing of it is open."""
+        """True if every break is decided."""
         return self.decided == self.breaks
 
 

@@ -34,7 +34,7 @@ READ: Final[Mapping[str, int]] = {
     "statement_fee_minor": 8, "statement_minor": 11, "variance_minor": 11, "currency": 8, "since_date": 11,
     "reason": 28, "verdict": 8, "partner": 12, "who": 9, "why": 14,
 }  # fmt: skip
-"""What a person reads, fills in and prints of a break, with the width of the column; the others are folded away."""
+"""The columns of a break that people read, fill in and print, with their widths; the others are folded away."""
 _WRAPPED: Final = {"account", "key", "code", "description", "words", "reason", "why", "what to do", "owner"}
 _COVER: Final = (52, 22, 14, 12, 14, 14, 8, 9, 9, 20)
 """The widths of its columns, of which a sentence takes all."""
@@ -95,7 +95,7 @@ class Cells:
         return self._totals[decimals_of(currency)]
 
     def writer(self, name: str, kind: Any) -> Write:  # noqa: ANN401  pandas has types of many classes
-        """How the values of a column of this name and type are written."""
+        """The method that writes values of a column of this name and type."""
         if name.endswith("_minor"):
             return self._money
         if pd.api.types.is_bool_dtype(kind):
@@ -253,7 +253,7 @@ def _write_lines(sheet: Worksheet, row: int, lines: Sequence[Line], cells: Cells
 
 
 def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -> int:
-    """What to do by code, its net variance as the sum of the sheet of breaks; the row behind it."""
+    """Writes the work to do by code, its net variance as a sum over the sheet of breaks; returns the next row."""
     codes = totals.by_code(result)
     to_do = pd.DataFrame(
         [
