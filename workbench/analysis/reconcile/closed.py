@@ -51,7 +51,8 @@ def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
     amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))
     gross = pc.if_else(pc.equal(kept["direction"], "in"), amount, pc.negate(amount))
     moves = pc.and_(pc.equal(kept["status"], COMPLETED), pc.is_valid(kept["direction"]))
-    kept = kept.append_column("moved", pc.if_else(moves.fill_null(False), pc.subtract(gross, fee), 0))  # noqa: FBT003  pyarrow
+    moved = pc.if_else(pc.fill_null(moves, fill_value=False), pc.subtract(gross, fee), 0)
+    kept = kept.append_column("moved", moved)
     # Of equal rows as many are open as before, at most.
     opened, gone = Counter(texts_of(rows, _SAYS).to_pylist()), []
     for text in texts_of(kept, _SAYS.values()).to_pylist():

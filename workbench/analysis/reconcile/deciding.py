@@ -163,7 +163,7 @@ class _Form:
         self._show()
         self.box = ipywidgets.VBox([self._line([self._part, self._who, button]), self._said, self._rows, OwnKeys()])
 
-    def _line(self, parts: Sequence[Any]) -> Any:  # noqa: ANN401  a widget
+    def _line(self, parts: "Sequence[ipywidgets.Widget]") -> "ipywidgets.HBox":
         """Side by side, and below each other where that is too wide."""
         return self._widgets.HBox(parts, layout={"flex_flow": "row wrap"})
 

@@ -19,7 +19,7 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.reconcile.rules import Frame, Shape
+from workbench.analysis.reconcile.rules import Frame, Native, Shape
 
 DUCKDB, SPARK = "duckdb", "spark"
 _FEW_BYTES = 8_000_000
@@ -67,8 +67,8 @@ def apart(rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
     return f"(select x.* from {rows} x anti join {others} y on {same(names)})"
 
 
-def shaped(shape: Shape, length: int, /, **given: Any) -> pa.Table:  # noqa: ANN401  a column, or one value for all rows
-    """An Arrow table of this shape; columns that are not given are null."""
+def shaped(shape: Shape, length: int, /, **given: object) -> pa.Table:
+    """An Arrow table of this shape. `given` has columns, or a value for all rows; what is missing is null."""
     columns = [
         value.cast(field.type)
         if isinstance(value := given.get(field.name), pa.Array | pa.ChunkedArray)
@@ -118,7 +118,7 @@ class Engine(ABC):
         """Parquet files as one frame of the columns of `shape`."""
 
     @abstractmethod
-    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  the engine's own class, which may not be installed
+    def own(self, native: Native, shape: Shape) -> Frame:
         """A table of the engine's own class."""
 
     @abstractmethod
@@ -203,7 +203,7 @@ class _DuckDB(Engine):
         self._loaded_bytes += sum(path.stat().st_size for path in paths)
         return self._read(f"read_parquet([{', '.join(self.text(str(path)) for path in paths)}])", shape)
 
-    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  a relation; annotated as its protocol is
+    def own(self, native: Native, shape: Shape) -> Frame:
         # A relation belongs to its own connection: it is streamed into a table of this one.
         self._loaded_bytes += _FEW_BYTES
         return self.keep(self._registered(native.select(*shape).to_arrow_reader(), shape))
@@ -249,7 +249,7 @@ class _Spark(Engine):
     _MILLISECONDS = 'unix_millis(cast("{0}" as timestamp))'
     _DAYS = 'cast(unix_date(cast("{0}" as date)) as bigint)'
 
-    def __init__(self, session: Any = None) -> None:  # noqa: ANN401  Spark may not be installed
+    def __init__(self, session: Native = None) -> None:
         if session is None:
             from pyspark.sql import SparkSession
 
@@ -262,7 +262,7 @@ class _Spark(Engine):
     def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
         return self.own(self._session.read.parquet(*map(str, paths)), shape)
 
-    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  Spark may not be installed
+    def own(self, native: Native, shape: Shape) -> Frame:
         return self._read(self._view(native), shape)
 
     def arrow(self, table: pa.Table, shape: Shape) -> Frame:
@@ -290,12 +290,12 @@ class _Spark(Engine):
         # forget it with the frame that it belongs to.
         return self._view(self._run(f"select * from {frame}").localCheckpoint())
 
-    def _view(self, native: Any) -> Frame:  # noqa: ANN401  Spark may not be installed
+    def _view(self, native: Native) -> Frame:
         self._views.append(name := f"workbench_rows_{next(_NUMBERS)}")
         native.createOrReplaceTempView(name)
         return name
 
-    def _run(self, query: str) -> Any:  # noqa: ANN401  Spark may not be installed
+    def _run(self, query: str) -> Native:
         # No literal has a quotation mark of this kind: see `text`.
         return self._session.sql(query.replace('"', "`"))
 
@@ -306,7 +306,7 @@ class _Spark(Engine):
         self._dropped()
 
 
-def _drop(session: Any, views: Sequence[str]) -> None:  # noqa: ANN401  Spark may not be installed
+def _drop(session: Native, views: Sequence[str]) -> None:
     for name in views:
         session.catalog.dropTempView(name)
 

@@ -27,6 +27,7 @@ from workbench.analysis.reconcile.rules import (
     STATEMENT,
     STATEMENT_READ,
     Frame,
+    Native,
     Shape,
 )
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
@@ -86,7 +87,7 @@ class Source:
     """A table as it was given: `kind` is the engine whose own it is, or `pandas`, `arrow` (Polars too) or `paths`."""
 
     kind: str
-    given: Any
+    given: Native
     side: Side
     read_from: OwnLedger | None = None
     """The ledger whose rows these are, if it was read with read_ledger()."""
@@ -234,7 +235,7 @@ _OTHERS: Final = {
 """Library and class → the kind; told by name, since none of them need be installed, nor be loaded."""
 
 
-def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the point
+def source(given: Native, side: Side) -> Source:
     """Recognises a table by its class. Raises ReconcileRefused: no table, or a path where nothing is."""
     if isinstance(given, str | Path):
         return Source(PATHS, _files(Path(given), side), side)
@@ -258,7 +259,7 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
     return Source(kind, given, side)
 
 
-def _read(given: Any, side: Side, phone_key: Any = None) -> Any:  # noqa: ANN401  any table
+def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
     """Reads a .csv or .xlsx file, and a table that has only a few columns of a ledger; returns all else as it is.
 
     Raises StatementRefused: it cannot be read, with the call that helps.
@@ -279,7 +280,7 @@ def _read(given: Any, side: Side, phone_key: Any = None) -> Any:  # noqa: ANN401
     return rows.assign(statement=made.name, line=range(1, len(rows) + 1), problem=None).astype({"problem": "string"})
 
 
-def _is_small(given: Any) -> bool:  # noqa: ANN401  any table
+def _is_small(given: Native) -> bool:
     """True for a table with the few columns of an outside ledger and without those of ours."""
     try:
         if isinstance(given, str | Path):
@@ -378,7 +379,7 @@ class Inputs:
             raise ReconcileRefused(f"{name} is not installed.", hint=how_to_install(name)) from problem
 
 
-def read_inputs(ledger: Any, statement: Any, phone_key: Any = None) -> Inputs:  # noqa: ANN401  any table
+def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes | None = None) -> Inputs:
     """Recognise what was given, and read what is a file.
 
     Raises ReconcileRefused: no table, no statement at all, or the same file twice. Raises StatementRefused: see _read.

@@ -77,7 +77,8 @@ def without_late_bookings(found: Open, carried: CarryForward) -> Open:
     """The pairs without those of a line that was open before and is booked now, on a later day: they are settled."""
     is_late = pc.and_(
         pc.equal(found.pairs["code"], "date_mismatch"), pc.greater(found.pairs["l_day"], found.pairs["s_day"])
-    ).fill_null(False)  # noqa: FBT003  pyarrow takes no name
+    )
+    is_late = pc.fill_null(is_late, fill_value=False)
     if carried.rows.empty or not pc.any(is_late).as_py():
         return found
     kept = _identity(untyped(carried.rows, CARRIED))

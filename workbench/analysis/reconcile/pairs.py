@@ -131,7 +131,7 @@ def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
-def _alone(rows: pa.Table, code: Mapping[str, str], **more: Any) -> pa.Table:  # noqa: ANN401  values of a pair
+def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
     """Rows with nothing on the other side, with the code of their own."""
     made = []
     for side, prefix in PREFIX.items():
@@ -214,7 +214,7 @@ def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) 
         if not rule.has_window:
             usual = allowed.days if rule.days is None else [rule.days] * len(allowed.days)
             met = coded_here(engine, met, _PAIR, allowed._replace(days=usual))
-        is_break = pc.not_equal(met["code"], TOLERATED).fill_null(False)  # noqa: FBT003  pyarrow takes no name
+        is_break = pc.fill_null(pc.not_equal(met["code"], TOLERATED), fill_value=False)
         compared.append(met.filter(pc.is_valid(met["code"])))
         mine = met.filter(pc.invert(is_break))
         agreed.append(mine.append_column("rule", pa.array([rule.name] * len(mine), pa.string())))

@@ -15,6 +15,8 @@ GROUP: Final = ["account", "g"]
 """Columns that the rows of one movement, or of one batch, share."""
 Frame = str
 """Rows, as SQL has them: the name of a table, or a SELECT in parentheses."""
+Native = Any
+"""A table or a session of a library that may not be installed."""
 Shape = Mapping[str, Any]
 """Column → type, as narwhals names it. A moment is read as whole milliseconds, a date as whole days."""
 

@@ -70,6 +70,7 @@ from workbench.analysis.reconcile.rules import (
     Allowed,
     Bounds,
     Frame,
+    Native,
     Tolerance,
     check_whole,
 )
@@ -78,8 +79,8 @@ from workbench.errors import ReconcileRefused
 
 
 def reconcile(  # noqa: PLR0913  each has a default, and is given by name
-    ledger: Any,  # noqa: ANN401  a table of any of six kinds, some of which may not be installed
-    statement: Any,  # noqa: ANN401  the same, or a statement as it was read, or several
+    ledger: Native,
+    statement: Native,
     *,
     tolerance: Tolerance | None = None,
     cut_off: int = 1,
@@ -89,7 +90,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     engine: str | None = None,
     decisions: Path | str | pd.DataFrame | None = None,
     rules: Path | str | None = None,
-    match: Any = None,  # noqa: ANN401  rules as TOML has them, or as objects
+    match: object = None,
     phone_key: str | Path | bytes | None = None,
 ) -> Reconciliation:
     """Hold a ledger against statements: every row of both ends in a match or in a break.
@@ -179,7 +180,7 @@ class _Decided(NamedTuple):
     """Account → how its rows are matched, where nothing in its layout counts."""
 
 
-def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None, match: Any) -> _Decided:  # noqa: ANN401  as TOML has it
+def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None, match: object) -> _Decided:
     """People's decisions and the rules of the file and of the call; the call's match rules go first."""
     own: Sequence[Rule] = ()
     declared: Mapping[str, MatchRules] = {}

@@ -47,7 +47,7 @@ _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
 """Fields by which the remaining rows are paired, one set after another. Such pairs differ in a field, and are compared.
 
 With the first flag only completed rows are paired. With the second only first rows are: a completed row that is no
-duplicate, or any row of a group in which no two rows are equal.
+duplicate, or any row of a group in which no row is paired yet.
 """
 
 

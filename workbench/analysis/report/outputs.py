@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -83,10 +83,10 @@ def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale
     names = [name for name in shape if name != "proposal"]  # JSON is for programs
     currency = names.index("currency")
 
-    def cell(name: str, value: Any, code: str | None) -> str:  # noqa: ANN401  a cell is of any type
+    def cell(name: str, value: str | int | date | None, code: str | None) -> str:
         if value is None:
             return ""
-        if name.endswith("_minor"):
+        if name.endswith("_minor") and isinstance(value, int):
             return f"{major(value, code):f}".replace(".", locale.decimal)
         if isinstance(value, date):
             return value.strftime(locale.day)

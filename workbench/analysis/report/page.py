@@ -182,7 +182,7 @@ def _sentence(text: str) -> str:
 _SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
 
 
-def _shown(value: Any) -> Any:  # noqa: ANN401  whatever the template names
+def _shown(value: object) -> object:
     """Makes a value visible for the page; markup stays as it is."""
     return visible(value) if type(value) is str else value
 

@@ -136,7 +136,7 @@ class _Named:
     def __init__(self, result: Reconciled) -> None:
         self._result = result
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever a result has
+    def __getattr__(self, name: str) -> object:
         value = getattr(self._result, name)
         if isinstance(value, pd.DataFrame) and "account" in value:
             names, told = self._result.account_names, value["account"]

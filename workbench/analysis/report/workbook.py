@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -94,19 +95,19 @@ class Cells:
         """The look of a total."""
         return self._totals[decimals_of(currency)]
 
-    def writer(self, name: str, kind: Any) -> Write:  # noqa: ANN401  pandas has types of many classes
-        """The method that writes values of a column of this name and type."""
+    def writer(self, name: str, values: "pd.Series[Any]") -> Write:
+        """The method that writes the values of a column of this name."""
         if name.endswith("_minor"):
             return self._money
-        if pd.api.types.is_bool_dtype(kind):
+        if pd.api.types.is_bool_dtype(values):
             return self._yes_or_no
-        if pd.api.types.is_integer_dtype(kind):
+        if pd.api.types.is_integer_dtype(values):
             return self._whole
-        if str(kind).startswith("date32"):
+        if str(values.dtype).startswith("date32"):
             return self._dated
         if name == "key":
             return self._key
-        return self._long if name in _WRAPPED else self._text
+        return partial(self._text, is_long=True) if name in _WRAPPED else self._text
 
     def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
         # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
@@ -137,9 +138,6 @@ class Cells:
             return self._text(sheet, row, column, value, _, is_long=True)
         sheet.write_string(row, column, captions.key_text(value), self._muted)
         return captions.key_text(value)
-
-    def _long(self, *cell: Any) -> str:  # noqa: ANN401  as above
-        return self._text(*cell, is_long=True)
 
 
 def cut(text: str) -> str:
@@ -265,7 +263,8 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
                  "statement has more_minor", "breaks", "oldest, in days", "decided", "owner"],
     )  # fmt: skip
     places = ("variance_minor", "code", "currency")
-    sums, code, currency = (f"{BREAKS}!${each}:${each}" for each in map(_letter, places))
+    letters = (xl_col_to_name(list(READ).index(name)) for name in places)
+    sums, code, currency = (f"{BREAKS}!${letter}:${letter}" for letter in letters)
 
     def net(sheet: Worksheet, row: int, column: int, value: int, of: str | None) -> str:
         formula = f"=SUMIFS({sums},{code},B{row + 1},{currency},D{row + 1})"
@@ -279,37 +278,26 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
     return row + len(codes) + 1
 
 
-def _letter(name: str) -> str:
-    """The column of the sheet of breaks in which something stands that a person reads."""
-    return str(xl_col_to_name(list(READ).index(name)))
-
-
 _BOTH: Final = 2
 
 
 def _write_frame(
     book: Workbook, name: str, frame: pd.DataFrame, cells: Cells, fixed: Sequence[int] = ()
 ) -> list[Worksheet]:
-    """A frame on one sheet, or on as many as its rows need."""
+    """Writes a frame on one sheet, or on as many as its rows need."""
     room, made = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
-        sheet = book.add_worksheet(name if number == 1 else f"{name} {number}")
-        _write_sheet(sheet, frame.iloc[start : start + room], cells, _HEADINGS.get(name, HEADINGS), fixed)
+        sheet, rows = book.add_worksheet(name if number == 1 else f"{name} {number}"), frame.iloc[start : start + room]
+        for column, width in enumerate(_write_table(sheet, rows, cells, _HEADINGS.get(name, HEADINGS), 0, fixed)):
+            sheet.set_column(column, column, min(max(width, _NARROWEST), _WIDEST))
+        sheet.freeze_panes(1, 0)
+        sheet.autofilter(0, 0, len(rows), max(len(rows.columns) - 1, 0))
+        # Numbers of transactions are text here, and meant to be.
+        sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
+        sheet.repeat_rows(0)
+        _printed(sheet)
         made.append(sheet)
     return made
-
-
-def _write_sheet(
-    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], fixed: Sequence[int]
-) -> None:
-    for column, width in enumerate(_write_table(sheet, frame, cells, called, 0, fixed)):
-        sheet.set_column(column, column, min(max(width, _NARROWEST), _WIDEST))
-    sheet.freeze_panes(1, 0)
-    sheet.autofilter(0, 0, len(frame), max(len(frame.columns) - 1, 0))
-    # Numbers of transactions are text here, and meant to be.
-    sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
-    sheet.repeat_rows(0)
-    _printed(sheet)
 
 
 def _printed(sheet: Worksheet) -> None:
@@ -338,16 +326,28 @@ def _write_table(
     sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], at: int, fixed: Sequence[int],
     **instead: Write,
 ) -> list[int]:  # fmt: skip
-    """Headings and rows from the row `at` on; the width of each column. Rows are as high as texts in `fixed` widths.
+    """Writes headings and rows from the row `at` on, as high as texts in `fixed` widths; returns the columns' widths.
 
-    `instead` has the way to write a column that is not written as its name and type say.
+    The widths go by the first rows. `instead` has the way to write a column that its name and type do not give.
     """
-    headings = [heading(str(each), called) for each in frame.columns]
+    names = [str(name) for name in frame.columns]
+    headings = [heading(name, called) for name in names]
     _make_high(sheet, at, headings, fixed)
     for column, text in enumerate(headings):
         sheet.write_string(at, column, text, cells.heading)
-    writers = [instead.get(str(each)) or cells.writer(str(each), frame.dtypes[each]) for each in frame.columns]
-    return _write_rows(sheet, frame, writers, [len(text) + 3 for text in headings], at + 1, fixed)
+    writers = [instead.get(name) or cells.writer(name, frame[name]) for name in names]
+    widths = [len(text) + 3 for text in headings]
+    currency = names.index("currency") if "currency" in names else None
+    for row, values in enumerate(python_rows(frame, *names), start=at + 1):
+        code = None if currency is None else values[currency]
+        shown = [
+            "" if value is None else write(sheet, row, column, value, code)
+            for column, (value, write) in enumerate(zip(values, writers, strict=True))
+        ]
+        _make_high(sheet, row, shown, fixed)
+        if row <= at + _MEASURED_ROWS:
+            widths = [max(width, len(text) + 1) for width, text in zip(widths, shown, strict=True)]
+    return widths
 
 
 def _make_high(sheet: Worksheet, row: int, texts: Sequence[str], widths: Sequence[int]) -> None:
@@ -356,21 +356,3 @@ def _make_high(sheet: Worksheet, row: int, texts: Sequence[str], widths: Sequenc
         # A line holds somewhat less than the width, since words are kept whole.
         high = max(-(-len(text) * 8 // (7 * width)) for text, width in zip(texts, widths, strict=False))
         sheet.set_row(row, _LINE * min(max(high, 1), _MOST_LINES))
-
-
-def _write_rows(
-    sheet: Worksheet, frame: pd.DataFrame, writers: Sequence[Write], widths: list[int], first: int, fixed: Sequence[int]
-) -> list[int]:
-    """Write the rows from the row `first` on; how wide each column is, going by the first of them."""
-    names = list(frame.columns)
-    currency = names.index("currency") if "currency" in names else None
-    for row, cells in enumerate(python_rows(frame, *names), start=first):
-        code = None if currency is None else cells[currency]
-        shown = [
-            "" if value is None else write(sheet, row, column, value, code)
-            for column, (value, write) in enumerate(zip(cells, writers, strict=True))
-        ]
-        _make_high(sheet, row, shown, fixed)
-        if row < first + _MEASURED_ROWS:
-            widths = [max(width, len(text) + 1) for width, text in zip(widths, shown, strict=True)]
-    return widths
