@@ -27,7 +27,7 @@ from workbench.analysis.reconcile.rules import (
     Frame,
     Shape,
 )
-from workbench.analysis.shapes import AGEING, EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
+from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
@@ -398,15 +398,6 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
 
 
 _BY = ("account", "business_date", "code", "currency")
-
-
-def ageing_of(breaks: pd.DataFrame) -> pd.DataFrame:
-    """The frame AGEING: the breaks of each bucket, oldest last."""
-    grouped = breaks.groupby(["account", "currency", "code", "bucket"], observed=True, dropna=False)
-    made = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
-    made = made.reset_index().sort_values(["account", "currency", "code", "bucket"], ignore_index=True)
-    kept = {name: kind for name, kind in AGEING.items() if name not in {"code", "bucket"}}
-    return made[list(AGEING)].astype(kept)
 
 
 def proof_line(

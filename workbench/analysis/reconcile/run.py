@@ -74,6 +74,7 @@ from workbench.analysis.reconcile.rules import (
     Tolerance,
     check_whole,
 )
+from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
@@ -368,10 +369,11 @@ class _Run:
         rows = rows.append_column("group", pa.array(groups, pa.string()).take(pc.index_in(rows["place"], places)))
         gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
         kept = carried_on(decisions, shown.loc[done, "id"], self.carried.decisions)
+        opened, proof = shown[~done].reset_index(drop=True), frame(lines, PROOF)
         return Reconciliation(
-            breaks=shown[~done].reset_index(drop=True),
+            breaks=opened,
             decisions=decisions,
-            proof=frame(lines, PROOF),
+            proof=proof,
             carry_forward=self._carry(read, closing, rows, lines, kept, lines_told(read.carried, found.settled, gone)),
             closed=closed_breaks(shown[done], met, decisions, found.settled),
             aside=aside_of(met, rows, gone),
@@ -386,6 +388,7 @@ class _Run:
             engine=self.engine.name,
             _summary=partial(summary_of, read.totals, again, rows),
             _matches=partial(matches_of, self.engine, classified, read.accounts, found.settled, gone),
+            _suggestions=partial(suggestions_of, opened, proof),
             _inputs=partial(_inputs, self.inputs, read, self.carried, self.decided),
             _close=self.engine.close,
         )

@@ -1,14 +1,18 @@
 """Sums of the frames by account, code, age and day, in whole minor units."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, cast
 
 import pandas as pd
 
 from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, TIMING, TOLD_AGAIN, VERDICTS, settlement_of
 from workbench.analysis.frames import python_rows
+from workbench.analysis.shapes import AGEING
+from workbench.closing import Closing
 from workbench.errors import ReportRefused
 
 
@@ -16,42 +20,85 @@ class Kept(Protocol):
     """The carry-forward as reports read it."""
 
     @property
-    def note(self) -> str: ...  # noqa: D102  what a later run cannot compare of it
+    def note(self) -> str:
+        """A sentence about numbers that the next run cannot compare; empty if it can compare all."""
 
 
-class Reconciled(Protocol):
-    """The results of a reconciliation, as frames with the columns of `analysis.shapes`."""
+@dataclass(frozen=True, repr=False, eq=False)
+class Reconciled(Closing):
+    """The frames of a reconciliation, from which every report is made; `analysis.shapes` declares their columns."""
+
+    breaks: pd.DataFrame
+    """BREAK: rows that do not agree, with the reason in words and the entries that would settle them."""
+    decisions: pd.DataFrame
+    """DECISION: people's decisions, given or carried forward, with the state of each."""
+    proof: pd.DataFrame
+    """PROOF: ledger closing less statement closing, explained, an account a row."""
+    carry_forward: Kept
+    """Give it to the next run."""
+    rows_read: dict[str, int]
+    """Rows of each side, `ledger` and `statement`; rows that were brought forward are counted too."""
+    told_again: int
+    """The number of statement lines that overlapping files repeat; they count once."""
+    engine: str
+    """The engine that ran the rules: `duckdb` or `spark`."""
+    notes: tuple[str, ...]
+    """Sentences about what could not be compared."""
+    account_names: Mapping[str, str]
+    """Account → its name in one's own books, where their layout gives it; people are shown this name."""
+    closed: pd.DataFrame
+    """CLOSED_BREAK: breaks decided to zero, and breaks of earlier runs that this period closed."""
+    aside: pd.DataFrame = field(repr=False)
+    """The rows of each account that no rate counts: of earlier periods, or decided to zero."""
+    matched_by: Mapping[str, int]
+    """Rule → the number of pairs that it matched without a common key; every other match is by key."""
+    _summary: Callable[[], pd.DataFrame] = field(repr=False)
+    _matches: Callable[[], pd.DataFrame] = field(repr=False)
+    _suggestions: Callable[[], pd.DataFrame] = field(repr=False)
+    _inputs: Callable[[], pd.DataFrame] = field(repr=False)
+    _close: Callable[[], None] = field(repr=False)
+    signatures: tuple[str, str, str, str] = ("", "", "", "")
+    """The preparer and the day, the reviewer and the day."""
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """SUMMARY: rows and value by account, day and code; worked out when it is first asked for."""
+        return self._summary()
+
+    @cached_property
+    def ageing(self) -> pd.DataFrame:
+        """AGEING: the breaks of each bucket, oldest last; worked out when it is first asked for."""
+        by = ["account", "currency", "code", "bucket"]
+        grouped = self.breaks.groupby(by, observed=True, dropna=False)
+        made = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
+        made = made.reset_index().sort_values(by, ignore_index=True)
+        return made[list(AGEING)].astype(
+            {name: kind for name, kind in AGEING.items() if name not in {"code", "bucket"}}
+        )
+
+    @cached_property
+    def matches(self) -> pd.DataFrame:
+        """MATCH: every row that agrees, with the rule; worked out when it is first asked for."""
+        return self._matches()
+
+    @cached_property
+    def suggestions(self) -> pd.DataFrame:
+        """SUGGESTION: open breaks that may be one movement, proposed and not taken; worked out when asked for."""
+        return self._suggestions()
+
+    @cached_property
+    def inputs(self) -> pd.DataFrame:
+        """INPUTS: the tables and files that were read, with their hashes."""
+        return self._inputs()
 
     @property
-    def matches(self) -> pd.DataFrame: ...  # noqa: D102  the columns of MATCH
-    @property
-    def breaks(self) -> pd.DataFrame: ...  # noqa: D102  the columns of BREAK
-    @property
-    def summary(self) -> pd.DataFrame: ...  # noqa: D102  the columns of SUMMARY
-    @property
-    def ageing(self) -> pd.DataFrame: ...  # noqa: D102  the columns of AGEING
-    @property
-    def proof(self) -> pd.DataFrame: ...  # noqa: D102  the columns of PROOF
-    @property
-    def inputs(self) -> pd.DataFrame: ...  # noqa: D102  the columns of INPUTS
-    @property
-    def suggestions(self) -> pd.DataFrame: ...  # noqa: D102  the columns of SUGGESTION
-    @property
-    def closed(self) -> pd.DataFrame: ...  # noqa: D102  the columns of CLOSED_BREAK
-    @property
-    def aside(self) -> pd.DataFrame: ...  # noqa: D102  the rows of each account that no rate counts
-    @property
-    def decisions(self) -> pd.DataFrame: ...  # noqa: D102  the columns of DECISION
-    @property
-    def notes(self) -> Sequence[str]: ...  # noqa: D102  how far it could not go, in sentences
-    @property
-    def sign_off(self) -> str: ...  # noqa: D102  who decided what, and on what it stands
-    @property
-    def signatures(self) -> tuple[str, str, str, str]: ...  # noqa: D102  who prepared it and when, who reviewed it and when
-    @property
-    def carry_forward(self) -> Kept: ...  # noqa: D102  what the next run is given
-    @property
-    def account_names(self) -> Mapping[str, str]: ...  # noqa: D102  account → what the books call it
+    def sign_off(self) -> str:
+        """The decisions by person, the hashes of inputs, layouts, decisions and rules, preparer and reviewer."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of what the engine holds; ask for `matches` before."""
+        self._close()
 
 
 class Account(NamedTuple):
