@@ -78,7 +78,7 @@ class CarryForward(Tabular):
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {kept}.")
         phones = self.rows["phone"]
         if phones.notna().any():
-            masked = phones.map({each: mask_column(each) for each in phones.dropna().unique()}).astype(phones.dtype)
+            masked = phones.map({phone: mask_column(phone) for phone in phones.dropna().unique()}).astype(phones.dtype)
             object.__setattr__(self, "rows", self.rows.assign(phone=masked))
 
     @classmethod
@@ -119,7 +119,7 @@ class CarryForward(Tabular):
 
     def and_of(self, others: "CarryForward") -> "CarryForward":
         """This carry-forward together with that of other accounts."""
-        both = {name: [getattr(each, name) for each in (self, others)] for name in KEPT}
+        both = {name: [getattr(part, name) for part in (self, others)] for name in KEPT}
         return CarryForward(
             *(pd.concat(each, ignore_index=True).astype(dict(KEPT[name])) for name, each in both.items()),
             unkeyed=self.unkeyed,
@@ -202,7 +202,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
     is_unknown = f"account in ({', '.join(map(engine.text, differ)) or 'null'})"
     left = engine.keep(rows_of(_open(engine, carried, LEDGER), LEDGER, carried=True))
-    moving, waiting = (engine.keep(_moving(engine, each, secret)) for each in (ours, left))
+    moving, waiting = (engine.keep(_moving(engine, source, secret)) for source in (ours, left))
     # Where books do not name their entries, a row that was booked since may have the name that an open row had.
     few = among(moving, waiting, _HASHED)
     here, there = (
@@ -229,7 +229,7 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
     before = apart(f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
     ahead = among(others, _ahead(engine, carried.ahead), _ENTRY)
-    settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {each})" for each in (gone, before, ahead))))
+    settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {source})" for source in (gone, before, ahead))))
     new = apart(ours, settled, _PLACE)
     new = f"(select x.*, y.was as named from {new} x left join {was} y on {same(_ENTRY)})"
     new = conform(new, LOADED, was="named")
@@ -276,7 +276,7 @@ def _numbered(engine: Engine, rows: Frame) -> Frame:
 
 def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
     """The rows in the shape READ, in an order that depends on nothing but what they say."""
-    found = pa.concat_tables([engine.table(each, _READ) for each in rows])
+    found = pa.concat_tables([engine.table(part, _READ) for part in rows])
     made = arranged(dict(zip(READ, found.columns, strict=True)), READ)
     return made.sort_by([(name, "ascending") for name in ("hash", "nth", "account")])
 

@@ -92,7 +92,7 @@ def classify(
         single = both(single, _alike(special))
     near = _within(single, allowed)
     opened, compared = _opened(engine, near), both(conform(great, COMPARED, "code is null"), near)
-    broken = [each.select(GROUP) for each in (_differing(opened), _differing(left), further)]
+    broken = [part.select(GROUP) for part in (_differing(opened), _differing(left), further)]
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
         here = engine.keep(engine.arrow(names, {"account": nw.Int64, "g": nw.String, "name": nw.String}))

@@ -88,7 +88,7 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
         begun = dict(zip(("account", "key", "code", "currency", "since_date"), same_break, strict=True))
         made_of = broken.setdefault(same_break, begun | {"variance_minor": 0, "rule": by_place.get(place, "key")})
         made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
-    made += [each | about.get((each["account"], known_as(each["key"])), {}) for each in broken.values()]
+    made += [closed | about.get((closed["account"], known_as(closed["key"])), {}) for closed in broken.values()]
     rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
     return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)
 
@@ -102,10 +102,10 @@ def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
     waiting = rows.filter(pc.is_valid(rows["since"]))
     columns = ["account", "currency", "moved", "matched"]
     parts = [
-        each.select(columns[:2])
-        .append_column("moved", pc.abs(each[moved]))
-        .append_column("matched", pa.array([matched] * len(each), pa.int64()))
-        for each, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1))
+        part.select(columns[:2])
+        .append_column("moved", pc.abs(part[moved]))
+        .append_column("matched", pa.array([matched] * len(part), pa.int64()))
+        for part, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1))
     ]
     whole = pa.concat_tables(parts)
     of_matched = pc.multiply(whole["moved"], whole["matched"])

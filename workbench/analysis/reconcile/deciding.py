@@ -81,15 +81,15 @@ class DecisionTable:
         about = {row[0]: row[1:] for row in python_rows(self._all, "id", "account", "key", "code")}
         before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         new: dict[str, Row] = {}
-        for each in given:
-            name = each["break"] or ""
-            if unknown := [one for one in ids_of(each) if one not in about]:
+        for item in given:
+            name = item["break"] or ""
+            if unknown := [one for one in ids_of(item) if one not in about]:
                 raise ReconcileRefused(f"There is no break {', '.join(unknown)} to decide about.")
             old = before.get(name)
-            if old is not None and old["who"] != each["who"] and not replace:
+            if old is not None and old["who"] != item["who"] and not replace:
                 text = f"{old['who']} has decided about {name}: {old['verdict']}, {old['why']}."
                 raise ReconcileRefused(text, hint="Pass replace=True to replace that decision.")
-            new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **each, "when": now}
+            new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **item, "when": now}
         # They are read as they will be from the file: what it would not take is not written.
         kept = [row for row in self._in_file() if new.keys().isdisjoint(ids_of(row))]
         rows, _ = decisions_in(pd.DataFrame([*kept, *new.values()], columns=list(DECIDED)))
@@ -103,8 +103,8 @@ class DecisionTable:
             dict(zip(DECIDED, each, strict=True)) for each in python_rows(shown, *(names.get(n, n) for n in DECIDED))
         ]
         told = [
-            {**row, "break": each, "partner": "; ".join(other for other in ids_of(row) if other != each) or None}
-            for row in self._in_file() for each in ids_of(row)
+            {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
+            for row in self._in_file() for name in ids_of(row)
         ]  # fmt: skip
         return {str(row["break"]): row for row in [*known, *told]}
 
@@ -175,7 +175,7 @@ class _Form:
 
     def _shown(self, ids: str) -> str:
         """An option for one partner or several, each by its id and what it is called."""
-        text = "; ".join(self._called.get(each, each) for each in ids.split("; "))
+        text = "; ".join(self._called.get(name, name) for name in ids.split("; "))
         self._ids[text] = ids
         return text
 
@@ -185,14 +185,16 @@ class _Form:
         for row in breaks.to_dict("records"):
             before = self._decided.get(row["id"]) or {}
             labelled, opposite = {"description_width": "initial"}, partners[row["id"]]
-            verdicts = [each for each in _VERDICTS if opposite or each in {before.get("verdict"), *_VERDICTS[1:]}]
+            verdicts = [
+                verdict for verdict in _VERDICTS if opposite or verdict in {before.get("verdict"), *_VERDICTS[1:]}
+            ]
             controls = {
                 "verdict": self._widgets.Dropdown(
-                    options=[(_UNDECIDED, ""), *((each.replace("_", " "), each) for each in verdicts)],
+                    options=[(_UNDECIDED, ""), *((verdict.replace("_", " "), verdict) for verdict in verdicts)],
                     value=before.get("verdict") or "", description="verdict", style=labelled, layout={"width": "13em"},
                 ),
                 "partner": self._widgets.Combobox(
-                    options=[self._shown(each) for each in opposite], value=before.get("partner") or "",
+                    options=[self._shown(name) for name in opposite], value=before.get("partner") or "",
                     description="partner", placeholder="of a match", style=labelled, layout={"width": "24em"},
                 ),
                 "why": self._widgets.Text(
@@ -208,7 +210,7 @@ class _Form:
 
     def _write(self) -> None:
         chosen = {
-            name: {of: self._ids.get(each.value, each.value) for of, each in controls.items()}
+            name: {of: self._ids.get(control.value, control.value) for of, control in controls.items()}
             for name, controls in self._controls.items()
         }
         before = {

@@ -299,7 +299,7 @@ def _files(path: Path, side: Side) -> list[Path]:
             found = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
         else:
             found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-        there = [each for each in found if each.is_file()]
+        there = [item for item in found if item.is_file()]
     except OSError as problem:
         raise ReconcileRefused(f"{side.called} cannot be read: {path.name}: {problem.strerror}.") from problem
     if not there:
@@ -369,7 +369,7 @@ class Inputs:
 
         Raises ReconcileRefused: no such engine, or it is not installed.
         """
-        sparks = [each.given for each in (self.ledger, *self.statements) if each.kind == SPARK]
+        sparks = [table.given for table in (self.ledger, *self.statements) if table.kind == SPARK]
         name = named or (SPARK if sparks else DUCKDB)
         if name not in ENGINES:
             raise ReconcileRefused(f"There is no engine {name!r}; there are {', '.join(ENGINES)}.")
@@ -385,27 +385,27 @@ def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes
     Raises ReconcileRefused: no table, no statement at all, or the same file twice. Raises StatementRefused: see _read.
     """
     listed = list(statement) if isinstance(statement, list | tuple) else [statement]
-    given = [_read(each, THE_STATEMENT, phone_key) for each in listed]
+    given = [_read(table, THE_STATEMENT, phone_key) for table in listed]
     if not given:
         raise ReconcileRefused("There is no statement to reconcile with.")
-    reported = [each for each in given if isinstance(each, Statement)]
+    reported = [item for item in given if isinstance(item, Statement)]
     sources = [
-        Source(ARROW, each.table, THE_STATEMENT, file=each)
-        if isinstance(each, Statement)
-        else source(each, THE_STATEMENT)
-        for each in given
+        Source(ARROW, item.table, THE_STATEMENT, file=item)
+        if isinstance(item, Statement)
+        else source(item, THE_STATEMENT)
+        for item in given
     ]
     _refuse_twice(reported, sources)
     books = source(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
-    return Inputs(books, tuple(sources), {each.name: each for each in reported})
+    return Inputs(books, tuple(sources), {file.name: file for file in reported})
 
 
 def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> None:
-    hashes = Counter(each.sha256 for each in reported)
-    names = Counter(each.name for each in reported) + Counter(
-        str(path.resolve()) for each in sources if each.kind == PATHS for path in each.given
+    hashes = Counter(file.sha256 for file in reported)
+    names = Counter(file.name for file in reported) + Counter(
+        str(path.resolve()) for table in sources if table.kind == PATHS for path in table.given
     )
-    twice = [each.name for each in reported if hashes[each.sha256] > 1] or [name for name, n in names.items() if n > 1]
+    twice = [file.name for file in reported if hashes[file.sha256] > 1] or [name for name, n in names.items() if n > 1]
     if twice:
         raise ReconcileRefused(
             f"The same statement was given twice: {' and '.join(twice)}.",
@@ -416,6 +416,6 @@ def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> N
 
 def where(engine: Engine, inputs: Inputs) -> dict[str, str]:
     """The account, the statement and the line that a row is of, where it does not say."""
-    names = {each.account for each in inputs.reported.values()}
+    names = {file.account for file in inputs.reported.values()}
     account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
     return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}

@@ -107,7 +107,7 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
         parts = []
         for of, some, count in zip(SIDES, like.places, like.counts, strict=True):
             more = f" and {count - _NAMED} more" if count > _NAMED else ""
-            parts += [f"{', '.join(names[each] for each in some[:_NAMED])}{more} of the {of}"] if count else []
+            parts += [f"{', '.join(names[row] for row in some[:_NAMED])}{more} of the {of}"] if count else []
         told[place] = f"{like.by}: {'; '.join(parts)}"
     return told
 
@@ -125,7 +125,7 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     of either. Amounts are net, so that a pair never moves the balances apart.
     """
     fields = {"phone": "phone", "fee": "fee", "type": "kind"}
-    asked = [fields[each] for each in rule.on if each in fields]
+    asked = [fields[field] for field in rule.on if field in fields]
     measure, reach = ("day", rule.days) if rule.minutes is None else ("at", rule.minutes * 60)
     (known,) = _either(waiting, free, measure)
     free = free[pc.is_valid(known).to_numpy()]
@@ -135,7 +135,7 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     if "phone" in rule.on:
         place = 3 + asked.index("phone")
         said[place] = mapped(said[place], lambda phone: _ends(_number(phone)) if phone else None)
-    texts = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in said), UNIT)
+    texts = pc.binary_join_element_wise(*(text.cast(pa.string()) for text in said), UNIT)
     has_all = pc.is_valid(texts).to_numpy()
     free, texts, at = free[has_all], texts.filter(pa.array(has_all)), at.filter(pa.array(has_all))
     if not len(free):

@@ -83,7 +83,7 @@ def without_late_bookings(found: Open, carried: CarryForward) -> Open:
         return found
     kept = _identity(untyped(carried.rows, CARRIED))
     entries = pc.binary_join_element_wise(found.pairs["account"], found.pairs["l_entry"].fill_null(""), UNIT)
-    was_told, was_booked = (pc.is_in(each, kept) for each in (_identity(_lines_of(found.pairs)), entries))
+    was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(found.pairs)), entries))
     is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
     late = found.pairs.filter(is_late)
     # Within a tolerance they may still differ.
@@ -145,7 +145,7 @@ def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
     wanted = with_column(lines, "key", lines["key"].fill_null(""))
     wanted = wanted.group_by(list(on)).aggregate([])
     numbers = pc.unique(wanted["line"]).to_pylist()
-    told = both(*(_with_texts(engine, each, inputs) for each in inputs.statements))
+    told = both(*(_with_texts(engine, source, inputs) for source in inputs.statements))
     # Where lines have no number, every line may be 0.
     if len(numbers) <= _FEW and 0 not in numbers:
         told = conform(told, _TOLD, f"line in ({', '.join(map(str, numbers))})")

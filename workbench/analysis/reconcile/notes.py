@@ -92,7 +92,7 @@ def _phones(carried: CarryForward, key: PhoneKey, unsure: int) -> Iterator[str]:
     if key.made:
         yield f"{key.made} did not exist; it is a new key for customers' numbers. Give it in every later run."
     hashes: list[str] = carried.rows["phone_hash"].dropna().tolist()
-    other = sum(bool(each) and not each.startswith(key.id + OF) for each in hashes)
+    other = sum(bool(hashed) and not hashed.startswith(key.id + OF) for hashed in hashes)
     if other:
         rows = "row" if other == 1 else "rows"
         text = f"The customers' numbers of {other:,} {rows} brought forward cannot be compared: another key was used"

@@ -381,7 +381,7 @@ def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     places = pa.array(range(len(pairs)), pa.int64())
     lines = rows.filter(pc.and_(pc.equal(rows["side"], STATEMENT), rows["first"]))
     since = rows.group_by("place").aggregate([("since", "min")])
-    here, open_since = (pc.index_in(places, each["place"]) for each in (lines, since))
+    here, open_since = (pc.index_in(places, part["place"]) for part in (lines, since))
     return {name: lines[name].take(here) for name in ("description", "words")} | {
         "since_date": since["since_min"].take(open_since)
     }
@@ -393,14 +393,14 @@ def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
     texts: list[list[pa.Array]] = [[], [], []]
     for start in range(0, len(order), _TEXTS_AT_ONCE):
         pairs = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE))
-        columns = [each.to_pylist() for each in pairs.columns]
+        columns = [column.to_pylist() for column in pairs.columns]
         rows = zip(*columns, strict=True)
         made = [dict(zip(names, row, strict=True)) for row in rows]
         reasons = [codes.reason_of(pair) for pair in made]
         proposed = [codes.proposal_of(pair, bodies.get((pair["account"], pair["g"]), ())) for pair in made]
         for kept, new in zip(texts, (_hashes(pairs, groups), reasons, proposed), strict=True):
             kept.append(pa.array(new, pa.string()))
-    return [pa.chunked_array(each, pa.string()) for each in texts]
+    return [pa.chunked_array(text, pa.string()) for text in texts]
 
 
 def _bodies(members: pa.Table) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:

@@ -389,7 +389,7 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
     # What is missing comes first. A day on which every row is part of a break has nothing matched.
     records = [
         {**dict(zip(_BY, key, strict=True)), **made[key]}
-        for key in sorted(made, key=lambda key: [(each is not None, each) for each in key])
+        for key in sorted(made, key=lambda key: [(part is not None, part) for part in key])
         if key[2] != MATCHED or made[key]["ledger_rows"] + made[key]["statement_rows"] > 0
     ]
     result = frame(records, SUMMARY)
@@ -422,7 +422,7 @@ def proof_line(
     statement = opening + moved if closing is None else closing
     gap = statement - opening - moved
     difference = ledger - statement
-    currencies = [each for book in books for each in book.currencies[:1]]
+    currencies = [currency for book in books for currency in book.currencies[:1]]
     line = {
         "account": account,
         "currency": _commonest(read.totals[LEDGER], account) or next(iter(currencies), None),
@@ -482,7 +482,9 @@ def _note(
     """`text` is what there is to say first."""
     if jumps:
         name, jump = jumps[0]
-        expected, found = (money_text(int(jump[f"{each}_minor"]), line["currency"]) for each in ("expected", "found"))
+        expected, found = (
+            money_text(int(jump[f"{column}_minor"]), line["currency"]) for column in ("expected", "found")
+        )
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
         where = f"the running balance of {name} does not agree in line {jump['line']}{more}"
         text.append(f"{where}: {expected} expected, {found} found")

@@ -55,7 +55,7 @@ class Reconciliation(Reconciled):
         names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == APPLIED
         closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
         open_ = self.breaks[self.breaks["verdict"].notna()]
-        return pd.concat([each[names].astype({"rule": "string"}) for each in (open_, closed)], ignore_index=True)
+        return pd.concat([part[names].astype({"rule": "string"}) for part in (open_, closed)], ignore_index=True)
 
     def sign(self, *, prepared_by: str = "", reviewed_by: str = "", on: date | None = None) -> "Reconciliation":
         """Returns the result signed by its preparer, its reviewer or both, `on` a day: today by default.
@@ -81,9 +81,9 @@ class Reconciliation(Reconciled):
     def rates(self) -> pd.DataFrame:
         """For each account the share of this period's rows that matched, and of their net value: from 0 to 1."""
         sums: dict[str, Counter[str]] = defaultdict(Counter)
-        for each in by_account(self):
-            sums[each.account].update(rows=each.of_period[1], matched=each.of_period[0])
-            sums[each.account].update(value=each.value_of_period[1], agreed=each.value_of_period[0])
+        for line in by_account(self):
+            sums[line.account].update(rows=line.of_period[1], matched=line.of_period[0])
+            sums[line.account].update(value=line.value_of_period[1], agreed=line.value_of_period[0])
         made = [
             (account, each["matched"] / each["rows"] if each["rows"] else 1.0,
              each["agreed"] / each["value"] if each["value"] else 1.0) for account, each in sums.items()

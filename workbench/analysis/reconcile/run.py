@@ -164,7 +164,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     except BaseException as problem:
         runs_on.close()
         if isinstance(problem, runs_on.failures):
-            names = " and ".join(each.name for each in (inputs.ledger, *inputs.statements))
+            names = " and ".join(table.name for table in (inputs.ledger, *inputs.statements))
             text = f"{names} cannot be compared: {str(problem).strip().splitlines()[0]}."
             hint = "A file may be damaged: export it again. Or a number or a sum is too large for 64 bits."
             raise ReconcileRefused(text, hint=hint) from problem
@@ -228,7 +228,7 @@ class _Run:
         return self._result(read, closing, classified, found, again)
 
     def _read(self) -> Read:
-        given = both(*(each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements))
+        given = both(*(source.load(self.engine, STATEMENT_READ) for source in self.inputs.statements))
         statement = conform(given, STATEMENT_READ, **where(self.engine, self.inputs))
         theirs = self.engine.loaded(rows_of(statement, STATEMENT))
         new = totals(self.engine, theirs)
@@ -256,7 +256,7 @@ class _Run:
         mine = self.carried.of(accounts)
         rules = self._rules(accounts, new)
         said = [rules[name][0].days for name in accounts]
-        days = [USUAL_DAYS if each is None else each for each in said]
+        days = [USUAL_DAYS if many is None else many for many in said]
         allowed = Allowed(self.tolerance.amount_minor, self.tolerance.fee_minor, days)
         read = ledger_read(self.engine, ours, mine, self.key)
         if not mine.is_first:
@@ -275,7 +275,7 @@ class _Run:
         rules = {}
         for account in accounts:
             in_layouts = {
-                each.match for each in self.inputs.reported.values() if each.account == account and each.match
+                file.match for file in self.inputs.reported.values() if file.account == account and file.match
             }
             given = rules_of(account, self.decided.match)
             if len(in_layouts) > 1 and not given:
@@ -341,7 +341,7 @@ class _Run:
         self, read: Read, closing: Mapping[str, int], classified: Classified, found: Open, again: Totals
     ) -> Reconciliation:
         found = without_late_bookings(found, self.carried)
-        expected_in = {name: ", ".join(sorted({each.source for each in read.books_of(name)})) for name in closing}
+        expected_in = {name: ", ".join(sorted({book.source for book in read.books_of(name)})) for name in closing}
         is_tolerated = pc.equal(found.pairs["code"], TOLERATED)
         let_pass = found.pairs.filter(is_tolerated)
         if len(let_pass):
@@ -382,7 +382,7 @@ class _Run:
                 *matched_notes(read.rules, found.settled, names),
                 *notes_of(self.inputs, self.carried, closing, self.key, found.unsure, read.ledger.late),
             ),
-            matched_by=dict(Counter(sorted(each for each in found.settled["rule"].to_pylist() if each != KEY))),
+            matched_by=dict(Counter(sorted(rule for rule in found.settled["rule"].to_pylist() if rule != KEY))),
             account_names=names,
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
@@ -444,7 +444,7 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided
     counted, good = (sum(line[name] for line in read.totals[LEDGER]) for name in ("rows", "good"))
     none = (None, None, None)
     rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, *none, counted - good)]
-    hashes = {name: each.hashed for each in inputs.statements for name in each.statements}
+    hashes = {name: source.hashed for source in inputs.statements for name in source.statements}
     only = next(iter(hashes.values())) if len(hashes) == 1 else None
     for book in read.books:
         reported = inputs.reported.get(book.source)
@@ -460,7 +460,7 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided
         rows.append((LEDGER, "carried forward", hashed, len(carried.rows), *none, None))
     if inputs.ledger.head:
         rows.append((LEDGER, "head of the sandbox's chain of entries", inputs.ledger.head, counted, *none, None))
-    layouts = {each.layout: each.layout_sha256 for each in (inputs.ledger.read_from, *inputs.reported.values()) if each}
+    layouts = {file.layout: file.layout_sha256 for file in (inputs.ledger.read_from, *inputs.reported.values()) if file}
     rows += [("layout", name, hashed, 1, *none, None) for name, hashed in layouts.items() if hashed]
-    rows += [(*each, *none, None) for each in decided.inputs]
+    rows += [(*source, *none, None) for source in decided.inputs]
     return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)

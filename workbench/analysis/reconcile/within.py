@@ -115,10 +115,10 @@ def _paired(rows: Frame, shape: Shape, by: tuple[str, ...]) -> Frame:
     counted = conform(rows, {**shape, **dict.fromkeys(counts, nw.Int64)}, **counts)
     nth = "(nth - s_left * ours)"
     is_met = f"l_left + s_left > 0 and batches = 0 and {nth} <= least(ours, theirs)"
-    name = " || ' ' || ".join(f"cast({each} as string)" for each in (*by, nth))
+    name = " || ' ' || ".join(f"cast({column} as string)" for column in (*by, nth))
     made = {"pair": f"case when {is_met} then {name} else pair end"}
     return conform(counted, shape, **made, **{
-        each: f"case when {is_met} then 0 else {each} end" for each in ("l_left", "s_left")
+        column: f"case when {is_met} then 0 else {column} end" for column in ("l_left", "s_left")
     })  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def respelt(groups: pa.Table) -> pa.Table:
     Groups that agree are what both sides call them, and need no other name.
     """
     once = groups.select(GROUP).group_by(GROUP).aggregate([])
-    named = once.append_column("name", pa.array([_bare(each) for each in once["g"].to_pylist()], pa.string()))
+    named = once.append_column("name", pa.array([_bare(key) for key in once["g"].to_pylist()], pa.string()))
     several = named.group_by(["account", "name"]).aggregate([("g", "count")])
     several = several.filter(pc.greater(several["g_count"], 1)).select(["account", "name"])
     return named.join(several, ["account", "name"], join_type="left semi")

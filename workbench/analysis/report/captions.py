@@ -105,7 +105,7 @@ def headline(result: Reconciled) -> str:
 
 def shortfalls(result: Reconciled) -> list[str]:
     """A sentence for each account whose proof does not hold: the amounts that do not add up."""
-    names = [str(each) for each in result.proof.columns]
+    names = [str(column) for column in result.proof.columns]
     rows = [dict(zip(names, row, strict=True)) for row in python_rows(result.proof, *names)]
     return [_proof(row) for row in rows if not row["holds"] and not (row["note"] or "").endswith(NOTHING_PROVEN)]
 
@@ -149,7 +149,7 @@ def _proof(row: Mapping[str, Any]) -> str:
 
 def numbers(*headings: str) -> list[str | Column]:
     """Headings of columns that are set flush right."""
-    return [Column(each, numeric=True) for each in headings]
+    return [Column(text, numeric=True) for text in headings]
 
 
 def accounts(result: Reconciled) -> Table:
@@ -160,11 +160,11 @@ def accounts(result: Reconciled) -> Table:
     ]  # fmt: skip
     made = [
         (
-            each.account, f"{each.ledger_rows:,}", f"{each.statement_rows:,}", f"{each.matched_rows:,}",
-            f"{each.timing_rows:,}", f"{each.all_rows - each.matched_rows - each.timing_rows:,}",
-            percent(*each.of_period), percent(*each.value_of_period),
-            major_text(each.variance_minor, each.currency, signed=True), each.currency,
-        ) for each in totals.by_account(result)
+            account.account, f"{account.ledger_rows:,}", f"{account.statement_rows:,}", f"{account.matched_rows:,}",
+            f"{account.timing_rows:,}", f"{account.all_rows - account.matched_rows - account.timing_rows:,}",
+            percent(*account.of_period), percent(*account.value_of_period),
+            major_text(account.variance_minor, account.currency, signed=True), account.currency,
+        ) for account in totals.by_account(result)
     ]  # fmt: skip
     return table("Rows of each account on both sides, and how many of them agree", columns, made)
 
@@ -231,11 +231,11 @@ def codes(result: Reconciled) -> Table:
     ]  # fmt: skip
     made = [
         (
-            each.code, f"{each.breaks:,}", f"{each.rows:,}", major_text(each.up_minor, each.currency, signed=True),
-            major_text(each.down_minor, each.currency, signed=True),
-            major_text(each.net_minor, each.currency, signed=True), each.currency, _days(each.oldest_days),
-            decided(each),
-        ) for each in totals.by_code(result)
+            code.code, f"{code.breaks:,}", f"{code.rows:,}", major_text(code.up_minor, code.currency, signed=True),
+            major_text(code.down_minor, code.currency, signed=True),
+            major_text(code.net_minor, code.currency, signed=True), code.currency, _days(code.oldest_days),
+            decided(code),
+        ) for code in totals.by_code(result)
     ]  # fmt: skip
     return table("Breaks by what to do, net of fees", columns, made)
 

@@ -136,7 +136,7 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
     Raises ReportRefused: an ending that is not known, a folder that is not there, one file for two
     results, or a file that is an input.
     """
-    read = {each.resolve() for each in inputs}
+    read = {path.resolve() for path in inputs}
     for out in outs:
         if WRITERS.get(out.suffix.lower()) is write_breaks and _beside(out).resolve() in {
             *read,
@@ -151,7 +151,7 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
             raise ReportRefused(f"{out} cannot be written: there is no folder {out.parent}.")
         if out.is_dir() or out.resolve() in read:
             raise ReportRefused(f"{out} cannot be written: it is {'a folder' if out.is_dir() else 'an input'}.")
-        if out.resolve() in {each.resolve() for each in outs[:place]}:
+        if out.resolve() in {path.resolve() for path in outs[:place]}:
             raise ReportRefused(f"{out} is named twice.")
 
 

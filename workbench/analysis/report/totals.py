@@ -242,13 +242,13 @@ def by_code(result: Reconciled) -> list[Code]:
         variances, rows, ages, verdicts, who, rules, settlements = zip(*breaks, strict=True)
         by_rule = {repr(rule) for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one}
         to_do = {each for each, said in zip(settlements, verdicts, strict=True) if each and not said}
-        net = _grouped((code, each) for each in variances)[code]
+        net = _grouped((code, variance) for variance in variances)[code]
         made.append(
             Code(
                 code, currency, net.breaks, sum(rows), net.up_minor, net.down_minor,
-                decided=sum(each is not None for each in verdicts),
-                who=listed([*sorted({each for each in who if each}), *rules_named(by_rule)]),
-                oldest_days=max((each for each in ages if each is not None), default=None),
+                decided=sum(verdict is not None for verdict in verdicts),
+                who=listed([*sorted({person for person in who if person}), *rules_named(by_rule)]),
+                oldest_days=max((age for age in ages if age is not None), default=None),
                 settlement=to_do.pop() if len(to_do) == 1 else settlement_of(code),
             )
         )  # fmt: skip
@@ -283,7 +283,7 @@ def currency_of(result: Reconciled, currency: str | None = None) -> str:
 
     Raises ReportRefused: there are several, or no account has that one.
     """
-    there = sorted({each for (each,) in python_rows(result.proof, "currency")})
+    there = sorted({code for (code,) in python_rows(result.proof, "currency")})
     if currency in there or (not currency and len(there) <= 1):
         return currency or "".join(there)
     raise ReportRefused(

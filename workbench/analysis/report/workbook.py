@@ -77,14 +77,14 @@ class Cells:
         self.label = book.add_format({"bold": True})
         self.indented = book.add_format({"indent": 1})
         self.signature = book.add_format({"bottom": 1, "num_format": "@"})
-        self._totals = [book.add_format({"num_format": each, "bold": True, "top": 1}) for each in NUMBER_FORMATS]
+        self._totals = [book.add_format({"num_format": pattern, "bold": True, "top": 1}) for pattern in NUMBER_FORMATS]
         self._plain = look("@")
         self._wrapped = look("@", text_wrap=True)
         # With the prefix it stays text even when somebody goes into the cell and leaves it again.
         self._hostile = look("@", quote_prefix=True)
         self._muted = look("@", text_wrap=True, italic=True, font_color="#595959")
         self._number = look("0")
-        self._amounts = [look(each) for each in NUMBER_FORMATS]
+        self._amounts = [look(pattern) for pattern in NUMBER_FORMATS]
         self._date = look("yyyy-mm-dd", align="left")
 
     def amount(self, currency: str | None) -> Format:
@@ -197,7 +197,7 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
         sheet.set_column(column, column, width)
     names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
     texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
-    texts += [(each, cells.sentence) for each in (*result.notes, *captions.shortfalls(result))]
+    texts += [(note, cells.sentence) for note in (*result.notes, *captions.shortfalls(result))]
     row = 0
     for sentence, look in texts:
         _write_across(sheet, row, sentence, look)
@@ -227,26 +227,26 @@ def _write_across(sheet: Worksheet, row: int, text: str, look: Format) -> None:
 def _write_lines(sheet: Worksheet, row: int, lines: Sequence[Line], cells: Cells) -> int:
     """The reconciliation of an account, its adjusted balances and their difference as formulas; the row behind it."""
     first, adjusted = row, list[str]()
-    for each in lines:
-        look, value = cells.amount(each.currency), major(each.minor, each.currency)
-        is_total = each.text.startswith("Adjusted")
-        sheet.write_string(row, 0, each.text, cells.label if is_total or not each.is_item else cells.indented)
-        if each.items:
-            sheet.write_number(row, 1, each.items)
+    for line in lines:
+        look, value = cells.amount(line.currency), major(line.minor, line.currency)
+        is_total = line.text.startswith("Adjusted")
+        sheet.write_string(row, 0, line.text, cells.label if is_total or not line.is_item else cells.indented)
+        if line.items:
+            sheet.write_number(row, 1, line.items)
         if is_total:
-            sheet.write_formula(row, 2, f"=SUM(C{first + 1}:C{row})", cells.total(each.currency), float(value))
+            sheet.write_formula(row, 2, f"=SUM(C{first + 1}:C{row})", cells.total(line.currency), float(value))
             adjusted.append(f"C{row + 1}")
             first = row + 1
         elif len(adjusted) == _BOTH:
             break
         else:
-            sheet.write_number(row, 2, _held(value, each.minor), look)
+            sheet.write_number(row, 2, _held(value, line.minor), look)
         row += 1
-    decimals = decimals_of(each.currency)
-    apart = major(lines[-1].minor, each.currency) if len(adjusted) == _BOTH and "Adjusted" not in each.text else 0
+    decimals = decimals_of(line.currency)
+    apart = major(lines[-1].minor, line.currency) if len(adjusted) == _BOTH and "Adjusted" not in line.text else 0
     sheet.write_string(row, 0, "Difference: books less statement, both adjusted", cells.label)
     formula = f"=ROUND({adjusted[1]}-{adjusted[0]},{decimals})"
-    sheet.write_formula(row, 2, formula, cells.total(each.currency), float(apart))
+    sheet.write_formula(row, 2, formula, cells.total(line.currency), float(apart))
     return row + 1
 
 
@@ -255,9 +255,10 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
     codes = totals.by_code(result)
     to_do = pd.DataFrame(
         [
-            (captions.decided(each) if each.is_decided else each.settlement, each.code, each.net_minor, each.currency,
-             each.up_minor, each.down_minor, each.breaks, each.oldest_days, each.decided, each.who)
-            for each in codes
+            (captions.decided(total) if total.is_decided else total.settlement, total.code, total.net_minor,
+             total.currency, total.up_minor, total.down_minor, total.breaks, total.oldest_days, total.decided,
+             total.who)
+            for total in codes
         ],
         columns=["what to do", "code", "variance_minor", "currency", "ledger has more_minor",
                  "statement has more_minor", "breaks", "oldest, in days", "decided", "owner"],
@@ -272,7 +273,7 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
         return ""
 
     # A criterion that is empty finds nothing, and what goes on in another sheet is not in this one.
-    summed = {"variance_minor": net} if len(result.breaks) < MAX_ROWS and all(each.currency for each in codes) else {}
+    summed = {"variance_minor": net} if len(result.breaks) < MAX_ROWS and all(total.currency for total in codes) else {}
     to_do = to_do.astype({"oldest, in days": "Int64"})
     _write_table(sheet, to_do, cells, HEADINGS, row, _COVER, **summed)
     return row + len(codes) + 1
