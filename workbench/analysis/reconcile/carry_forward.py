@@ -115,13 +115,13 @@ class CarryForward(Tabular):
     def of(self, accounts: Sequence[str]) -> "CarryForward":
         """The rows of some accounts."""
         mine = {name: getattr(self, name) for name in KEPT if name != "decisions"}
-        return CarryForward(**{name: each[each["account"].isin(accounts)] for name, each in mine.items()})
+        return CarryForward(**{name: kept[kept["account"].isin(accounts)] for name, kept in mine.items()})
 
     def and_of(self, others: "CarryForward") -> "CarryForward":
         """This carry-forward together with that of other accounts."""
         both = {name: [getattr(part, name) for part in (self, others)] for name in KEPT}
         return CarryForward(
-            *(pd.concat(each, ignore_index=True).astype(dict(KEPT[name])) for name, each in both.items()),
+            *(pd.concat(kept, ignore_index=True).astype(dict(KEPT[name])) for name, kept in both.items()),
             unkeyed=self.unkeyed,
         )
 
@@ -350,8 +350,8 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table) -> pd.D
     decided = gone.filter(pc.equal(gone["side"], STATEMENT))
     of_rule, of_people = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
     found = [
-        arranged(dict(zip(TOLD, each.select(names).columns, strict=True)), TOLD)
-        for each, names in ((settled, of_rule), (decided, of_people))
+        arranged(dict(zip(TOLD, part.select(names).columns, strict=True)), TOLD)
+        for part, names in ((settled, of_rule), (decided, of_people))
     ]
     return typed(
         [pa.concat_tables([untyped(carried.told, TOLD), *found]).sort_by([(n, "ascending") for n in TOLD])], TOLD
@@ -388,13 +388,13 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
 
 def _gone(engine: Engine, closed: pd.DataFrame) -> str:
     """Rows both dated and numbered within what was gone through."""
-    each = [
+    gone = [
         f"account = {engine.text(row['account'])} and coalesce(day, 0) <= {day_number(row['closing_date'])}"
         f' and "no" <= {row["last_number"]}'
         for row in closed.to_dict("records")
         if not pd.isna(row["last_number"])
     ]
-    return " or ".join(["false", *each])
+    return " or ".join(["false", *gone])
 
 
 def _open(engine: Engine, carried: CarryForward, side: str) -> Frame:

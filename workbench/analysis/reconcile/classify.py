@@ -74,10 +74,10 @@ def classify(
     `bad` is how many rows of each side cannot be used, `carried` whether there are rows of an earlier run, and
     `overlaps` whether a line may stand in two files: where there are none, none are looked for.
     """
-    good = {side: conform(each, ROW, "not bad") if bad[side] else each for side, each in rows.items()}
+    good = {side: conform(frame, ROW, "not bad") if bad[side] else frame for side, frame in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
     everything = both(*good.values())
-    plain = {side: apart(each, marked, GROUP) for side, each in good.items()}
+    plain = {side: apart(frame, marked, GROUP) for side, frame in good.items()}
     great = _compared(plain, allowed, GROUP, pair="''")
     # Most pairs agree: all columns are read of the others alone, and of special groups.
     inside = both(marked, conform(great, _MARK, "code is not null", rows="0", batches="0"))
@@ -102,11 +102,11 @@ def classify(
         pairs = _within(_alike(again), allowed)
         more = _opened(engine, pairs), *_members(engine, again, allowed)
         compared, special = (
-            both(apart(each, here, GROUP), other) for each, other in ((compared, pairs), (special, again))
+            both(apart(frame, here, GROUP), other) for frame, other in ((compared, pairs), (special, again))
         )
         opened, left, further = (
-            pa.concat_tables([each.join(names, GROUP, join_type="left anti"), other])
-            for each, other in zip((opened, left, further), more, strict=True)
+            pa.concat_tables([table.join(names, GROUP, join_type="left anti"), other])
+            for table, other in zip((opened, left, further), more, strict=True)
         )
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
     return Classified(compared, special, left, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])

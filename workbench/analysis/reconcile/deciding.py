@@ -216,13 +216,15 @@ class _Form:
         before = {
             name: {of: row[of] or "" for of in ("verdict", "partner", "why")} for name, row in self._decided.items()
         }
-        changed = {name: each for name, each in chosen.items() if each["verdict"] and each != before.get(name)}
+        changed = {name: choice for name, choice in chosen.items() if choice["verdict"] and choice != before.get(name)}
         try:
-            self._decisions.write([{"break": name, **each, "who": self._who.value} for name, each in changed.items()])
+            self._decisions.write(
+                [{"break": name, **choice, "who": self._who.value} for name, choice in changed.items()]
+            )
         except WorkbenchError as error:
             self._said.value = "<b>Not written.</b> " + "<br>".join(escape(str(error)).splitlines())
             return
-        self._decided = {**self._decided, **{name: {**each} for name, each in changed.items()}}
+        self._decided = {**self._decided, **{name: {**choice} for name, choice in changed.items()}}
         self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
 
 

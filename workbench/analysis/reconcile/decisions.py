@@ -260,12 +260,12 @@ def _column(heading: Cell) -> str:
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
     """`saved` is the day that a decision in a table of breaks has where it names none."""
-    header = [text_of(each).strip() for each in next(lines, (0, []))[1]]
+    header = [text_of(title).strip() for title in next(lines, (0, []))[1]]
     while header and not header[-1]:
         header.pop()  # a spreadsheet's own
     if not header:
         raise ReconcileRefused(f"{name} is empty.", hint=f"Its first line is {','.join(_REQUIRED)}.")
-    columns, is_of_breaks = [_column(each) for each in header], "id" in map(str.casefold, header)
+    columns, is_of_breaks = [_column(title) for title in header], "id" in map(str.casefold, header)
     times, may_have = Counter(columns), columns if is_of_breaks else list(DECIDED)
     may_lack = _MAY_LACK if is_of_breaks else ()
     wrong = {
@@ -373,10 +373,10 @@ def _at_odds(rows: Mapping[str, Row]) -> Iterator[str]:
     seen: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
     for place, row in rows.items():
         said = (row["verdict"], sorted(ids_of(row)) if row["verdict"] == "match" else [])
-        for each in ids_of(row):
-            before, other = seen.setdefault(each, (place, said))
+        for break_id in ids_of(row):
+            before, other = seen.setdefault(break_id, (place, said))
             if other != said:
-                yield f"{each} is decided twice, as {other[0]} in {before} and as {said[0]} in {place}"
+                yield f"{break_id} is decided twice, as {other[0]} in {before} and as {said[0]} in {place}"
 
 
 def applied(
@@ -553,7 +553,7 @@ def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
     groups = {frozenset(ids_of(row)) for row in _rows(named)}
     mine = breaks[breaks["id"].isin(set().union(*groups))]
     variance = dict(zip(mine["id"], mine["variance_minor"], strict=True))
-    odd = sorted(min(group) for group in groups if sum(variance[each] for each in group))
+    odd = sorted(min(group) for group in groups if sum(variance[break_id] for break_id in group))
     return [f"{', '.join(odd)} matched with another amount"] if odd else []
 
 

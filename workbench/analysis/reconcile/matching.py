@@ -84,7 +84,7 @@ def found_among(waiting: pa.Table, rules: Mapping[int, MatchRules], describe: De
     ours, theirs, unsure = _partners(waiting, np.flatnonzero(single))
     for mine, others in ((ours, theirs), (theirs, ours)):
         for place, found in mine.items():
-            own = sorted({place, *(each for other in found for each in others[other])})
+            own = sorted({place, *(spot for other in found for spot in others[other])})
             like = [own, found] if mine is ours else [found, own]
             candidates[place] = Like(PARTNERS_BY, like, [*map(len, like)])
     proposed = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
@@ -201,14 +201,14 @@ def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tup
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
     )  # fmt: skip
-    for shift in sorted(range(-reach, reach + 1), key=lambda each: (abs(each), -each)):
+    for shift in sorted(range(-reach, reach + 1), key=lambda days: (abs(days), -days)):
         there = defaultdict(list)
         for place, spot in reversed(right):
             there[spot].append(place)
         pairs = [(place, there[spot + shift].pop()) for place, spot in left if there.get(spot + shift)]
         yield from pairs
         taken = {place for both in pairs for place in both}
-        left, right = ([each for each in side if each[0] not in taken] for side in (left, right))
+        left, right = ([row for row in side if row[0] not in taken] for side in (left, right))
 
 
 _RUN: Final = re.compile(r"[^\W_]+")
@@ -239,16 +239,16 @@ def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple
     found_in = keys_in_texts(zip(waiting["l_key"].take(pa.array(ours, pa.int64())).to_pylist(), ours, strict=True))
     found: dict[int, list[int]] = defaultdict(list)
     for place, text in zip(theirs, describe(waiting.take(pa.array(theirs, pa.int64()))), strict=True):
-        for each in found_in(text):
-            found[place].append(each)
-            found[each].append(place)
+        for booking in found_in(text):
+            found[place].append(booking)
+            found[booking].append(place)
     alone = {place: others[0] for place, others in found.items() if len(others) == 1}
     pairs = [(alone[place], place) for place in theirs if place in alone and alone[place] in alone]
     done = {place for both in pairs for place in both}
     booked, unclear = {*ours}, {}
     for place, others in found.items():
         if place not in done:
-            own = sorted({place, *(each for other in others for each in found[other])})
+            own = sorted({place, *(spot for other in others for spot in found[other])})
             like = [own, sorted(others)] if place in booked else [sorted(others), own]
             unclear[place] = Like(NARRATIVE, like, [*map(len, like)])
     return pairs, unclear

@@ -107,7 +107,7 @@ def _said(
         before = pc.index_in(_identity(known), _identity(kept))
         made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
         since = day_numbers(kept["since_date"]).take(before)
-    return {name: mapped(text, lambda each: mask(each) if each else None) for name, text in made.items()}, since
+    return {name: mapped(text, lambda words: mask(words) if words else None) for name, text in made.items()}, since
 
 
 def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple[Open, pa.Table]:

@@ -70,7 +70,7 @@ def _unopened(inputs: Inputs, carried: CarryForward, closing: Mapping[str, int])
     if books is None or not carried.is_first:
         return
     told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
-    if silent := sorted(books.account_names.get(each, each) for each in {*closing}.difference(told)):
+    if silent := sorted(books.account_names.get(account, account) for account in {*closing}.difference(told)):
         yield (
             f"{books.name} has no balance for {' and '.join(silent)}: the statement's opening balance is used, so the "
             "proof covers only the movements. To compare the openings, add a column balance or balance_minor."

@@ -232,7 +232,10 @@ def _resolved(waiting: pa.Table, found: Found, cut: pa.Array) -> list[pa.Table]:
     """Rule 6: partners as one pair, and what is left with a code; `cut` has the last settled day of each account."""
     places = pa.array(range(len(waiting)), pa.int64())
     done = [
-        place for pairs in (*(each for _, each in found.matched), found.proposed) for both in pairs for place in both
+        place
+        for pairs in (*(matched for _, matched in found.matched), found.proposed)
+        for both in pairs
+        for place in both
     ]
     fits = pa.array([found.candidates.get(place) for place in range(len(waiting))], pa.string())
     lonely = _columns(waiting) | {"code": _lonely(waiting, pc.is_valid(fits), cut), "fits": fits}

@@ -48,7 +48,7 @@ _COUNTED: Final = {
 
 
 def _summed(engine: Engine, rows: Frame, by: Shape, counts: Mapping[str, str], where: str = "true") -> Totals:
-    sums = ", ".join(f'cast({each} as bigint) as "{name}"' for name, each in counts.items())
+    sums = ", ".join(f'cast({term} as bigint) as "{name}"' for name, term in counts.items())
     found = f"(select {listed(by)}, {sums} from {rows} where {where} group by {listed(by)})"
     return engine.rows(found, {**by, **dict.fromkeys(counts, nw.Int64)})
 
@@ -409,7 +409,7 @@ def proof_line(
     of the differences that are let pass.
     """
     books, ends = read.books_of(account), read.closings.get(account)
-    signed = {side: _sum(of_account(each, account), "signed") for side, each in read.totals.items()}
+    signed = {side: _sum(of_account(lines, account), "signed") for side, lines in read.totals.items()}
     in_files = sum(book.sum("signed") for book in books)
     moved, carried = in_files - _sum(of_account(again, account), "signed"), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))

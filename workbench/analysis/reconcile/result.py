@@ -85,8 +85,8 @@ class Reconciliation(Reconciled):
             sums[line.account].update(rows=line.of_period[1], matched=line.of_period[0])
             sums[line.account].update(value=line.value_of_period[1], agreed=line.value_of_period[0])
         made = [
-            (account, each["matched"] / each["rows"] if each["rows"] else 1.0,
-             each["agreed"] / each["value"] if each["value"] else 1.0) for account, each in sums.items()
+            (account, counts["matched"] / counts["rows"] if counts["rows"] else 1.0,
+             counts["agreed"] / counts["value"] if counts["value"] else 1.0) for account, counts in sums.items()
         ]  # fmt: skip
         return pd.DataFrame(made, columns=["account", "by_count", "by_value"])
 

@@ -192,9 +192,9 @@ def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None
         given = {} if match is None else by_account(match)
     except ValueError as error:
         raise ReconcileRefused(f"match {error}.") from None
-    text = "\n".join(f"{name}: {', '.join(map(str, each))}" for name, each in given.items())
+    text = "\n".join(f"{name}: {', '.join(map(str, rules_of_account))}" for name, rules_of_account in given.items())
     mine = [Input("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(given))] if given else []
-    both = {**given, **{name: each for name, each in declared.items() if name not in given}}
+    both = {**given, **{name: rules_of_account for name, rules_of_account in declared.items() if name not in given}}
     return _Decided(told, own, [*told_in, *mine], both)
 
 

@@ -88,7 +88,7 @@ def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> p
     for kind, (find, bound) in KINDS.items():
         left_out: _LeftOut = set()
         for rows, why in find(opened, left_out):
-            names = frozenset(each.name for each in rows)
+            names = frozenset(item.name for item in rows)
             if names not in seen:
                 seen.add(names)
                 made.append(_suggestion(kind, rows, why))
@@ -193,7 +193,7 @@ def _sharing(sides: Mapping[str, Sequence[_Open]], left_out: _LeftOut) -> Iterat
         if max(len(ours[form]), len(theirs[form])) <= MOST:
             yield from product(ours[form], theirs[form])
         else:
-            left_out.update(each.name for each in (*ours[form], *theirs[form]))
+            left_out.update(item.name for item in (*ours[form], *theirs[form]))
 
 
 def _shortened(key: str) -> set[str]:
@@ -225,10 +225,10 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """A row whose key stands whole in what a row of the other side says; amounts may differ."""
-    keyed = [each for each in opened if each.side in SIDES and len(each.key or "") in _LENGTHS]
+    keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
     for side in SIDES:
-        found = keys_in_texts((each.key, place) for place, each in enumerate(keyed) if each.side == side)
+        found = keys_in_texts((item.key, place) for place, item in enumerate(keyed) if item.side == side)
         for other in opened:
             for row in (keyed[place] for place in (found(other.text) if other.side == _other(side) else ())):
                 if row.account == other.account and row.key != other.key:
@@ -244,9 +244,9 @@ def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]
 def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """A difference of a pair, or of an account that nothing explains, that an open row makes up for."""
     there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
-    for each in opened:
-        if each.side in SIDES and each.apart:
-            there[each.account, each.currency, each.apart].append(each)
+    for item in opened:
+        if item.side in SIDES and item.apart:
+            there[item.account, item.currency, item.apart].append(item)
     for target in opened:
         if target.side == _BOTH and target.apart:
             # What is not explained may be a row that was counted twice, or not at all.
@@ -280,7 +280,7 @@ _Like = tuple[str, str | None, str, bool]
 def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """Rows of one side that make up for a row of the other or for a difference, or for several rows of one day."""
     days = _by_day([row for row in opened if row.side in SIDES and row.is_movement])
-    targets = sorted((row for row in opened if row.is_movement), key=lambda each: (-abs(each.apart), each.name))
+    targets = sorted((row for row in opened if row.is_movement), key=lambda row: (-abs(row.apart), row.name))
     left_out.update(row.name for row in targets[_TARGETS_AT_MOST:])
     for row in targets[:_TARGETS_AT_MOST]:
         for side in SIDES if row.side == _BOTH else [_other(row.side)]:
@@ -321,7 +321,7 @@ def _by_day(opened: Sequence[_Open]) -> Mapping[_Like, _Days]:
 
 def _near(day: int, days: _Days) -> _Days:
     """The days within the window, the nearest first."""
-    return {each: days[each] for shift in range(WITHIN_DAYS + 1) for each in {day - shift, day + shift} & days.keys()}
+    return {near: days[near] for shift in range(WITHIN_DAYS + 1) for near in {day - shift, day + shift} & days.keys()}
 
 
 def _choices(target: int, rows: Sequence[_Open]) -> list[list[_Open]]:

@@ -71,7 +71,7 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     adds = f"not told_again and (status = '{COMPLETED}' or batches > 0)"
     counted = {"adds": adds} | {f"{prefix}left": f"{adds} and side = '{side}'" for side, prefix in PREFIX.items()}
     shape |= dict.fromkeys(counted, nw.Int64)
-    found = conform(found, shape, **{name: f"case when {each} then 1 else 0 end" for name, each in counted.items()})
+    found = conform(found, shape, **{name: f"case when {term} then 1 else 0 end" for name, term in counted.items()})
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
         found = _paired(found, shape, by)
     sums = {
@@ -79,7 +79,7 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
         "s_sum": "sum(s_left * signed)", "moved": "sum(adds)", "stands": "sum(adds - l_left - s_left)",
     }  # fmt: skip
     over = {"stands": f"{_OF_GROUP}, side, direction, key"}
-    made = {name: f"cast({each} over ({over.get(name, _OF_GROUP)}) as bigint)" for name, each in sums.items()}
+    made = {name: f"cast({term} over ({over.get(name, _OF_GROUP)}) as bigint)" for name, term in sums.items()}
     currency = "case when l_left + s_left > 0 then currency end"
     made |= {name: f"{name}({currency}) over ({_OF_GROUP})" for name in ("min", "max")}
     summed = conform(found, {**shape, **dict.fromkeys(made, nw.Int64)}, **made)
@@ -177,7 +177,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
     groups = [tuple(row[name] for name in GROUP) for row in rows]
     free, met = sorted(range(len(rows)), key=lambda place: not moves[place]), []
     # What did not move is paired first to first only where nothing of the group has its like.
-    moved = Counter(group for group, each in zip(groups, moves, strict=True) if each)
+    moved = Counter(group for group, is_moving in zip(groups, moves, strict=True) if is_moving)
     alone = {group for group, row in zip(groups, rows, strict=True) if row["moved"] == moved[group]}
     stands = Counter[tuple[object, ...]]()
     for by, only_moved, only_firsts in _NEAREST:

@@ -114,7 +114,7 @@ def lines(result: Reconciled) -> Iterator[list[Line]]:
         for side, (balance, text, minor) in rest.items():
             items = [(text, minor, counts[account, side, text]) for text, minor in mine.get(side, Counter()).items()]
             items += [(text, minor, 0)] if minor else []
-            items.sort(key=lambda each: (each[1] < 0, -abs(each[1])))
+            items.sort(key=lambda item: (item[1] < 0, -abs(item[1])))
             made.append(Line(account, currency, f"Balance per {side}", balance))
             made += [
                 Line(account, currency, f"{'plus' if minor > 0 else 'less'} {text}", minor, count)

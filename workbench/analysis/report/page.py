@@ -84,7 +84,9 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
         counts[total.code] += total.breaks
         to_do[total.code] = "" if total.is_decided else total.settlement
     largest = {code: _largest(result.breaks[result.breaks["code"] == code]) for code in counts}
-    partners = partners_of(result.breaks, groups, [name for each in largest.values() for name in each["id"].dropna()])
+    partners = partners_of(
+        result.breaks, groups, [name for breaks in largest.values() for name in breaks["id"].dropna()]
+    )
     for code, count in counts.items():
         told = python_rows(totals.settled(largest[code]), *_SHOWN)
         rows = [dict(zip(_SHOWN, row, strict=True)) for row in told]

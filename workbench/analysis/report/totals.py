@@ -187,7 +187,7 @@ class _Named:
         value = getattr(self._result, name)
         if isinstance(value, pd.DataFrame) and "account" in value:
             names, told = self._result.account_names, value["account"]
-            value = value.assign(account=told.map(lambda each: names.get(each, each)).astype(told.dtype))
+            value = value.assign(account=told.map(lambda account: names.get(account, account)).astype(told.dtype))
         setattr(self, name, value)
         return value
 
@@ -241,7 +241,7 @@ def by_code(result: Reconciled) -> list[Code]:
     for (code, currency), breaks in found.items():
         variances, rows, ages, verdicts, who, rules, settlements = zip(*breaks, strict=True)
         by_rule = {repr(rule) for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one}
-        to_do = {each for each, said in zip(settlements, verdicts, strict=True) if each and not said}
+        to_do = {text for text, said in zip(settlements, verdicts, strict=True) if text and not said}
         net = _grouped((code, variance) for variance in variances)[code]
         made.append(
             Code(
@@ -252,7 +252,7 @@ def by_code(result: Reconciled) -> list[Code]:
                 settlement=to_do.pop() if len(to_do) == 1 else settlement_of(code),
             )
         )  # fmt: skip
-    return sorted(made, key=lambda each: (each.code == TIMING, CODES.index(each.code), each.currency))
+    return sorted(made, key=lambda line: (line.code == TIMING, CODES.index(line.code), line.currency))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -295,7 +295,7 @@ def currency_of(result: Reconciled, currency: str | None = None) -> str:
 def _in_currency(result: Reconciled, frame: pd.DataFrame, currency: str | None) -> pd.DataFrame:
     """The rows of accounts in that currency: a break may itself be about another."""
     wanted = currency_of(result, currency)
-    accounts = [account for account, each in python_rows(result.proof, "account", "currency") if each == wanted]
+    accounts = [account for account, code in python_rows(result.proof, "account", "currency") if code == wanted]
     return frame[frame["account"].isin(accounts)]
 
 
