@@ -1,6 +1,6 @@
-"""What one run carries forward to the next: open rows, how far each account was gone through, and what was read."""
+"""The carry-forward of a run: open rows, the day to which each account was closed, and the rows that were read."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +15,19 @@ from workbench.analysis.breaks import DUPLICATE, has_key
 from workbench.analysis.frames import arranged, day_number, frame, python_rows, typed, untyped
 from workbench.analysis.frames import table as arrow_table
 from workbench.analysis.phone_key import OF, PhoneKey, key_from
-from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed
+from workbench.analysis.reconcile.engines import (
+    NULL,
+    Engine,
+    among,
+    apart,
+    both,
+    conform,
+    listed,
+    mapped,
+    same,
+    with_column,
+)
 from workbench.analysis.reconcile.inputs import LOADED, OWN, SHARED, rows_of
-from workbench.analysis.reconcile.pairs import mapped
 from workbench.analysis.reconcile.rules import LEDGER, LEDGER_READ, ROW, SIDES, STATEMENT, STATEMENT_READ, Frame, Shape
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, DECISION, READ, TOLD, Columns
 from workbench.domain.money import money_text
@@ -59,7 +69,7 @@ class CarryForward(Tabular):
     read: pd.DataFrame = field(default_factory=lambda: frame([], READ))
     told: pd.DataFrame = field(default_factory=lambda: frame([], TOLD))
     unkeyed: int = field(default=0, kw_only=True)
-    """How many open rows have a number that was known whole, and that no later run can compare."""
+    """The number of open rows whose customer's number was known whole, and that no later run can compare."""
 
     def __post_init__(self) -> None:
         for kept, columns in KEPT.items():
@@ -68,7 +78,7 @@ class CarryForward(Tabular):
                 raise ReconcileRefused(f"What is carried forward has no {', '.join(missing)} in its {kept}.")
         phones = self.rows["phone"]
         if phones.notna().any():
-            masked = phones.map({each: mask_column(each) for each in phones.dropna().unique()}).astype(phones.dtype)
+            masked = phones.map({phone: mask_column(phone) for phone in phones.dropna().unique()}).astype(phones.dtype)
             object.__setattr__(self, "rows", self.rows.assign(phone=masked))
 
     @classmethod
@@ -99,24 +109,24 @@ class CarryForward(Tabular):
 
     @property
     def is_first(self) -> bool:
-        """Whether there was no run before."""
+        """True if no run came before."""
         return self.closed.empty
 
     def of(self, accounts: Sequence[str]) -> "CarryForward":
         """The rows of some accounts."""
         mine = {name: getattr(self, name) for name in KEPT if name != "decisions"}
-        return CarryForward(**{name: each[each["account"].isin(accounts)] for name, each in mine.items()})
+        return CarryForward(**{name: kept[kept["account"].isin(accounts)] for name, kept in mine.items()})
 
     def and_of(self, others: "CarryForward") -> "CarryForward":
-        """This, and what was kept of other accounts."""
-        both = {name: [getattr(each, name) for each in (self, others)] for name in KEPT}
+        """This carry-forward together with that of other accounts."""
+        both = {name: [getattr(part, name) for part in (self, others)] for name in KEPT}
         return CarryForward(
-            *(pd.concat(each, ignore_index=True).astype(dict(KEPT[name])) for name, each in both.items()),
+            *(pd.concat(kept, ignore_index=True).astype(dict(KEPT[name])) for name, kept in both.items()),
             unkeyed=self.unkeyed,
         )
 
     def closed_of(self, account: str) -> Mapping[str, Any]:
-        """What the account was left with, or nothing of it."""
+        """The account's row of CLOSED; empty if no run has closed it."""
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
@@ -127,7 +137,7 @@ class CarryForward(Tabular):
 
     @property
     def note(self) -> str:
-        """What is lost on the way, in a sentence; empty where nothing is."""
+        """A sentence about numbers that the next run cannot compare; empty if it can compare all."""
         if not self.unkeyed:
             return ""
         rows = "row" if self.unkeyed == 1 else "rows"
@@ -154,7 +164,7 @@ _ENTRY, _HASHED = ["account", "entry"], ["account", "hash"]
 _SAME, _NTH, _PLACE = [*_ENTRY, "hash"], [*_HASHED, "nth"], [*_ENTRY, "no"]
 _NAMED: Final = 5
 OLDER, OTHER_KEY = "older", "other key"
-"""Why nobody knows which rows of an account were read: an earlier version saved none, or under another key."""
+"""Reasons why the rows read of an account are unknown: an earlier version saved none, or under another key."""
 
 
 @dataclass(frozen=True)
@@ -192,63 +202,53 @@ def ledger_read(engine: Engine, ours: Frame, carried: CarryForward, key: PhoneKe
     unknown = {account: OTHER_KEY if account in heads else OLDER for account in differ}
     is_unknown = f"account in ({', '.join(map(engine.text, differ)) or 'null'})"
     left = engine.keep(rows_of(_open(engine, carried, LEDGER), LEDGER, carried=True))
-    moving, waiting = (engine.keep(_moving(engine, each, secret)) for each in (ours, left))
+    moving, waiting = (engine.keep(_moving(engine, source, secret)) for source in (ours, left))
     # Where books do not name their entries, a row that was booked since may have the name that an open row had.
-    few = _joined("semi", moving, waiting, _HASHED)
+    few = among(moving, waiting, _HASHED)
     here, there = (
-        _numbered(engine, engine.keep(_joined("anti", mine, other, _SAME)))
-        for mine, other in ((few, waiting), (waiting, few))
+        _numbered(engine, engine.keep(apart(mine, other, _SAME))) for mine, other in ((few, waiting), (waiting, few))
     )
-    renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {there} x join {here} y on {_on(_NTH)})"
+    renamed = f"(select x.account, x.entry, x.hash, y.entry as now from {there} x join {here} y on {same(_NTH)})"
     renamed = engine.keep(renamed)
     names = listed(_SAME)
-    same = both(
-        f"(select {names} from {_joined('semi', few, waiting, _SAME)})", f"(select account, now, hash from {renamed})"
+    known_still = both(
+        f"(select {names} from {among(few, waiting, _SAME)})", f"(select account, now, hash from {renamed})"
     )
-    opened = engine.keep(f"(select distinct {names} from {same})")
-    ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {_on(_SAME)})"
+    opened = engine.keep(f"(select distinct {names} from {known_still})")
+    ranked = f"(select x.*, y.hash as known from {moving} x left join {opened} y on {same(_SAME)})"
     ranked = conform(ranked, {**_MOVING, "rank": nw.Int64}, rank="case when known is null then 1 else 0 end")
     moving = _numbered(engine, engine.keep(ranked))
     read = untyped(carried.read[(carried.read["nth"] > 0) & ~carried.read["account"].isin(differ)], READ)
     then = engine.keep(engine.arrow(read.rename_columns(list(_READ)), {**_READ, "day": nw.Date}))
     known = f"(select * from {moving} where not coalesce({is_unknown}, false))"
-    gone = _joined("anti", _joined("semi", known, then, _NTH), opened, _SAME)
-    names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {_on(_ENTRY)})"
+    gone = apart(among(known, then, _NTH), opened, _SAME)
+    names = f"(select x.*, coalesce(y.now, x.entry) as named from {left} x left join {renamed} y on {same(_ENTRY)})"
     names = conform(names, LOADED, entry="named")
     was = engine.keep(f"(select account, entry, min(was) as was from {names} group by account, entry)")
     # Of what moves nothing, and where nobody knows what was read, the date and the number decide.
     others = f"(select * from {ours} where signed = 0 or coalesce({is_unknown}, false))"
-    before = _joined("anti", f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
-    ahead = _joined("semi", others, _ahead(engine, carried.ahead), _ENTRY)
-    settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {each})" for each in (gone, before, ahead))))
-    new = _joined("anti", ours, settled, _PLACE)
-    new = f"(select x.*, y.was as named from {new} x left join {was} y on {_on(_ENTRY)})"
+    before = apart(f"(select * from {others} where {_gone(engine, carried.closed)})", was, _ENTRY)
+    ahead = among(others, _ahead(engine, carried.ahead), _ENTRY)
+    settled = engine.keep(both(*(f"(select {listed(_PLACE)} from {source})" for source in (gone, before, ahead))))
+    new = apart(ours, settled, _PLACE)
+    new = f"(select x.*, y.was as named from {new} x left join {was} y on {same(_ENTRY)})"
     new = conform(new, LOADED, was="named")
     # What became of an open row since stands in the ledger of today; only what is not in it comes from before.
-    absent = _joined("anti", names, new, _ENTRY)
+    absent = apart(names, new, _ENTRY)
     ends = {row["account"]: day_number(row["closing_date"]) for row in carried.closed.to_dict("records")}
-    late = f"(select * from {_joined('anti', known, then, _NTH)} where {_until(engine, ends)})"
-    missing = _as_read(engine, _joined("anti", then, known, _NTH))
+    late = f"(select * from {apart(known, then, _NTH)} where {_until(engine, ends)})"
+    missing = _as_read(engine, apart(then, known, _NTH))
     begins = f"(select account, min(day) as day from {known} group by account)"
     return LedgerRead(
         moving=moving,
         again=both(new, absent),
-        closed=_joined("semi", ours, settled, _PLACE),
+        closed=among(ours, settled, _PLACE),
         key_id=key_id,
         late=typed([_as_read(engine, late)], READ),
         missing=typed([missing], READ),
         unknown=unknown,
         begins={row["account"]: row["day"] for row in engine.rows(begins, _BEGINS)} if len(missing) else {},
     )
-
-
-def _on(names: Iterable[str]) -> str:
-    return " and ".join(f'x."{name}" = y."{name}"' for name in names)
-
-
-def _joined(how: str, rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
-    """The rows that have, or if `how` is anti that have not, their like among others."""
-    return f"(select x.* from {rows} x {how} join {others} y on {_on(names)})"
 
 
 def _moving(engine: Engine, rows: Frame, secret: str) -> Frame:
@@ -270,21 +270,21 @@ def _numbered(engine: Engine, rows: Frame) -> Frame:
     if not len(tied):
         return conform(rows, _MOVING, nth="1")
     few = engine.keep(engine.arrow(tied, {name: _MOVING[name] for name in _HASHED}))
-    parts = [conform(_joined(how, rows, few, _HASHED), _MOVING, nth=nth) for how, nth in (("anti", "1"), ("semi", nth))]
+    parts = conform(apart(rows, few, _HASHED), _MOVING, nth="1"), conform(among(rows, few, _HASHED), _MOVING, nth=nth)
     return engine.keep(both(*parts))
 
 
 def _as_read(engine: Engine, *rows: Frame) -> pa.Table:
     """The rows in the shape READ, in an order that depends on nothing but what they say."""
-    found = pa.concat_tables([engine.table(each, _READ) for each in rows])
+    found = pa.concat_tables([engine.table(part, _READ) for part in rows])
     made = arranged(dict(zip(READ, found.columns, strict=True)), READ)
     return made.sort_by([(name, "ascending") for name in ("hash", "nth", "account")])
 
 
 def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: Mapping[str, int]) -> pd.DataFrame:
-    """What the next run knows to have been read (READ). A row that is missing stays in it until it is back.
+    """The rows that the next run takes as read (READ). A row that is missing stays among them until it is back.
 
-    Of an account of which nobody knows what was read there is nothing.
+    An account whose earlier reading is unknown has no rows.
     """
     ends = {account: day for account, day in sorted(closing.items()) if account not in ledger.unknown}
     heads = [{**dict.fromkeys(READ), "account": name, "hash": ledger.key_id, "nth": 0} for name in ends]
@@ -293,7 +293,7 @@ def rows_read(engine: Engine, ledger: LedgerRead, ahead: pd.DataFrame, closing: 
     if len(ahead):
         mine = f"account in ({', '.join(map(engine.text, ends)) or 'null'}) and not ({until})"
         later = f"(select * from {ledger.moving} where {mine})"
-        read.append(_joined("semi", later, _ahead(engine, ahead), _ENTRY))
+        read.append(among(later, _ahead(engine, ahead), _ENTRY))
     kept = [arrow_table(heads, READ), _as_read(engine, *read), untyped(ledger.missing, READ)]
     return typed(kept, READ)
 
@@ -350,22 +350,24 @@ def lines_told(carried: CarryForward, settled: pa.Table, gone: pa.Table) -> pd.D
     decided = gone.filter(pc.equal(gone["side"], STATEMENT))
     of_rule, of_people = ("account", "s_key", "s_day", "s_signed"), ("account", "key", "day", "signed")
     found = [
-        arranged(dict(zip(TOLD, each.select(names).columns, strict=True)), TOLD)
-        for each, names in ((settled, of_rule), (decided, of_people))
+        arranged(dict(zip(TOLD, part.select(names).columns, strict=True)), TOLD)
+        for part, names in ((settled, of_rule), (decided, of_people))
     ]
-    return typed([untyped(carried.told, TOLD), *found], TOLD)
+    return typed(
+        [pa.concat_tables([untyped(carried.told, TOLD), *found]).sort_by([(n, "ascending") for n in TOLD])], TOLD
+    )
 
 
 def told_before(engine: Engine, lines: Frame, told: pd.DataFrame, accounts: Sequence[str]) -> Frame:
     """The `lines` of a statement (ROW) that were told before (TOLD), those of each file as often as then."""
     places = untyped(told, TOLD)
-    places = places.set_column(0, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
+    places = with_column(places, "account", pc.index_in(places["account"], pa.array(accounts)).cast(pa.int64()))
     shape = {"account": nw.Int64, "key": nw.String, "day": nw.Date, "signed": nw.Int64}
     known = engine.arrow(places.rename_columns(list(shape)), shape)
     known = f"(select {listed(shape)}, count(*) as many from {known} group by {listed(shape)})"
     nth = f'row_number() over (partition by {listed(shape)}, source order by "no")'
     counted = conform(lines, {**ROW, "nth": nw.Int64}, nth=nth)
-    return f"(select x.* from {counted} x join {known} y on {_on(shape)} and x.nth <= y.many)"
+    return f"(select x.* from {counted} x join {known} y on {same(shape)} and x.nth <= y.many)"
 
 
 def refuse_settled(engine: Engine, lines: Frame) -> None:
@@ -386,13 +388,13 @@ def refuse_settled(engine: Engine, lines: Frame) -> None:
 
 def _gone(engine: Engine, closed: pd.DataFrame) -> str:
     """Rows both dated and numbered within what was gone through."""
-    each = [
+    gone = [
         f"account = {engine.text(row['account'])} and coalesce(day, 0) <= {day_number(row['closing_date'])}"
         f' and "no" <= {row["last_number"]}'
         for row in closed.to_dict("records")
         if not pd.isna(row["last_number"])
     ]
-    return " or ".join(["false", *each])
+    return " or ".join(["false", *gone])
 
 
 def _open(engine: Engine, carried: CarryForward, side: str) -> Frame:
@@ -407,14 +409,14 @@ def _open(engine: Engine, carried: CarryForward, side: str) -> Frame:
 
 
 def carried_rows(rows: pa.Table, closing: Mapping[str, int]) -> tuple[pd.DataFrame, int]:
-    """Of the rows that are part of breaks those for the next run, in the shape CARRIED.
+    """Chooses the rows of breaks that the next run gets, in the shape CARRIED.
 
-    Besides how many of them have a whole number that no later run can compare: its hash was under no key that is kept.
+    Also counts the rows with a whole number that no later run can compare: its hash is under no key that is kept.
     A ledger row after the closing date is read again then, and is not carried. A further row of a duplicate always is,
     since its first row may not be read again.
     """
     ends = mapped(rows["account"], closing.__getitem__, pa.int64())
-    rows = rows.set_column(rows.column_names.index("since"), "since", pc.coalesce(rows["since"], ends))
+    rows = with_column(rows, "since", pc.coalesce(rows["since"], ends))
     is_later = pc.greater(rows["day"].fill_null(0), ends)
     is_read_again = pc.and_(is_later, pc.equal(rows["side"], LEDGER))
     is_duplicate = pc.equal(rows["code"], DUPLICATE[LEDGER])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.analysis import breaks as codes
-from workbench.analysis.reconcile.engines import Engine, arrow_schema, both, conform, listed
+from workbench.analysis.reconcile.engines import Engine, apart, arrow_schema, both, conform, listed, same
 from workbench.analysis.reconcile.rules import (
     GROUP,
     LEDGER,
@@ -29,18 +29,18 @@ from workbench.analysis.shapes import COMPLETED
 
 _LEFT_OUT = {LEDGER: {"batch", "problem", "source"}, STATEMENT: {"batch", "problem", "entry", "state"}}
 NARROW = {side: [name for name in OF_SIDE if name not in names] for side, names in _LEFT_OUT.items()}
-"""What goes through the great join."""
+"""The columns that go through the great join."""
 _PAIRED: Shape = {**ROW, "pair": nw.String}
 _MARK: Shape = {"account": nw.Int64, "g": nw.String, "rows": nw.Int64, "batches": nw.Int64}
 COMPARED: Shape = {"account": nw.Int64, "g": nw.String, "pair": nw.String, "code": nw.String} | {
     f"{prefix}{name}": ROW[name] for side, prefix in PREFIX.items() for name in NARROW[side]
 }
-"""What is said of two rows that were compared, or of one that had no other."""
+"""Two rows that were compared, or one row without a partner."""
 
 
 @dataclass(frozen=True)
 class Classified:
-    """What the rules made of the rows.
+    """The rows after rules 1 to 5.
 
     `compared` has every pair that the engine compared, and `special` the rows of the special groups. Here are `left`,
     those that were compared here, `opened`, every pair that has a code, and `members`, the rows of special groups that
@@ -74,14 +74,14 @@ def classify(
     `bad` is how many rows of each side cannot be used, `carried` whether there are rows of an earlier run, and
     `overlaps` whether a line may stand in two files: where there are none, none are looked for.
     """
-    good = {side: conform(each, ROW, "not bad") if bad[side] else each for side, each in rows.items()}
+    good = {side: conform(frame, ROW, "not bad") if bad[side] else frame for side, frame in rows.items()}
     marked = engine.keep(_marked(good.values(), carried=carried))
     everything = both(*good.values())
-    plain = {side: f"(select x.* from {each} x anti join {marked} y {_SAME})" for side, each in good.items()}
+    plain = {side: apart(frame, marked, GROUP) for side, frame in good.items()}
     great = _compared(plain, allowed, GROUP, pair="''")
     # Most pairs agree: all columns are read of the others alone, and of special groups.
     inside = both(marked, conform(great, _MARK, "code is not null", rows="0", batches="0"))
-    inside = engine.keep(f"(select x.*, y.rows, y.batches from {everything} x join {inside} y {_SAME})")
+    inside = engine.keep(f"(select x.*, y.rows, y.batches from {everything} x join {inside} y on {same(GROUP)})")
     single = conform(inside, _PAIRED, "rows = 0", pair="''")
     special = engine.arrow(arrow_schema(SPECIAL).empty_table(), SPECIAL)
     left, further = arrow_schema(COMPARED).empty_table(), arrow_schema(SPECIAL).empty_table()
@@ -92,28 +92,24 @@ def classify(
         single = both(single, _alike(special))
     near = _within(single, allowed)
     opened, compared = _opened(engine, near), both(conform(great, COMPARED, "code is null"), near)
-    broken = [each.select(GROUP) for each in (_differing(opened), _differing(left), further)]
+    broken = [part.select(GROUP) for part in (_differing(opened), _differing(left), further)]
     names = respelt(pa.concat_tables([*broken, *(_known(engine, everything) if carried else [])]))
     if len(names):
         here = engine.keep(engine.arrow(names, {"account": nw.Int64, "g": nw.String, "name": nw.String}))
-        named = conform(f"(select x.*, y.name from {everything} x join {here} y {_SAME})", ROW, g="name")
+        named = conform(f"(select x.*, y.name from {everything} x join {here} y on {same(GROUP)})", ROW, g="name")
         named = f"(select *, count(batch) over (partition by account, g) as batches from {named})"
         again = special_of(engine, named, overlaps=overlaps, respelt=True)
         pairs = _within(_alike(again), allowed)
         more = _opened(engine, pairs), *_members(engine, again, allowed)
         compared, special = (
-            both(f"(select x.* from {each} x anti join {here} y {_SAME})", other)
-            for each, other in ((compared, pairs), (special, again))
+            both(apart(frame, here, GROUP), other) for frame, other in ((compared, pairs), (special, again))
         )
         opened, left, further = (
-            pa.concat_tables([each.join(names, GROUP, join_type="left anti"), other])
-            for each, other in zip((opened, left, further), more, strict=True)
+            pa.concat_tables([table.join(names, GROUP, join_type="left anti"), other])
+            for table, other in zip((opened, left, further), more, strict=True)
         )
     opened = pa.concat_tables([opened, left.filter(pc.is_valid(left["code"]))])
     return Classified(compared, special, left, opened, further, [conform(rows[s], ROW, "bad") for s in rows if bad[s]])
-
-
-_SAME = "on x.account = y.account and x.g = y.g"
 
 
 def _known(engine: Engine, rows: Frame) -> list[pa.Table]:
@@ -142,12 +138,12 @@ def _marked(rows: Iterable[Frame], *, carried: bool) -> Frame:
 
 
 def _alike(special: Frame) -> Frame:
-    """What of special groups has a row that is alike on the other side."""
+    """The rows of special groups that have an equal row on the other side."""
     return conform(special, _PAIRED, "pair <> ''")
 
 
 def _members(engine: Engine, special: Frame, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
-    """What of special groups has no like on the other side and adds up to nothing: what is compared, and the rest.
+    """Splits the other rows of special groups that do not add up: pairs that are compared, and the rest.
 
     The rest are duplicates, and the rows of groups with a batch.
     """
@@ -167,7 +163,7 @@ def _opened(engine: Engine, compared: Frame) -> pa.Table:
 
 
 LINE = ["account", "source", "no", "g", "signed"]
-"""What tells the lines of statements apart, where some table has no numbers for them."""
+"""Columns that tell statement lines apart, even in a table without line numbers."""
 
 
 def settled_lines(engine: Engine, classified: Classified) -> Frame:
@@ -187,15 +183,15 @@ def _compared(rows: Mapping[str, Frame], allowed: Allowed, on: Sequence[str], **
                 **{name: f'"{name.removeprefix(prefix)}"' for name in names})
         for side, prefix in PREFIX.items()
     )  # fmt: skip
-    same = " and ".join(f"l_{name} = s_{name}" for name in on)
-    joined = f"(select * from {ours} l full join {theirs} s on {same})"
+    agree = " and ".join(f"l_{name} = s_{name}" for name in on)
+    joined = f"(select * from {ours} l full join {theirs} s on {agree})"
     named = {name: f"coalesce(l_{name}, s_{name})" for name in on} | more
     shape = {name: kind for name, kind in COMPARED.items() if name != "code"}
     return conform(conform(joined, shape, **named), COMPARED, code=code_of(allowed))
 
 
 def _within(rows: Frame, allowed: Allowed) -> Frame:
-    """The same for rows of special groups, by the pair that they are of."""
+    """Rules 4 and 5 for rows of special groups, by their `pair`."""
     sides = {side: f"(select * from {rows} where side = '{side}')" for side in SIDES}
     return _compared(sides, allowed, (*GROUP, "pair"))
 

@@ -1,7 +1,7 @@
 """Breaks that a period closes: those decided to zero, and open rows of before that met their other part."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from workbench.analysis.frames import frame, python_rows, untyped
 from workbench.analysis.reconcile.decisions import SETTLED, ids_of, known_as
+from workbench.analysis.reconcile.engines import texts_of
 from workbench.analysis.reconcile.rules import LEDGER
 from workbench.analysis.shapes import CARRIED, CLOSED_BREAK, COMPLETED
 
@@ -50,21 +51,14 @@ def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
     amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))
     gross = pc.if_else(pc.equal(kept["direction"], "in"), amount, pc.negate(amount))
     moves = pc.and_(pc.equal(kept["status"], COMPLETED), pc.is_valid(kept["direction"]))
-    kept = kept.append_column("moved", pc.if_else(moves.fill_null(False), pc.subtract(gross, fee), 0))  # noqa: FBT003  pyarrow
+    moved = pc.if_else(pc.fill_null(moves, fill_value=False), pc.subtract(gross, fee), 0)
+    kept = kept.append_column("moved", moved)
     # Of equal rows as many are open as before, at most.
-    opened, gone = Counter(_said(rows, _SAYS)), []
-    for text in _said(kept, _SAYS.values()):
+    opened, gone = Counter(texts_of(rows, _SAYS).to_pylist()), []
+    for text in texts_of(kept, _SAYS.values()).to_pylist():
         gone.append(not opened[text])
         opened[text] -= opened[text] > 0
     return kept.filter(pa.array(gone, pa.bool_()))
-
-
-def _said(rows: pa.Table, names: Iterable[str]) -> list[str]:
-    """Each row as one text."""
-    days = {name: rows[name].cast(pa.int32()) for name in names if pa.types.is_date(rows[name].type)}
-    texts = [days.get(name, rows[name]).cast(pa.string()).fill_null("") for name in names]
-    found: list[str] = pc.binary_join_element_wise(*texts, "\x1f").to_pylist()
-    return found
 
 
 def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
@@ -94,7 +88,7 @@ def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame,
         begun = dict(zip(("account", "key", "code", "currency", "since_date"), same_break, strict=True))
         made_of = broken.setdefault(same_break, begun | {"variance_minor": 0, "rule": by_place.get(place, "key")})
         made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
-    made += [each | about.get((each["account"], known_as(each["key"])), {}) for each in broken.values()]
+    made += [closed | about.get((closed["account"], known_as(closed["key"])), {}) for closed in broken.values()]
     rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
     return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)
 
@@ -108,10 +102,10 @@ def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
     waiting = rows.filter(pc.is_valid(rows["since"]))
     columns = ["account", "currency", "moved", "matched"]
     parts = [
-        each.select(columns[:2])
-        .append_column("moved", pc.abs(each[moved]))
-        .append_column("matched", pa.array([matched] * len(each), pa.int64()))
-        for each, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1))
+        part.select(columns[:2])
+        .append_column("moved", pc.abs(part[moved]))
+        .append_column("matched", pa.array([matched] * len(part), pa.int64()))
+        for part, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1))
     ]
     whole = pa.concat_tables(parts)
     of_matched = pc.multiply(whole["moved"], whole["matched"])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import ipywidgets
 
 _MOST: Final = 1_000
-"""So many breaks are shown to decide in, those that move most of each code first."""
+"""The most breaks that the form shows; of each code, the largest come first."""
 _AT_ONCE: Final = 20
 _VERDICTS: Final = (*VERDICTS, WITHDRAWN)
 _UNDECIDED: Final = "not decided"
@@ -81,30 +81,30 @@ class DecisionTable:
         about = {row[0]: row[1:] for row in python_rows(self._all, "id", "account", "key", "code")}
         before, now = self.decided(), datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         new: dict[str, Row] = {}
-        for each in given:
-            name = each["break"] or ""
-            if unknown := [one for one in ids_of(each) if one not in about]:
+        for item in given:
+            name = item["break"] or ""
+            if unknown := [one for one in ids_of(item) if one not in about]:
                 raise ReconcileRefused(f"There is no break {', '.join(unknown)} to decide about.")
             old = before.get(name)
-            if old is not None and old["who"] != each["who"] and not replace:
+            if old is not None and old["who"] != item["who"] and not replace:
                 text = f"{old['who']} has decided about {name}: {old['verdict']}, {old['why']}."
                 raise ReconcileRefused(text, hint="Pass replace=True to replace that decision.")
-            new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **each, "when": now}
+            new[name] = {**dict(zip(("account", "key", "code"), about[name], strict=True)), **item, "when": now}
         # They are read as they will be from the file: what it would not take is not written.
         kept = [row for row in self._in_file() if new.keys().isdisjoint(ids_of(row))]
         rows, _ = decisions_in(pd.DataFrame([*kept, *new.values()], columns=list(DECIDED)))
         write_decisions(self.path, rows)
 
     def decided(self) -> dict[str, Row]:
-        """What people have decided: as the result has it, and what is in the file now, whoever has written it."""
+        """People's decisions by break: those of the result, replaced by those that stand in the file now."""
         names = {"break": "id"}
         shown = self._breaks[self._breaks["who"].notna()]
         known = [
             dict(zip(DECIDED, each, strict=True)) for each in python_rows(shown, *(names.get(n, n) for n in DECIDED))
         ]
         told = [
-            {**row, "break": each, "partner": "; ".join(other for other in ids_of(row) if other != each) or None}
-            for row in self._in_file() for each in ids_of(row)
+            {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
+            for row in self._in_file() for name in ids_of(row)
         ]  # fmt: skip
         return {str(row["break"]): row for row in [*known, *told]}
 
@@ -163,7 +163,7 @@ class _Form:
         self._show()
         self.box = ipywidgets.VBox([self._line([self._part, self._who, button]), self._said, self._rows, OwnKeys()])
 
-    def _line(self, parts: Sequence[Any]) -> Any:  # noqa: ANN401  a widget
+    def _line(self, parts: "Sequence[ipywidgets.Widget]") -> "ipywidgets.HBox":
         """Side by side, and below each other where that is too wide."""
         return self._widgets.HBox(parts, layout={"flex_flow": "row wrap"})
 
@@ -175,7 +175,7 @@ class _Form:
 
     def _shown(self, ids: str) -> str:
         """An option for one partner or several, each by its id and what it is called."""
-        text = "; ".join(self._called.get(each, each) for each in ids.split("; "))
+        text = "; ".join(self._called.get(name, name) for name in ids.split("; "))
         self._ids[text] = ids
         return text
 
@@ -185,14 +185,16 @@ class _Form:
         for row in breaks.to_dict("records"):
             before = self._decided.get(row["id"]) or {}
             labelled, opposite = {"description_width": "initial"}, partners[row["id"]]
-            verdicts = [each for each in _VERDICTS if opposite or each in {before.get("verdict"), *_VERDICTS[1:]}]
+            verdicts = [
+                verdict for verdict in _VERDICTS if opposite or verdict in {before.get("verdict"), *_VERDICTS[1:]}
+            ]
             controls = {
                 "verdict": self._widgets.Dropdown(
-                    options=[(_UNDECIDED, ""), *((each.replace("_", " "), each) for each in verdicts)],
+                    options=[(_UNDECIDED, ""), *((verdict.replace("_", " "), verdict) for verdict in verdicts)],
                     value=before.get("verdict") or "", description="verdict", style=labelled, layout={"width": "13em"},
                 ),
                 "partner": self._widgets.Combobox(
-                    options=[self._shown(each) for each in opposite], value=before.get("partner") or "",
+                    options=[self._shown(name) for name in opposite], value=before.get("partner") or "",
                     description="partner", placeholder="of a match", style=labelled, layout={"width": "24em"},
                 ),
                 "why": self._widgets.Text(
@@ -208,19 +210,21 @@ class _Form:
 
     def _write(self) -> None:
         chosen = {
-            name: {of: self._ids.get(each.value, each.value) for of, each in controls.items()}
+            name: {of: self._ids.get(control.value, control.value) for of, control in controls.items()}
             for name, controls in self._controls.items()
         }
         before = {
             name: {of: row[of] or "" for of in ("verdict", "partner", "why")} for name, row in self._decided.items()
         }
-        changed = {name: each for name, each in chosen.items() if each["verdict"] and each != before.get(name)}
+        changed = {name: choice for name, choice in chosen.items() if choice["verdict"] and choice != before.get(name)}
         try:
-            self._decisions.write([{"break": name, **each, "who": self._who.value} for name, each in changed.items()])
+            self._decisions.write(
+                [{"break": name, **choice, "who": self._who.value} for name, choice in changed.items()]
+            )
         except WorkbenchError as error:
             self._said.value = "<b>Not written.</b> " + "<br>".join(escape(str(error)).splitlines())
             return
-        self._decided = {**self._decided, **{name: {**each} for name, each in changed.items()}}
+        self._decided = {**self._decided, **{name: {**choice} for name, choice in changed.items()}}
         self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
 
 

@@ -1,4 +1,4 @@
-"""What people and rules of one's own have decided about breaks: read strictly, and set beside the breaks.
+"""Decisions that people and rules make about breaks: read strictly, and set beside the breaks.
 
 A decision never changes what a break amounts to, nor the proof; it says who takes the break for settled, and why.
 """
@@ -45,13 +45,13 @@ ENDED: Final = "closed"
 """The state, in what is carried forward alone, of a decision that has closed its breaks."""
 _REQUIRED: Final = ("break", "verdict", "partner", "who", "when", "why")
 _MAY_LACK: Final = ("partner", "when")
-"""What a table of breaks need not have."""
+"""Columns that a table of breaks may lack."""
 _CALLED: Final = {heading(name).casefold(): name for name in BREAK} | {"id": "break"}
 """Heading of an output → the column, which is accepted by its own name too."""
 _MOST: Final = 20
-"""So many problems of a file are told at once."""
+"""The most problems of a file that one error lists."""
 _FEW: Final = 5
-"""So many of what may be long are shown."""
+"""The most names that a sentence lists."""
 _SHOWN: Final = 60
 _ID: Final = re.compile("b[a-z2-7]{11}")
 _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
@@ -63,7 +63,7 @@ _CUT_BY_SPREADSHEET: Final = re.compile("[0-9][.,][0-9]+[eE][+][0-9]+")
 
 
 class Input(NamedTuple):
-    """What decisions or rules were read from: the name of the file, and the SHA-256 of its bytes, if it is one."""
+    """The source of decisions or rules: its name, and the SHA-256 of its bytes if it is a file."""
 
     side: str
     name: str
@@ -111,8 +111,8 @@ class Rule:
             (self.direction in {"", *DIRECTIONS}, f"direction is {' or '.join(DIRECTIONS)}"),
             (self.code in {"", *CODES}, f"there is no code {self.code!r}; there are {', '.join(CODES)}"),
             *(
-                (not (why := refusal(each)), f"{shortened(each, _SHOWN)!r} {why}")
-                for each in (self.narrative, self.words)
+                (not (why := refusal(pattern)), f"{shortened(pattern, _SHOWN)!r} {why}")
+                for pattern in (self.narrative, self.words)
             ),
         ):
             if not holds:
@@ -120,11 +120,11 @@ class Rule:
 
     @property
     def verdict(self) -> str | None:
-        """What stands in a break's `verdict`; None where the rule decides nothing."""
+        """The verdict that the rule gives a break; None if the rule decides nothing."""
         return EXPECTED if self.expected else TOLERATED if self.tolerated else None
 
     def fits(self, breaks: pd.DataFrame) -> pd.Series:
-        """Whether each break has what the rule names."""
+        """True for each break that meets every condition of the rule."""
         held = pd.Series(data=True, index=breaks.index)
         if self.account:
             held &= breaks["account"].isin([n for n in breaks["account"].unique() if fnmatchcase(n, self.account)])
@@ -161,11 +161,11 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, M
         match = by_account(declared.pop("match", {}))
     except ValueError as error:
         raise ReconcileRefused(f"In {path.name}, match {error}.") from None
-    if declared or not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+    if declared or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         other = f"has {', '.join(declared)}, which is no rule" if declared else "has a `rule` that is not a [[rule]]"
         raise ReconcileRefused(f"{path.name} {other}.", hint=_A_RULE)
     rules = tuple(_rule(number, each, path.name) for number, each in enumerate(tables, start=1))
-    if twice := [name for name, times in Counter(each.name for each in rules).items() if times > 1]:
+    if twice := [name for name, times in Counter(rule.name for rule in rules).items() if times > 1]:
         raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
     return rules, Input("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
 
@@ -173,7 +173,7 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, M
 def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
     declared, kinds = {"name": f"rule {number}", **given}, get_type_hints(Rule)
     if unknown := [each for each in declared if each not in kinds]:
-        hint = f"A rule has {', '.join(each.name for each in fields(Rule))}."
+        hint = f"A rule has {', '.join(field.name for field in fields(Rule))}."
         raise ReconcileRefused(f"Rule {number} in {file} has {', '.join(unknown)}, which no rule takes.", hint=hint)
     for name, value in declared.items():
         try:
@@ -260,18 +260,18 @@ def _column(heading: Cell) -> str:
 
 def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = None) -> list[Row]:
     """`saved` is the day that a decision in a table of breaks has where it names none."""
-    header = [text_of(each).strip() for each in next(lines, (0, []))[1]]
+    header = [text_of(title).strip() for title in next(lines, (0, []))[1]]
     while header and not header[-1]:
         header.pop()  # a spreadsheet's own
     if not header:
         raise ReconcileRefused(f"{name} is empty.", hint=f"Its first line is {','.join(_REQUIRED)}.")
-    columns, is_of_breaks = [_column(each) for each in header], "id" in map(str.casefold, header)
+    columns, is_of_breaks = [_column(title) for title in header], "id" in map(str.casefold, header)
     times, may_have = Counter(columns), columns if is_of_breaks else list(DECIDED)
     may_lack = _MAY_LACK if is_of_breaks else ()
     wrong = {
-        "the unknown column {}": [each for each in columns if each not in may_have],
-        "no column {}": [each for each in _REQUIRED if each not in (*columns, *may_lack)],
-        "{} twice": [each for each in DECIDED if times[each] > 1],
+        "the unknown column {}": [column for column in columns if column not in may_have],
+        "no column {}": [column for column in _REQUIRED if column not in (*columns, *may_lack)],
+        "{} twice": [column for column in DECIDED if times[column] > 1],
     }
     if found := [text.format(", ".join(map(repr, names))) for text, names in wrong.items() if names]:
         hint = f"The columns are {', '.join(DECIDED)}; the last three may be left out."
@@ -284,20 +284,22 @@ def _decisions(name: str, unit: str, lines: Iterator[Line], saved: str | None = 
         place, texts = f"{unit} {line}", dict(zip(columns, map(text_of, cells), strict=False))
         verdict = _BETWEEN_WORDS.sub("_", texts.get("verdict", "").strip().casefold())
         if is_of_breaks:
-            days |= {texts.get(each, "") for each in ("business_date", "since_date")}
+            days |= {texts.get(column, "") for column in ("business_date", "since_date")}
             if verdict in {"", EXPECTED, TOLERATED}:
                 continue
-        elif extra := [text_of(each) for each in cells[len(columns) :] if text_of(each).strip()]:
+        elif extra := [text_of(cell) for cell in cells[len(columns) :] if text_of(cell).strip()]:
             problems.append(f"in {place} there are more cells than columns: {extra[0]!r}")
-        row: Row = {each: _plain(each, texts.get(each, "")) or None for each in DECIDED}
-        row |= {each: (row[each] or "").lower() or None for each in ("break", "partner")}
+        row: Row = {column: _plain(column, texts.get(column, "")) or None for column in DECIDED}
+        row |= {column: (row[column] or "").lower() or None for column in ("break", "partner")}
         place += f" ({row['break']})" if unit == "row" else ""  # a table of the notebook shows no numbers
         rows[place] = row = row | {"verdict": verdict or None, "when": row["when"] or (saved if is_of_breaks else None)}
         problems += [f"in {place} {text}" for text in _problems(row, called)]
     problems += [*_at_odds(rows)]
     if problems := problems or _dated(rows, days):
         more = [f"and {len(problems) - _MOST:,} more"] if len(problems) > _MOST else []
-        text = "".join(f"\n- {each}" for each in [*problems[:_MOST], *more]) if problems[1:] else f" {problems[0]}."
+        text = (
+            "".join(f"\n- {problem}" for problem in [*problems[:_MOST], *more]) if problems[1:] else f" {problems[0]}."
+        )
         raise ReconcileRefused(f"{name} cannot be used:{text}")
     return list({frozenset(ids_of(row)): row for row in rows.values()}.values())
 
@@ -311,7 +313,7 @@ def _plain(column: str, cell: str) -> str:
 def _problems(row: Row, called: Mapping[str, str]) -> list[str]:
     """Every reason why a row cannot be used, and what to write instead; its columns as the file calls them."""
     known, ids, when = (*VERDICTS, WITHDRAWN), ids_of(row), row["when"]
-    odd = [each for each in ids if not _ID.fullmatch(each)]
+    odd = [other for other in ids if not _ID.fullmatch(other)]
     is_match = row["verdict"] == "match"
     found = {
         f"{(odd or [''])[0]!r} is not the id of a break: ids are `b` and eleven letters or digits": bool(odd),
@@ -332,7 +334,7 @@ def ids_of(row: Mapping[str, Any]) -> list[str]:
 
 def _orders(text: str) -> list[str | None]:
     """A moment as ISO 8601 has it, if the day is before the month, and if the month is."""
-    return [_moment(text, day_first=each) for each in (True, False)]
+    return [_moment(text, day_first=first) for first in (True, False)]
 
 
 def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
@@ -371,10 +373,10 @@ def _at_odds(rows: Mapping[str, Row]) -> Iterator[str]:
     seen: dict[str, tuple[str, tuple[str | None, list[str]]]] = {}
     for place, row in rows.items():
         said = (row["verdict"], sorted(ids_of(row)) if row["verdict"] == "match" else [])
-        for each in ids_of(row):
-            before, other = seen.setdefault(each, (place, said))
+        for break_id in ids_of(row):
+            before, other = seen.setdefault(break_id, (place, said))
             if other != said:
-                yield f"{each} is decided twice, as {other[0]} in {before} and as {said[0]} in {place}"
+                yield f"{break_id} is decided twice, as {other[0]} in {before} and as {said[0]} in {place}"
 
 
 def applied(
@@ -385,10 +387,10 @@ def applied(
     `carried` are those of an earlier run (DECISION): what is given about the same breaks replaces them.
     Raises ReconcileRefused: one takes back what an earlier run has closed.
     """
-    again = {each for row in given for each in ids_of(row)}
+    again = {other for row in given for other in ids_of(row)}
     taken_back = {row["break"] for row in given if row["verdict"] == WITHDRAWN}
     for row in _rows(carried[carried["state"] == ENDED]):
-        if back := [each for each in ids_of(row) if each in taken_back]:
+        if back := [other for other in ids_of(row) if other in taken_back]:
             text = (
                 f"{back[0]} cannot be open again: the {row['verdict']} of {row['when']} by {row['who']} has closed it"
             )
@@ -400,7 +402,7 @@ def applied(
     rows = sorted((row for row in [*kept, *given] if row["verdict"] != WITHDRAWN), key=lambda row: row["break"] or "")
     if not rows:
         return breaks, frame([], DECISION)
-    wanted = sorted({each for row in rows for each in ids_of(row)})
+    wanted = sorted({other for row in rows for other in ids_of(row)})
     found = pd.Index(breaks["id"]).get_indexer(pd.Index(wanted)).tolist()
     places = {name: place for name, place in zip(wanted, found, strict=True) if place >= 0}
     named = python_rows(breaks.iloc[list(places.values())], "account", "key", "code")
@@ -409,11 +411,11 @@ def applied(
     made, texts = [], {}
     for row in rows:
         ids = ids_of(row)
-        state = _state(row, [each in places for each in ids], open_keys, accounts)
+        state = _state(row, [other in places for other in ids], open_keys, accounts)
         if state == APPLIED:
             row |= dict(zip(("account", "key", "code"), about[ids[0]], strict=True))
-            for each in ids:
-                texts[places[each]] = {**row, "partner": "; ".join(sorted({*ids} - {each})) or None}
+            for other in ids:
+                texts[places[other]] = {**row, "partner": "; ".join(sorted({*ids} - {other})) or None}
         made.append({**row, "state": state})
     shown = breaks.copy()
     for name in ("verdict", "partner", "who", "when", "why"):
@@ -458,12 +460,12 @@ def carried_on(decisions: pd.DataFrame, closed: pd.Series, before: pd.DataFrame)
 
 
 def is_open(breaks: pd.DataFrame) -> pd.Series:
-    """Whether each break is neither decided nor one that the next days may settle."""
+    """True for each break that is undecided and not `timing`."""
     return breaks["verdict"].isna() & (breaks["code"] != TIMING)
 
 
 def by_whom(breaks: pd.DataFrame) -> dict[str, Counter[str]]:
-    """How many breaks each person, and each rule, has decided, by verdict."""
+    """Counts the breaks that each person and each rule has decided, by verdict."""
     made: dict[str, Counter[str]] = {}
     for verdict, who, rule in python_rows(breaks[breaks["verdict"].notna()], "verdict", "who", "rule"):
         made.setdefault(who or f"the rule {rule!r}", Counter())[VERDICTS.get(verdict, verdict)] += 1
@@ -520,9 +522,9 @@ def sign_off(
 
 
 def stale_words(decisions: pd.DataFrame) -> str:
-    """Which decisions do not count any more, the first of them by name; nothing where all do."""
+    """A sentence that names the first stale decisions; empty if none is stale."""
     stale = decisions.loc[decisions["state"] == STALE, ["break", "account", "key"]].fillna("")
-    shown = ["/".join(each).rstrip("/") for each in stale.head(_FEW).to_numpy()]
+    shown = ["/".join(names).rstrip("/") for names in stale.head(_FEW).to_numpy()]
     more = ", …" if len(stale) > _FEW else ""
     text = f"{len(stale):,} {'decision is' if len(stale) == 1 else 'decisions are'} stale, because the open "
     text += f"breaks have changed: {', '.join(shown)}{more}. Decide again about the breaks that are still open"
@@ -551,7 +553,7 @@ def _apart(breaks: pd.DataFrame, decisions: pd.DataFrame) -> list[str]:
     groups = {frozenset(ids_of(row)) for row in _rows(named)}
     mine = breaks[breaks["id"].isin(set().union(*groups))]
     variance = dict(zip(mine["id"], mine["variance_minor"], strict=True))
-    odd = sorted(min(group) for group in groups if sum(variance[each] for each in group))
+    odd = sorted(min(group) for group in groups if sum(variance[break_id] for break_id in group))
     return [f"{', '.join(odd)} matched with another amount"] if odd else []
 
 

@@ -19,7 +19,7 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.analysis.reconcile.rules import Frame, Shape
+from workbench.analysis.reconcile.rules import Frame, Native, Shape
 
 DUCKDB, SPARK = "duckdb", "spark"
 _FEW_BYTES = 8_000_000
@@ -27,6 +27,8 @@ _ARROW = {nw.Int64: pa.int64(), nw.String: pa.string(), nw.Boolean: pa.bool_()}
 _NUMBERS = count(1)
 NULL = "cast(null as string)"
 """No text."""
+UNIT = "\x1f"
+"""Stands between the parts of a text that is made of several."""
 
 
 def arrow_schema(shape: Shape) -> pa.Schema:
@@ -47,22 +49,76 @@ def conform(frame: Frame, shape: Shape, where: str = "", **made: str) -> Frame:
 
 def both(*frames: Frame) -> Frame:
     """The rows of frames of the same columns."""
-    return f"({' union all '.join(f'select * from {each}' for each in frames)})"
+    return f"({' union all '.join(f'select * from {frame}' for frame in frames)})"
+
+
+def same(names: Iterable[str]) -> str:
+    """The condition under which rows `x` and `y` agree in these columns."""
+    return " and ".join(f'x."{name}" = y."{name}"' for name in names)
+
+
+def among(rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
+    """The rows that agree with some other row in these columns."""
+    return f"(select x.* from {rows} x semi join {others} y on {same(names)})"
+
+
+def apart(rows: Frame, others: Frame, names: Iterable[str]) -> Frame:
+    """The rows that agree with no other row in these columns."""
+    return f"(select x.* from {rows} x anti join {others} y on {same(names)})"
+
+
+def shaped(shape: Shape, length: int, /, **given: object) -> pa.Table:
+    """An Arrow table of this shape. `given` has columns, or a value for all rows; what is missing is null."""
+    columns = [
+        value.cast(field.type)
+        if isinstance(value := given.get(field.name), pa.Array | pa.ChunkedArray)
+        else pa.repeat(pa.scalar(value, field.type), length)
+        for field in arrow_schema(shape)
+    ]
+    return pa.Table.from_arrays(columns, schema=arrow_schema(shape))
+
+
+def with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The table with this column in the place of the one of its name, or as its last."""
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, column)
+    return table.append_column(name, column)
+
+
+def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
+    """Replaces each different value once by what `made` gives: text unless `kind` says otherwise."""
+    values = column.combine_chunks().dictionary_encode()
+    return pa.array([made(value) for value in values.dictionary.to_pylist()], kind or pa.string()).take(values.indices)
+
+
+def texts_of(rows: pa.Table, names: Iterable[str]) -> pa.ChunkedArray:
+    """Joins the columns of each row into one text, days as numbers; null is empty."""
+    columns = (day_numbers(rows[name]).cast(pa.string()).fill_null("") for name in names)
+    return pc.binary_join_element_wise(*columns, UNIT)
+
+
+def day_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Days as the numbers that the rules know them by; any other column as it is."""
+    return column.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(column.type) else column
 
 
 class Engine(ABC):
-    """What a set of rules needs of the thing that runs them."""
+    """Loads tables, runs rules, and hands over the rows."""
 
     name: str
     failures: tuple[type[Exception], ...] = (pa.ArrowException,)
-    """What it raises over a file that is damaged further down, or a number that its type does not hold."""
+    """Raised over a file that is damaged further down, or a number that its type does not hold."""
+    _MILLISECONDS: str
+    """A moment as milliseconds since 1970: the text around its column, as `{0}`."""
+    _DAYS: str
+    """A date as days since 1970, in the same way."""
 
     @abstractmethod
     def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
         """Parquet files as one frame of the columns of `shape`."""
 
     @abstractmethod
-    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  the engine's own class, which may not be installed
+    def own(self, native: Native, shape: Shape) -> Frame:
         """A table of the engine's own class."""
 
     @abstractmethod
@@ -71,14 +127,14 @@ class Engine(ABC):
 
     @abstractmethod
     def collect(self, query: str) -> pa.Table:
-        """The rows, here."""
+        """The rows, as Arrow."""
 
     def table(self, frame: Frame, shape: Shape) -> pa.Table:
-        """The columns of this shape, here."""
+        """The columns of this shape, as Arrow."""
         return self.collect(f"select {listed(shape)} from {frame}").cast(arrow_schema(shape))
 
     def rows(self, frame: Frame, shape: Shape) -> list[dict[str, Any]]:
-        """The same, as Python has them."""
+        """The columns of this shape, a dictionary for each row."""
         found: list[dict[str, Any]] = self.table(frame, shape).to_pylist()
         return found
 
@@ -96,7 +152,7 @@ class Engine(ABC):
 
     @abstractmethod
     def keep(self, frame: Frame) -> Frame:
-        """The same rows, worked out once however often they are used."""
+        """Works out the rows once, however often they are used."""
 
     def loaded(self, frame: Frame) -> Frame:
         """The rows of a side, which are used often; kept where the tables are so small that this costs less."""
@@ -104,6 +160,17 @@ class Engine(ABC):
 
     def close(self) -> None:  # noqa: B027  Spark's session is another's
         """Let go of what was kept."""
+
+    def _read(self, given: str, shape: Shape) -> Frame:
+        """The columns of a table as the rules know them."""
+        kinds = {
+            nw.String: 'cast("{0}" as string)',
+            nw.Int64: 'cast("{0}" as bigint)',
+            nw.Boolean: 'cast("{0}" as boolean)',
+            nw.Datetime: self._MILLISECONDS,
+            nw.Date: self._DAYS,
+        }
+        return conform(given, shape, **{name: kinds[kind].format(name) for name, kind in shape.items()})
 
 
 @lru_cache(1)
@@ -124,14 +191,9 @@ class _DuckDB(Engine):
 
     name = DUCKDB
     failures = (duckdb.Error, pa.ArrowException)
-    _READ: Mapping[Any, str] = {
-        nw.String: 'cast("{0}" as varchar) as "{0}"',
-        nw.Int64: 'cast("{0}" as bigint) as "{0}"',
-        nw.Boolean: 'cast("{0}" as boolean) as "{0}"',
-        # A moment to the nanosecond is of a type that `epoch_ms` does not take.
-        nw.Datetime: 'epoch_ms(cast("{0}" as timestamptz)) as "{0}"',
-        nw.Date: 'cast("{0}" - date \'1970-01-01\' as bigint) as "{0}"',
-    }
+    # A moment to the nanosecond is of a type that `epoch_ms` does not take.
+    _MILLISECONDS = 'epoch_ms(cast("{0}" as timestamptz))'
+    _DAYS = "cast(\"{0}\" - date '1970-01-01' as bigint)"
 
     def __init__(self) -> None:
         self._connection = _database(os.getpid()).cursor()
@@ -141,7 +203,7 @@ class _DuckDB(Engine):
         self._loaded_bytes += sum(path.stat().st_size for path in paths)
         return self._read(f"read_parquet([{', '.join(self.text(str(path)) for path in paths)}])", shape)
 
-    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  a relation; annotated as its protocol is
+    def own(self, native: Native, shape: Shape) -> Frame:
         # A relation belongs to its own connection: it is streamed into a table of this one.
         self._loaded_bytes += _FEW_BYTES
         return self.keep(self._registered(native.select(*shape).to_arrow_reader(), shape))
@@ -150,13 +212,10 @@ class _DuckDB(Engine):
         self._loaded_bytes += table.nbytes
         return self._registered(table.select(list(shape)), shape)
 
-    def _registered(self, given: Any, shape: Shape) -> Frame:  # noqa: ANN401  a table or a reader of Arrow's
+    def _registered(self, given: pa.Table | pa.RecordBatchReader, shape: Shape) -> Frame:
         name = f"rows_{next(_NUMBERS)}"
         self._connection.register(name, given)
         return self._read(name, shape)
-
-    def _read(self, given: str, shape: Shape) -> Frame:
-        return f"(select {', '.join(self._READ[kind].format(name) for name, kind in shape.items())} from {given})"
 
     def text(self, value: str) -> str:
         doubled = value.replace("'", "''")
@@ -187,8 +246,10 @@ class _Spark(Engine):
     """The session of the DataFrames given: the work stays with its executors."""
 
     name = SPARK
+    _MILLISECONDS = 'unix_millis(cast("{0}" as timestamp))'
+    _DAYS = 'cast(unix_date(cast("{0}" as date)) as bigint)'
 
-    def __init__(self, session: Any = None) -> None:  # noqa: ANN401  Spark may not be installed
+    def __init__(self, session: Native = None) -> None:
         if session is None:
             from pyspark.sql import SparkSession
 
@@ -201,26 +262,17 @@ class _Spark(Engine):
     def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
         return self.own(self._session.read.parquet(*map(str, paths)), shape)
 
-    def own(self, native: Any, shape: Shape) -> Frame:  # noqa: ANN401  Spark may not be installed
-        from pyspark.sql import functions as sf
-
-        read: Mapping[Any, Callable[[str], Any]] = {
-            nw.String: lambda name: sf.col(name).cast("string"),
-            nw.Int64: lambda name: sf.col(name).cast("long"),
-            nw.Boolean: lambda name: sf.col(name).cast("boolean"),
-            nw.Datetime: lambda name: sf.unix_millis(sf.col(name).cast("timestamp")),
-            nw.Date: lambda name: sf.unix_date(sf.col(name).cast("date")).cast("long"),
-        }
-        return self._view(native.select(*(read[kind](name).alias(name) for name, kind in shape.items())))
+    def own(self, native: Native, shape: Shape) -> Frame:
+        return self._read(self._view(native), shape)
 
     def arrow(self, table: pa.Table, shape: Shape) -> Frame:
-        made = _plain(table, shape)
-        if not made.num_rows:
-            kinds = {nw.String: "string", nw.Boolean: "boolean"}
-            fields = (f"`{name}` {kinds.get(kind, 'long')}" for name, kind in shape.items())
-            return self._view(self._session.createDataFrame([], ", ".join(fields)))
+        # Spark knows moments to the microsecond alone, and no unsigned numbers.
+        kinds = _ARROW | {nw.Datetime: pa.timestamp("ms", "UTC"), nw.Date: pa.date32()}
+        columns = {
+            name: pc.cast(table[name], kinds[kind], safe=kind is not nw.Datetime) for name, kind in shape.items()
+        }
         # Of a table in pieces PySpark reads no row behind an empty piece.
-        return self._view(self._session.createDataFrame(made.combine_chunks()))
+        return self.own(self._session.createDataFrame(pa.table(columns).combine_chunks()), shape)
 
     def text(self, value: str) -> str:
         units = value.encode("utf-16-be")
@@ -238,12 +290,12 @@ class _Spark(Engine):
         # forget it with the frame that it belongs to.
         return self._view(self._run(f"select * from {frame}").localCheckpoint())
 
-    def _view(self, native: Any) -> Frame:  # noqa: ANN401  Spark may not be installed
+    def _view(self, native: Native) -> Frame:
         self._views.append(name := f"workbench_rows_{next(_NUMBERS)}")
         native.createOrReplaceTempView(name)
         return name
 
-    def _run(self, query: str) -> Any:  # noqa: ANN401  Spark may not be installed
+    def _run(self, query: str) -> Native:
         # No literal has a quotation mark of this kind: see `text`.
         return self._session.sql(query.replace('"', "`"))
 
@@ -254,22 +306,9 @@ class _Spark(Engine):
         self._dropped()
 
 
-def _drop(session: Any, views: Sequence[str]) -> None:  # noqa: ANN401  Spark may not be installed
+def _drop(session: Native, views: Sequence[str]) -> None:
     for name in views:
         session.catalog.dropTempView(name)
 
 
 ENGINES: Mapping[str, Callable[..., Engine]] = {DUCKDB: _DuckDB, SPARK: _Spark}
-
-
-def _plain(table: pa.Table, shape: Shape) -> pa.Table:
-    """An Arrow table of plain types alone: no dictionaries, no moments, no dates."""
-    made = {}
-    for name, kind in shape.items():
-        column = table[name]
-        if kind is nw.Datetime:
-            column = pc.cast(column, pa.timestamp("ms", "UTC"), safe=False)
-        elif kind is nw.Date:
-            column = pc.cast(pc.cast(column, pa.date32()), pa.int32())
-        made[name] = pc.cast(column, _ARROW.get(kind, pa.int64()))
-    return pa.table(made)

@@ -1,4 +1,4 @@
-"""What is reconciled: a ledger, statements and what was left open; recognised, checked, brought to one shape."""
+"""The ledger and the statements of a run: recognised, checked and brought to one shape."""
 
 import hashlib
 from collections import Counter
@@ -27,6 +27,7 @@ from workbench.analysis.reconcile.rules import (
     STATEMENT,
     STATEMENT_READ,
     Frame,
+    Native,
     Shape,
 )
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
@@ -51,7 +52,7 @@ _FITS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
 
 
 class Side(NamedTuple):
-    """What messages say of the table of a side: its name, where its columns come from, and what else may be given."""
+    """Words for messages about a side: its name, the source of its columns, and other inputs that it takes."""
 
     called: str
     columns_from: str
@@ -86,16 +87,16 @@ class Source:
     """A table as it was given: `kind` is the engine whose own it is, or `pandas`, `arrow` (Polars too) or `paths`."""
 
     kind: str
-    given: Any
+    given: Native
     side: Side
     read_from: OwnLedger | None = None
-    """Whose rows these are."""
+    """The ledger whose rows these are, if it was read with read_ledger()."""
     as_of: date | None = None
     """The day that the ledger's own clock has, if it has one."""
     head: str | None = None
     """The hash of the last entry of a sandbox's chain."""
     file: Statement | None = None
-    """Whose rows these are, of a statement that was read."""
+    """The statement whose rows these are, if it was read from a file."""
 
     def load(self, engine: Engine, shape: Shape) -> Frame:
         """The columns of `shape` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
@@ -152,7 +153,7 @@ class Source:
             raise ReconcileRefused(f"{self.given[0].name} {why}.", hint=self.side.file_from) from problem
 
     def has_text(self, name: str) -> bool:
-        """Whether there is a column of this name that holds text."""
+        """True if the table has a text column of this name."""
         return _FITS[nw.String][1](self._schema({name: nw.String}).get(name))
 
     def arrow(self, shape: Shape) -> pa.Table:
@@ -164,7 +165,7 @@ class Source:
         return nw.from_native(self.given).lazy().select(*shape).collect("pyarrow").to_native()
 
     def _from_pandas(self, shape: Shape) -> pa.Table:
-        """Those columns of `shape` that there are."""
+        """The columns of `shape` that the pandas table has, as Arrow."""
         there = self.given[[name for name in shape if name in self.given.columns]]
         try:
             return pa.Table.from_pandas(there, preserve_index=False)
@@ -234,8 +235,8 @@ _OTHERS: Final = {
 """Library and class → the kind; told by name, since none of them need be installed, nor be loaded."""
 
 
-def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the point
-    """What `given` is. Raises ReconcileRefused: no table, or a path where nothing is."""
+def source(given: Native, side: Side) -> Source:
+    """Recognises a table by its class. Raises ReconcileRefused: no table, or a path where nothing is."""
     if isinstance(given, str | Path):
         return Source(PATHS, _files(Path(given), side), side)
     if isinstance(given, pd.DataFrame):
@@ -258,7 +259,7 @@ def source(given: Any, side: Side) -> Source:  # noqa: ANN401  any table is the 
     return Source(kind, given, side)
 
 
-def _read(given: Any, side: Side, phone_key: Any = None) -> Any:  # noqa: ANN401  any table
+def _read(given: Native, side: Side, phone_key: str | Path | bytes | None = None) -> Native:
     """Reads a .csv or .xlsx file, and a table that has only a few columns of a ledger; returns all else as it is.
 
     Raises StatementRefused: it cannot be read, with the call that helps.
@@ -279,8 +280,8 @@ def _read(given: Any, side: Side, phone_key: Any = None) -> Any:  # noqa: ANN401
     return rows.assign(statement=made.name, line=range(1, len(rows) + 1), problem=None).astype({"problem": "string"})
 
 
-def _is_small(given: Any) -> bool:  # noqa: ANN401  any table
-    """Whether a table has the columns that a ledger needs, and not those that ours has besides."""
+def _is_small(given: Native) -> bool:
+    """True for a table with the few columns of an outside ledger and without those of ours."""
     try:
         if isinstance(given, str | Path):
             columns = set(pq.read_schema(given).names)
@@ -298,7 +299,7 @@ def _files(path: Path, side: Side) -> list[Path]:
             found = sorted(Path(name) for name in glob(str(path), recursive=True))  # noqa: PTH207  an absolute pattern
         else:
             found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-        there = [each for each in found if each.is_file()]
+        there = [item for item in found if item.is_file()]
     except OSError as problem:
         raise ReconcileRefused(f"{side.called} cannot be read: {path.name}: {problem.strerror}.") from problem
     if not there:
@@ -312,7 +313,7 @@ OWN: Final = {
     LEDGER: {"no": "number", "entry": "entry", "kind": "kind", "refers": "reverses", "state": "state"},
     STATEMENT: {"source": "statement", "no": "line", "kind": "type", "refers": "related", "problem": "problem"},
 }
-"""The same of those that one side has, or calls by a name of its own."""
+"""The same for columns that only one side has, or names in its own way."""
 LOADED: Shape = {**ROW, "account": nw.String, "balance_minor": nw.Int64}
 """A row whose account is still its name, with its running balance."""
 _TOO_LARGE: Final = " or ".join(
@@ -368,7 +369,7 @@ class Inputs:
 
         Raises ReconcileRefused: no such engine, or it is not installed.
         """
-        sparks = [each.given for each in (self.ledger, *self.statements) if each.kind == SPARK]
+        sparks = [table.given for table in (self.ledger, *self.statements) if table.kind == SPARK]
         name = named or (SPARK if sparks else DUCKDB)
         if name not in ENGINES:
             raise ReconcileRefused(f"There is no engine {name!r}; there are {', '.join(ENGINES)}.")
@@ -378,33 +379,33 @@ class Inputs:
             raise ReconcileRefused(f"{name} is not installed.", hint=how_to_install(name)) from problem
 
 
-def read_inputs(ledger: Any, statement: Any, phone_key: Any = None) -> Inputs:  # noqa: ANN401  any table
+def read_inputs(ledger: Native, statement: Native, phone_key: str | Path | bytes | None = None) -> Inputs:
     """Recognise what was given, and read what is a file.
 
     Raises ReconcileRefused: no table, no statement at all, or the same file twice. Raises StatementRefused: see _read.
     """
     listed = list(statement) if isinstance(statement, list | tuple) else [statement]
-    given = [_read(each, THE_STATEMENT, phone_key) for each in listed]
+    given = [_read(table, THE_STATEMENT, phone_key) for table in listed]
     if not given:
         raise ReconcileRefused("There is no statement to reconcile with.")
-    reported = [each for each in given if isinstance(each, Statement)]
+    reported = [item for item in given if isinstance(item, Statement)]
     sources = [
-        Source(ARROW, each.table, THE_STATEMENT, file=each)
-        if isinstance(each, Statement)
-        else source(each, THE_STATEMENT)
-        for each in given
+        Source(ARROW, item.table, THE_STATEMENT, file=item)
+        if isinstance(item, Statement)
+        else source(item, THE_STATEMENT)
+        for item in given
     ]
     _refuse_twice(reported, sources)
     books = source(_read(ledger, THE_LEDGER, phone_key), THE_LEDGER)
-    return Inputs(books, tuple(sources), {each.name: each for each in reported})
+    return Inputs(books, tuple(sources), {file.name: file for file in reported})
 
 
 def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> None:
-    hashes = Counter(each.sha256 for each in reported)
-    names = Counter(each.name for each in reported) + Counter(
-        str(path.resolve()) for each in sources if each.kind == PATHS for path in each.given
+    hashes = Counter(file.sha256 for file in reported)
+    names = Counter(file.name for file in reported) + Counter(
+        str(path.resolve()) for table in sources if table.kind == PATHS for path in table.given
     )
-    twice = [each.name for each in reported if hashes[each.sha256] > 1] or [name for name, n in names.items() if n > 1]
+    twice = [file.name for file in reported if hashes[file.sha256] > 1] or [name for name, n in names.items() if n > 1]
     if twice:
         raise ReconcileRefused(
             f"The same statement was given twice: {' and '.join(twice)}.",
@@ -415,6 +416,6 @@ def _refuse_twice(reported: Sequence[Statement], sources: Sequence[Source]) -> N
 
 def where(engine: Engine, inputs: Inputs) -> dict[str, str]:
     """The account, the statement and the line that a row is of, where it does not say."""
-    names = {each.account for each in inputs.reported.values()}
+    names = {file.account for file in inputs.reported.values()}
     account = f"coalesce(account, {engine.text(names.pop())})" if len(names) == 1 else "account"
     return {"account": account, "statement": "coalesce(statement, 'statement')", "line": "coalesce(line, 0)"}

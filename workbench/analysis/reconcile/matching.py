@@ -20,6 +20,7 @@ from workbench.analysis.breaks import has_key
 from workbench.analysis.frames import day_of
 from workbench.analysis.match_rules import NARRATIVE, MatchRule, MatchRules
 from workbench.analysis.phone_key import OF
+from workbench.analysis.reconcile.engines import UNIT, mapped
 from workbench.analysis.reconcile.rules import PREFIX, SIDES
 from workbench.domain.phones import COUNTRY_CODE, HIDDEN, international
 
@@ -83,7 +84,7 @@ def found_among(waiting: pa.Table, rules: Mapping[int, MatchRules], describe: De
     ours, theirs, unsure = _partners(waiting, np.flatnonzero(single))
     for mine, others in ((ours, theirs), (theirs, ours)):
         for place, found in mine.items():
-            own = sorted({place, *(each for other in found for each in others[other])})
+            own = sorted({place, *(spot for other in found for spot in others[other])})
             like = [own, found] if mine is ours else [found, own]
             candidates[place] = Like(PARTNERS_BY, like, [*map(len, like)])
     proposed = [(mine, other) for mine, (other, *more) in ours.items() if not more and theirs[other] == [mine]]
@@ -106,7 +107,7 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
         parts = []
         for of, some, count in zip(SIDES, like.places, like.counts, strict=True):
             more = f" and {count - _NAMED} more" if count > _NAMED else ""
-            parts += [f"{', '.join(names[each] for each in some[:_NAMED])}{more} of the {of}"] if count else []
+            parts += [f"{', '.join(names[row] for row in some[:_NAMED])}{more} of the {of}"] if count else []
         told[place] = f"{like.by}: {'; '.join(parts)}"
     return told
 
@@ -124,7 +125,7 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     of either. Amounts are net, so that a pair never moves the balances apart.
     """
     fields = {"phone": "phone", "fee": "fee", "type": "kind"}
-    asked = [fields[each] for each in rule.on if each in fields]
+    asked = [fields[field] for field in rule.on if field in fields]
     measure, reach = ("day", rule.days) if rule.minutes is None else ("at", rule.minutes * 60)
     (known,) = _either(waiting, free, measure)
     free = free[pc.is_valid(known).to_numpy()]
@@ -133,8 +134,8 @@ def _within(waiting: pa.Table, free: Places, rule: MatchRule) -> tuple[Pairs, di
     at, *said = _either(waiting, free, measure, "currency", "direction", "signed", *asked)
     if "phone" in rule.on:
         place = 3 + asked.index("phone")
-        said[place] = _texts(said[place], lambda phone: _ends(_number(phone)) if phone else None)
-    texts = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in said), "\x1f")
+        said[place] = mapped(said[place], lambda phone: _ends(_number(phone)) if phone else None)
+    texts = pc.binary_join_element_wise(*(text.cast(pa.string()) for text in said), UNIT)
     has_all = pc.is_valid(texts).to_numpy()
     free, texts, at = free[has_all], texts.filter(pa.array(has_all)), at.filter(pa.array(has_all))
     if not len(free):
@@ -200,14 +201,14 @@ def _nearest(sides: Sequence[_Line], done: set[int], reach: int) -> Iterator[tup
         [(place, spot) for place, spot in zip(side.places.tolist(), side.line.tolist(), strict=True)
          if place not in done] for side in sides
     )  # fmt: skip
-    for shift in sorted(range(-reach, reach + 1), key=lambda each: (abs(each), -each)):
+    for shift in sorted(range(-reach, reach + 1), key=lambda days: (abs(days), -days)):
         there = defaultdict(list)
         for place, spot in reversed(right):
             there[spot].append(place)
         pairs = [(place, there[spot + shift].pop()) for place, spot in left if there.get(spot + shift)]
         yield from pairs
         taken = {place for both in pairs for place in both}
-        left, right = ([each for each in side if each[0] not in taken] for side in (left, right))
+        left, right = ([row for row in side if row[0] not in taken] for side in (left, right))
 
 
 _RUN: Final = re.compile(r"[^\W_]+")
@@ -238,25 +239,19 @@ def _in_narratives(waiting: pa.Table, free: Places, describe: Describe) -> tuple
     found_in = keys_in_texts(zip(waiting["l_key"].take(pa.array(ours, pa.int64())).to_pylist(), ours, strict=True))
     found: dict[int, list[int]] = defaultdict(list)
     for place, text in zip(theirs, describe(waiting.take(pa.array(theirs, pa.int64()))), strict=True):
-        for each in found_in(text):
-            found[place].append(each)
-            found[each].append(place)
+        for booking in found_in(text):
+            found[place].append(booking)
+            found[booking].append(place)
     alone = {place: others[0] for place, others in found.items() if len(others) == 1}
     pairs = [(alone[place], place) for place in theirs if place in alone and alone[place] in alone]
     done = {place for both in pairs for place in both}
     booked, unclear = {*ours}, {}
     for place, others in found.items():
         if place not in done:
-            own = sorted({place, *(each for other in others for each in found[other])})
+            own = sorted({place, *(spot for other in others for spot in found[other])})
             like = [own, sorted(others)] if place in booked else [sorted(others), own]
             unclear[place] = Like(NARRATIVE, like, [*map(len, like)])
     return pairs, unclear
-
-
-def _texts(column: pa.ChunkedArray, made: Callable[[Any], str | None]) -> pa.Array:
-    """The column with each different text replaced, once, by what `made` gives."""
-    texts = column.combine_chunks().dictionary_encode()
-    return pa.array([made(each) for each in texts.dictionary.to_pylist()], pa.string()).take(texts.indices)
 
 
 def _number(phone: str | None) -> str | None:
@@ -338,9 +333,9 @@ def _candidates(waiting: pa.Table, free: Places, prefix: str) -> pa.Table:
     names = ("currency", "direction", "amount", "phone", "phone_hash", "at", "day")
     columns = {"account": waiting["account"], **{name: waiting[f"{prefix}{name}"] for name in names}}
     mine = {name: column.take(places) for name, column in columns.items()}
-    number = _texts(mine["phone"], _number)
+    number = mapped(mine["phone"], _number)
     return pa.table({
-        **mine, "number": number, "ends": _texts(pa.chunked_array([number]), _ends), "hashed": mine["phone_hash"],
+        **mine, "number": number, "ends": mapped(pa.chunked_array([number]), _ends), "hashed": mine["phone_hash"],
         "place": places,
     })  # fmt: skip
 
@@ -377,7 +372,7 @@ def _indexed(rows: Sequence[_Waiting]) -> _Index:
 
 
 def _measures(row: _Waiting, *, found: bool) -> list[tuple[str, int, int]]:
-    """Where a row is `found`, or where it looks for others: in which family, around what, and how far to each side."""
+    """The families in which a row is `found` or searches: each with its middle and its reach to either side."""
     if row.at is None:
         return [(_BY_DAY, row.day, 0), *([(_WITHOUT_TIME, row.day, 0)] if found else [])]
     reach = _MINUTES * 60 * _SECOND_MS

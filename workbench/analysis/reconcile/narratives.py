@@ -1,9 +1,9 @@
-"""What a statement itself says of the rows that are open, and since when they are: looked up for these rows alone.
+"""Narratives of open rows and the day since which they are open: looked up for these rows alone.
 
 No narrative goes through the great join: for ten million rows it would weigh more than all that is compared.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import narwhals.stable.v2 as nw
@@ -14,23 +14,35 @@ from workbench.analysis.breaks import MISSING, TIMING
 from workbench.analysis.frames import untyped
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import Rule
-from workbench.analysis.reconcile.engines import NULL, Engine, arrow_schema, both, conform
+from workbench.analysis.reconcile.engines import (
+    NULL,
+    UNIT,
+    Engine,
+    among,
+    arrow_schema,
+    both,
+    conform,
+    day_numbers,
+    mapped,
+    texts_of,
+    with_column,
+)
 from workbench.analysis.reconcile.inputs import OWN, SHARED, Inputs, Source, where
-from workbench.analysis.reconcile.pairs import Open, mapped
+from workbench.analysis.reconcile.pairs import Open
 from workbench.analysis.reconcile.rules import LEDGER, OF_SIDE, STATEMENT, TOLERATED, Frame, Shape
 from workbench.analysis.shapes import CARRIED
 from workbench.analysis.statements.vocabulary import CHARGE, INTEREST
 from workbench.domain.masking import mask
 
 _LINE: Shape = {"account": nw.String, "statement": nw.String, "line": nw.Int64, "key": nw.String}
-"""Where a line of a statement stands. The key besides: of a table that somebody made, no line may have a number."""
+"""The place of a statement line. It includes the key, since a table in memory may have no line numbers."""
 _TEXTS: Shape = {"description": nw.String, "words": nw.String}
 _TOLD: Shape = {**_LINE, **_TEXTS}
 _REPORTED: Final = SHARED | OWN[STATEMENT]
 _FEW: Final = 1_000
-"""So many lines are named to the engine, which then reads of a file little else than these."""
+"""The most lines that are named to the engine, which then reads little else of a file."""
 _CHARGES: Final = ("fee", "interest")
-"""What a rule calls money that the statement alone tells first."""
+"""Kinds of a rule for money of which only the statement knows."""
 
 
 def narrated(engine: Engine, inputs: Inputs, rows: pa.Table, carried: CarryForward) -> pa.Table:
@@ -50,8 +62,7 @@ def descriptions(
 ) -> list[str | None]:
     """The descriptions of pairs that only the statement has, masked as they are when they are carried forward."""
     names = pa.array(accounts, pa.string()).take(lines["account"])
-    named = lines.set_column(lines.column_names.index("account"), "account", names)
-    made, _ = _said(engine, inputs, _lines_of(named), carried)
+    made, _ = _said(engine, inputs, _lines_of(with_column(lines, "account", names)), carried)
     found: list[str | None] = made["description"].to_pylist()
     return found
 
@@ -66,17 +77,18 @@ def without_late_bookings(found: Open, carried: CarryForward) -> Open:
     """The pairs without those of a line that was open before and is booked now, on a later day: they are settled."""
     is_late = pc.and_(
         pc.equal(found.pairs["code"], "date_mismatch"), pc.greater(found.pairs["l_day"], found.pairs["s_day"])
-    ).fill_null(False)  # noqa: FBT003  pyarrow takes no name
+    )
+    is_late = pc.fill_null(is_late, fill_value=False)
     if carried.rows.empty or not pc.any(is_late).as_py():
         return found
     kept = _identity(untyped(carried.rows, CARRIED))
-    entries = pc.binary_join_element_wise(found.pairs["account"], found.pairs["l_entry"].fill_null(""), "\x1f")
-    was_told, was_booked = (pc.is_in(each, kept) for each in (_identity(_lines_of(found.pairs)), entries))
+    entries = pc.binary_join_element_wise(found.pairs["account"], found.pairs["l_entry"].fill_null(""), UNIT)
+    was_told, was_booked = (pc.is_in(part, kept) for part in (_identity(_lines_of(found.pairs)), entries))
     is_late = pc.and_(is_late, pc.and_not(was_told, was_booked))
-    late, place = found.pairs.filter(is_late), found.pairs.column_names.index("code")
+    late = found.pairs.filter(is_late)
     # Within a tolerance they may still differ.
     is_equal = pc.equal(late["l_signed"], late["s_signed"])
-    late = late.set_column(place, "code", pc.if_else(is_equal, None, pa.scalar(TOLERATED)))
+    late = with_column(late, "code", pc.if_else(is_equal, None, pa.scalar(TOLERATED)))
     left = [found.pairs.filter(pc.invert(is_late)), late.filter(pc.invert(is_equal))]
     settled = late.append_column("rule", pa.array(["key"] * len(late), pa.string()))
     return found._replace(pairs=pa.concat_tables(left), settled=pa.concat_tables([found.settled, settled]))
@@ -87,15 +99,15 @@ def _said(
 ) -> tuple[Mapping[str, pa.Array], pa.ChunkedArray]:
     """The texts of rows, masked, and the day since which they are carried."""
     told = _told(engine, inputs, known.filter(pc.equal(known["side"], STATEMENT)))
-    here = pc.index_in(_joined(known, _LINE), _joined(told, _LINE))
+    here = pc.index_in(texts_of(known, _LINE), texts_of(told, _LINE))
     made = {name: told[name].take(here) for name in _TEXTS}
     since: Any = pa.nulls(len(known), pa.int64())
     if not carried.rows.empty:
         kept = untyped(carried.rows, CARRIED)
         before = pc.index_in(_identity(known), _identity(kept))
         made = {name: pc.coalesce(kept[name].take(before), text) for name, text in made.items()}
-        since = _number(kept["since_date"]).take(before)
-    return {name: mapped(text, lambda each: mask(each) if each else None) for name, text in made.items()}, since
+        since = day_numbers(kept["since_date"]).take(before)
+    return {name: mapped(text, lambda words: mask(words) if words else None) for name, text in made.items()}, since
 
 
 def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple[Open, pa.Table]:
@@ -122,29 +134,28 @@ def without_charges(found: Open, rows: pa.Table, rules: Sequence[Rule]) -> tuple
 
 def _recoded(table: pa.Table, chosen: pa.Array) -> pa.Table:
     code = pc.if_else(chosen, MISSING[STATEMENT], table["code"])
-    return table.set_column(table.column_names.index("code"), "code", code)
+    return with_column(table, "code", code)
 
 
 def _told(engine: Engine, inputs: Inputs, lines: pa.Table) -> pa.Table:
-    """What the statements say in these lines, in an order that depends on nothing but their texts."""
+    """The statements' texts in these lines, in an order that depends on nothing but the texts."""
     if not len(lines):
         return arrow_schema(_TOLD).empty_table()
     on = {name: kind for name, kind in _LINE.items() if name != "account"}
-    wanted = lines.set_column(lines.column_names.index("key"), "key", lines["key"].fill_null(""))
+    wanted = with_column(lines, "key", lines["key"].fill_null(""))
     wanted = wanted.group_by(list(on)).aggregate([])
     numbers = pc.unique(wanted["line"]).to_pylist()
-    told = both(*(_with_texts(engine, each, inputs) for each in inputs.statements))
+    told = both(*(_with_texts(engine, source, inputs) for source in inputs.statements))
     # Where lines have no number, every line may be 0.
     if len(numbers) <= _FEW and 0 not in numbers:
         told = conform(told, _TOLD, f"line in ({', '.join(map(str, numbers))})")
     else:
-        same = " and ".join(f"x.{name} = y.{name}" for name in on)
-        told = f"(select x.* from {told} x semi join {engine.arrow(wanted, on)} y on {same})"
+        told = among(told, engine.arrow(wanted, on), on)
     return engine.table(told, _TOLD).sort_by([(name, "ascending") for name in _TOLD])
 
 
 def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
-    """Where the lines of a statement stand, and those of their texts that it has."""
+    """The places of a statement's lines and their texts; a text column that the statement lacks is null."""
     there = {name: kind for name, kind in _TEXTS.items() if source.has_text(name)}
     made = {name: NULL for name in _TEXTS if name not in there}
     rows = source.load(engine, {**_LINE, **there})
@@ -152,17 +163,6 @@ def _with_texts(engine: Engine, source: Source, inputs: Inputs) -> Frame:
 
 
 def _identity(rows: pa.Table) -> pa.ChunkedArray:
-    """What an open row is known by in the next run. The files of two months may have one name."""
-    lines = _joined(rows, (*_LINE, "business_date", "amount_minor", "problem"))
-    return pc.if_else(pc.equal(rows["side"], LEDGER), _joined(rows, ("account", "entry")), lines)
-
-
-def _joined(rows: pa.Table, names: Iterable[str]) -> pa.ChunkedArray:
-    """One text of several columns."""
-    texts = [_number(rows[name]).cast(pa.string()).fill_null("") for name in names]
-    return pc.binary_join_element_wise(*texts, "\x1f")
-
-
-def _number(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Days as the numbers that the rules know them by; any other column as it is."""
-    return column.cast(pa.int32()).cast(pa.int64()) if pa.types.is_date(column.type) else column
+    """The text by which the next run knows an open row. The files of two months may have one name."""
+    lines = texts_of(rows, (*_LINE, "business_date", "amount_minor", "problem"))
+    return pc.if_else(pc.equal(rows["side"], LEDGER), texts_of(rows, ("account", "entry")), lines)

@@ -1,4 +1,4 @@
-"""What there is to say of a run besides its breaks: days, numbers and phones by which it went only so far."""
+"""Notes of a run beside its breaks: days, balances and numbers that limit what it proves."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,13 +14,13 @@ from workbench.analysis.reconcile.inputs import Inputs
 from workbench.analysis.statements.statement import Statement
 
 _FAR = 31
-"""So many days without a row before the last are many, if all the rows before are of fewer."""
+"""A gap of more days before the last day is noted, if all earlier rows span fewer days."""
 
 
 def notes_of(
     inputs: Inputs, carried: CarryForward, closing: Mapping[str, int], key: PhoneKey, unsure: int, late: pd.DataFrame
 ) -> tuple[str, ...]:
-    """A sentence or two for each; `closing` has each account's last day, `unsure` is Open's, `late` LedgerRead's."""
+    """The notes in their order; `closing` has each account's last day, `unsure` is Open's, `late` LedgerRead's."""
     far = [note for file in inputs.reported.values() for note in _far(file, closing)]
     return (
         *far,
@@ -32,7 +32,7 @@ def notes_of(
 
 
 def matched_notes(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[str, str]) -> Iterator[str]:
-    """How many pairs each account's rules matched without a key, and by which; `names` is what the books call it."""
+    """Counts the pairs that each account's rules matched without a key; `names` are the books' names of accounts."""
     counted = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
     for account, of in rules.items():
         told = [
@@ -51,7 +51,7 @@ def matched_notes(rules: Mapping[str, MatchRules], settled: pa.Table, names: Map
 
 
 def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
-    """Whether the books close on a day of which the file has little, long after all others: a year mistyped."""
+    """Warns if the books close on a lone day long after all others: its year may be mistyped."""
     told = file.days
     days = sorted(told)
     if len(days) > 1 and closing.get(file.account) == days[-1]:
@@ -70,7 +70,7 @@ def _unopened(inputs: Inputs, carried: CarryForward, closing: Mapping[str, int])
     if books is None or not carried.is_first:
         return
     told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
-    if silent := sorted(books.account_names.get(each, each) for each in {*closing}.difference(told)):
+    if silent := sorted(books.account_names.get(account, account) for account in {*closing}.difference(told)):
         yield (
             f"{books.name} has no balance for {' and '.join(silent)}: the statement's opening balance is used, so the "
             "proof covers only the movements. To compare the openings, add a column balance or balance_minor."
@@ -88,11 +88,11 @@ def _booked_after(inputs: Inputs, carried: CarryForward, late: pd.DataFrame) -> 
 
 
 def _phones(carried: CarryForward, key: PhoneKey, unsure: int) -> Iterator[str]:
-    """Of a key that is new, and of customers' numbers that could not be compared."""
+    """Notes a new key, and customers' numbers that could not be compared."""
     if key.made:
         yield f"{key.made} did not exist; it is a new key for customers' numbers. Give it in every later run."
     hashes: list[str] = carried.rows["phone_hash"].dropna().tolist()
-    other = sum(bool(each) and not each.startswith(key.id + OF) for each in hashes)
+    other = sum(bool(hashed) and not hashed.startswith(key.id + OF) for hashed in hashes)
     if other:
         rows = "row" if other == 1 else "rows"
         text = f"The customers' numbers of {other:,} {rows} brought forward cannot be compared: another key was used"

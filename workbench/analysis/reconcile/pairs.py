@@ -1,4 +1,4 @@
-"""What is open, here: pairs that do not agree, what rule 6 makes of those on one side, and the frame of breaks.
+"""Builds the breaks: pairs that differ, rows that only one side has (rule 6), and the frame of both.
 
 They are columns of Arrow, since nearly every row may be open: only while its texts are made is a pair an object.
 """
@@ -20,7 +20,7 @@ from workbench.analysis.frames import arranged, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey
 from workbench.analysis.reconcile.classify import Classified, coded_here
-from workbench.analysis.reconcile.engines import Engine, arrow_schema
+from workbench.analysis.reconcile.engines import UNIT, Engine, mapped, shaped, with_column
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
 from workbench.analysis.reconcile.rules import (
     GROUP,
@@ -46,7 +46,7 @@ _PAIR: Shape = {
     **{f"{prefix}{name}": ROW[name] for prefix in PREFIX.values() for name in OF_SIDE},
     "reversed_entry": nw.String, "reversed_signed": nw.Int64, "fits": nw.String,
 }  # fmt: skip
-"""What is said of one thing by both sides, or by one: then the other side's `no` is null.
+"""A ledger row beside its statement row. The missing side's columns are null.
 
 Of each side there are the columns OF_SIDE as `l_…` and `s_…`: of what is `grouped` those of its first row on that
 side, where `signed` is the sum. Of a reversal on the statement `reversed_entry` and `reversed_signed` are what the
@@ -57,7 +57,7 @@ _BROKEN: Shape = {
     **{name: ROW[name] for name in OF_SIDE},
 }  # fmt: skip
 _TEXTS_AT_ONCE = 20_000
-"""So many pairs at a time are Python objects."""
+"""The most pairs that are Python objects at a time."""
 
 
 class Open(NamedTuple):
@@ -114,7 +114,7 @@ def open_pairs(  # noqa: PLR0913, PLR0917  what was classified, and what it is r
     resolved = _resolved(waiting, partners, cut)
     names = pa.array(accounts, pa.string())
     pairs, members, settled = (
-        table.set_column(table.column_names.index("account"), "account", names.take(table["account"]))
+        with_column(table, "account", names.take(table["account"]))
         for table in (pa.concat_tables([found, misdated, compared, *resolved]), members, settled)
     )
     return Open(pairs, members, settled, partners.unsure)
@@ -124,25 +124,14 @@ _ORDER = ("account", "l_day", "s_day", "s_source", "s_no", "l_no", "l_entry", "l
 """Rows that are alone stand in an order that depends on nothing but what they say and where they stand."""
 
 
-def _table(shape: Shape, length: int, /, **given: Any) -> pa.Table:  # noqa: ANN401  a column, or one value for all rows
-    """A table of this shape; what is not given is missing."""
-    columns = [
-        value.cast(field.type)
-        if isinstance(value := given.get(field.name), pa.Array | pa.ChunkedArray)
-        else pa.repeat(pa.scalar(value, field.type), length)
-        for field in arrow_schema(shape)
-    ]
-    return pa.Table.from_arrays(columns, schema=arrow_schema(shape))
-
-
-_pairs = partial(_table, _PAIR)
+_pairs = partial(shaped, _PAIR)
 
 
 def _columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
-def _alone(rows: pa.Table, code: Mapping[str, str], **more: Any) -> pa.Table:  # noqa: ANN401  values of a pair
+def _alone(rows: pa.Table, code: Mapping[str, str], **more: object) -> pa.Table:
     """Rows with nothing on the other side, with the code of their own."""
     made = []
     for side, prefix in PREFIX.items():
@@ -161,7 +150,7 @@ def _compared(found: pa.Table) -> pa.Table:
 
 
 def _groups(members: pa.Table) -> pa.Table:
-    """A pair of each group with the sums. A row that only has the batch's name as its key is part of it as well."""
+    """A pair of each group with the sums. A row whose key is the batch's name is part of it too."""
     firsts = {}
     for side, prefix in PREFIX.items():
         mine = members.filter(pc.and_(pc.equal(members["side"], side), members["first"]))
@@ -176,7 +165,7 @@ def _groups(members: pa.Table) -> pa.Table:
 
 
 def _misdated(waiting: pa.Table, bounds: Bounds) -> tuple[pa.Table, pa.Table]:
-    """The pairs on one side, and apart from them those of a day that cannot be, as rows that cannot be used."""
+    """Splits off rows with impossible dates: they are rows that cannot be used."""
     columns, is_wrong = _columns(waiting), pa.repeat(pa.scalar(value=False), len(waiting))
     for prefix in PREFIX.values():
         sources, why = columns[f"{prefix}source"].fill_null(""), pa.nulls(len(waiting), pa.string())
@@ -214,7 +203,7 @@ def _hashed(rows: pa.Table, key: PhoneKey, prefix: str) -> pa.Table:
     """The rows with a hash of each whole number that came without one."""
     name = f"{prefix}phone_hash"
     made = pc.coalesce(rows[name], mapped(rows[f"{prefix}phone"], key.hash_of))
-    return rows.set_column(rows.column_names.index(name), name, made)
+    return with_column(rows, name, made)
 
 
 def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) -> tuple[pa.Table, pa.Table]:
@@ -225,7 +214,7 @@ def _settled(engine: Engine, waiting: pa.Table, found: Found, allowed: Allowed) 
         if not rule.has_window:
             usual = allowed.days if rule.days is None else [rule.days] * len(allowed.days)
             met = coded_here(engine, met, _PAIR, allowed._replace(days=usual))
-        is_break = pc.not_equal(met["code"], TOLERATED).fill_null(False)  # noqa: FBT003  pyarrow takes no name
+        is_break = pc.fill_null(pc.not_equal(met["code"], TOLERATED), fill_value=False)
         compared.append(met.filter(pc.is_valid(met["code"])))
         mine = met.filter(pc.invert(is_break))
         agreed.append(mine.append_column("rule", pa.array([rule.name] * len(mine), pa.string())))
@@ -243,7 +232,10 @@ def _resolved(waiting: pa.Table, found: Found, cut: pa.Array) -> list[pa.Table]:
     """Rule 6: partners as one pair, and what is left with a code; `cut` has the last settled day of each account."""
     places = pa.array(range(len(waiting)), pa.int64())
     done = [
-        place for pairs in (*(each for _, each in found.matched), found.proposed) for both in pairs for place in both
+        place
+        for pairs in (*(matched for _, matched in found.matched), found.proposed)
+        for both in pairs
+        for place in both
     ]
     fits = pa.array([found.candidates.get(place) for place in range(len(waiting))], pa.string())
     lonely = _columns(waiting) | {"code": _lonely(waiting, pc.is_valid(fits), cut), "fits": fits}
@@ -325,16 +317,16 @@ def _plain(pairs: pa.Table, closing: Mapping[str, int], expected_in: Mapping[str
         "phone": mapped(pc.coalesce(theirs, pairs["l_phone"]), lambda phone: mask_column(phone) or None),
         "rows": pairs["rows"],
         "settlement": mapped(
-            pc.binary_join_element_wise(pairs["code"], pairs["account"], _PART),
-            lambda both: codes.settlement_of(*both.split(_PART, 1)),
+            pc.binary_join_element_wise(pairs["code"], pairs["account"], UNIT),
+            lambda both: codes.settlement_of(*both.split(UNIT, 1)),
         ),
     }
 
 
 _CONTENTS = ("key", "batch", "at", "day", "direction", "amount", "fee", "currency", "status", "phone", "kind", "refers",
              "state", "problem")  # fmt: skip
-"""What a row says itself: neither where it stands nor what an entry is called, which a second export may change."""
-_PART, _ROW = "\x1f", "\x1e"
+"""A row's own contents: neither its place nor its entry's name, which a second export may change."""
+_ROW = "\x1e"
 
 
 def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]:
@@ -349,12 +341,12 @@ def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]
 
 
 def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
-    """What each row says as text: customers' numbers masked, as they are when it is carried forward."""
+    """The contents of each row as text: customers' numbers masked, as they are when it is carried forward."""
     hides: Mapping[str, Callable[[str], str]] = {"phone": mask_column, "problem": mask}
     columns = {name: rows[f"{prefix}{name}"] for name in _CONTENTS}
     columns |= {name: mapped(columns[name], hide) for name, hide in hides.items()}
     texts = [pc.cast(column, pa.string()) for column in columns.values()]
-    return pc.binary_join_element_wise(*texts, _PART, null_handling="replace", null_replacement="")
+    return pc.binary_join_element_wise(*texts, UNIT, null_handling="replace", null_replacement="")
 
 
 def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
@@ -366,7 +358,7 @@ def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
     names = found.members.select([*GROUP, "side"])
     rows = names.append_column("text", _contents(found.members, ""))
     for row in rows.sort_by([("side", "ascending"), ("text", "ascending")]).to_pylist():
-        made[row["account"], row["g"]] += f"{_ROW}{row['side']}{_PART}{row['text']}"
+        made[row["account"], row["g"]] += f"{_ROW}{row['side']}{UNIT}{row['text']}"
     return made
 
 
@@ -382,26 +374,20 @@ def _distinct(ids: Iterable[str]) -> list[str]:
         copy, other = 1, name
         while other in made:
             copy += 1
-            other = _id(f"{name}{_PART}{copy}")
+            other = _id(f"{name}{UNIT}{copy}")
         made[other] = None
     return list(made)
 
 
 def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """What the line of a break says of itself, of a group its first line; and since when any of its rows is open."""
+    """The texts of each break's statement line (of a group, its first), and the day since which a row of it is open."""
     places = pa.array(range(len(pairs)), pa.int64())
     lines = rows.filter(pc.and_(pc.equal(rows["side"], STATEMENT), rows["first"]))
     since = rows.group_by("place").aggregate([("since", "min")])
-    here, open_since = (pc.index_in(places, each["place"]) for each in (lines, since))
+    here, open_since = (pc.index_in(places, part["place"]) for part in (lines, since))
     return {name: lines[name].take(here) for name in ("description", "words")} | {
         "since_date": since["since_min"].take(open_since)
     }
-
-
-def mapped(column: pa.ChunkedArray, made: Callable[[Any], Any], kind: pa.DataType | None = None) -> pa.Array:
-    """What is made of each value, once for every value that there is; text unless `kind` says otherwise."""
-    found = column.combine_chunks().dictionary_encode()
-    return pa.array([made(each) for each in found.dictionary.to_pylist()], kind or pa.string()).take(found.indices)
 
 
 def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
@@ -410,18 +396,18 @@ def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
     texts: list[list[pa.Array]] = [[], [], []]
     for start in range(0, len(order), _TEXTS_AT_ONCE):
         pairs = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE))
-        columns = [each.to_pylist() for each in pairs.columns]
+        columns = [column.to_pylist() for column in pairs.columns]
         rows = zip(*columns, strict=True)
         made = [dict(zip(names, row, strict=True)) for row in rows]
         reasons = [codes.reason_of(pair) for pair in made]
         proposed = [codes.proposal_of(pair, bodies.get((pair["account"], pair["g"]), ())) for pair in made]
         for kept, new in zip(texts, (_hashes(pairs, groups), reasons, proposed), strict=True):
             kept.append(pa.array(new, pa.string()))
-    return [pa.chunked_array(each, pa.string()) for each in texts]
+    return [pa.chunked_array(text, pa.string()) for text in texts]
 
 
 def _bodies(members: pa.Table) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
-    """What proposals go by of the ledger's rows in each group, in their order."""
+    """The ledger's entries and amounts in each group, in their order, for proposals."""
     ours = members.filter(pc.equal(members["side"], LEDGER)).sort_by([("no", "ascending"), ("entry", "ascending")])
     found = defaultdict(list)
     for row in ours.select(["account", "g", "entry", "amount", "fee"]).to_pylist():
@@ -441,6 +427,6 @@ def broken_rows(found: Open) -> pa.Table:
         mine = single.filter(pc.is_valid(single[f"{prefix}no"]))
         shown = {name: mine[f"{prefix}{name}"] for name in OF_SIDE}
         shown |= {name: mine[name] for name in ("account", "code", "place")}
-        made.append(_table(_BROKEN, len(mine), side=side, first=True, **shown))
+        made.append(shaped(_BROKEN, len(mine), side=side, first=True, **shown))
     groups = pairs.filter(is_grouped).select([*GROUP, "code", "place"])
     return pa.concat_tables([*made, found.members.join(groups, GROUP, join_type="inner").select(list(_BROKEN))])

@@ -1,4 +1,4 @@
-"""What agrees and what that proves: totals, matches, the summary, and the balances explained by the breaks."""
+"""Totals, matches, the summary, and the proof: balances explained by the breaks."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,19 @@ from workbench.analysis.frames import day_number, frame, schema_of, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, OLDER, CarryForward, LedgerRead, rows_named
 from workbench.analysis.reconcile.classify import BOTH_SIDES, Classified
-from workbench.analysis.reconcile.engines import NULL, Engine, arrow_schema, both, conform, listed
-from workbench.analysis.reconcile.rules import ANY_DAY, LEDGER, PREFIX, STATEMENT, Allowed, Frame, Shape
-from workbench.analysis.shapes import AGEING, EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
+from workbench.analysis.reconcile.engines import NULL, Engine, both, conform, listed, with_column
+from workbench.analysis.reconcile.rules import (
+    ANY_DAY,
+    LEDGER,
+    OF_SIDE,
+    PREFIX,
+    ROW,
+    STATEMENT,
+    Allowed,
+    Frame,
+    Shape,
+)
+from workbench.analysis.shapes import EXACT, MADE, MATCH, NOTHING_PROVEN, SUMMARY, WORKED_OUT
 from workbench.analysis.statements.statement import Statement
 from workbench.domain.money import money_text
 from workbench.errors import ReconcileRefused
@@ -38,7 +48,7 @@ _COUNTED: Final = {
 
 
 def _summed(engine: Engine, rows: Frame, by: Shape, counts: Mapping[str, str], where: str = "true") -> Totals:
-    sums = ", ".join(f'cast({each} as bigint) as "{name}"' for name, each in counts.items())
+    sums = ", ".join(f'cast({term} as bigint) as "{name}"' for name, term in counts.items())
     found = f"(select {listed(by)}, {sums} from {rows} where {where} group by {listed(by)})"
     return engine.rows(found, {**by, **dict.fromkeys(counts, nw.Int64)})
 
@@ -62,7 +72,7 @@ def of_account(lines: Totals, account: str) -> Totals:
 
 
 class Book(NamedTuple):
-    """One statement of one account: where it begins and ends. Balances are minor units, or null."""
+    """A statement of an account with its first and last day and balance, in minor units or null."""
 
     account: str
     source: str
@@ -80,7 +90,7 @@ class Book(NamedTuple):
 
     @property
     def currencies(self) -> list[str]:
-        """Those of its rows, or the one that it declares."""
+        """The currencies of its rows, or else the currency that it declares."""
         return sorted(_currencies(self.lines)) or ([self.file.currency] if self.file else [])
 
     @property
@@ -90,7 +100,7 @@ class Book(NamedTuple):
 
     @property
     def hardly_followed(self) -> str:
-        """That its balance was followed in so few rows that this says little; in one row nothing can be."""
+        """A note if the running balance was compared in under half of the rows; empty for a single row."""
         rows = self.sum("rows")
         if self.file is None or not self.sum("balances") or 2 * self.file.followed >= rows - 1:
             return ""
@@ -115,7 +125,7 @@ class Read:
     """The rules by which the rows of each account are matched."""
     allowed: Allowed
     carried: CarryForward
-    """What an earlier run left open of these accounts."""
+    """The carry-forward of these accounts."""
 
     def books_of(self, account: str) -> list[Book]:
         """The statements of an account, in the order of their days."""
@@ -157,7 +167,7 @@ def period_of(file: Statement | None) -> tuple[int | None, int | None]:
 
 _YEAR = 366
 _ENOUGH = 3
-"""Of two rows either may be the odd one."""
+"""With fewer rows, any of them may be the odd one."""
 
 
 def limit_of(file: Statement | None, as_of: int) -> int:
@@ -176,7 +186,7 @@ def limit_of(file: Statement | None, as_of: int) -> int:
 
 
 def _days(lines: Totals, file: Statement | None, as_of: int) -> tuple[int | None, int | None]:
-    """The same for a table without a file too, up to `as_of`: a row of a later day closes no books."""
+    """The first and last day of a statement up to `as_of`, also for a table: a row of a later day closes no books."""
     good = [line["day"] for line in lines if line["good"] and line["day"] is not None]
     seen = [day for day in good if day <= as_of]
     first, last = period_of(file)
@@ -216,7 +226,7 @@ def _balances_at_the_ends(
 
 
 def known(balance: int | None) -> bool:
-    """Whether a balance is told, and is one that an account can have."""
+    """True for a balance that is given and that an account can have."""
     return balance is not None and abs(balance) <= 1000 * MOST_MINOR
 
 
@@ -278,7 +288,12 @@ _AGREED: Shape = {
     **dict.fromkeys(("account", "line", "signed", *(f"{name}_off" for name in _OFF)), nw.Int64),
 }
 _RULES = ["key", "one_to_many", "many_to_one", "many_to_many", "nets_to_zero", "nothing_moved", "decided", TOLD_AGAIN]
-_SORTED = ["account", "group", "side", "statement", "line", "entry", "key"]
+_SORTED = ["account", "group", "side", "statement", "line", "entry", "key", "rule", "currency", "signed_minor"]
+_NO_NUMBER = "cast(null as bigint)"
+_ROW_HERE: Shape = {
+    name: ROW[name] for name in ("account", "side", "key", "entry", "currency", "signed", "source", "no")
+}
+_PAIR_HERE: Shape = {"account": nw.Int64} | {f"{side}{name}": ROW[name] for side in PREFIX.values() for name in OF_SIDE}
 
 
 def matches_of(
@@ -288,11 +303,30 @@ def matches_of(
 
     `settled` are the pairs that a rule without a key matched, and `decided` the rows that a person did.
     """
-    agreed = [*_agreed_pairs(classified.agreed(engine)), _agreed_groups(classified.special)]
-    found = engine.table(both(*agreed), _AGREED)
-    found = pa.concat_tables([
-        found, *(_settled(settled, accounts, side) for side in PREFIX), _decided(decided, accounts)
-    ])  # fmt: skip
+
+    def loaded(rows: pa.Table, shape: Shape) -> Frame:
+        places = pc.index_in(rows["account"], pa.array(accounts, pa.string()))
+        return engine.arrow(with_column(rows, "account", places), shape)
+
+    by_key = f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end"
+    several = f"""case when told_again then '{TOLD_AGAIN}' when l_n = 0 or n = l_n then 'nets_to_zero'
+        when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
+        else 'many_to_many' end"""
+    pair = "case when pair = '' then g else g || ' ' || pair end"
+    keys = " || ' ' || ".join(f"coalesce({name}, '')" for name in ("l_key", "l_entry", "s_key"))
+    by_rule = loaded(settled, {**_PAIR_HERE, "rule": nw.String})
+    by_person = loaded(decided, {**_ROW_HERE, "group": nw.String})
+    row = {f"{name}_off": _NO_NUMBER for name in _OFF}
+    row |= {
+        name: f"case when side = '{STATEMENT}' then {own} end"
+        for name, own in (("statement", "source"), ("line", '"no"'))
+    }
+    found = engine.table(both(
+        *_rows_of_pairs(classified.agreed(engine), rule=by_key, group=pair),
+        conform(classified.special, _AGREED, "agrees or told_again", rule=several, group="g", **row),
+        *_rows_of_pairs(by_rule, rule="rule", group=keys),
+        conform(by_person, _AGREED, rule="'decided'", **row),
+    ), _AGREED)  # fmt: skip
     columns = {name: found["signed" if name == "signed_minor" else name] for name in MATCH if name != "differences"}
     columns["account"] = pa.array(accounts, pa.string()).take(found["account"])
     columns["differences"] = pa.array(_differences(found), pa.string())
@@ -301,61 +335,18 @@ def matches_of(
     return made.sort_values(_SORTED, kind="stable", ignore_index=True)
 
 
-def _agreed_pairs(agreed: Frame) -> list[Frame]:
-    shared = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF} | {
-        "group": "case when pair = '' then g else g || ' ' || pair end",
-        "rule": f"case when {BOTH_SIDES} then 'key' else 'nothing_moved' end",
-    }
+def _rows_of_pairs(pairs: Frame, **told: str) -> list[Frame]:
+    """A row for each row of these pairs, in the shape _AGREED; `told` has their rule and group."""
+    apart = {f"{name}_off": f"s_{name} - l_{name}" for name in _OFF}
     own = {
-        LEDGER: {"entry": "l_entry", "statement": NULL, "line": "cast(null as bigint)"},
+        LEDGER: {"entry": "l_entry", "statement": NULL, "line": _NO_NUMBER},
         STATEMENT: {"entry": NULL, "statement": "s_source", "line": "s_no"},
     }
     return [
-        conform(agreed, _AGREED, f"{prefix}no is not null", **shared, **own[side], side=f"'{side}'",
+        conform(pairs, _AGREED, f"{prefix}no is not null", **apart, **told, **own[side], side=f"'{side}'",
                 **{name: f"{prefix}{name}" for name in ("key", "currency", "signed")})
         for side, prefix in PREFIX.items()
     ]  # fmt: skip
-
-
-def _settled(pairs: pa.Table, accounts: Sequence[str], side: str) -> pa.Table:
-    """The rows of a side that a rule matched without a key, in the shape _AGREED."""
-    own = {LEDGER: {"entry": "l_entry"}, STATEMENT: {"statement": "s_source", "line": "s_no"}}[side]
-    own |= {name: f"{PREFIX[side]}{name}" for name in ("key", "currency", "signed")} | {"rule": "rule"}
-    made = {name: pairs[column] for name, column in own.items()} | {
-        "account": pc.index_in(pairs["account"], pa.array(accounts, pa.string())),
-        "side": pa.array([side] * len(pairs), pa.string()),
-        "group": pc.binary_join_element_wise(
-            *(pairs[name].fill_null("") for name in ("l_key", "l_entry", "s_key")), " "
-        ),
-        **{f"{name}_off": pc.subtract(pairs[f"s_{name}"], pairs[f"l_{name}"]) for name in _OFF},
-    }
-    return _in_shape(made, len(pairs))
-
-
-def _decided(rows: pa.Table, accounts: Sequence[str]) -> pa.Table:
-    """The rows of breaks that a person matched, in the shape _AGREED."""
-    made = {name: rows[name] for name in ("side", "group", "key", "entry", "currency", "signed")} | {
-        "account": pc.index_in(rows["account"], pa.array(accounts, pa.string())),
-        "rule": pa.array(["decided"] * len(rows), pa.string()), "statement": rows["source"],
-        "line": pc.if_else(pc.equal(rows["side"], STATEMENT), rows["no"], None),
-    }  # fmt: skip
-    return _in_shape(made, len(rows))
-
-
-def _in_shape(made: Mapping[str, pa.ChunkedArray], length: int) -> pa.Table:
-    shape = arrow_schema(_AGREED)
-    columns = [made[of.name].cast(of.type) if of.name in made else pa.nulls(length, of.type) for of in shape]
-    return pa.Table.from_arrays(columns, schema=shape)
-
-
-def _agreed_groups(special: Frame) -> Frame:
-    rule = f"""case when told_again then '{TOLD_AGAIN}' when l_n = 0 or n = l_n then 'nets_to_zero'
-        when n = 2 then 'key' when l_n = 1 then 'one_to_many' when n - l_n = 1 then 'many_to_one'
-        else 'many_to_many' end"""
-    own = {"statement": "source", "line": '"no"'}
-    made = {name: f"case when side = '{STATEMENT}' then {column} end" for name, column in own.items()}
-    made |= {f"{name}_off": "cast(null as bigint)" for name in _OFF}
-    return conform(special, _AGREED, "agrees or told_again", rule=rule, group="g", **made)
 
 
 def _differences(found: pa.Table) -> Sequence[str | None]:
@@ -398,7 +389,7 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
     # What is missing comes first. A day on which every row is part of a break has nothing matched.
     records = [
         {**dict(zip(_BY, key, strict=True)), **made[key]}
-        for key in sorted(made, key=lambda key: [(each is not None, each) for each in key])
+        for key in sorted(made, key=lambda key: [(part is not None, part) for part in key])
         if key[2] != MATCHED or made[key]["ledger_rows"] + made[key]["statement_rows"] > 0
     ]
     result = frame(records, SUMMARY)
@@ -409,25 +400,16 @@ def summary_of(read: Mapping[str, Totals], again: Totals, rows: pa.Table) -> pd.
 _BY = ("account", "business_date", "code", "currency")
 
 
-def ageing_of(breaks: pd.DataFrame) -> pd.DataFrame:
-    """The frame AGEING: the breaks of each bucket, oldest last."""
-    grouped = breaks.groupby(["account", "currency", "code", "bucket"], observed=True, dropna=False)
-    made = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
-    made = made.reset_index().sort_values(["account", "currency", "code", "bucket"], ignore_index=True)
-    kept = {name: kind for name, kind in AGEING.items() if name not in {"code", "bucket"}}
-    return made[list(AGEING)].astype(kept)
-
-
 def proof_line(
     account: str, read: Read, again: Totals, explained: int, tolerated: int, before: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """One account: a row of PROOF. `before` is what an earlier run left of it (CLOSED), or empty.
+    """The row of PROOF of an account. `before` is its row of CLOSED from an earlier run, or empty.
 
     `again` are the lines that stand twice and count once, `explained` is the sum of its breaks, and `tolerated` that
     of the differences that are let pass.
     """
     books, ends = read.books_of(account), read.closings.get(account)
-    signed = {side: _sum(of_account(each, account), "signed") for side, each in read.totals.items()}
+    signed = {side: _sum(of_account(lines, account), "signed") for side, lines in read.totals.items()}
     in_files = sum(book.sum("signed") for book in books)
     moved, carried = in_files - _sum(of_account(again, account), "signed"), signed[STATEMENT] - in_files
     brought = int(before.get("brought_minor", 0))
@@ -440,7 +422,7 @@ def proof_line(
     statement = opening + moved if closing is None else closing
     gap = statement - opening - moved
     difference = ledger - statement
-    currencies = [each for book in books for each in book.currencies[:1]]
+    currencies = [currency for book in books for currency in book.currencies[:1]]
     line = {
         "account": account,
         "currency": _commonest(read.totals[LEDGER], account) or next(iter(currencies), None),
@@ -468,7 +450,7 @@ def proof_line(
 
 
 def _doubts(account: str, ledger: LedgerRead) -> list[str]:
-    """Why the ledger's closing balance may not go on from that of the earlier run."""
+    """Reasons to doubt that the ledger goes on from the balance of the earlier run."""
     if why := ledger.unknown.get(account):
         told = "was of a version that did not note" if why == OLDER else "noted under another key"
         how = "reconcile the earlier periods again" if why == OLDER else GIVE_THE_KEY.rstrip(".").replace("U", "u", 1)
@@ -500,7 +482,9 @@ def _note(
     """`text` is what there is to say first."""
     if jumps:
         name, jump = jumps[0]
-        expected, found = (money_text(int(jump[f"{each}_minor"]), line["currency"]) for each in ("expected", "found"))
+        expected, found = (
+            money_text(int(jump[f"{column}_minor"]), line["currency"]) for column in ("expected", "found")
+        )
         more = f", and in {len(jumps) - 1} more" if len(jumps) > 1 else ""
         where = f"the running balance of {name} does not agree in line {jump['line']}{more}"
         text.append(f"{where}: {expected} expected, {found} found")

@@ -1,24 +1,18 @@
-"""What a reconciliation found: frames with declared columns, and how it shows itself."""
+"""The result of a reconciliation: frames with declared columns, and its views as text and HTML."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from workbench.analysis.breaks import TIMING
-from workbench.analysis.frames import frame
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import APPLIED, Signatures, is_open, sign_off
-from workbench.analysis.reconcile.proof import ageing_of
-from workbench.analysis.reconcile.suggestions import suggestions_of
-from workbench.analysis.report.totals import by_account
-from workbench.analysis.shapes import CLOSED_BREAK
-from workbench.closing import Closing
+from workbench.analysis.report.totals import Reconciled, by_account
 from workbench.domain.moments import LUSAKA
 
 if TYPE_CHECKING:
@@ -28,68 +22,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Reconciliation(Closing):
+class Reconciliation(Reconciled):
     """A ledger held against statements. Every row of both is in `matches` or is part of a break.
 
     Amounts are minor units with their currency beside them; the columns are declared in `analysis.shapes`.
     Use it as a context manager, or `close` it, to let go of what the engine holds.
     """
 
-    breaks: pd.DataFrame
-    """BREAK: what does not agree, with the reason in words and the entries that would settle it."""
-    decisions: pd.DataFrame
-    """DECISION: what people have decided, given or carried forward, and what became of it."""
-    proof: pd.DataFrame
-    """PROOF: ledger closing less statement closing, explained, an account a row."""
     carry_forward: CarryForward
     """Give it to the next run."""
-    rows_read: dict[str, int]
-    """How many rows each side has, `ledger` and `statement`; what was carried is counted too."""
-    told_again: int
-    """How many of the statement's rows are lines that count once and stand twice: files overlap, or go back."""
-    engine: str
-    """What ran the rules."""
-    notes: tuple[str, ...]
-    """What could not be compared, in sentences."""
-    account_names: Mapping[str, str]
-    """Account → what one's own books call it, where their layout says that; people are shown this name."""
-    _summary: Callable[[], pd.DataFrame] = field(repr=False)
-    _matches: Callable[[], pd.DataFrame] = field(repr=False)
-    _inputs: Callable[[], pd.DataFrame] = field(repr=False)
-    _close: Callable[[], None] = field(repr=False)
-    closed: pd.DataFrame = field(default_factory=lambda: frame([], CLOSED_BREAK))
-    """CLOSED_BREAK: what was decided to zero, and what earlier runs left open and this period closed."""
-    aside: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
-    """The rows of each account that no rate counts: of earlier periods, or decided to zero."""
-    matched_by: Mapping[str, int] = field(default_factory=dict)
-    """Rule → how many pairs it matched without a common key; by key every other match is."""
     signatures: Signatures = field(default_factory=Signatures)
-    """Who prepared it and who reviewed it."""
-
-    @cached_property
-    def summary(self) -> pd.DataFrame:
-        """SUMMARY: rows and value by account, day and code; worked out when it is first asked for."""
-        return self._summary()
-
-    @cached_property
-    def ageing(self) -> pd.DataFrame:
-        """AGEING: the breaks by how old they are; worked out when it is first asked for."""
-        return ageing_of(self.breaks)
-
-    @cached_property
-    def matches(self) -> pd.DataFrame:
-        """MATCH: every row that agrees, with the rule; worked out when it is first asked for."""
-        return self._matches()
-
-    @cached_property
-    def suggestions(self) -> pd.DataFrame:
-        """SUGGESTION: open breaks that may be one movement, proposed and not taken; worked out when asked for."""
-        return suggestions_of(self.breaks, self.proof)
-
-    @cached_property
-    def inputs(self) -> pd.DataFrame:
-        """INPUTS: what was read, with the hashes of files."""
-        return self._inputs()
+    """The preparer and the reviewer, each with the day."""
 
     @property
     def is_clean(self) -> bool:
@@ -112,10 +55,10 @@ class Reconciliation(Closing):
         names, applied = ["id", "variance_minor", "verdict", "who", "rule"], self.decisions["state"] == APPLIED
         closed = self.closed[self.closed["id"].isin(self.decisions.loc[applied, "break"]) | self.closed["rule"].isna()]
         open_ = self.breaks[self.breaks["verdict"].notna()]
-        return pd.concat([each[names].astype({"rule": "string"}) for each in (open_, closed)], ignore_index=True)
+        return pd.concat([part[names].astype({"rule": "string"}) for part in (open_, closed)], ignore_index=True)
 
     def sign(self, *, prepared_by: str = "", reviewed_by: str = "", on: date | None = None) -> "Reconciliation":
-        """The same result, signed by whoever prepared it, reviewed it or both, `on` a day: by default today's.
+        """Returns the result signed by its preparer, its reviewer or both, `on` a day: today by default.
 
         Raises ReconcileRefused: one person would review what the same person prepared.
 
@@ -138,12 +81,12 @@ class Reconciliation(Closing):
     def rates(self) -> pd.DataFrame:
         """For each account the share of this period's rows that matched, and of their net value: from 0 to 1."""
         sums: dict[str, Counter[str]] = defaultdict(Counter)
-        for each in by_account(self):
-            sums[each.account].update(rows=each.of_period[1], matched=each.of_period[0])
-            sums[each.account].update(value=each.value_of_period[1], agreed=each.value_of_period[0])
+        for line in by_account(self):
+            sums[line.account].update(rows=line.of_period[1], matched=line.of_period[0])
+            sums[line.account].update(value=line.value_of_period[1], agreed=line.value_of_period[0])
         made = [
-            (account, each["matched"] / each["rows"] if each["rows"] else 1.0,
-             each["agreed"] / each["value"] if each["value"] else 1.0) for account, each in sums.items()
+            (account, counts["matched"] / counts["rows"] if counts["rows"] else 1.0,
+             counts["agreed"] / counts["value"] if counts["value"] else 1.0) for account, counts in sums.items()
         ]  # fmt: skip
         return pd.DataFrame(made, columns=["account", "by_count", "by_value"])
 
@@ -188,10 +131,6 @@ class Reconciliation(Closing):
         from workbench.analysis.report.page import write_page
 
         write_page(self, path)
-
-    def close(self) -> None:
-        """Let go of what the engine holds; ask for `matches` before."""
-        self._close()
 
     def __repr__(self) -> str:
         from workbench.analysis.report import overview

@@ -1,4 +1,4 @@
-"""What reconciling goes by: tolerances, limits, and the columns of a row and of a pair."""
+"""Tolerances, limits, and the columns of a row and of a pair."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
@@ -12,9 +12,11 @@ from workbench.analysis.shapes import DAY, LEDGER_MOVEMENT, MOMENT, STATEMENT_RO
 from workbench.errors import ReconcileRefused
 
 GROUP: Final = ["account", "g"]
-"""What the rows of one movement, or of one batch, have in common."""
+"""Columns that the rows of one movement, or of one batch, share."""
 Frame = str
 """Rows, as SQL has them: the name of a table, or a SELECT in parentheses."""
+Native = Any
+"""A table or a session of a library that may not be installed."""
 Shape = Mapping[str, Any]
 """Column → type, as narwhals names it. A moment is read as whole milliseconds, a date as whole days."""
 
@@ -22,7 +24,7 @@ LEDGER: Final = "ledger"
 STATEMENT: Final = "statement"
 SIDES: Final = (LEDGER, STATEMENT)
 PREFIX: Final = {LEDGER: "l_", STATEMENT: "s_"}
-"""How the columns of each side begin in a pair."""
+"""The prefix of each side's columns in a pair."""
 
 _READ_AS: Shape = {
     **dict.fromkeys(("string", "category"), nw.String), **dict.fromkeys(("int64", "Int64"), nw.Int64),
@@ -58,12 +60,12 @@ carried forward.
 """
 
 OF_SIDE: Final = tuple(name for name in ROW if name not in {"side", "account", "g", "bad", "order", "was"})
-"""What a pair has of a row, as `l_…` and `s_…`."""
+"""The columns of a row that a pair has, as `l_…` and `s_…`."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far the amounts and fees of two rows of one key may differ and still agree, in minor units.
+    """Limits within which the amounts and fees of two rows of one key still agree, in minor units.
 
     By how many days their dates may differ, and what matches rows without a common key, is said for each account: see
     `match_rules`. Raises ReconcileRefused: not whole numbers from zero up, or what is a rule now.
@@ -92,7 +94,7 @@ class Tolerance:
 
 
 class Allowed(NamedTuple):
-    """How far two rows of one key may differ and still agree: in amount, fee and days, of each account by its place."""
+    """Limits within which two rows of one key agree: amount, fee, and the days of each account by its place."""
 
     amount_minor: int
     fee_minor: int

@@ -32,7 +32,7 @@ from workbench.analysis.reconcile.carry_forward import (
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
 from workbench.analysis.reconcile.closed import aside_of, closed_breaks, groups_closed, met_since
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
-from workbench.analysis.reconcile.engines import Engine, both, conform, listed
+from workbench.analysis.reconcile.engines import Engine, both, conform, listed, same
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, sha256_of, where
 from workbench.analysis.reconcile.narratives import (
     descriptions,
@@ -70,16 +70,18 @@ from workbench.analysis.reconcile.rules import (
     Allowed,
     Bounds,
     Frame,
+    Native,
     Tolerance,
     check_whole,
 )
+from workbench.analysis.reconcile.suggestions import suggestions_of
 from workbench.analysis.shapes import AHEAD, CARRIED, CLOSED, INPUTS, PROOF
 from workbench.errors import ReconcileRefused
 
 
 def reconcile(  # noqa: PLR0913  each has a default, and is given by name
-    ledger: Any,  # noqa: ANN401  a table of any of six kinds, some of which may not be installed
-    statement: Any,  # noqa: ANN401  the same, or a statement as it was read, or several
+    ledger: Native,
+    statement: Native,
     *,
     tolerance: Tolerance | None = None,
     cut_off: int = 1,
@@ -89,7 +91,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     engine: str | None = None,
     decisions: Path | str | pd.DataFrame | None = None,
     rules: Path | str | None = None,
-    match: Any = None,  # noqa: ANN401  rules as TOML has them, or as objects
+    match: object = None,
     phone_key: str | Path | bytes | None = None,
 ) -> Reconciliation:
     """Hold a ledger against statements: every row of both ends in a match or in a break.
@@ -162,7 +164,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
     except BaseException as problem:
         runs_on.close()
         if isinstance(problem, runs_on.failures):
-            names = " and ".join(each.name for each in (inputs.ledger, *inputs.statements))
+            names = " and ".join(table.name for table in (inputs.ledger, *inputs.statements))
             text = f"{names} cannot be compared: {str(problem).strip().splitlines()[0]}."
             hint = "A file may be damaged: export it again. Or a number or a sum is too large for 64 bits."
             raise ReconcileRefused(text, hint=hint) from problem
@@ -170,7 +172,7 @@ def reconcile(  # noqa: PLR0913  each has a default, and is given by name
 
 
 class _Decided(NamedTuple):
-    """What was decided before, by people and by rules, and the files that say so."""
+    """Decisions of people, rules, and the files that they come from."""
 
     decisions: Sequence[Row]
     rules: Sequence[Rule]
@@ -179,8 +181,8 @@ class _Decided(NamedTuple):
     """Account → how its rows are matched, where nothing in its layout counts."""
 
 
-def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None, match: Any) -> _Decided:  # noqa: ANN401  as TOML has it
-    """What people have `told`, and the rules of a file and of a call, of which the call's go first."""
+def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None, match: object) -> _Decided:
+    """People's decisions and the rules of the file and of the call; the call's match rules go first."""
     own: Sequence[Rule] = ()
     declared: Mapping[str, MatchRules] = {}
     if rules is not None:
@@ -190,9 +192,9 @@ def _decided(told: Sequence[Row], told_in: list[Input], rules: Path | str | None
         given = {} if match is None else by_account(match)
     except ValueError as error:
         raise ReconcileRefused(f"match {error}.") from None
-    text = "\n".join(f"{name}: {', '.join(map(str, each))}" for name, each in given.items())
+    text = "\n".join(f"{name}: {', '.join(map(str, rules_of_account))}" for name, rules_of_account in given.items())
     mine = [Input("rules", "match", hashlib.sha256(text.encode()).hexdigest(), len(given))] if given else []
-    both = {**given, **{name: each for name, each in declared.items() if name not in given}}
+    both = {**given, **{name: rules_of_account for name, rules_of_account in declared.items() if name not in given}}
     return _Decided(told, own, [*told_in, *mine], both)
 
 
@@ -226,7 +228,7 @@ class _Run:
         return self._result(read, closing, classified, found, again)
 
     def _read(self) -> Read:
-        given = both(*(each.load(self.engine, STATEMENT_READ) for each in self.inputs.statements))
+        given = both(*(source.load(self.engine, STATEMENT_READ) for source in self.inputs.statements))
         statement = conform(given, STATEMENT_READ, **where(self.engine, self.inputs))
         theirs = self.engine.loaded(rows_of(statement, STATEMENT))
         new = totals(self.engine, theirs)
@@ -254,7 +256,7 @@ class _Run:
         mine = self.carried.of(accounts)
         rules = self._rules(accounts, new)
         said = [rules[name][0].days for name in accounts]
-        days = [USUAL_DAYS if each is None else each for each in said]
+        days = [USUAL_DAYS if many is None else many for many in said]
         allowed = Allowed(self.tolerance.amount_minor, self.tolerance.fee_minor, days)
         read = ledger_read(self.engine, ours, mine, self.key)
         if not mine.is_first:
@@ -273,7 +275,7 @@ class _Run:
         rules = {}
         for account in accounts:
             in_layouts = {
-                each.match for each in self.inputs.reported.values() if each.account == account and each.match
+                file.match for file in self.inputs.reported.values() if file.account == account and file.match
             }
             given = rules_of(account, self.decided.match)
             if len(in_layouts) > 1 and not given:
@@ -308,8 +310,7 @@ class _Run:
         lines = self.engine.keep(f"(select {listed(LINE)}, max(lines) as lines from {lines} group by {listed(LINE)})")
         if not self.skips_settled:
             refuse_settled(self.engine, lines)
-        same = " and ".join(f'x."{name}" = y."{name}"' for name in LINE)
-        marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {same})"
+        marked = f"(select x.*, y.lines from {theirs} x left join {lines} y on {same(LINE)})"
         was = f"case when was is null and lines is not null then '{MATCHED}' else was end"
         return self.engine.keep(conform(marked, ROW, was=was))
 
@@ -340,7 +341,7 @@ class _Run:
         self, read: Read, closing: Mapping[str, int], classified: Classified, found: Open, again: Totals
     ) -> Reconciliation:
         found = without_late_bookings(found, self.carried)
-        expected_in = {name: ", ".join(sorted({each.source for each in read.books_of(name)})) for name in closing}
+        expected_in = {name: ", ".join(sorted({book.source for book in read.books_of(name)})) for name in closing}
         is_tolerated = pc.equal(found.pairs["code"], TOLERATED)
         let_pass = found.pairs.filter(is_tolerated)
         if len(let_pass):
@@ -368,10 +369,11 @@ class _Run:
         rows = rows.append_column("group", pa.array(groups, pa.string()).take(pc.index_in(rows["place"], places)))
         gone, rows = rows.filter(pc.is_valid(rows["group"])), rows.filter(pc.is_null(rows["group"]))
         kept = carried_on(decisions, shown.loc[done, "id"], self.carried.decisions)
+        opened, proof = shown[~done].reset_index(drop=True), frame(lines, PROOF)
         return Reconciliation(
-            breaks=shown[~done].reset_index(drop=True),
+            breaks=opened,
             decisions=decisions,
-            proof=frame(lines, PROOF),
+            proof=proof,
             carry_forward=self._carry(read, closing, rows, lines, kept, lines_told(read.carried, found.settled, gone)),
             closed=closed_breaks(shown[done], met, decisions, found.settled),
             aside=aside_of(met, rows, gone),
@@ -380,12 +382,13 @@ class _Run:
                 *matched_notes(read.rules, found.settled, names),
                 *notes_of(self.inputs, self.carried, closing, self.key, found.unsure, read.ledger.late),
             ),
-            matched_by=dict(Counter(sorted(each for each in found.settled["rule"].to_pylist() if each != KEY))),
+            matched_by=dict(Counter(sorted(rule for rule in found.settled["rule"].to_pylist() if rule != KEY))),
             account_names=names,
             rows_read={side: sum(line["rows"] for line in read.totals[side]) for side in SIDES},
             engine=self.engine.name,
             _summary=partial(summary_of, read.totals, again, rows),
             _matches=partial(matches_of, self.engine, classified, read.accounts, found.settled, gone),
+            _suggestions=partial(suggestions_of, opened, proof),
             _inputs=partial(_inputs, self.inputs, read, self.carried, self.decided),
             _close=self.engine.close,
         )
@@ -441,7 +444,7 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided
     counted, good = (sum(line[name] for line in read.totals[LEDGER]) for name in ("rows", "good"))
     none = (None, None, None)
     rows: list[tuple[Any, ...]] = [(LEDGER, inputs.ledger.name, inputs.ledger.hashed, counted, *none, counted - good)]
-    hashes = {name: each.hashed for each in inputs.statements for name in each.statements}
+    hashes = {name: source.hashed for source in inputs.statements for name in source.statements}
     only = next(iter(hashes.values())) if len(hashes) == 1 else None
     for book in read.books:
         reported = inputs.reported.get(book.source)
@@ -457,7 +460,7 @@ def _inputs(inputs: Inputs, read: Read, carried: CarryForward, decided: _Decided
         rows.append((LEDGER, "carried forward", hashed, len(carried.rows), *none, None))
     if inputs.ledger.head:
         rows.append((LEDGER, "head of the sandbox's chain of entries", inputs.ledger.head, counted, *none, None))
-    layouts = {each.layout: each.layout_sha256 for each in (inputs.ledger.read_from, *inputs.reported.values()) if each}
+    layouts = {file.layout: file.layout_sha256 for file in (inputs.ledger.read_from, *inputs.reported.values()) if file}
     rows += [("layout", name, hashed, 1, *none, None) for name, hashed in layouts.items() if hashed]
-    rows += [(*each, *none, None) for each in decided.inputs]
+    rows += [(*source, *none, None) for source in decided.inputs]
     return frame((dict(zip(INPUTS, row, strict=True)) for row in rows), INPUTS)

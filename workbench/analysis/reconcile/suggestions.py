@@ -1,4 +1,4 @@
-"""What may be one movement among the open breaks, as a person sees it: a slip in a key, a difference, a sum, a text.
+"""Open breaks that may be one movement, as a person sees it: a slip in a key, a difference, a sum, a text.
 
 Only proposed, with every candidate: a person decides. How far is searched is fixed, and what was left out is said.
 """
@@ -22,11 +22,11 @@ from workbench.analysis.shapes import SUGGESTION
 from workbench.domain.money import money_text
 
 WITHIN_DAYS: Final = 3
-"""How far the days of rows may be apart that are proposed for their reference or their sum."""
+"""The most days between rows that are proposed for their reference or their sum."""
 MOST: Final = 5
 """The most candidates of a row that are proposed: more are no evidence."""
 _LENGTHS: Final = range(5, 65)
-"""Of shorter keys one character is too much of it; longer ones are texts."""
+"""In a shorter key one character says too little; longer keys are texts."""
 _EVERY_CHOICE: Final = 12
 """Out of so many rows every choice is tried; of more, choices of up to `_PARTS` rows."""
 _PARTS: Final = 4
@@ -88,7 +88,7 @@ def suggestions_of(breaks: pd.DataFrame, proof: pd.DataFrame | None = None) -> p
     for kind, (find, bound) in KINDS.items():
         left_out: _LeftOut = set()
         for rows, why in find(opened, left_out):
-            names = frozenset(each.name for each in rows)
+            names = frozenset(item.name for item in rows)
             if names not in seen:
                 seen.add(names)
                 made.append(_suggestion(kind, rows, why))
@@ -128,34 +128,34 @@ def _open_breaks(breaks: pd.DataFrame) -> Iterator[_Open]:
 
 def _suggestion(kind: str, rows: Sequence[_Open], why: str) -> Mapping[str, Any]:
     first = rows[0]
-    moved = sum(each.moved for each in rows if each.side == first.side)
+    moved = sum(row.moved for row in rows if row.side == first.side)
     return {
-        "kind": kind, "account": first.account, "breaks": "; ".join(each.name for each in rows if each.name),
+        "kind": kind, "account": first.account, "breaks": "; ".join(row.name for row in rows if row.name),
         "currency": first.currency, "amount_minor": moved, "why": why,
     }  # fmt: skip
 
 
 def _few(pairs: Sequence[tuple[_Open, _Open, str]], left_out: _LeftOut) -> Iterator[tuple[_Open, _Open, str, str]]:
     """The pairs of rows that have few candidates, with what they say and how many others are as near."""
-    count = Counter(each.name for *both, _ in pairs for each in both)
+    count = Counter(row.name for *both, _ in pairs for row in both)
     for mine, other, said in pairs:
         many = max(count[mine.name], count[other.name])
         if many > MOST:
-            left_out.update(each.name for each in (mine, other) if count[each.name] > MOST)
+            left_out.update(row.name for row in (mine, other) if count[row.name] > MOST)
         else:
             yield mine, other, said, f" It is one of {many} that fit." if many > 1 else ""
 
 
 def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """Two rows of one amount whose keys are one slip apart; a row that cannot be read may be of any amount."""
-    keyed = [each for each in opened if each.side in SIDES and len(each.key or "") in _LENGTHS and has_key(each.key)]
-    unread = {(each.account, each.side) for each in keyed if each.amount is None}
+    keyed = [row for row in opened if row.side in SIDES and len(row.key or "") in _LENGTHS and has_key(row.key)]
+    unread = {(row.account, row.side) for row in keyed if row.amount is None}
     alike: dict[tuple[Any, ...], dict[str, list[_Open]]] = defaultdict(lambda: {side: [] for side in SIDES})
-    for each in keyed:
-        if each.amount is not None:
-            alike[each.account, each.currency, each.amount][each.side].append(each)
-        if each.amount is None or (each.account, _other(each.side)) in unread:
-            alike[(each.account,)][each.side].append(each)
+    for row in keyed:
+        if row.amount is not None:
+            alike[row.account, row.currency, row.amount][row.side].append(row)
+        if row.amount is None or (row.account, _other(row.side)) in unread:
+            alike[(row.account,)][row.side].append(row)
     met = {
         (mine.name, other.name): (mine, other)
         for of, sides in alike.items() if all(sides.values())
@@ -185,15 +185,15 @@ def _sharing(sides: Mapping[str, Sequence[_Open]], left_out: _LeftOut) -> Iterat
     """The pairs of both sides whose keys share all but one character of either, or have one too many."""
     forms: dict[str, dict[str, list[_Open]]] = {side: defaultdict(list) for side in SIDES}
     for side, rows in sides.items():
-        for each in rows:
-            for form in _shortened(each.key or ""):
-                forms[side][form].append(each)
+        for row in rows:
+            for form in _shortened(row.key or ""):
+                forms[side][form].append(row)
     ours, theirs = forms.values()
     for form in ours.keys() & theirs.keys():
         if max(len(ours[form]), len(theirs[form])) <= MOST:
             yield from product(ours[form], theirs[form])
         else:
-            left_out.update(each.name for each in (*ours[form], *theirs[form]))
+            left_out.update(item.name for item in (*ours[form], *theirs[form]))
 
 
 def _shortened(key: str) -> set[str]:
@@ -201,7 +201,7 @@ def _shortened(key: str) -> set[str]:
 
 
 def _slip(mine: _Open, other: _Open) -> str:
-    """What sets two keys apart in words, if it is one slip; empty otherwise."""
+    """The slip that sets two keys apart, in words; empty if they differ by more."""
     one, two = mine.key or "", other.key or ""
     if len(one) != len(two):
         longer, shorter = sorted((one, two), key=len, reverse=True)
@@ -225,10 +225,10 @@ def _days_apart(one: _Open, other: _Open) -> str:
 
 def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """A row whose key stands whole in what a row of the other side says; amounts may differ."""
-    keyed = [each for each in opened if each.side in SIDES and len(each.key or "") in _LENGTHS]
+    keyed = [item for item in opened if item.side in SIDES and len(item.key or "") in _LENGTHS]
     pairs: dict[tuple[str, str], tuple[_Open, _Open, str]] = {}
     for side in SIDES:
-        found = keys_in_texts((each.key, place) for place, each in enumerate(keyed) if each.side == side)
+        found = keys_in_texts((item.key, place) for place, item in enumerate(keyed) if item.side == side)
         for other in opened:
             for row in (keyed[place] for place in (found(other.text) if other.side == _other(side) else ())):
                 if row.account == other.account and row.key != other.key:
@@ -244,9 +244,9 @@ def _in_texts(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]
 def _differences(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """A difference of a pair, or of an account that nothing explains, that an open row makes up for."""
     there: dict[tuple[Any, ...], list[_Open]] = defaultdict(list)
-    for each in opened:
-        if each.side in SIDES and each.apart:
-            there[each.account, each.currency, each.apart].append(each)
+    for item in opened:
+        if item.side in SIDES and item.apart:
+            there[item.account, item.currency, item.apart].append(item)
     for target in opened:
         if target.side == _BOTH and target.apart:
             # What is not explained may be a row that was counted twice, or not at all.
@@ -279,31 +279,31 @@ _Like = tuple[str, str | None, str, bool]
 
 def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
     """Rows of one side that make up for a row of the other or for a difference, or for several rows of one day."""
-    days = _by_day([each for each in opened if each.side in SIDES and each.is_movement])
-    targets = sorted((each for each in opened if each.is_movement), key=lambda each: (-abs(each.apart), each.name))
-    left_out.update(each.name for each in targets[_TARGETS_AT_MOST:])
-    for each in targets[:_TARGETS_AT_MOST]:
-        for side in SIDES if each.side == _BOTH else [_other(each.side)]:
-            near = _near(each.day or 0, days.get((each.account, each.currency, side, each.apart < 0), {}))
-            size = abs(each.apart)
+    days = _by_day([row for row in opened if row.side in SIDES and row.is_movement])
+    targets = sorted((row for row in opened if row.is_movement), key=lambda row: (-abs(row.apart), row.name))
+    left_out.update(row.name for row in targets[_TARGETS_AT_MOST:])
+    for row in targets[:_TARGETS_AT_MOST]:
+        for side in SIDES if row.side == _BOTH else [_other(row.side)]:
+            near = _near(row.day or 0, days.get((row.account, row.currency, side, row.apart < 0), {}))
+            size = abs(row.apart)
             smaller = {day: bisect_left(rows.sizes, size) for day, rows in near.items()}
             many = sum(smaller.values())
             if many < len("ab") or any(size in near[day].sizes[place : place + 1] for day, place in smaller.items()):
                 continue
-            left_out.update([each.name] if many > _CHOSEN_FROM else [])
+            left_out.update([row.name] if many > _CHOSEN_FROM else [])
             parts = (part for day, place in smaller.items() for part in near[day].rows[:place])
             fitting = [*_choices(size, [*islice(parts, _CHOSEN_FROM)]), *_whole_days(size, near)]
             fitting = [*{frozenset(part.name for part in rows): rows for rows in fitting}.values()]
             if len(fitting) > MOST:
-                left_out.add(each.name)
+                left_out.add(row.name)
                 continue
-            said = f"The difference of {each.called} is" if each.side == _BOTH else f"{each.called} moves"
-            moved = money_text(each.moved, each.currency)
+            said = f"The difference of {row.called} is" if row.side == _BOTH else f"{row.called} moves"
+            moved = money_text(row.moved, row.currency)
             only = "and of no others" if len(fitting) == 1 else f"which is one of {len(fitting)} sums that fit"
             for rows in fitting:
                 names = [part.called for part in rows[:MOST]] + ["…"][: len(rows) > MOST]
                 why = f"{said} {moved}, the sum of {len(rows)} rows of the {side} ({', '.join(names)})"
-                yield (each, *rows), f"{why}, {only} within {WITHIN_DAYS} days."
+                yield (row, *rows), f"{why}, {only} within {WITHIN_DAYS} days."
     yield from _days_that_agree(days)
 
 
@@ -321,7 +321,7 @@ def _by_day(opened: Sequence[_Open]) -> Mapping[_Like, _Days]:
 
 def _near(day: int, days: _Days) -> _Days:
     """The days within the window, the nearest first."""
-    return {each: days[each] for shift in range(WITHIN_DAYS + 1) for each in {day - shift, day + shift} & days.keys()}
+    return {near: days[near] for shift in range(WITHIN_DAYS + 1) for near in {day - shift, day + shift} & days.keys()}
 
 
 def _choices(target: int, rows: Sequence[_Open]) -> list[list[_Open]]:
@@ -353,7 +353,9 @@ def _days_that_agree(days: Mapping[_Like, _Days]) -> Iterator[Proposal]:
     for (account, currency, side, more), ours in days.items():
         theirs = days.get((account, currency, STATEMENT, not more), {}) if side == LEDGER else {}
         for day, mine in ours.items():
-            near = [each for each in _near(day, theirs).values() if len(each.rows) > 1 and each.apart == mine.apart]
+            near = [
+                others for others in _near(day, theirs).values() if len(others.rows) > 1 and others.apart == mine.apart
+            ]
             for other in near if len(mine.rows) > 1 else ():
                 moved = money_text(sum(row.moved for row in mine.rows), currency)
                 why = f"The {len(mine.rows)} open rows of a day of the ledger and {len(other.rows)} of one of the"
@@ -362,7 +364,7 @@ def _days_that_agree(days: Mapping[_Like, _Days]) -> Iterator[Proposal]:
 
 
 class Kind(NamedTuple):
-    """How suggestions of a kind are found, and the sentence about the rows for which a bound ended the search."""
+    """The search for suggestions of a kind, and the sentence about rows for which a bound ended it."""
 
     find: Callable[[Sequence[_Open], _LeftOut], Iterator[Proposal]]
     bound: str

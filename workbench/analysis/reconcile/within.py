@@ -1,4 +1,4 @@
-"""One key, several rows: which of them are one movement, which add up to the same, and which are duplicates.
+"""Groups of several rows under one key: pairs that are one movement, rows that add up, and duplicates.
 
 Rows that are alike, and groups that add up, are found by the engine; what is left of a group is open, and here.
 """
@@ -20,7 +20,7 @@ from workbench.analysis.shapes import COMPLETED
 
 _TIES = ["fresh", "order", "day", "key", "amount", "fee", "direction", "status", "currency", "kind", "refers", "state",
          "ends", "source", "no", "entry"]  # fmt: skip
-"""What tells which of several rows is the first: one that was reported before, then what they say.
+"""The order of the rows of a group: rows that were reported before come first, then their contents decide.
 
 Where they stand tells it last, of rows that say the same: another export may have them in another order. `ends` is
 what of a customer's number is seen when it is masked too, as it is in rows that are carried forward.
@@ -37,17 +37,17 @@ way are paired, and `moved` how many of its group moved at all. `n`, `l_n`, `l_s
 both sides and of the ledger are left of its group, and what they move.
 """
 _ALIKE = ("direction", "amount", "fee", "currency")
-"""In what two rows of one key that moved are one movement."""
+"""Two completed rows with one key match on these fields."""
 _NEAREST: Sequence[tuple[tuple[str, ...], bool, bool]] = (
     (("direction", "amount"), False, False),
     (("amount",), True, False),
     (("direction",), True, False),
     (("key",), False, True),
 )
-"""In what the rows that are left are alike, one after another: they differ in a field then, and are compared.
+"""Fields by which the remaining rows are paired, one set after another. Such pairs differ in a field, and are compared.
 
-The first flag says that only what moved is, and the second that only the first rows are: what moved and is no
-duplicate, and what did not move where no row of its group has its like.
+With the first flag only completed rows are paired. With the second only first rows are: a completed row that is no
+duplicate, or any row of a group in which no row is paired yet.
 """
 
 
@@ -71,7 +71,7 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
     adds = f"not told_again and (status = '{COMPLETED}' or batches > 0)"
     counted = {"adds": adds} | {f"{prefix}left": f"{adds} and side = '{side}'" for side, prefix in PREFIX.items()}
     shape |= dict.fromkeys(counted, nw.Int64)
-    found = conform(found, shape, **{name: f"case when {each} then 1 else 0 end" for name, each in counted.items()})
+    found = conform(found, shape, **{name: f"case when {term} then 1 else 0 end" for name, term in counted.items()})
     for by in (("key", *_ALIKE), _ALIKE) if respelt else (_ALIKE,):
         found = _paired(found, shape, by)
     sums = {
@@ -79,7 +79,7 @@ def special_of(engine: Engine, rows: Frame, *, overlaps: bool, respelt: bool = F
         "s_sum": "sum(s_left * signed)", "moved": "sum(adds)", "stands": "sum(adds - l_left - s_left)",
     }  # fmt: skip
     over = {"stands": f"{_OF_GROUP}, side, direction, key"}
-    made = {name: f"cast({each} over ({over.get(name, _OF_GROUP)}) as bigint)" for name, each in sums.items()}
+    made = {name: f"cast({term} over ({over.get(name, _OF_GROUP)}) as bigint)" for name, term in sums.items()}
     currency = "case when l_left + s_left > 0 then currency end"
     made |= {name: f"{name}({currency}) over ({_OF_GROUP})" for name in ("min", "max")}
     summed = conform(found, {**shape, **dict.fromkeys(made, nw.Int64)}, **made)
@@ -115,10 +115,10 @@ def _paired(rows: Frame, shape: Shape, by: tuple[str, ...]) -> Frame:
     counted = conform(rows, {**shape, **dict.fromkeys(counts, nw.Int64)}, **counts)
     nth = "(nth - s_left * ours)"
     is_met = f"l_left + s_left > 0 and batches = 0 and {nth} <= least(ours, theirs)"
-    name = " || ' ' || ".join(f"cast({each} as string)" for each in (*by, nth))
+    name = " || ' ' || ".join(f"cast({column} as string)" for column in (*by, nth))
     made = {"pair": f"case when {is_met} then {name} else pair end"}
     return conform(counted, shape, **made, **{
-        each: f"case when {is_met} then 0 else {each} end" for each in ("l_left", "s_left")
+        column: f"case when {is_met} then 0 else {column} end" for column in ("l_left", "s_left")
     })  # fmt: skip
 
 
@@ -136,12 +136,12 @@ def _order(rows: pa.Table) -> pa.Array:
 
 
 def respelt(groups: pa.Table) -> pa.Table:
-    """Of the groups that do not agree (`account` and `g`) those that are one when written alike, with their `name`.
+    """Finds groups (`account` and `g`) that disagree and whose keys are one when written alike, with its `name`.
 
     Groups that agree are what both sides call them, and need no other name.
     """
     once = groups.select(GROUP).group_by(GROUP).aggregate([])
-    named = once.append_column("name", pa.array([_bare(each) for each in once["g"].to_pylist()], pa.string()))
+    named = once.append_column("name", pa.array([_bare(key) for key in once["g"].to_pylist()], pa.string()))
     several = named.group_by(["account", "name"]).aggregate([("g", "count")])
     several = several.filter(pc.greater(several["g_count"], 1)).select(["account", "name"])
     return named.join(several, ["account", "name"], join_type="left semi")
@@ -152,7 +152,7 @@ _UNSEEN = "[\\s\u00a0\u1680\u2000-\u200d\u2028\u2029\u202f\u205f\u2060\u3000\ufe
 
 
 def alike(engine: Engine, key: str) -> str:
-    """What keys have in common that one run takes for one: see _bare."""
+    """The bare spelling that several keys share, as SQL: see _bare."""
     return engine.replaced(f"lower({engine.replaced(key, _UNSEEN)})", "^0+")
 
 
@@ -163,7 +163,7 @@ def _bare(key: str) -> str:
 
 
 def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """What is left of groups without a batch (SPECIAL): what is compared, and the duplicates.
+    """Pairs the rows that are left of groups without a batch (SPECIAL), and splits off duplicates.
 
     The first has the rows of both sides side by side, as `l_…` and `s_…`; a side may be missing. A duplicate goes
     the way of another row of its key and its side, and has no partner. What goes the other way, a refund or a charge,
@@ -177,7 +177,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
     groups = [tuple(row[name] for name in GROUP) for row in rows]
     free, met = sorted(range(len(rows)), key=lambda place: not moves[place]), []
     # What did not move is paired first to first only where nothing of the group has its like.
-    moved = Counter(group for group, each in zip(groups, moves, strict=True) if each)
+    moved = Counter(group for group, is_moving in zip(groups, moves, strict=True) if is_moving)
     alone = {group for group, row in zip(groups, rows, strict=True) if row["moved"] == moved[group]}
     stands = Counter[tuple[object, ...]]()
     for by, only_moved, only_firsts in _NEAREST:
@@ -206,7 +206,7 @@ def nearest(left: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _is_further(row: dict[str, object], stands: Counter[tuple[object, ...]]) -> bool:
-    """Whether another row of its key and its side goes the same way and stands, or did in an earlier run."""
+    """True if another row of its key and side goes the same way and stands, or did in an earlier run."""
     return bool(row["stands"] or stands[_way(row)] or row["was"] in codes.DUPLICATE.values())
 
 

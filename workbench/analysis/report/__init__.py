@@ -1,1 +1,1 @@
-"""What a reconciliation is handed over as: a workbook, a page, figures, and texts for a terminal."""
+"""Reports of a reconciliation: a workbook, a page, figures, and texts for a terminal."""

@@ -68,7 +68,7 @@ ITEMS: Final[Mapping[str, Item | None]] = {
 
 
 def item_of(code: str, side: str) -> tuple[Item, str]:
-    """How a break of a code whose row stands on a `side` is called, and whether it adjusts STATEMENT or BOOKS."""
+    """The item of a break by its code and the `side` of its row, and the balance it adjusts: STATEMENT or BOOKS."""
     lacks = STATEMENT if side == "ledger" else BOOKS
     item = ITEMS[code] or _MISSING[lacks]
     return item, item.adjusts or lacks
@@ -114,7 +114,7 @@ def lines(result: Reconciled) -> Iterator[list[Line]]:
         for side, (balance, text, minor) in rest.items():
             items = [(text, minor, counts[account, side, text]) for text, minor in mine.get(side, Counter()).items()]
             items += [(text, minor, 0)] if minor else []
-            items.sort(key=lambda each: (each[1] < 0, -abs(each[1])))
+            items.sort(key=lambda item: (item[1] < 0, -abs(item[1])))
             made.append(Line(account, currency, f"Balance per {side}", balance))
             made += [
                 Line(account, currency, f"{'plus' if minor > 0 else 'less'} {text}", minor, count)
@@ -139,9 +139,9 @@ def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None
         groups.setdefault((account, group), []).append(told)
     for (account, _), rows in groups.items():
         code, side, _, proposal = rows[0]
-        if len({each[1] for each in rows}) > 1:
+        if len({row[1] for row in rows}) > 1:
             code, side, proposal = "amount_mismatch", "both", None
-        yield account, code, side, sum(each[2] for each in rows), proposal
+        yield account, code, side, sum(row[2] for row in rows), proposal
 
 
 _PROOF: Final = ("ledger_minor", "statement_minor", "tolerated_minor", "brought_minor", "unexplained_minor")
@@ -174,11 +174,11 @@ def tables(result: Reconciled) -> list[Table]:
     for caption, mine in captioned(result):
         rows = [
             (
-                each.text,
-                f"{each.items:,}" if each.items else "",
-                major_text(each.minor, each.currency, signed=each.is_item),
+                row.text,
+                f"{row.items:,}" if row.items else "",
+                major_text(row.minor, row.currency, signed=row.is_item),
             )
-            for each in mine
+            for row in mine
         ]
         made.append(table(caption, columns, rows))
     return made

@@ -43,7 +43,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "moved_minor": "moved on both sides, unsigned",
     "signed_minor": "net, signed",
 }
-"""Where the heading is not the column's name without `_minor` and underscores. Net is with the fee."""
+"""Headings that are not the column's name without `_minor` and underscores. Net is with the fee."""
 PROOF_HEADINGS: Final[Mapping[str, str]] = {
     "ledger_minor": "ledger closing",
     "statement_minor": "statement closing",
@@ -51,7 +51,7 @@ PROOF_HEADINGS: Final[Mapping[str, str]] = {
     "opening_minor": "openings differ by",
     "gap_minor": "gap in the file's balances",
 }
-"""The same for the proof, whose amounts are balances and their parts."""
+"""Headings of the proof, whose amounts are balances and their parts."""
 
 
 def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
@@ -60,7 +60,7 @@ def heading(name: str, headings: Mapping[str, str] = HEADINGS) -> str:
 
 
 def is_proven(result: Reconciled) -> bool:
-    """Whether the proof holds for every account, and goes by files of which most rows could be read."""
+    """True if the proof holds for every account and most rows of every file could be read."""
     return bool(result.proof["holds"].all()) and not unreadable(result)
 
 
@@ -104,8 +104,8 @@ def headline(result: Reconciled) -> str:
 
 
 def shortfalls(result: Reconciled) -> list[str]:
-    """Why the proof does not hold: for each such account what does not add up, and by how much."""
-    names = [str(each) for each in result.proof.columns]
+    """A sentence for each account whose proof does not hold: the amounts that do not add up."""
+    names = [str(column) for column in result.proof.columns]
     rows = [dict(zip(names, row, strict=True)) for row in python_rows(result.proof, *names)]
     return [_proof(row) for row in rows if not row["holds"] and not (row["note"] or "").endswith(NOTHING_PROVEN)]
 
@@ -149,22 +149,22 @@ def _proof(row: Mapping[str, Any]) -> str:
 
 def numbers(*headings: str) -> list[str | Column]:
     """Headings of columns that are set flush right."""
-    return [Column(each, numeric=True) for each in headings]
+    return [Column(text, numeric=True) for text in headings]
 
 
 def accounts(result: Reconciled) -> Table:
-    """How much of each account agrees, counting the rows of both sides."""
+    """The share of each account that agrees, counting the rows of both sides."""
     columns = [
         "account", *numbers("ledger rows", "statement rows", "matched", "timing", "in breaks"),
         *numbers("matched by count", "by net value", "net variance"), "currency",
     ]  # fmt: skip
     made = [
         (
-            each.account, f"{each.ledger_rows:,}", f"{each.statement_rows:,}", f"{each.matched_rows:,}",
-            f"{each.timing_rows:,}", f"{each.all_rows - each.matched_rows - each.timing_rows:,}",
-            percent(*each.of_period), percent(*each.value_of_period),
-            major_text(each.variance_minor, each.currency, signed=True), each.currency,
-        ) for each in totals.by_account(result)
+            account.account, f"{account.ledger_rows:,}", f"{account.statement_rows:,}", f"{account.matched_rows:,}",
+            f"{account.timing_rows:,}", f"{account.all_rows - account.matched_rows - account.timing_rows:,}",
+            percent(*account.of_period), percent(*account.value_of_period),
+            major_text(account.variance_minor, account.currency, signed=True), account.currency,
+        ) for account in totals.by_account(result)
     ]  # fmt: skip
     return table("Rows of each account on both sides, and how many of them agree", columns, made)
 
@@ -212,7 +212,7 @@ _OPEN: Final = (
 
 
 def _moved(row: Mapping[str, Any]) -> str:
-    """What a break moves by the side that has it; both where they differ."""
+    """The effect of a break by the side that has it; both effects if they differ."""
     sides = dict.fromkeys(row[f"{side}_minor"] for side in ("ledger", "statement"))
     texts = [major_text(minor, row["currency"], signed=True) for minor in sides if minor is not None]
     return f"{' ≠ '.join(texts)} {row['currency'] or ''}".rstrip()
@@ -231,17 +231,17 @@ def codes(result: Reconciled) -> Table:
     ]  # fmt: skip
     made = [
         (
-            each.code, f"{each.breaks:,}", f"{each.rows:,}", major_text(each.up_minor, each.currency, signed=True),
-            major_text(each.down_minor, each.currency, signed=True),
-            major_text(each.net_minor, each.currency, signed=True), each.currency, _days(each.oldest_days),
-            decided(each),
-        ) for each in totals.by_code(result)
+            code.code, f"{code.breaks:,}", f"{code.rows:,}", major_text(code.up_minor, code.currency, signed=True),
+            major_text(code.down_minor, code.currency, signed=True),
+            major_text(code.net_minor, code.currency, signed=True), code.currency, _days(code.oldest_days),
+            decided(code),
+        ) for code in totals.by_code(result)
     ]  # fmt: skip
     return table("Breaks by what to do, net of fees", columns, made)
 
 
 def decided(found: totals.Code) -> str:
-    """How many of the breaks of a code are decided, and by whom."""
+    """The number of decided breaks of a code, and the people or rules that decided."""
     if not found.decided:
         return ""
     many = "" if found.is_decided else f"{found.decided:,} of {found.breaks:,} "
@@ -284,19 +284,19 @@ def unusable(result: Reconciled) -> Table:
 
 
 def proposed(suggestions: pd.DataFrame) -> list[str]:
-    """Why the first rows of SUGGESTION may be one movement, and how many there are besides."""
+    """The reasons of the first rows of SUGGESTION, and the number of further rows."""
     more = len(suggestions) - _FEW
     rest = [f"and {more:,} more, in `suggestions` of the result in Python"][: more > 0]
     return [*suggestions["why"].head(_FEW).tolist(), *rest]
 
 
 def ageing(result: Reconciled, currency: str) -> Table:
-    """How old the breaks are, for the accounts in one currency."""
+    """The breaks by age, for the accounts in one currency."""
     return _nets("Breaks by age", "age in days", totals.by_bucket(result, currency), currency)
 
 
 def days(result: Reconciled, currency: str) -> Table:
-    """How far the sides are apart on each business date, for the accounts in one currency."""
+    """The breaks by business date, for the accounts in one currency."""
     return _nets("Breaks by business date", "business date", totals.by_day(result, currency), currency)
 
 
@@ -327,7 +327,7 @@ def proof(result: Reconciled) -> Table:
 
 
 def inputs(result: Reconciled) -> Table:
-    """What was compared, each file with the hash of its bytes."""
+    """The inputs, each file with the hash of its bytes."""
     columns = ["side", "name", *numbers("rows"), "account", "from", "to", "SHA-256"]
     names = ("side", "name", "rows", "account", "first_date", "last_date", "sha256")
     made = [

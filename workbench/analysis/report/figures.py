@@ -15,7 +15,7 @@ from workbench.domain.money import decimals_of, major_text
 from workbench.render import Picture, picture
 
 _BLUE, _ORANGE = "#0072b2", "#e69f00"
-"""Of the Okabe-Ito palette, which colour-blind people tell apart; lightness differs too."""
+"""Two colours of the Okabe-Ito palette, which colour-blind people tell apart; lightness differs too."""
 _INK: Final = "#333333"
 _SIZE: Final = (7.2, 3.4)
 
@@ -72,7 +72,7 @@ class Figures:
 
     @own_look()
     def ageing(self, currency: str | None = None) -> Picture:
-        """How much is open, by age; of accounts in several currencies, those of one: amounts of two are never added.
+        """The open breaks by age, of the accounts in one currency: amounts of two are never added.
 
         Raises ReportRefused: there are several currencies, and none was named.
         """

@@ -66,7 +66,7 @@ def journal(result: Reconciled, accounts: Mapping[str, str] | None = None, on: d
 def _without_entry(
     verdict: str | None, code: str, side: str, variance: int, proposal: str | None, key: str | None
 ) -> str | None:
-    """Why a break has no entry in the journal, in words that follow a count; None where it has one."""
+    """The reason for which a break has no journal entry, in words that follow a count; None if it has an entry."""
     reasons = {
         "undecided": verdict is None,
         "without an amount": not variance,
@@ -79,7 +79,7 @@ def _without_entry(
 
 
 def note(result: Reconciled) -> str:
-    """How many breaks that are decided have no entry in the journal and why, and how many references are formulas."""
+    """Counts decided breaks without a journal entry, by reason, and references that a spreadsheet would run."""
     decided = [*python_rows(result.breaks[result.breaks["verdict"].notna()], *_JUDGED)]
     reasons = Counter(_without_entry(*row) for row in decided)
     booked = [row[-1] for row in decided if not _without_entry(*row)]
@@ -125,26 +125,26 @@ def _british(day: date) -> str:
 FORMS: Final[Mapping[str, Form]] = {
     "general": Form(
         ("date", "account", "debit", "credit", "currency", "narrative", "reference"),
-        lambda each: (each.date.isoformat(), *each[2:]),
+        lambda line: (line.date.isoformat(), *line[2:]),
     ),
     # Journals have no customer or supplier, and T9 is the tax code of what VAT does not touch.
     "sage": Form(
         ("Type", "Account Reference", "Nominal A/C Ref", "Department Code", "Date", "Reference", "Details",
          "Net Amount", "Tax Code", "Tax Amount"),
-        lambda each: ("JD" if each.debit else "JC", "", each.account, "0", _british(each.date), each.reference[:30],
-                      each.narrative[:60], each.amount, "T9", "0.00"),
+        lambda line: ("JD" if line.debit else "JC", "", line.account, "0", _british(line.date), line.reference[:30],
+                      line.narrative[:60], line.amount, "T9", "0.00"),
     ),
     # Rows of one narration and date are one journal; a credit is below zero.
     "xero": Form(
         ("*Narration", "*Date", "Description", "*AccountCode", "*TaxRate", "*Amount"),
-        lambda each: (each.narrative, _british(each.date), each.reference, each.account, "Tax Exempt",
-                      each.debit or f"-{each.credit}"),
+        lambda line: (line.narrative, _british(line.date), line.reference, line.account, "Tax Exempt",
+                      line.debit or f"-{line.credit}"),
         300,
     ),
     "quickbooks": Form(
         ("Journal No.", "Journal Date", "Account Name", "Description", "Debits", "Credits"),
-        lambda each: (each.entry, _british(each.date), each.account, f"{each.reference} {each.narrative}", each.debit,
-                      each.credit),
+        lambda line: (line.entry, _british(line.date), line.account, f"{line.reference} {line.narrative}", line.debit,
+                      line.credit),
     ),
 }  # fmt: skip
 """By name. Amounts are in major units with a point, days as 2026-01-31 in general and as 31/01/2026 elsewhere."""

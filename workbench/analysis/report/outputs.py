@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -32,7 +32,7 @@ ANY: Final = "any"
 
 
 class Locale(NamedTuple):
-    """How the spreadsheets of a country read text: what parts cells, what precedes decimals, how a day is written."""
+    """The delimiter, the decimal mark and the day format that spreadsheets of a country read."""
 
     delimiter: str
     decimal: str
@@ -83,10 +83,10 @@ def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale
     names = [name for name in shape if name != "proposal"]  # JSON is for programs
     currency = names.index("currency")
 
-    def cell(name: str, value: Any, code: str | None) -> str:  # noqa: ANN401  a cell is of any type
+    def cell(name: str, value: str | int | date | None, code: str | None) -> str:
         if value is None:
             return ""
-        if name.endswith("_minor"):
+        if name.endswith("_minor") and isinstance(value, int):
             return f"{major(value, code):f}".replace(".", locale.decimal)
         if isinstance(value, date):
             return value.strftime(locale.day)
@@ -100,7 +100,7 @@ def _write_local(frame: pd.DataFrame, shape: Columns, path: Path, locale: Locale
 
 
 def formulas(result: Reconciled) -> int:
-    """How many cells of breaks and suggestions a spreadsheet would run, if it opened them as .csv files."""
+    """Counts the cells of breaks and suggestions that a spreadsheet would run if it opened them as .csv files."""
     tables = ((result.breaks, BREAK), (result.suggestions, SUGGESTION))
     texts = [
         table[name].dropna().astype("string") for table, shape in tables for name, kind in shape.items()
@@ -136,7 +136,7 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
     Raises ReportRefused: an ending that is not known, a folder that is not there, one file for two
     results, or a file that is an input.
     """
-    read = {each.resolve() for each in inputs}
+    read = {path.resolve() for path in inputs}
     for out in outs:
         if WRITERS.get(out.suffix.lower()) is write_breaks and _beside(out).resolve() in {
             *read,
@@ -151,7 +151,7 @@ def check(outs: Sequence[Path], inputs: Collection[Path]) -> None:
             raise ReportRefused(f"{out} cannot be written: there is no folder {out.parent}.")
         if out.is_dir() or out.resolve() in read:
             raise ReportRefused(f"{out} cannot be written: it is {'a folder' if out.is_dir() else 'an input'}.")
-        if out.resolve() in {each.resolve() for each in outs[:place]}:
+        if out.resolve() in {path.resolve() for path in outs[:place]}:
             raise ReportRefused(f"{out} is named twice.")
 
 
@@ -186,5 +186,5 @@ def _beside(out: Path) -> Path:
 
 
 def is_csv(out: Path) -> bool:
-    """Whether a spreadsheet would read the file as text."""
+    """True for a file that a spreadsheet reads as text."""
     return out.suffix.lower() == files.CSV

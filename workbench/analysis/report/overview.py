@@ -18,12 +18,12 @@ _GO_ON: Final = (
 
 def text(result: Reconciled) -> str:
     """As text, for a terminal and a log."""
-    return "\n\n".join(visible(each) if isinstance(each, str) else each.text() for each in _blocks(result))
+    return "\n\n".join(visible(block) if isinstance(block, str) else block.text() for block in _blocks(result))
 
 
 def html(result: Reconciled) -> str:
     """As HTML, for a notebook: paragraphs and captioned tables, without a script."""
-    return "".join(f"<p>{sentence(each)}</p>" if isinstance(each, str) else each.html() for each in _blocks(result))
+    return "".join(f"<p>{sentence(block)}</p>" if isinstance(block, str) else block.html() for block in _blocks(result))
 
 
 def first(result: Reconciled, width: int | None = None, file: Path | None = None) -> list[Table]:
@@ -32,7 +32,7 @@ def first(result: Reconciled, width: int | None = None, file: Path | None = None
     Narratives are as wide as a terminal of `width` lets them be; `file` has the breaks that are not listed.
     """
     tables = [captions.open_breaks(result, width, file), captions.closed(result)]
-    return [*bank_reconciliation.tables(result), *(each for each in tables if each.rows)]
+    return [*bank_reconciliation.tables(result), *(table for table in tables if table.rows)]
 
 
 def _blocks(given: Reconciled) -> list[str | Table]:
@@ -41,6 +41,6 @@ def _blocks(given: Reconciled) -> list[str | Table]:
     many = len(result.suggestions)
     found = [f"{counted(many, 'suggestion')} to look at: result.suggestions"][: min(many, 1)]
     return [
-        captions.headline(result), *result.notes, *first(result), *(each for each in details if each.rows),
+        captions.headline(result), *result.notes, *first(result), *(table for table in details if table.rows),
         *filter(None, [result.carry_forward.note]), *found, result.sign_off, _GO_ON,
     ]  # fmt: skip

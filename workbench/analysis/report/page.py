@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 MAX_LISTED: Final = 50
-"""So many breaks of a code are listed, the largest; the workbook has all."""
+"""The most breaks of a code that the page lists, largest first; the workbook has all."""
 _MAX_AT_ONCE: Final = 5_000
 """The most further breaks of a code that are decided at once."""
 _MAX_LENGTH: Final = 600
@@ -49,7 +49,7 @@ def write_page(result: Reconciled, path: Path | str) -> None:
 def page(result: Reconciled) -> str:
     """The HTML of the page; the same results give the same text."""
     whole, result = result, totals.named(result)
-    currencies = sorted({each for (each,) in python_rows(result.proof, "currency")})
+    currencies = sorted({currency for (currency,) in python_rows(result.proof, "currency")})
     sections = list(_sections(whole))
     return _template().render(
         headline=captions.headline(result),
@@ -64,10 +64,10 @@ def page(result: Reconciled) -> str:
         script=_script(),
         script_hash=_hashed(_script()),
         sections=sections,
-        others=_decided_elsewhere(whole, {each["id"] for section in sections for each in section["listed"]}),
+        others=_decided_elsewhere(whole, {row["id"] for section in sections for row in section["listed"]}),
         money=[
-            {"currency": each, "ages": captions.ageing(result, each), "days": captions.days(result, each)}
-            for each in currencies
+            {"currency": currency, "ages": captions.ageing(result, currency), "days": captions.days(result, currency)}
+            for currency in currencies
         ],
         inputs=captions.inputs(result),
         amount_headings=_AMOUNT_HEADINGS,
@@ -80,11 +80,13 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     counts: Counter[str] = Counter()
     to_do: dict[str, str] = {}
     others, groups = _suggested(result), list(result.suggestions["breaks"])
-    for each in totals.by_code(result):
-        counts[each.code] += each.breaks
-        to_do[each.code] = "" if each.is_decided else each.settlement
+    for total in totals.by_code(result):
+        counts[total.code] += total.breaks
+        to_do[total.code] = "" if total.is_decided else total.settlement
     largest = {code: _largest(result.breaks[result.breaks["code"] == code]) for code in counts}
-    partners = partners_of(result.breaks, groups, [name for each in largest.values() for name in each["id"].dropna()])
+    partners = partners_of(
+        result.breaks, groups, [name for breaks in largest.values() for name in breaks["id"].dropna()]
+    )
     for code, count in counts.items():
         told = python_rows(totals.settled(largest[code]), *_SHOWN)
         rows = [dict(zip(_SHOWN, row, strict=True)) for row in told]
@@ -151,13 +153,13 @@ def _listed(
         "id": row["id"] or "",
         "where": _short(row["statement"]) + ("" if row["line"] is None else f", line {row['line']}"),
         "key": _short(row["key"]) if has_key(row["key"]) else "",
-        "more": " · ".join(_short(each) for each in more if each),
+        "more": " · ".join(_short(value) for value in more if value),
         "gross": ", ".join(parts),
         "date": "" if day is None else day.isoformat(),
         "since": "new" if since is None else f"carried since {since.isoformat()}",
         "amounts": [*amounts, major_text(row["variance_minor"], currency, signed=True)],
         "age": "" if row["age_days"] is None else counted(row["age_days"], "day"),
-        "said": " · ".join(_short(each) for each in said if each),
+        "said": " · ".join(_short(text) for text in said if text),
         "is_decided": row["verdict"] is not None,
         "suggested": _short(others.get(row["id"])),
         **{name: _short(row[name]) for name in ("reason", "settlement")},
@@ -182,14 +184,14 @@ def _sentence(text: str) -> str:
 _SIGNED: Final = re.compile(r"(?<![^\s(])[-+][^\s<)]+")
 
 
-def _shown(value: Any) -> Any:  # noqa: ANN401  whatever the template names
-    """What is put into the page, its own markup left alone."""
+def _shown(value: object) -> object:
+    """Makes a value visible for the page; markup stays as it is."""
     return visible(value) if type(value) is str else value
 
 
 @cache
 def _script() -> str:
-    """What filters, and hands decisions over: with what begins a formula as every other output knows it."""
+    """The page's script, with the signs that begin a formula in every output."""
     text = files(__package__).joinpath("templates", "page.js").read_text("utf-8")
     return text.replace("__FORMULA__", FORMULA)
 

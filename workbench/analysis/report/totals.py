@@ -1,57 +1,104 @@
-"""What the frames add up to: by account, by code, by age and by day. Whole minor units throughout."""
+"""Sums of the frames by account, code, age and day, in whole minor units."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, cast
 
 import pandas as pd
 
 from workbench.analysis.breaks import BUCKETS, CODES, MATCHED, TIMING, TOLD_AGAIN, VERDICTS, settlement_of
 from workbench.analysis.frames import python_rows
+from workbench.analysis.shapes import AGEING
+from workbench.closing import Closing
 from workbench.errors import ReportRefused
 
 
 class Kept(Protocol):
-    """What is carried forward."""
+    """The carry-forward as reports read it."""
 
     @property
-    def note(self) -> str: ...  # noqa: D102  what a later run cannot compare of it
+    def note(self) -> str:
+        """A sentence about numbers that the next run cannot compare; empty if it can compare all."""
 
 
-class Reconciled(Protocol):
-    """The results of a reconciliation, as frames with the columns of `analysis.shapes`."""
+@dataclass(frozen=True, repr=False, eq=False)
+class Reconciled(Closing):
+    """The frames of a reconciliation, from which every report is made; `analysis.shapes` declares their columns."""
+
+    breaks: pd.DataFrame
+    """BREAK: rows that do not agree, with the reason in words and the entries that would settle them."""
+    decisions: pd.DataFrame
+    """DECISION: people's decisions, given or carried forward, with the state of each."""
+    proof: pd.DataFrame
+    """PROOF: ledger closing less statement closing, explained, an account a row."""
+    carry_forward: Kept
+    """Give it to the next run."""
+    rows_read: dict[str, int]
+    """Rows of each side, `ledger` and `statement`; rows that were brought forward are counted too."""
+    told_again: int
+    """The number of statement lines that overlapping files repeat; they count once."""
+    engine: str
+    """The engine that ran the rules: `duckdb` or `spark`."""
+    notes: tuple[str, ...]
+    """Sentences about what could not be compared."""
+    account_names: Mapping[str, str]
+    """Account → its name in one's own books, where their layout gives it; people are shown this name."""
+    closed: pd.DataFrame
+    """CLOSED_BREAK: breaks decided to zero, and breaks of earlier runs that this period closed."""
+    aside: pd.DataFrame = field(repr=False)
+    """The rows of each account that no rate counts: of earlier periods, or decided to zero."""
+    matched_by: Mapping[str, int]
+    """Rule → the number of pairs that it matched without a common key; every other match is by key."""
+    _summary: Callable[[], pd.DataFrame] = field(repr=False)
+    _matches: Callable[[], pd.DataFrame] = field(repr=False)
+    _suggestions: Callable[[], pd.DataFrame] = field(repr=False)
+    _inputs: Callable[[], pd.DataFrame] = field(repr=False)
+    _close: Callable[[], None] = field(repr=False)
+    signatures: tuple[str, str, str, str] = ("", "", "", "")
+    """The preparer and the day, the reviewer and the day."""
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """SUMMARY: rows and value by account, day and code; worked out when it is first asked for."""
+        return self._summary()
+
+    @cached_property
+    def ageing(self) -> pd.DataFrame:
+        """AGEING: the breaks of each bucket, oldest last; worked out when it is first asked for."""
+        by = ["account", "currency", "code", "bucket"]
+        grouped = self.breaks.groupby(by, observed=True, dropna=False)
+        made = grouped.agg(breaks=("rows", "size"), rows=("rows", "sum"), variance_minor=("variance_minor", "sum"))
+        made = made.reset_index().sort_values(by, ignore_index=True)
+        return made[list(AGEING)].astype(
+            {name: kind for name, kind in AGEING.items() if name not in {"code", "bucket"}}
+        )
+
+    @cached_property
+    def matches(self) -> pd.DataFrame:
+        """MATCH: every row that agrees, with the rule; worked out when it is first asked for."""
+        return self._matches()
+
+    @cached_property
+    def suggestions(self) -> pd.DataFrame:
+        """SUGGESTION: open breaks that may be one movement, proposed and not taken; worked out when asked for."""
+        return self._suggestions()
+
+    @cached_property
+    def inputs(self) -> pd.DataFrame:
+        """INPUTS: the tables and files that were read, with their hashes."""
+        return self._inputs()
 
     @property
-    def matches(self) -> pd.DataFrame: ...  # noqa: D102  the columns of MATCH
-    @property
-    def breaks(self) -> pd.DataFrame: ...  # noqa: D102  the columns of BREAK
-    @property
-    def summary(self) -> pd.DataFrame: ...  # noqa: D102  the columns of SUMMARY
-    @property
-    def ageing(self) -> pd.DataFrame: ...  # noqa: D102  the columns of AGEING
-    @property
-    def proof(self) -> pd.DataFrame: ...  # noqa: D102  the columns of PROOF
-    @property
-    def inputs(self) -> pd.DataFrame: ...  # noqa: D102  the columns of INPUTS
-    @property
-    def suggestions(self) -> pd.DataFrame: ...  # noqa: D102  the columns of SUGGESTION
-    @property
-    def closed(self) -> pd.DataFrame: ...  # noqa: D102  the columns of CLOSED_BREAK
-    @property
-    def aside(self) -> pd.DataFrame: ...  # noqa: D102  the rows of each account that no rate counts
-    @property
-    def decisions(self) -> pd.DataFrame: ...  # noqa: D102  the columns of DECISION
-    @property
-    def notes(self) -> Sequence[str]: ...  # noqa: D102  how far it could not go, in sentences
-    @property
-    def sign_off(self) -> str: ...  # noqa: D102  who decided what, and on what it stands
-    @property
-    def signatures(self) -> tuple[str, str, str, str]: ...  # noqa: D102  who prepared it and when, who reviewed it and when
-    @property
-    def carry_forward(self) -> Kept: ...  # noqa: D102  what the next run is given
-    @property
-    def account_names(self) -> Mapping[str, str]: ...  # noqa: D102  account → what the books call it
+    def sign_off(self) -> str:
+        """The decisions by person, the hashes of inputs, layouts, decisions and rules, preparer and reviewer."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of what the engine holds; ask for `matches` before."""
+        self._close()
 
 
 class Account(NamedTuple):
@@ -113,7 +160,7 @@ class Code(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether nothing of it is open."""
+        """True if every break is decided."""
         return self.decided == self.breaks
 
 
@@ -136,11 +183,11 @@ class _Named:
     def __init__(self, result: Reconciled) -> None:
         self._result = result
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever a result has
+    def __getattr__(self, name: str) -> object:
         value = getattr(self._result, name)
         if isinstance(value, pd.DataFrame) and "account" in value:
             names, told = self._result.account_names, value["account"]
-            value = value.assign(account=told.map(lambda each: names.get(each, each)).astype(told.dtype))
+            value = value.assign(account=told.map(lambda account: names.get(account, account)).astype(told.dtype))
         setattr(self, name, value)
         return value
 
@@ -194,18 +241,18 @@ def by_code(result: Reconciled) -> list[Code]:
     for (code, currency), breaks in found.items():
         variances, rows, ages, verdicts, who, rules, settlements = zip(*breaks, strict=True)
         by_rule = {repr(rule) for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one}
-        to_do = {each for each, said in zip(settlements, verdicts, strict=True) if each and not said}
-        net = _grouped((code, each) for each in variances)[code]
+        to_do = {text for text, said in zip(settlements, verdicts, strict=True) if text and not said}
+        net = _grouped((code, variance) for variance in variances)[code]
         made.append(
             Code(
                 code, currency, net.breaks, sum(rows), net.up_minor, net.down_minor,
-                decided=sum(each is not None for each in verdicts),
-                who=listed([*sorted({each for each in who if each}), *rules_named(by_rule)]),
-                oldest_days=max((each for each in ages if each is not None), default=None),
+                decided=sum(verdict is not None for verdict in verdicts),
+                who=listed([*sorted({person for person in who if person}), *rules_named(by_rule)]),
+                oldest_days=max((age for age in ages if age is not None), default=None),
                 settlement=to_do.pop() if len(to_do) == 1 else settlement_of(code),
             )
         )  # fmt: skip
-    return sorted(made, key=lambda each: (each.code == TIMING, CODES.index(each.code), each.currency))
+    return sorted(made, key=lambda line: (line.code == TIMING, CODES.index(line.code), line.currency))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -236,7 +283,7 @@ def currency_of(result: Reconciled, currency: str | None = None) -> str:
 
     Raises ReportRefused: there are several, or no account has that one.
     """
-    there = sorted({each for (each,) in python_rows(result.proof, "currency")})
+    there = sorted({code for (code,) in python_rows(result.proof, "currency")})
     if currency in there or (not currency and len(there) <= 1):
         return currency or "".join(there)
     raise ReportRefused(
@@ -248,7 +295,7 @@ def currency_of(result: Reconciled, currency: str | None = None) -> str:
 def _in_currency(result: Reconciled, frame: pd.DataFrame, currency: str | None) -> pd.DataFrame:
     """The rows of accounts in that currency: a break may itself be about another."""
     wanted = currency_of(result, currency)
-    accounts = [account for account, each in python_rows(result.proof, "account", "currency") if each == wanted]
+    accounts = [account for account, code in python_rows(result.proof, "account", "currency") if code == wanted]
     return frame[frame["account"].isin(accounts)]
 
 

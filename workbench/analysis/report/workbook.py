@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -34,7 +35,7 @@ READ: Final[Mapping[str, int]] = {
     "statement_fee_minor": 8, "statement_minor": 11, "variance_minor": 11, "currency": 8, "since_date": 11,
     "reason": 28, "verdict": 8, "partner": 12, "who": 9, "why": 14,
 }  # fmt: skip
-"""What a person reads, fills in and prints of a break, with the width of the column; the others are folded away."""
+"""The columns of a break that people read, fill in and print, with their widths; the others are folded away."""
 _WRAPPED: Final = {"account", "key", "code", "description", "words", "reason", "why", "what to do", "owner"}
 _COVER: Final = (52, 22, 14, 12, 14, 14, 8, 9, 9, 20)
 """The widths of its columns, of which a sentence takes all."""
@@ -76,14 +77,14 @@ class Cells:
         self.label = book.add_format({"bold": True})
         self.indented = book.add_format({"indent": 1})
         self.signature = book.add_format({"bottom": 1, "num_format": "@"})
-        self._totals = [book.add_format({"num_format": each, "bold": True, "top": 1}) for each in NUMBER_FORMATS]
+        self._totals = [book.add_format({"num_format": pattern, "bold": True, "top": 1}) for pattern in NUMBER_FORMATS]
         self._plain = look("@")
         self._wrapped = look("@", text_wrap=True)
         # With the prefix it stays text even when somebody goes into the cell and leaves it again.
         self._hostile = look("@", quote_prefix=True)
         self._muted = look("@", text_wrap=True, italic=True, font_color="#595959")
         self._number = look("0")
-        self._amounts = [look(each) for each in NUMBER_FORMATS]
+        self._amounts = [look(pattern) for pattern in NUMBER_FORMATS]
         self._date = look("yyyy-mm-dd", align="left")
 
     def amount(self, currency: str | None) -> Format:
@@ -94,19 +95,19 @@ class Cells:
         """The look of a total."""
         return self._totals[decimals_of(currency)]
 
-    def writer(self, name: str, kind: Any) -> Write:  # noqa: ANN401  pandas has types of many classes
-        """How the values of a column of this name and type are written."""
+    def writer(self, name: str, values: "pd.Series[Any]") -> Write:
+        """The method that writes the values of a column of this name."""
         if name.endswith("_minor"):
             return self._money
-        if pd.api.types.is_bool_dtype(kind):
+        if pd.api.types.is_bool_dtype(values):
             return self._yes_or_no
-        if pd.api.types.is_integer_dtype(kind):
+        if pd.api.types.is_integer_dtype(values):
             return self._whole
-        if str(kind).startswith("date32"):
+        if str(values.dtype).startswith("date32"):
             return self._dated
         if name == "key":
             return self._key
-        return self._long if name in _WRAPPED else self._text
+        return partial(self._text, is_long=True) if name in _WRAPPED else self._text
 
     def _money(self, sheet: Worksheet, row: int, column: int, value: int, currency: str | None) -> str:
         # A Decimal is written digit by digit; the float of a spreadsheet begins when it is opened.
@@ -137,9 +138,6 @@ class Cells:
             return self._text(sheet, row, column, value, _, is_long=True)
         sheet.write_string(row, column, captions.key_text(value), self._muted)
         return captions.key_text(value)
-
-    def _long(self, *cell: Any) -> str:  # noqa: ANN401  as above
-        return self._text(*cell, is_long=True)
 
 
 def cut(text: str) -> str:
@@ -199,7 +197,7 @@ def _write_cover(sheet: Worksheet, result: Reconciled, cells: Cells) -> None:
         sheet.set_column(column, column, width)
     names = [name or "" for side, name in python_rows(result.inputs, "side", "name") if side == "statement"]
     texts = [(f"Reconciliation: {', '.join(names)}", cells.title), (captions.headline(result), cells.verdict)]
-    texts += [(each, cells.sentence) for each in (*result.notes, *captions.shortfalls(result))]
+    texts += [(note, cells.sentence) for note in (*result.notes, *captions.shortfalls(result))]
     row = 0
     for sentence, look in texts:
         _write_across(sheet, row, sentence, look)
@@ -229,43 +227,45 @@ def _write_across(sheet: Worksheet, row: int, text: str, look: Format) -> None:
 def _write_lines(sheet: Worksheet, row: int, lines: Sequence[Line], cells: Cells) -> int:
     """The reconciliation of an account, its adjusted balances and their difference as formulas; the row behind it."""
     first, adjusted = row, list[str]()
-    for each in lines:
-        look, value = cells.amount(each.currency), major(each.minor, each.currency)
-        is_total = each.text.startswith("Adjusted")
-        sheet.write_string(row, 0, each.text, cells.label if is_total or not each.is_item else cells.indented)
-        if each.items:
-            sheet.write_number(row, 1, each.items)
+    for line in lines:
+        look, value = cells.amount(line.currency), major(line.minor, line.currency)
+        is_total = line.text.startswith("Adjusted")
+        sheet.write_string(row, 0, line.text, cells.label if is_total or not line.is_item else cells.indented)
+        if line.items:
+            sheet.write_number(row, 1, line.items)
         if is_total:
-            sheet.write_formula(row, 2, f"=SUM(C{first + 1}:C{row})", cells.total(each.currency), float(value))
+            sheet.write_formula(row, 2, f"=SUM(C{first + 1}:C{row})", cells.total(line.currency), float(value))
             adjusted.append(f"C{row + 1}")
             first = row + 1
         elif len(adjusted) == _BOTH:
             break
         else:
-            sheet.write_number(row, 2, _held(value, each.minor), look)
+            sheet.write_number(row, 2, _held(value, line.minor), look)
         row += 1
-    decimals = decimals_of(each.currency)
-    apart = major(lines[-1].minor, each.currency) if len(adjusted) == _BOTH and "Adjusted" not in each.text else 0
+    decimals = decimals_of(line.currency)
+    apart = major(lines[-1].minor, line.currency) if len(adjusted) == _BOTH and "Adjusted" not in line.text else 0
     sheet.write_string(row, 0, "Difference: books less statement, both adjusted", cells.label)
     formula = f"=ROUND({adjusted[1]}-{adjusted[0]},{decimals})"
-    sheet.write_formula(row, 2, formula, cells.total(each.currency), float(apart))
+    sheet.write_formula(row, 2, formula, cells.total(line.currency), float(apart))
     return row + 1
 
 
 def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -> int:
-    """What to do by code, its net variance as the sum of the sheet of breaks; the row behind it."""
+    """Writes the work to do by code, its net variance as a sum over the sheet of breaks; returns the next row."""
     codes = totals.by_code(result)
     to_do = pd.DataFrame(
         [
-            (captions.decided(each) if each.is_decided else each.settlement, each.code, each.net_minor, each.currency,
-             each.up_minor, each.down_minor, each.breaks, each.oldest_days, each.decided, each.who)
-            for each in codes
+            (captions.decided(total) if total.is_decided else total.settlement, total.code, total.net_minor,
+             total.currency, total.up_minor, total.down_minor, total.breaks, total.oldest_days, total.decided,
+             total.who)
+            for total in codes
         ],
         columns=["what to do", "code", "variance_minor", "currency", "ledger has more_minor",
                  "statement has more_minor", "breaks", "oldest, in days", "decided", "owner"],
     )  # fmt: skip
     places = ("variance_minor", "code", "currency")
-    sums, code, currency = (f"{BREAKS}!${each}:${each}" for each in map(_letter, places))
+    letters = (xl_col_to_name(list(READ).index(name)) for name in places)
+    sums, code, currency = (f"{BREAKS}!${letter}:${letter}" for letter in letters)
 
     def net(sheet: Worksheet, row: int, column: int, value: int, of: str | None) -> str:
         formula = f"=SUMIFS({sums},{code},B{row + 1},{currency},D{row + 1})"
@@ -273,15 +273,10 @@ def _write_to_do(sheet: Worksheet, row: int, result: Reconciled, cells: Cells) -
         return ""
 
     # A criterion that is empty finds nothing, and what goes on in another sheet is not in this one.
-    summed = {"variance_minor": net} if len(result.breaks) < MAX_ROWS and all(each.currency for each in codes) else {}
+    summed = {"variance_minor": net} if len(result.breaks) < MAX_ROWS and all(total.currency for total in codes) else {}
     to_do = to_do.astype({"oldest, in days": "Int64"})
     _write_table(sheet, to_do, cells, HEADINGS, row, _COVER, **summed)
     return row + len(codes) + 1
-
-
-def _letter(name: str) -> str:
-    """The column of the sheet of breaks in which something stands that a person reads."""
-    return str(xl_col_to_name(list(READ).index(name)))
 
 
 _BOTH: Final = 2
@@ -290,26 +285,20 @@ _BOTH: Final = 2
 def _write_frame(
     book: Workbook, name: str, frame: pd.DataFrame, cells: Cells, fixed: Sequence[int] = ()
 ) -> list[Worksheet]:
-    """A frame on one sheet, or on as many as its rows need."""
+    """Writes a frame on one sheet, or on as many as its rows need."""
     room, made = MAX_ROWS - 1, []
     for number, start in enumerate(range(0, max(len(frame), 1), room), start=1):
-        sheet = book.add_worksheet(name if number == 1 else f"{name} {number}")
-        _write_sheet(sheet, frame.iloc[start : start + room], cells, _HEADINGS.get(name, HEADINGS), fixed)
+        sheet, rows = book.add_worksheet(name if number == 1 else f"{name} {number}"), frame.iloc[start : start + room]
+        for column, width in enumerate(_write_table(sheet, rows, cells, _HEADINGS.get(name, HEADINGS), 0, fixed)):
+            sheet.set_column(column, column, min(max(width, _NARROWEST), _WIDEST))
+        sheet.freeze_panes(1, 0)
+        sheet.autofilter(0, 0, len(rows), max(len(rows.columns) - 1, 0))
+        # Numbers of transactions are text here, and meant to be.
+        sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
+        sheet.repeat_rows(0)
+        _printed(sheet)
         made.append(sheet)
     return made
-
-
-def _write_sheet(
-    sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], fixed: Sequence[int]
-) -> None:
-    for column, width in enumerate(_write_table(sheet, frame, cells, called, 0, fixed)):
-        sheet.set_column(column, column, min(max(width, _NARROWEST), _WIDEST))
-    sheet.freeze_panes(1, 0)
-    sheet.autofilter(0, 0, len(frame), max(len(frame.columns) - 1, 0))
-    # Numbers of transactions are text here, and meant to be.
-    sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{MAX_ROWS}"})
-    sheet.repeat_rows(0)
-    _printed(sheet)
 
 
 def _printed(sheet: Worksheet) -> None:
@@ -338,16 +327,28 @@ def _write_table(
     sheet: Worksheet, frame: pd.DataFrame, cells: Cells, called: Mapping[str, str], at: int, fixed: Sequence[int],
     **instead: Write,
 ) -> list[int]:  # fmt: skip
-    """Headings and rows from the row `at` on; the width of each column. Rows are as high as texts in `fixed` widths.
+    """Writes headings and rows from the row `at` on, as high as texts in `fixed` widths; returns the columns' widths.
 
-    `instead` has the way to write a column that is not written as its name and type say.
+    The widths go by the first rows. `instead` has the way to write a column that its name and type do not give.
     """
-    headings = [heading(str(each), called) for each in frame.columns]
+    names = [str(name) for name in frame.columns]
+    headings = [heading(name, called) for name in names]
     _make_high(sheet, at, headings, fixed)
     for column, text in enumerate(headings):
         sheet.write_string(at, column, text, cells.heading)
-    writers = [instead.get(str(each)) or cells.writer(str(each), frame.dtypes[each]) for each in frame.columns]
-    return _write_rows(sheet, frame, writers, [len(text) + 3 for text in headings], at + 1, fixed)
+    writers = [instead.get(name) or cells.writer(name, frame[name]) for name in names]
+    widths = [len(text) + 3 for text in headings]
+    currency = names.index("currency") if "currency" in names else None
+    for row, values in enumerate(python_rows(frame, *names), start=at + 1):
+        code = None if currency is None else values[currency]
+        shown = [
+            "" if value is None else write(sheet, row, column, value, code)
+            for column, (value, write) in enumerate(zip(values, writers, strict=True))
+        ]
+        _make_high(sheet, row, shown, fixed)
+        if row <= at + _MEASURED_ROWS:
+            widths = [max(width, len(text) + 1) for width, text in zip(widths, shown, strict=True)]
+    return widths
 
 
 def _make_high(sheet: Worksheet, row: int, texts: Sequence[str], widths: Sequence[int]) -> None:
@@ -356,21 +357,3 @@ def _make_high(sheet: Worksheet, row: int, texts: Sequence[str], widths: Sequenc
         # A line holds somewhat less than the width, since words are kept whole.
         high = max(-(-len(text) * 8 // (7 * width)) for text, width in zip(texts, widths, strict=False))
         sheet.set_row(row, _LINE * min(max(high, 1), _MOST_LINES))
-
-
-def _write_rows(
-    sheet: Worksheet, frame: pd.DataFrame, writers: Sequence[Write], widths: list[int], first: int, fixed: Sequence[int]
-) -> list[int]:
-    """Write the rows from the row `first` on; how wide each column is, going by the first of them."""
-    names = list(frame.columns)
-    currency = names.index("currency") if "currency" in names else None
-    for row, cells in enumerate(python_rows(frame, *names), start=first):
-        code = None if currency is None else cells[currency]
-        shown = [
-            "" if value is None else write(sheet, row, column, value, code)
-            for column, (value, write) in enumerate(zip(cells, writers, strict=True))
-        ]
-        _make_high(sheet, row, shown, fixed)
-        if row < first + _MEASURED_ROWS:
-            widths = [max(width, len(text) + 1) for width, text in zip(widths, shown, strict=True)]
-    return widths
