@@ -14,7 +14,7 @@ from workbench.sandbox.store import Transaction
 
 _SINCE, _SUNSET = "deprecated {}", "sunset {}"
 """Counters of an operation: its moments in milliseconds since 1970, 0 for none."""
-_MARKS = "deprecations"
+MARKS = "deprecations"
 """The counter of marks since the last reset: it is read faster than the marks are."""
 
 
@@ -59,18 +59,18 @@ def marked(tx: Transaction) -> frozenset[str]:
 
 
 def _is_shown(tx: Transaction) -> bool:
-    return bool(tx.last(_MARKS)) and tx.gaps.deprecation != "none"
+    return bool(tx.last(MARKS)) and tx.gaps.deprecation != "none"
 
 
 def forget(tx: Transaction) -> None:
     """Unmark every operation."""
-    if tx.last(_MARKS):
+    if tx.last(MARKS):
         for each in OPERATIONS:
             _mark(tx, each.id, 0, 0)
-        tx.note(_MARKS, 0)
+        tx.note(MARKS, 0)
 
 
 def _mark(tx: Transaction, operation: str, since_ms: int, sunset_ms: int) -> None:
-    tx.count_up(_MARKS)
+    tx.count_up(MARKS)
     tx.note(_SINCE.format(operation), since_ms)
     tx.note(_SUNSET.format(operation), sunset_ms)

@@ -219,7 +219,7 @@ class Application:
                 raise fault
         except ApiError as error:
             # A refusal where there is an operation is one of its responses.
-            return self._exchanges.refuse(request, error, operation, whoever=True)
+            return self._exchanges.refuse(request, error, operation, checks_key=False)
         if isinstance(asked, Operation):
             if asked.gone:
                 message = (
