@@ -1,4 +1,4 @@
-"""What changed after a place in the order of all that happened, so that a page need not ask anew for all it shows.
+"""Lists the changes after a `seq`, so that a page reloads only what has changed.
 
 Every change but the clock's has a row with a `seq`: those rows are read. A stream is this read, asked again and again.
 """
@@ -48,7 +48,7 @@ def changes(tx: Transaction, caller: Caller, *, query: wire.ChangesQuery) -> con
 
 
 def is_stream(arrived: Arrived) -> bool:
-    """Whether what changes is asked for as a stream."""
+    """True for a request that asks for changes as a stream."""
     is_there = arrived.method == "GET" and arrived.target.partition(b"?")[0] == _PATH
     return is_there and _STREAM in arrived.headers.get("accept", "")
 

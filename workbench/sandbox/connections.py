@@ -394,9 +394,9 @@ class _Server:
         return []
 
     def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
-        """What comes of these in one transaction: nothing where it is lost, None where it is not the moment.
+        """Answer these requests in one transaction. Empty if the transaction is lost, None if it cannot begin now.
 
-        None stands for a read that turns out to be a command.
+        In the list, None stands for a read that turns out to be a command.
         """
         begun: list[_Begun | None] | None = None
         try:

@@ -46,7 +46,7 @@ _NOTED_HEADERS = {
 _UNSEEN = wire.UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
 _SLOW_S = 10
-"""How long the scenario `slow` keeps an answer back."""
+"""Seconds by which the scenario `slow` delays a response."""
 
 
 class Engine:
@@ -113,7 +113,7 @@ class Engine:
 
     @property
     def is_due(self) -> bool:
-        """Whether a job is due now."""
+        """True if a job is due now."""
         return self.store.clock_if_due() is not None
 
     def run_due(self) -> None:
@@ -160,7 +160,7 @@ class InProcess(httpx.BaseTransport):
 
 
 _Rest = Callable[[], Response]
-"""What is left of a request that waits: outside of a transaction, and for as long as it takes."""
+"""The rest of a request that waits, outside of a transaction, for as long as it takes."""
 
 
 class Application:
@@ -192,7 +192,7 @@ class Application:
         return _answer(None, self._exchanges.unreadable(error))
 
     def _response(self, arrived: Arrived) -> Response | _Rest:
-        """What is answered; a page of an origin that is let in may read it, also before it asks (a preflight)."""
+        """The response, readable by pages of an allowed origin; also the response to their preflight."""
         request, methods, fault = _request_of(arrived, self._paths)
         asked, origin = methods.get(request.method), arrived.headers.get("origin")
         wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
@@ -297,7 +297,7 @@ def _paths(gaps: Gaps) -> _Paths:
 
 
 def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
-    """What there is at a path by method, nothing if there is no such path, and what stands in its field."""
+    """The operations and pages of a path by method, empty for an unknown path, and the value of its field."""
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}
@@ -308,7 +308,7 @@ def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
 
 
 def _none(request: Request, methods: _Methods) -> ApiError:
-    """Why there is nothing: no such path, or none for this method."""
+    """The refusal of an unknown path, or of a method that the path does not take."""
     offered = [name for name, each in methods.items() if not (isinstance(each, Operation) and each.gone)]
     if not offered:
         return NotFound("There is no such path; /docs lists the paths.", code="path_not_found")

@@ -75,7 +75,7 @@ class _Call(msgspec.Struct):
 
     @property
     def uses_quota(self) -> bool:
-        """Whether it counts as one of the calls that an account may make: the bench's own calls do not."""
+        """True if the call counts against its account's limit: the bench's own calls do not."""
         return self.seq is not None and wire.UNSEEN not in self.request.headers
 
 

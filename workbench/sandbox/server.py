@@ -113,7 +113,7 @@ def listening(
 
 
 class Address(NamedTuple):
-    """Where a served sandbox answers, its test keys, and the signing secret of `webhook`, if one was given.
+    """The URL of a served sandbox, its test keys, and the signing secret of `webhook`, if one was given.
 
     `email` and `password` are those of its one account, where it has one. `console_url` opens the console, once.
     """

@@ -113,7 +113,7 @@ def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
 
 
 def of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
-    """What happened to one payment, and how its events were sent, in order."""
+    """The rows of one payment, with the attempts at its events, in order."""
     charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
     sessions = _ids(tx.sessions.all(charge=charges))
     deliveries = _ids(tx.deliveries.all(event=tuple(events)))
@@ -184,7 +184,7 @@ def _webhooks(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow
 
 
 def payment_of(tx: Transaction, object_id: str) -> str:
-    """What a charge, refund, event or late money is about: the intent, where there is one, else the charge."""
+    """The payment of a charge, refund, event or late money: the intent, if there is one, else the charge."""
     if object_id.startswith("je_") and (late := tx.journal.get(object_id)) and late.payment:
         return late.payment
     refund = tx.refunds.get(object_id) if object_id.startswith("re_") else None

@@ -197,7 +197,7 @@ def _served(href: str) -> str | None:
 
 
 def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | None:
-    """Where a link in the documentation leads: to a page that has an address, or to a place on the same page.
+    """The target of a link in the documentation: a page that has an address, or a place on the same page.
 
     A picture becomes one that needs no other file.
     """

@@ -113,7 +113,7 @@ def mark(schema: Schema, source: Source) -> Schema:
 
 
 def of_operation(operation: Operation) -> Schema:
-    """Where an operation comes from; a documented one may stand in several sections."""
+    """The origin of an operation; a documented operation may stand in several sections."""
     if operation.source == "sandbox":
         return open_in("")
     return open_in(operation.gap) if operation.source == "assumed" else documented(operation.source)

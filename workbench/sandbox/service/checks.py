@@ -166,7 +166,7 @@ def whole_ms(seconds: Decimal, most_s: int) -> int:
 
 
 def holds_live_key(text: str) -> bool:
-    """Whether something in `text` begins as a live key does."""
+    """True if `text` holds the beginning of a live key."""
     return "k_live" in text and _LIVE.search(text) is not None
 
 

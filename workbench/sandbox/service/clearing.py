@@ -67,7 +67,7 @@ def balance_of(
 
 
 def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """What was pending when the day began; a refund of today may have taken from it."""
+    """The money that was pending when the day began, or what a refund of today has left of it."""
     bounds = (day_start_ms(tx.now_ms), None)
     return min(
         balance_of(tx, ledger.MERCHANT_PENDING, currency, before_day_ms=bound, merchant=merchant) for bound in bounds
@@ -75,7 +75,7 @@ def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
 
 
 def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """What is pending, without what came today and yesterday: what was taken, came first."""
+    """The pending money without that of today and yesterday; the oldest money is taken first."""
     account = ledger.MERCHANT_PENDING.name.format(merchant=merchant)
     young = tx.journal.credits_since(account, currency, day_start_ms(tx.now_ms, days_on=-1))
     return balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) - young

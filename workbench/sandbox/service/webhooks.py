@@ -33,12 +33,12 @@ from workbench.sandbox.store.table import Condition
 
 DELIVER, DROP = "deliver", "drop"
 KEPT_MS: Final = 30 * 86_400_000
-"""How long a dead letter is kept where it is dropped."""
+"""Milliseconds that a dead letter is kept before it is dropped."""
 HELD_BACK_MS: Final = 10_000
-"""How much later an event comes where disorder was asked for."""
+"""Milliseconds by which a swapped event comes later."""
 LATE_MS: Final = 30_000
 OVERLAP_MS: Final = 86_400_000
-"""How long after a roll messages are signed with the secrets before as well."""
+"""Milliseconds after a roll during which the old secrets sign as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
 _DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
 S = TypeVar("S", wire.PaymentIntent, wire.Charge, wire.Refund, wire.Payout, wire.Suspense, wire.WebhookEndpoint)
@@ -241,7 +241,7 @@ def _copies(tx: Transaction, event_id: str) -> Iterator[tuple[str, StoredEvent |
 
 
 def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
-    """The same event by a new id, which is the first in its body."""
+    """A copy of an event under a new id, which is the first id in its body."""
     copy_id = next(copy_id for copy_id, there in _copies(tx, stored.id) if there is None)
     body = stored.body.replace(f'"id":"{stored.id}"', f'"id":"{copy_id}"', 1)
     copy = msgspec.structs.replace(stored, id=copy_id, seq=tx.next_seq(), created_ms=tx.now_ms, body=body)
@@ -249,7 +249,7 @@ def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
 
 
 def _went_again(tx: Transaction, delivery: Delivery) -> bool:
-    """Whether a dead letter was sent again by a new id: then that delivery counts."""
+    """True if a dead letter was sent again under a new id: then the new delivery counts."""
     copies = takewhile(lambda copy: copy[1] is not None, _copies(tx, delivery.event))
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)
 
