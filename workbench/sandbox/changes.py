@@ -63,7 +63,7 @@ def resumed(arrived: Arrived) -> Arrived:
 def streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
     """A page as a part of a stream, the request for what comes next, and whether that is there already."""
     page = msgspec.json.decode(answer.body, type=control.Changes)
-    headers = [each for each in answer.headers if each[0] not in {"content-type", "content-length"}]
+    headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _STREAM), ("cache-control", "no-store")]
     rest = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
     return Answer(answer.status, headers, page.as_events()), rest, page.has_more

@@ -24,7 +24,7 @@ def deprecate(tx: Transaction, caller: Caller, body: shapes.Deprecate, *, operat
     Its responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict: it would be
     gone before it is deprecated.
     """
-    if operation_id not in {each.id for each in OPERATIONS}:
+    if operation_id not in {operation.id for operation in OPERATIONS}:
         raise NotFound(f"There is no operation {operation_id[:60]!r}.", code="operation_not_found", param="id")
     if not body.marked:
         _mark(tx, operation_id, 0, 0)
@@ -54,7 +54,7 @@ def headers(tx: Transaction, operation: str) -> dict[str, str]:
 
 def marked(tx: Transaction) -> frozenset[str]:
     """The operations that are marked."""
-    marks = (each.id for each in OPERATIONS if tx.last(_SINCE.format(each.id)))
+    marks = (operation.id for operation in OPERATIONS if tx.last(_SINCE.format(operation.id)))
     return frozenset(marks if _is_shown(tx) else ())
 
 
@@ -65,8 +65,8 @@ def _is_shown(tx: Transaction) -> bool:
 def forget(tx: Transaction) -> None:
     """Unmark every operation."""
     if tx.last(MARKS):
-        for each in OPERATIONS:
-            _mark(tx, each.id, 0, 0)
+        for operation in OPERATIONS:
+            _mark(tx, operation.id, 0, 0)
         tx.note(MARKS, 0)
 
 

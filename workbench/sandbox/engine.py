@@ -283,12 +283,12 @@ _Asked = Operation | Page | None
 def _paths(gaps: Gaps) -> _Paths:
     """Each path by its segments, None in the place of its field: the field's name, and what there is by method."""
     table = (*operations.in_force(gaps), *control.OPERATIONS)
-    rows = [(each.path, each.method, each) for each in table] + [(path, "GET", page) for path, page in PAGES.items()]
+    rows = [(row.path, row.method, row) for row in table] + [(path, "GET", page) for path, page in PAGES.items()]
     paths: dict[tuple[str | None, ...], tuple[str, _Methods]] = {}
     for path, method, asked in rows:
         segments = path[1:].split("/")
-        field = next((each[1:-1] for each in segments if each.startswith("{")), "")
-        key = tuple(None if each.startswith("{") else each for each in segments)
+        field = next((segment[1:-1] for segment in segments if segment.startswith("{")), "")
+        key = tuple(None if segment.startswith("{") else segment for segment in segments)
         _, methods = paths.setdefault(key, (field, {}))
         methods[method] = asked
         if method == "GET":

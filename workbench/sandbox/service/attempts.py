@@ -91,7 +91,7 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
         )
     if tx.gaps.intent_states == "failed":
         others = (_intent_of(tx, each) for each in tx.charges.all(account=charge.account, phone=charge.phone))
-        return sum(each is not None and each.description == intent.description for each in others)
+        return sum(other is not None and other.description == intent.description for other in others)
     return tx.charges.count(payment_intent=intent.id)
 
 

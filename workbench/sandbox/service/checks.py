@@ -51,7 +51,7 @@ class EveryFault:
     def __exit__(self, *raised: object) -> None:
         if raised[0] is None and self._faults:
             first = self._faults[0]
-            first.problems = tuple(field_problem(each.param or "", each.message) for each in self._faults)
+            first.problems = tuple(field_problem(fault.param or "", fault.message) for fault in self._faults)
             raise first
 
 

@@ -55,7 +55,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
 
 def currencies(tx: Transaction) -> list[str]:
     """The kwacha, and whatever else has come in through an operator."""
-    return [ZMW.code, *(each for each in tx.journal.currencies(_FLOATS) if each != ZMW.code)]
+    return [ZMW.code, *(code for code in tx.journal.currencies(_FLOATS) if code != ZMW.code)]
 
 
 def balance_of(
@@ -92,7 +92,7 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
 def _clear(tx: Transaction, currency: str) -> bool:
     """Clear every merchant. Returns whether anything was moved, or waits for a later night."""
     moved = False
-    for merchant in (each.id for each in tx.accounts.all(order="id")):
+    for merchant in (account.id for account in tx.accounts.all(order="id")):
         net = max(0, _RIPE[tx.gaps.clearing](tx, merchant, currency))
         if net:
             _post(tx, "cleared", {"net": net}, currency, f"{Money(net, currency)} cleared", merchant=merchant)

@@ -176,8 +176,8 @@ def list_deliveries(tx: Transaction, caller: Caller, *, query: wire.DeliveriesQu
 
 def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[wire.Delivery]:
     """The deliveries of some events, in order."""
-    kept = (each for each in tx.deliveries.all(event=events) if each.status != webhooks.DROPPED)
-    return [_delivery_view(tx, each) for each in kept]
+    kept = (delivery for delivery in tx.deliveries.all(event=events) if delivery.status != webhooks.DROPPED)
+    return [_delivery_view(tx, delivery) for delivery in kept]
 
 
 def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wire.Delivery:
@@ -197,27 +197,27 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> wir
 def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> wire.List[wire.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
     stored = EVENTS.find(tx, caller, event_id)
-    wanting = [each for each in tx.endpoints.all(account=caller.account) if each.wants(stored.type)]
+    wanting = [endpoint for endpoint in tx.endpoints.all(account=caller.account) if endpoint.wants(stored.type)]
     if tx.gaps.replay == "new_id":
         copy = _copied(tx, stored)
-        sent = [_deliver(tx, copy, each) for each in wanting]
+        sent = [_deliver(tx, copy, endpoint) for endpoint in wanting]
     else:
-        before = [tx.deliveries.first(event=stored.id, endpoint=each.id) for each in wanting]
-        first = [there or _deliver(tx, stored, each) for there, each in zip(before, wanting, strict=True)]
-        sent = [_send_again(tx, each) for each in first]
+        before = [tx.deliveries.first(event=stored.id, endpoint=endpoint.id) for endpoint in wanting]
+        first = [there or _deliver(tx, stored, endpoint) for there, endpoint in zip(before, wanting, strict=True)]
+        sent = [_send_again(tx, delivery) for delivery in first]
     return _sent_again(tx, f"{EVENTS.url}/{stored.id}/replay", sent)
 
 
 def replay_dead_letters(tx: Transaction, caller: Caller) -> wire.List[wire.Delivery]:
     """POST /v1/dead_letters/replay: send every dead letter again, if its endpoint is enabled."""
-    enabled = {each.id for each in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
+    enabled = {endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
-    again = [each for each in dead if each.endpoint in enabled and not _went_again(tx, each)]
-    return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, each) for each in again])
+    again = [delivery for delivery in dead if delivery.endpoint in enabled and not _went_again(tx, delivery)]
+    return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, delivery) for delivery in again])
 
 
 def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> wire.List[wire.Delivery]:
-    return wire.List(url=url, has_more=False, data=[_delivery_view(tx, each) for each in deliveries])
+    return wire.List(url=url, has_more=False, data=[_delivery_view(tx, delivery) for delivery in deliveries])
 
 
 def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
@@ -318,7 +318,7 @@ def delivery_faults(
 def endpoints_faults(tx: Transaction, caller: Caller) -> control.Rows[control.FaultyEndpoint]:
     """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
     kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
-    return control.Rows([control.FaultyEndpoint(each.id, list(each.faults)) for each in kept])
+    return control.Rows([control.FaultyEndpoint(endpoint.id, list(endpoint.faults)) for endpoint in kept])
 
 
 def sign(tx: Transaction, caller: Caller, body: control.Sign) -> control.Signed:

@@ -137,7 +137,7 @@ def about(text: str) -> Condition:
 
 def holds(text: str, *columns: str, phone: str = "") -> Condition:
     """A text stands in one of these columns, in either case; or the number in the column `phone` ends in its digits."""
-    terms = [f"{each} LIKE ? ESCAPE '\\'" for each in columns]
+    terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
     ends = _ends_of_number(text) if phone else ()
     terms += [f"{phone} LIKE ?"] * len(ends)
     return Condition(f"({' OR '.join(terms)})", (*[_within(text)] * len(columns), *ends))
@@ -262,7 +262,7 @@ class Transaction:
         self.calls = Table(cursor, "call", records.Call)
         self.journal = Journal(connection)
         self._reading, self._writing = _Turn(self, reads_only=True), _Turn(self, reads_only=False)
-        self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
+        self._remember = [member for member in vars(self).values() if isinstance(member, Table | Journal)]
 
     def begun(self, *, reads_only: bool) -> "AbstractContextManager[Transaction]":
         """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
@@ -413,7 +413,7 @@ class Transaction:
         self._take_connection()
         try:
             now_ms = self._look()
-            is_due = self.earliest_job(now_ms) or any(each.due_ms <= now_ms for each in self._claims())
+            is_due = self.earliest_job(now_ms) or any(claim.due_ms <= now_ms for claim in self._claims())
             return self.clock_mode() if is_due else None
         finally:
             self.turn.release()
@@ -685,7 +685,7 @@ class Transaction:
 
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
         """The `seq` of rows of several tables after one, in order: the first of them, or the latest, but for `skip`."""
-        rows = " UNION ALL ".join(f"SELECT seq FROM {each} WHERE seq > :since" for each in tables)
+        rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
         found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
         return sorted(seq for (seq,) in found)
