@@ -99,7 +99,7 @@ class Origins:
         self._origins = frozenset(map(_allowed_origin, [origins] if isinstance(origins, str) else origins))
 
     def lets(self, asked: object, origin: str | None) -> TypeGuard[Operation]:
-        """Whether a page of this origin may call what is asked for, and read the response."""
+        """True if a page of this origin may call this operation and read the response."""
         return origin in self._origins and isinstance(asked, Operation) and asked.publishable
 
 

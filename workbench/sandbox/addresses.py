@@ -1,4 +1,4 @@
-"""Where webhooks may go, and where a server listens.
+"""Addresses that webhooks may go to and that a server listens on.
 
 Webhooks go to this machine's loopback and to public addresses; on request to private ranges too, nowhere else. Names
 are looked up again at every attempt and the address found is the one connected to, so that a name cannot point
@@ -103,7 +103,7 @@ def resolved(url: str, *, private: bool = False) -> Destination:
 
 
 def needs_no_look_up(url: str) -> bool:
-    """Whether a URL names this machine or an address, or is refused anyway, so that no resolver is asked."""
+    """True if a URL names this machine or an address, or is refused anyway: no resolver is asked."""
     try:
         host, _ = split(url)
     except InvalidRequest:
@@ -112,12 +112,12 @@ def needs_no_look_up(url: str) -> bool:
 
 
 def is_localhost(host: str) -> bool:
-    """Whether a name is this machine's own, whatever its resolver says (RFC 6761)."""
+    """True if a name is this machine's own, whatever its resolver says (RFC 6761)."""
     return host == "localhost" or host.endswith(".localhost")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine's own name, or an address of its loopback in any spelling."""
+    """True for this machine's own name, and for an address of its loopback in any spelling."""
     numeric = _numeric(host)
     return is_localhost(host) if numeric is None else _address(numeric).is_loopback
 
@@ -218,7 +218,7 @@ class Port(NamedTuple):
 
 
 def serves_loopback(host: str) -> bool:
-    """Whether a server at `host` is reached from this machine alone. Raises ServeRefused: no such address."""
+    """True if only this machine reaches a server at `host`. Raises ServeRefused: no such address."""
     return _address(_listened_on(host, 0)[1]).is_loopback
 
 

@@ -1,4 +1,4 @@
-"""What changed after a place in the order of all that happened, so that a page need not ask anew for all it shows.
+"""Lists the changes after a `seq`, so that a page reloads only what has changed.
 
 Every change but the clock's has a row with a `seq`: those rows are read. A stream is this read, asked again and again.
 """
@@ -47,7 +47,7 @@ def changes(tx: Transaction, caller: Caller, *, query: ChangesQuery) -> Changes:
 
 
 def is_stream(arrived: Arrived) -> bool:
-    """Whether what changes is asked for as a stream."""
+    """True for a request that asks for changes as a stream."""
     is_there = arrived.method == "GET" and arrived.target.partition(b"?")[0] == _PATH
     return is_there and _STREAM in arrived.headers.get("accept", "")
 
@@ -62,7 +62,7 @@ def resumed(arrived: Arrived) -> Arrived:
 def streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
     """A page as a part of a stream, the request for what comes next, and whether that is there already."""
     page = msgspec.json.decode(answer.body, type=Changes)
-    headers = [each for each in answer.headers if each[0] not in {"content-type", "content-length"}]
+    headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
     headers += [("content-type", _STREAM), ("cache-control", "no-store")]
     rest = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
     return Answer(answer.status, headers, page.as_events()), rest, page.has_more

@@ -64,7 +64,9 @@ _STOP_S: Final = 15
 """How long requests in flight may take once the server is asked to end."""
 _GRACE_S: Final = 0.1
 """How long connections are still taken then, and how long the last of them may take to ask."""
-_LINES: Final[Mapping[int, str]] = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n" for each in HTTPStatus}
+_LINES: Final[Mapping[int, str]] = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
+}
 _READS: Final = ("GET", "HEAD", "")
 """Methods that ask for nothing to be done; an empty one is of what is no request."""
 _LINGER_S: Final = 1
@@ -186,7 +188,7 @@ class _Connection(asyncio.Protocol):
         """Have the head parsed without what made the parser stop behind it."""
         version = self._parser.get_http_version().encode()
         head = [b"%s %s HTTP/%s" % (self._parser.get_method(), self._target, version)]
-        head += [b"%s: %s" % each for each in self._headers if each[0].lower() != b"upgrade"]
+        head += [b"%s: %s" % header for header in self._headers if header[0].lower() != b"upgrade"]
         self._parser = httptools.HttpRequestParser(self)
         self._begin()
         self._parser.feed_data(b"\r\n".join([*head, b"", b""]))
@@ -394,9 +396,9 @@ class _Server:
         return []
 
     def _together(self, batch: list[_Exchange], *, reads_only: bool) -> list[_Begun | None] | None:
-        """What comes of these in one transaction: nothing where it is lost, None where it is not the moment.
+        """Answer these requests in one transaction. Empty if the transaction is lost, None if it cannot begin now.
 
-        None stands for a read that turns out to be a command.
+        In the list, None stands for a read that turns out to be a command.
         """
         begun: list[_Begun | None] | None = None
         try:
@@ -503,9 +505,9 @@ class _Server:
                 each.end()
             await asyncio.sleep(_TICK_S / 5)
         late = ServiceFailed("The server was asked to end, and this took too long to wait for.")
-        for each in tuple(self.connections):
+        for connection in tuple(self.connections):
             with suppress(NotNow):
-                each.send(self._app.unreadable(late))
+                connection.send(self._app.unreadable(late))
 
 
 def _failed(error: Exception) -> Answer:

@@ -147,7 +147,7 @@ def reset(tx: Transaction, caller: Caller) -> WasReset:
     tx.forget()
     rate_limit.forget(tx)
     deprecation.forget(tx)
-    return WasReset([each.id for each in tx.endpoints.all(account=caller.account, status="enabled")])
+    return WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
 def simulate(tx: Transaction, caller: Caller, body: Simulate) -> Simulated:
@@ -159,7 +159,7 @@ def simulate(tx: Transaction, caller: Caller, body: Simulate) -> Simulated:
     """
     if not _SIMULATION.fullmatch(body.simulation):
         raise InvalidRequest("simulation is 1 to 40 letters and digits.", code="parameter_invalid", param="simulation")
-    unknown = {each.what for each in body.commands} - {*SIMULATED}
+    unknown = {command.what for command in body.commands} - {*SIMULATED}
     if unknown or len(body.commands) > MAX_COMMANDS:
         message = f"commands are at most {MAX_COMMANDS}, each one of {', '.join(SIMULATED)}."
         raise InvalidRequest(message, code="parameter_invalid", param="commands")
@@ -199,10 +199,10 @@ def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> PaymentDetai
     rows = trace.of_payment(tx, kept.id, ids)
     return PaymentDetails(
         payment=_payment(kept),
-        events=[PaymentEvent(each.id, each.type, each.created_ms // 1000) for each in tx.events.all(id=ids)],
+        events=[PaymentEvent(event.id, event.type, event.created_ms // 1000) for event in tx.events.all(id=ids)],
         deliveries=webhooks.deliveries_of(tx, ids),
         trace=rows,
-        steps=[step_of(asdict(each)) for each in rows],
+        steps=[step_of(asdict(row)) for row in rows],
     )
 
 
@@ -253,7 +253,7 @@ def _found(
         older = table.count([*also, Condition("seq < ?", (query.older_than,))], **equals)
     # Where there is none, it is not looked for among the rows themselves: an index is enough to count.
     rows = table.page(query.limit, older_than=query.older_than, newer_than=None, also=also, **equals) if older else []
-    return Found([view(each) for each in rows], total - older + 1, total)
+    return Found([view(row) for row in rows], total - older + 1, total)
 
 
 def _payment(kept: Payment) -> console_rows.Payment:

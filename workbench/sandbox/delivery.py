@@ -33,7 +33,7 @@ _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "workb
 
 
 class Reply(NamedTuple):
-    """What came back; `status_code` None and a `fault` when nothing did."""
+    """The reply of a receiver; without one, `status_code` is None and `fault` says why."""
 
     status_code: int | None
     answer: str = ""
@@ -64,11 +64,11 @@ class Outbound:
 
     def close(self) -> None:
         """Close the applications."""
-        for each in self._apps.values():
-            each.close()
+        for app in self._apps.values():
+            app.close()
 
     def goes_by_sandbox_clock(self, url: str) -> bool:
-        """Whether who answers reads the sandbox's clock."""
+        """True if the receiver at this URL reads the sandbox's clock."""
         return _host_of(url) in self._by_sandbox_clock
 
     def send(self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: int) -> Reply:
@@ -128,7 +128,7 @@ def _host_of(url: str) -> str:
 
 
 def seconds_asked(retry_after: str, now_s: int) -> int | None:
-    """How long a Retry-After asks to wait from `now_s` on, in seconds or as a date (RFC 9110 §10.2.3)."""
+    """Seconds from `now_s` that a Retry-After asks to wait; it names seconds or a date (RFC 9110 §10.2.3)."""
     if not retry_after:
         return None
     if retry_after.isascii() and retry_after.isdigit():
@@ -154,7 +154,7 @@ class Sending(NamedTuple):
 
 
 def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
-    """What is to be sent for a due delivery; None when its endpoint is disabled, which ends it, or when it waits."""
+    """Prepare the message of a due delivery. None if its endpoint is disabled, which ends it, or if it must wait."""
     delivery = tx.deliveries.get(job.ref)
     event = tx.events.get(delivery.event) if delivery else None
     endpoint = tx.endpoints.get(delivery.endpoint) if delivery else None
@@ -171,7 +171,7 @@ def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None
     by_sandbox_clock = outbound.goes_by_sandbox_clock(endpoint.url)
     stamp_s = _receivers_now_s(tx, by_sandbox_clock=by_sandbox_clock)
     body = event.body.encode()
-    also = [each.secret for each in endpoint.overlapping(tx.now_ms)]
+    also = [old.secret for old in endpoint.overlapping(tx.now_ms)]
     scheme = tx.gaps.signature_scheme
     headers = {
         "Content-Type": views.media_type_of(event.body),
@@ -186,7 +186,7 @@ def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
 
 
 def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
-    """Write what came of an attempt, and when the next is due."""
+    """Record the result of an attempt, and schedule the next one."""
     delivery = tx.deliveries.get(sending.delivery.id)
     if delivery is None:
         return  # the sandbox was reset meanwhile
@@ -218,7 +218,7 @@ def _is_doubled(tx: Transaction, endpoint: Endpoint) -> bool:
 
 
 def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
-    """Since when an endpoint fails; after too long, and when it is gone, it is disabled."""
+    """Note since when an endpoint fails; disable it after too long, or if it is gone."""
     if outcome.status == webhooks.DELIVERED:
         if endpoint.failing_since_ms is not None:
             tx.endpoints.put(endpoint, failing_since_ms=None)
@@ -265,7 +265,7 @@ class Dispatch:
         return not self._busy
 
     def has_room(self, endpoint: str) -> bool:
-        """Whether an attempt to this endpoint may start now."""
+        """True if an attempt to this endpoint may start now."""
         return endpoint not in self._busy and len(self._busy) < MAX_IN_FLIGHT
 
     def put_behind(self, endpoint: str, job: Job) -> None:
@@ -274,7 +274,7 @@ class Dispatch:
 
     def next_ready(self) -> Job | None:
         """A job that waited and for which there is room now; endpoints take turns."""
-        endpoint = next((each for each in self._waiting if self.has_room(each)), None)
+        endpoint = next((waiting for waiting in self._waiting if self.has_room(waiting)), None)
         if endpoint is None:
             return None
         jobs = self._waiting.pop(endpoint)

@@ -14,7 +14,7 @@ from workbench.sandbox.store import Transaction
 
 _SINCE, _SUNSET = "deprecated {}", "sunset {}"
 """Counters of an operation: its moments in milliseconds since 1970, 0 for none."""
-_MARKS = "deprecations"
+MARKS = "deprecations"
 """The counter of marks since the last reset: it is read faster than the marks are."""
 
 
@@ -24,7 +24,7 @@ def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id:
     Its responses and /openapi.json then say so. Raises NotFound: no such operation. Raises StateConflict: it would be
     gone before it is deprecated.
     """
-    if operation_id not in {each.id for each in OPERATIONS}:
+    if operation_id not in {operation.id for operation in OPERATIONS}:
         raise NotFound(f"There is no operation {operation_id[:60]!r}.", code="operation_not_found", param="id")
     if not body.marked:
         _mark(tx, operation_id, 0, 0)
@@ -54,23 +54,23 @@ def headers(tx: Transaction, operation: str) -> dict[str, str]:
 
 def marked(tx: Transaction) -> frozenset[str]:
     """The operations that are marked."""
-    marks = (each.id for each in OPERATIONS if tx.last(_SINCE.format(each.id)))
+    marks = (operation.id for operation in OPERATIONS if tx.last(_SINCE.format(operation.id)))
     return frozenset(marks if _is_shown(tx) else ())
 
 
 def _is_shown(tx: Transaction) -> bool:
-    return bool(tx.last(_MARKS)) and tx.gaps.deprecation != "none"
+    return bool(tx.last(MARKS)) and tx.gaps.deprecation != "none"
 
 
 def forget(tx: Transaction) -> None:
     """Unmark every operation."""
-    if tx.last(_MARKS):
-        for each in OPERATIONS:
-            _mark(tx, each.id, 0, 0)
-        tx.note(_MARKS, 0)
+    if tx.last(MARKS):
+        for operation in OPERATIONS:
+            _mark(tx, operation.id, 0, 0)
+        tx.note(MARKS, 0)
 
 
 def _mark(tx: Transaction, operation: str, since_ms: int, sunset_ms: int) -> None:
-    tx.count_up(_MARKS)
+    tx.count_up(MARKS)
     tx.note(_SINCE.format(operation), since_ms)
     tx.note(_SUNSET.format(operation), sunset_ms)

@@ -1,4 +1,4 @@
-"""What is due: run at its moment, by one driver at a time, a thread of a process, over all that share a store."""
+"""Runs due jobs at their moments: one driver at a time, a thread of a process, over all that share a store."""
 
 import sqlite3
 import threading
@@ -32,18 +32,18 @@ Command = tuple[int, Callable[[Transaction], object]]
 """A moment in milliseconds since 1970, and what is done then."""
 _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
-"""How soon something that falls due while attempts are in flight is seen, and somebody who waits for the turn."""
+"""Seconds between looks, while attempts are in flight, at due jobs and at who waits for the driver lock."""
 _PUT_OFF_MS = 60_000
 _TOGETHER = 8
-"""So many commands that are done at their moments are one commit, as a commit takes a tenth of each."""
+"""Planned commands in one commit, because a commit takes a tenth of a command's time."""
 _REPORT_EVERY_S = 1.5
 """Longer than a part of a simulated month takes, which shows its own progress."""
 _DRIVES: ContextVar[object] = ContextVar("drives", default=None)
-"""Whose turn it is, for all that is called in it: an application on a loop of its own takes a message in its thread."""
+"""The holder of the driver lock, for all that it calls: an application on its own loop runs in its own thread."""
 
 
 def _of_session(happens: Callable[[Transaction, UssdSession], object]) -> Callable[[Transaction, str], None]:
-    """What a job does to the USSD session that it names, if there still is one."""
+    """A handler of the USSD session that a job names, if the session still exists."""
 
     def run(tx: Transaction, session_id: str) -> None:
         session = tx.sessions.get(session_id)
@@ -98,10 +98,10 @@ class Driver:
         self._report = speaker.write if speaker else LiveLine().show
         self._done, self._report_s = 0, 0.0
         self._lines: list[str] = []
-        """What is reported once the command that it tells of is committed."""
+        """Lines to report once their command is committed."""
 
     def close(self, patience_s: float | None = None) -> None:
-        """Let go of the turn's files, once whoever drives is done; after so many seconds, without waiting for it."""
+        """Close the driver lock's files once the driver is done, or after `patience_s` seconds."""
         self._lock.close(patience_s)
 
     def run_due(self) -> None:
@@ -172,7 +172,7 @@ class Driver:
 
     @contextmanager
     def _driving(self) -> Iterator[None]:
-        """The turn, up to its end; if it lasts, how far it is is reported now and then."""
+        """Hold the driver lock; report progress now and then if it lasts."""
         self._done, self._report_s = 0, time.monotonic() + _REPORT_EVERY_S
         try:
             yield
@@ -235,9 +235,9 @@ class Driver:
         return None, None
 
     def _run_side_by_side(self) -> None:
-        """What is due and what falls due meanwhile, until all attempts have ended or somebody waits for the turn.
+        """Run due jobs until all attempts have ended or somebody waits for the driver lock.
 
-        The turn is kept while attempts are in flight: who takes it makes what is in hand due again.
+        The lock is kept while attempts are in flight: its next holder makes claimed jobs due again.
         """
         dispatch = Dispatch(self._outbound)
         with self._command() as tx:
@@ -311,9 +311,9 @@ class Driver:
     def _guarded(
         self, tx: Transaction, job: Job, do: Callable[[], R], until_ms: int | None = None, *, writes: bool = True
     ) -> R | None:
-        """What is done about a job. If it raises, what it wrote is undone, and the job tried again in a minute.
+        """Do a job. If it raises, undo what it wrote and try the job again in a minute.
 
-        Of an `advance`, in a minute from its end.
+        During an `advance`, the minute begins at its end.
         """
         try:
             with tx.savepoint() if writes else nullcontext():
@@ -331,7 +331,7 @@ class Driver:
 
 
 class DriverLock:
-    """The turn, and the place next to it: who waits there is seen by the one whose turn it is.
+    """The lock of whoever runs due jobs, and the place next to it: the holder sees who waits there.
 
     `store` is a file that other processes may open too; None for one that is private to this process.
     """
@@ -342,7 +342,7 @@ class DriverLock:
         self._look_again = 0.0
 
     def take(self) -> bool:
-        """The turn, if nobody has it and nobody waits for it."""
+        """Take the lock if nobody holds it and nobody waits for it."""
         if not self._taken(0):
             return False
         if self.is_wanted():
@@ -351,7 +351,7 @@ class DriverLock:
         return True
 
     def wait(self, patience_s: float) -> bool:
-        """The turn, after at most `patience_s` seconds; who drives meanwhile sees that somebody waits."""
+        """Take the lock within `patience_s` seconds; its holder sees that somebody waits."""
         until = time.monotonic() + patience_s
         if self._is_drivers() or not self._next.take(patience_s):
             return False
@@ -361,7 +361,7 @@ class DriverLock:
             self._next.free()
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits; asked by nobody but the one whose turn it is.
+        """True if somebody waits; only the holder asks.
 
         The file is looked at now and then, as a look takes longer than many a job.
         """
@@ -374,7 +374,7 @@ class DriverLock:
         return False
 
     def give_back(self) -> None:
-        """End the turn."""
+        """Give the lock back."""
         self._holder = None
         self._held.free()
 
@@ -391,7 +391,7 @@ class DriverLock:
         return True
 
     def _is_drivers(self) -> bool:
-        """Whether whoever asks runs on behalf of the one whose turn it is, in whatever thread."""
+        """True if the caller runs on behalf of the lock's holder, in any thread."""
         return self._holder is not None and _DRIVES.get() is self._holder
 
 

@@ -48,7 +48,7 @@ _NOTED_HEADERS = {
 _UNSEEN = UNSEEN.lower()
 _PREFLIGHT = "access-control-request-method"
 _SLOW_S = 10
-"""How long the scenario `slow` keeps an answer back."""
+"""Seconds by which the scenario `slow` delays a response."""
 
 
 class Engine:
@@ -115,7 +115,7 @@ class Engine:
 
     @property
     def is_due(self) -> bool:
-        """Whether a job is due now."""
+        """True if a job is due now."""
         return self.store.clock_if_due() is not None
 
     def run_due(self) -> None:
@@ -162,7 +162,7 @@ class InProcess(httpx.BaseTransport):
 
 
 _Rest = Callable[[], Response]
-"""What is left of a request that waits: outside of a transaction, and for as long as it takes."""
+"""The rest of a request that waits, outside of a transaction, for as long as it takes."""
 
 
 class Application:
@@ -194,7 +194,7 @@ class Application:
         return _answer(None, self._exchanges.unreadable(error))
 
     def _response(self, arrived: Arrived) -> Response | _Rest:
-        """What is answered; a page of an origin that is let in may read it, also before it asks (a preflight)."""
+        """The response, readable by pages of an allowed origin; also the response to their preflight."""
         request, methods, fault = _request_of(arrived, self._paths)
         asked, origin = methods.get(request.method), arrived.headers.get("origin")
         wanted = methods.get(arrived.headers.get(_PREFLIGHT, "")) if request.method == "OPTIONS" else asked
@@ -221,7 +221,7 @@ class Application:
                 raise fault
         except ApiError as error:
             # A refusal where there is an operation is one of its responses.
-            return self._exchanges.refuse(request, error, operation, whoever=True)
+            return self._exchanges.refuse(request, error, operation, checks_key=False)
         if isinstance(asked, Operation):
             if asked.gone:
                 message = (
@@ -285,12 +285,12 @@ _Asked = Operation | Page | None
 def _paths(gaps: Gaps) -> _Paths:
     """Each path by its segments, None in the place of its field: the field's name, and what there is by method."""
     table = (*operations.in_force(gaps), *control.OPERATIONS)
-    rows = [(each.path, each.method, each) for each in table] + [(path, "GET", page) for path, page in PAGES.items()]
+    rows = [(row.path, row.method, row) for row in table] + [(path, "GET", page) for path, page in PAGES.items()]
     paths: dict[tuple[str | None, ...], tuple[str, _Methods]] = {}
     for path, method, asked in rows:
         segments = path[1:].split("/")
-        field = next((each[1:-1] for each in segments if each.startswith("{")), "")
-        key = tuple(None if each.startswith("{") else each for each in segments)
+        field = next((segment[1:-1] for segment in segments if segment.startswith("{")), "")
+        key = tuple(None if segment.startswith("{") else segment for segment in segments)
         _, methods = paths.setdefault(key, (field, {}))
         methods[method] = asked
         if method == "GET":
@@ -299,7 +299,7 @@ def _paths(gaps: Gaps) -> _Paths:
 
 
 def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
-    """What there is at a path by method, nothing if there is no such path, and what stands in its field."""
+    """The operations and pages of a path by method, empty for an unknown path, and the value of its field."""
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
         return paths[segments][1], {}
@@ -310,7 +310,7 @@ def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
 
 
 def _none(request: Request, methods: _Methods) -> ApiError:
-    """Why there is nothing: no such path, or none for this method."""
+    """The refusal of an unknown path, or of a method that the path does not take."""
     offered = [name for name, each in methods.items() if not (isinstance(each, Operation) and each.gone)]
     if not offered:
         return NotFound("There is no such path; /docs lists the paths.", code="path_not_found")

@@ -1,4 +1,7 @@
-"""One HTTP exchange from request to response, in one transaction: its form, who, again?, what, run, write down."""
+"""Handles one HTTP request in one transaction.
+
+It checks the request's caller and form, replays a kept response, runs the operation and records the exchange.
+"""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -45,21 +48,44 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
     ),
     scenarios.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario asks."),
 }
-"""What a scenario responds with before anything is done."""
+"""Scenario → the error that it responds with before the operation runs."""
+_REFUSED: Final = 300
+"""The first status that is no success."""
 
 
-class _Call(msgspec.Struct, frozen=True):
-    """One exchange: the id that its response carries, and its place in the trace.
+class _Call(msgspec.Struct):
+    """One request on its way, and what was worked out about it: its number, its caller, the scope of its key.
 
-    The place is None for what is not traced, and 0 for a read, which gets it when it is written.
+    A call that fails keeps its caller and scope for the second transaction, which numbers it anew.
     """
 
-    request_id: str
-    seq: int | None
+    request: Request
+    operation: Operation | None
+    is_traced: bool
+    id: str = ""
+    """The Request-Id of its response."""
+    seq: int | None = None
+    """Its place in the trace. None if it is not traced; 0 for a read, which gets its place when it is written."""
+    caller: Caller | None = None
+    """None until the credential is accepted."""
+    scope: str | None = None
+    """What its idempotency key is unique in; None without a key."""
+
+    def number(self, tx: Transaction) -> None:
+        """Give the call its id and its place in this transaction."""
+        kind = "req" if self.is_traced else self.operation.untraced_id if self.operation else "ctl"
+        is_read = tx.reads_only or (self.operation is not None and self.operation.method in _READS)
+        self.seq = None if not self.is_traced else 0 if tx.reads_only else tx.next_seq()
+        self.id = tx.new_read_id(kind) if is_read else tx.new_id(kind)
+
+    @property
+    def uses_quota(self) -> bool:
+        """True if the call counts against its account's limit: the bench's own calls do not."""
+        return self.seq is not None and UNSEEN not in self.request.headers
 
 
 class _KeptBody(msgspec.Struct):
-    """What a kept response says of how it came about."""
+    """The members of a kept response that tell which rows of the register it relied on."""
 
     failure_code: str | None = None
     warnings: list[str] = []
@@ -70,8 +96,8 @@ class _KeptBody(msgspec.Struct):
 class Exchanges:
     """Answers requests from one store.
 
-    `raise_bugs` lets an unexpected exception out to the caller, as in process a notebook wants its
-    traceback; served, it is logged and the response is a 500.
+    With `raise_bugs`, an unexpected exception reaches the caller: in process a notebook shows its traceback. A served
+    sandbox logs it and responds with a 500.
     """
 
     def __init__(self, store: Store, *, raise_bugs: bool) -> None:
@@ -79,43 +105,45 @@ class Exchanges:
         self._raise_bugs = raise_bugs
 
     def respond(self, request: Request, operation: Operation) -> Response:
-        """Run an operation; what it changes and its response are one commit."""
-        for each in self._store.before_reset if operation is control.RESET else ():
-            each()
-        return self._answered(request, operation, lambda tx, call: _run(tx, call, request, operation))
+        """Run an operation; its changes and its response are one commit."""
+        for prepare in self._store.before_reset if operation is control.RESET else ():
+            prepare()
+        return self._answer(request, operation, lambda tx, call: _run(tx, call, operation))
 
     def refuse(
-        self, request: Request, error: ApiError, operation: Operation | None = None, *, whoever: bool = False
+        self, request: Request, error: ApiError, operation: Operation | None = None, *, checks_key: bool = True
     ) -> Response:
-        """Answer what is refused outside of an operation, or leads to none, such as an unknown path or method.
+        """Refuse a request that reaches no operation, such as an unknown path or method.
 
-        `whoever` is for what may not come in, or did not come whole: who sends it is not looked at.
+        `checks_key` False leaves the credential unread, for a request that may not come in or did not arrive whole.
         """
 
-        def run(tx: Transaction, call: _Call) -> Response:  # noqa: ARG001  the same shape as a run
-            if not whoever:
+        def run(_tx: Transaction, _call: _Call) -> Response:
+            if checks_key:
                 credential_in(request)
             raise error
 
-        return self._answered(request, operation, run)
+        return self._answer(request, operation, run)
 
     def show(self, page: Callable[[Request, InForce], Response], request: Request) -> Response:
-        """Answer what is for everybody, such as a document: numbered as all is, and no call of the merchant's."""
+        """Show a page that needs no key, such as a document: it gets a Request-Id and is not traced."""
         try:
             with self._store.reading() as tx:
                 response = page(request, InForce(tx.gaps, deprecation.marked(tx)))
-                return _finished(tx, _numbered(tx, None, traced=False), request, None, response)
+                call = _Call(request, None, is_traced=False)
+                call.number(tx)
+                return _finish(tx, call, response)
         except ApiError as error:
             return self.refuse(request, error)
 
     def unreadable(self, error: ApiError) -> Response:
-        """Answer what is no request of HTTP: numbered as all is, and in no trace."""
+        """Refuse bytes that are no HTTP request: the response has a Request-Id and is not traced."""
         with self._store.reading() as tx:
-            call, request = _Call(tx.new_read_id("req"), None), Request("", "/")
-            return _finished(tx, call, request, None, _problem(tx, call, request, None, error))
+            call = _Call(Request("", "/"), None, is_traced=False, id=tx.new_read_id("req"))
+            return _finish(tx, call, _problem(tx, call, error))
 
     def _begun(self, request: Request, *, traced: bool) -> AbstractContextManager[Transaction]:
-        """What is not in the trace may show how far it goes: what waits to be written there is written before it."""
+        """A transaction for a request. Calls that wait to be traced are written before an untraced read shows them."""
         if request.method not in _READS or (traced and self._store.gaps.rate_limit != "none"):
             return self._store.transaction()
         if not traced:
@@ -123,16 +151,17 @@ class Exchanges:
                 self._store.write_calls()
         return self._store.reading()
 
-    def _answered(
+    def _answer(
         self, request: Request, operation: Operation | None, run: Callable[[Transaction, _Call], Response]
     ) -> Response:
         is_merchants = operation.traced if operation else not request.path.startswith("/sandbox")
-        # What only looks may ask to be left out of the trace.
-        traced = is_merchants and not (UNSEEN in request.headers and request.method in ("GET", "HEAD"))
+        # A read may ask to be left out of the trace.
+        traced = is_merchants and not (UNSEEN in request.headers and request.method in _READS)
+        call = _Call(request, operation, traced)
         try:
             with self._begun(request, traced=traced) as tx:
-                call = _numbered(tx, operation, traced=traced)
-                return _finished(tx, call, request, operation, run(tx, call))
+                call.number(tx)
+                return _finish(tx, call, run(tx, call))
         except IllegalTransition as error:
             refused: ApiError = StateConflict(error.message, param="status", **error.facts)
         except ApiError as error:
@@ -144,75 +173,62 @@ class Exchanges:
                 raise
             log_fault(f"{request.method} {request.path} failed", error)
             refused = ServiceFailed("The sandbox failed; see its log.")
-        # All that the operation did is undone; that it was refused is a command of its own, or waits for the next.
+        # The operation's changes are undone; the refusal is a command of its own, or waits for the next one.
         unwritten = isinstance(refused, UNWRITTEN)
         with self._store.reading() if unwritten else self._begun(request, traced=traced) as tx:
-            call = _numbered(tx, operation, traced=traced)
-            response = _problem(tx, call, request, operation, refused)
-            # A failure of ours is kept for its idempotency key, so that it is the same when it is asked for again.
-            keeps = operation and isinstance(refused, ServiceFailed) and not unwritten
-            if operation and keeps and (key := idempotency.key_of(tx, request, operation)):
-                scope = idempotency.scope_of(request, caller_of(tx, request, operation), key)
-                idempotency.keep(tx, request, scope, response)
-            return _finished(tx, call, request, operation, response)
+            call.number(tx)
+            response = _problem(tx, call, refused)
+            # A failure of ours is kept for its idempotency key, so that the same request gets it again.
+            if call.scope is not None and isinstance(refused, ServiceFailed) and not unwritten:
+                idempotency.keep(tx, request, call.scope, response)
+            return _finish(tx, call, response)
 
 
-def _numbered(tx: Transaction, operation: Operation | None, *, traced: bool) -> _Call:
-    kind = "req" if traced else operation.untraced_id if operation else "ctl"
-    seq = None if not traced else 0 if tx.reads_only else tx.next_seq()
-    is_read = tx.reads_only or (operation is not None and operation.method in _READS)
-    return _Call(tx.new_read_id(kind) if is_read else tx.new_id(kind), seq)
-
-
-def _finished(
-    tx: Transaction, call: _Call, request: Request, operation: Operation | None, response: Response
-) -> Response:
-    own = {"Request-Id": call.request_id}
+def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
+    """Add the headers that every response has, and write the call into the trace."""
+    operation = call.operation
+    own = {"Request-Id": call.id}
     if tx.gaps.version_header == "api_version":
         own["Api-Version"] = API_VERSION
-    succeeded = response.status < 300  # noqa: PLR2004  success
+    succeeded = response.status < _REFUSED
     if operation is not None:
         replayed, relied = "Idempotent-Replayed" in response.headers, response.relied
-        if operation.traced and (ends := deprecation.headers(tx, operation.id)):
+        if operation.traced and tx.last(deprecation.MARKS) and (ends := deprecation.headers(tx, operation.id)):
             own, relied = own | ends, (*relied, "deprecation")
         own["Sandbox-Provenance"] = provenance(operation, response.status, response.content_type, relied, replayed)
         if operation.no_store and succeeded:
             own["Cache-Control"] = "no-store"
-        if tx.gaps.rate_limit != "none" and _counts(call, request) and not tx.reads_only:
-            own |= _counted(tx, request, operation, response.status)
+        if tx.gaps.rate_limit != "none" and call.uses_quota and not tx.reads_only:
+            own |= _count_call(tx, call, operation, response.status)
     response = replace(response, headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq is not None:
-        trace.write_down(tx, request, operation, response, request_id=call.request_id, seq=call.seq)
+        trace.write_down(tx, call.request, operation, response, request_id=call.id, seq=call.seq)
     return response
 
 
-def _counts(call: _Call, request: Request) -> bool:
-    """Whether a call uses up one of those that an account may make: a merchant's, and none of the bench's own."""
-    return call.seq is not None and UNSEEN not in request.headers
-
-
-def _counted(tx: Transaction, request: Request, operation: Operation, status: int) -> dict[str, str]:
-    """The call counted, where its account is known, and what its response tells of those that are left."""
+def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:
+    """Count the call if its account is known, and return the headers about the calls that are left."""
     try:
-        account = caller_of(tx, request, operation).account
+        account = (call.caller or caller_of(tx, call.request, operation)).account
     except ApiError:
         return {}
     return rate_limit.counted(tx, account, status) if account else {}
 
 
-def _run(tx: Transaction, call: _Call, request: Request, operation: Operation) -> Response:
-    caller = caller_of(tx, request, operation)
-    if tx.gaps.rate_limit != "none" and caller.account and _counts(call, request):
+def _run(tx: Transaction, call: _Call, operation: Operation) -> Response:
+    request = call.request
+    caller = call.caller = caller_of(tx, request, operation)
+    if tx.gaps.rate_limit != "none" and caller.account and call.uses_quota:
         rate_limit.check(tx, caller.account)
     if len(request.body) > MAX_BODY_BYTES:
         raise _of_body(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
     check_version(tx, request)
-    asked = _scenario_of(request, operation)
+    scenario = _scenario_of(request, operation)
     keyed = operation.needs_idempotency_key or "Idempotency-Key" in request.headers
     key = idempotency.key_of(tx, request, operation) if keyed else None
-    # What a person does through `/sandbox` is no request of the merchant's: events name no request for it.
-    caller = caller._replace(cause=Cause(None if call.seq is None else call.request_id, key), scenario=asked)
-    response = _once(tx, call, request, operation, caller)
+    # Actions through `/sandbox` are not merchant requests, so their events name no request.
+    call.caller = caller._replace(cause=Cause(None if call.seq is None else call.id, key), scenario=scenario)
+    response = _once(tx, call, operation, call.caller)
     return replace(response, relied=(*response.relied, *caller.relied)) if caller.relied else response
 
 
@@ -224,34 +240,32 @@ def within(
     key: str | None = None,
     **path_params: str,
 ) -> Response:
-    """What a call of the merchant's comes to that the sandbox makes itself, as part of a command.
-
-    It is numbered as any, and leaves no row in the log of calls: there was none.
-    """
-    call = _numbered(tx, operation, traced=True)
+    """Make a merchant's call as part of a command: numbered like any call, without a row in the trace."""
     path, made = operation.path.format(**path_params), None
     if operation.body is not None:
         made = msgspec.convert(body, operation.body, builtin_types=(Decimal,))
     request = Request(operation.method, path, body=to_json(body), path_params=path_params, made=made)
-    return _once(tx, call, request, operation, caller._replace(cause=Cause(call.request_id, key)))
+    call = _Call(request, operation, is_traced=True)
+    call.number(tx)
+    return _once(tx, call, operation, caller._replace(cause=Cause(call.id, key)))
 
 
-def _once(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Response:
-    """The response: to a key that was sent before, the one that is kept."""
+def _once(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
+    """Run an operation, or replay the response that is kept for its idempotency key."""
     key = caller.cause.idempotency_key
     if key is None:
-        return _result(tx, call, request, operation, caller)
-    scope = idempotency.scope_of(request, caller, key)
-    if kept := idempotency.recalled(tx, request, scope):
+        return _result(tx, call, operation, caller)
+    call.scope = idempotency.scope_of(call.request, caller, key)
+    if kept := idempotency.recalled(tx, call.request, call.scope):
         body = msgspec.json.decode(kept.body, type=_KeptBody)
         return replace(kept, relied=relied_by(operation, body), is_slow=caller.scenario == scenarios.SLOW)
-    response = _result(tx, call, request, operation, caller)
-    idempotency.keep(tx, request, scope, response)
+    response = _result(tx, call, operation, caller)
+    idempotency.keep(tx, call.request, call.scope, response)
     return response
 
 
 def check_version(tx: Transaction, request: Request) -> None:
-    """Raises InvalidRequest: a version that there is not."""
+    """Raises InvalidRequest if the request asks for a version that does not exist."""
     asked = request.headers.get("Api-Version", API_VERSION)
     if asked != API_VERSION and tx.gaps.version_header == "api_version":
         message = f"There is no version {asked[:40]!r}; the current one is {API_VERSION}."
@@ -259,7 +273,10 @@ def check_version(tx: Transaction, request: Request) -> None:
 
 
 def _scenario_of(request: Request, operation: Operation) -> str | None:
-    """What the call asks to go wrong; what cannot be asked for, if ignored, would let the test of a decline pass."""
+    """The scenario that the header asks for.
+
+    Raises InvalidRequest for a scenario that is not offered here: ignoring it would let the test of a decline pass.
+    """
     asked = request.headers.get("Sandbox-Scenario")
     if asked is None or asked in operation.scenarios:
         return asked
@@ -269,29 +286,30 @@ def _scenario_of(request: Request, operation: Operation) -> str | None:
     raise InvalidRequest(message, code="scenario_unknown", param="Sandbox-Scenario", hint=hint)
 
 
-def _result(tx: Transaction, call: _Call, request: Request, operation: Operation, caller: Caller) -> Response:
+def _result(tx: Transaction, call: _Call, operation: Operation, caller: Caller) -> Response:
     ignored: list[str] = []
-    body = _body_of(tx, request, operation, ignored)
+    body = _body_of(tx, call.request, operation, ignored)
     touched = touched_by(tx.gaps, caller, operation, body)
     asked = caller.scenario
     if operation.phone is not None:
         caller = caller._replace(scenario=take_fault(tx, operation.phone(body), asked=asked))
         touched += TRIGGERED if caller.scenario != asked else ()
     if caller.scenario in _BEFORE:
-        # Answered, not raised: that a script's answer is used up must be committed.
-        fault = _problem(tx, call, request, operation, _BEFORE[caller.scenario]())
+        # Returned, not raised: the commit keeps that a script's scenario is used up.
+        fault = _problem(tx, call, _BEFORE[caller.scenario]())
         return replace(fault, relied=fault.relied + touched)
-    named: dict[str, Any] = dict(request.path_params)
+    named: dict[str, Any] = dict(call.request.path_params)
     if operation.query is not None:
-        named["query"] = query_from(request.query, operation.query, unknown=tx.gaps.unknown_fields, ignored=ignored)
+        unknown = tx.gaps.unknown_fields
+        named["query"] = query_from(call.request.query, operation.query, unknown=unknown, ignored=ignored)
     touched += ("unknown_fields",) if ignored else ()
     arguments = (tx, caller) if body is None else (tx, caller, body)
     result = operation.run(*arguments, **named)
     if caller.scenario == scenarios.SERVER_ERROR_AFTER:
         failure = ServiceFailed("The service failed after it had done what was asked, as the scenario asks.")
-        return replace(_problem(tx, call, request, operation, failure), payment=_payment_of(result))
+        return replace(_problem(tx, call, failure), payment=_payment_of(result))
     if isinstance(result, Refused):
-        refused = _problem(tx, call, request, operation, result.error)
+        refused = _problem(tx, call, result.error)
         triggered = TRIGGERED if operation.phone is not None and asked is None else ()
         return replace(refused, relied=refused.relied + touched + triggered)
     shown = result if operation.shown is None else operation.shown(result)
@@ -301,28 +319,30 @@ def _result(tx: Transaction, call: _Call, request: Request, operation: Operation
 
 
 def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: list[str]) -> msgspec.Struct | None:
-    """The body as the struct that the operation reads; the names of fields that it does not are added to `ignored`."""
+    """The body as the operation's struct; names of unknown fields are added to `ignored`."""
     if operation.body is None or request.made is not None:
         return request.made
     if not request.body:
         if operation.body_optional:
             return operation.body()
         raise InvalidRequest("The body is empty; it must be a JSON object.", code="body_missing")
-    given = request.headers.get("Content-Type", "")
-    media_type, _, parameters = given.partition(";")
+    content_type = request.headers.get("Content-Type", "")
+    media_type, _, parameters = content_type.partition(";")
     charset = parameters.strip().lower().removeprefix("charset=").strip('"')
     if media_type.strip().lower() != JSON or (parameters.strip() and charset != "utf-8"):
-        message = f"Content-Type must be {JSON}, not {given[:60] or 'missing'}."
+        message = f"Content-Type must be {JSON}, not {content_type[:60] or 'missing'}."
         raise _of_body(operation, UnsupportedMediaType(message, param="Content-Type"))
     return struct_from(json_from(request.body), operation.body, unknown=tx.gaps.unknown_fields, ignored=ignored)
 
 
 def _of_body(operation: Operation, error: ApiError) -> ApiError:
-    """Where the interface documents 400 for whatever is wrong with the body, it is 400."""
+    """The error as a 400, if the interface documents 400 for every fault of this operation's body."""
     return InvalidRequest(error.message, code=error.code) if operation.plain_400 else error
 
 
-def _problem(tx: Transaction, call: _Call, request: Request, operation: Operation | None, error: ApiError) -> Response:
+def _problem(tx: Transaction, call: _Call, error: ApiError) -> Response:
+    """The response to an error, in the format that the register chooses."""
+    operation = call.operation
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}
     if allowed := error.facts.get("allow"):
         headers["Allow"] = allowed
@@ -334,14 +354,14 @@ def _problem(tx: Transaction, call: _Call, request: Request, operation: Operatio
         if operation.plain_400 and isinstance(error, InvalidRequest):
             error_format = "plain"
     media_type, members = views.ERROR_FORMATS[error_format]
-    body = to_json(members(error, call.request_id, request.path))
+    body = to_json(members(error, call.id, call.request.path))
     return Response(error.status, media_type, body, headers, error.facts.get("charge"), relied=relied)
 
 
 def _name_field(error: ApiError, operation: Operation) -> None:
-    """Let an error about one field say which, and list it where it is of the body, as those about several do.
+    """Name the field in an error about a single field, and list a field of the body among the error's problems.
 
-    What a handset says about a PIN, a customer reads, who knows of no field.
+    A refused PIN is left as it is: a customer reads it on the handset.
     """
     if isinstance(error, InvalidRequest) and error.param and error.code != "pin_invalid":
         name = error.param.rpartition(".")[2]

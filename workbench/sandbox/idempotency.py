@@ -19,7 +19,7 @@ _ERRORS = 400
 _CONFLICT = 409
 """Never kept: the same request is to come again."""
 _REUSED: Mapping[int, type[ApiError]] = {422: IdempotencyKeyReused, 409: StateConflict, 400: InvalidRequest}
-"""What a key that came with another body raises, by `reused_key_status`."""
+"""Choice of `reused_key_status` → the error for a key that came with another body."""
 KEY = re.compile(
     r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\x21\x23-\x2b\x2d-\x7e][\x20-\x2b\x2d-\x7e]{0,254})'
 )
@@ -38,16 +38,16 @@ def key_of(tx: Transaction, request: Request, operation: Operation) -> str | Non
             message = "The header Idempotency-Key is required, so that a repeated request does not charge twice."
             raise InvalidRequest(message, code="idempotency_key_missing", param="Idempotency-Key")
         return None
-    found = KEY.fullmatch(given)
-    if found is None:
+    parts = KEY.fullmatch(given)
+    if parts is None:
         message = "Idempotency-Key must be one key of 1 to 255 printable ASCII characters."
         hint = "Put a key with a comma in quotes; send the header once."
         raise InvalidRequest(message, code="idempotency_key_invalid", param="Idempotency-Key", hint=hint)
-    return found[2] or _ESCAPED.sub(r"\1", found[1])
+    return parts[2] or _ESCAPED.sub(r"\1", parts[1])
 
 
 def scope_of(request: Request, caller: Caller, key: str) -> str:
-    """What a key is unique in: account, method, path, and what the caller may be told."""
+    """The scope in which a key is unique: account, method, path, and the caller's rank."""
     rank = "publishable" if caller.kind == "publishable" else "secret"
     return f"{caller.account}\n{rank}\n{request.method}\n{request.path}\n{key}"
 

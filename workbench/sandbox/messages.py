@@ -16,9 +16,9 @@ from workbench.visible import visible
 _LOG = logging.getLogger(__name__)
 MAX_BODY_BYTES: Final = 1 << 20
 MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
-"""How much of a body over the limit is read before it is refused."""
+"""The most that is read of a body over the limit before it is refused."""
 BODY_S: Final = 10
-"""How long the whole of a body may take to arrive."""
+"""Seconds in which the whole of a body must arrive."""
 JSON: Final = "application/json"
 _MOST_DIGITS: Final = 18
 
@@ -54,7 +54,7 @@ def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def length_in(text: str) -> int | None:
-    """How many bytes a Content-Length says; None where it is no number."""
+    """The bytes that a Content-Length announces; None if it is no number."""
     if not (text.isascii() and text.isdigit()):
         return None
     # So long a number Python does not read, and so much is more than any limit.
@@ -62,7 +62,7 @@ def length_in(text: str) -> int | None:
 
 
 class InForce(NamedTuple):
-    """What the pages for everybody show: the register, and the operations that are marked as deprecated."""
+    """The choices that public pages show: the register, and the operations that are marked as deprecated."""
 
     gaps: Gaps
     deprecated: frozenset[str] = frozenset()
@@ -78,7 +78,7 @@ class Arrived(msgspec.Struct, frozen=True):
     """By their names in lower case, as `headers_in` makes them."""
     body: bytes = b""
     fault: ApiError | None = None
-    """Why the request did not arrive whole."""
+    """The fault of a request that did not arrive whole."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What goes back."""
+    """A response on its way back to the client."""
 
     status: int
     content_type: str

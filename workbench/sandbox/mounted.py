@@ -15,11 +15,11 @@ from wsgiref.types import WSGIApplication, WSGIEnvironment
 from workbench.domain.webhooks import MAX_RESPONSE_BYTES
 
 _OF_ASGI = 3
-"""So many arguments an ASGI application is called with."""
+"""The number of arguments of an ASGI application."""
 
 
 class Answer(NamedTuple):
-    """What an application answers."""
+    """The answer of an application."""
 
     status_code: int
     body: bytes
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
 
 class NoAnswer(Exception):
-    """There is none, and why."""
+    """The application gave no answer; the message says why."""
 
 
 class Mounted(Protocol):
@@ -41,7 +41,7 @@ class Mounted(Protocol):
 
 
 def is_asgi(app: object) -> bool:
-    """Whether an application is ASGI and not WSGI, by how it is called. Raises TypeError: it is neither."""
+    """True for an ASGI application, False for a WSGI one, by its signature. Raises TypeError for anything else."""
     if not callable(app) or inspect.isclass(app):
         what = f"the class {app.__name__}" if inspect.isclass(app) else repr(type(app).__name__)
         message = f"webhooks is a WSGI or ASGI application, such as a Flask, Django or FastAPI one, not {what}"
@@ -52,7 +52,7 @@ def is_asgi(app: object) -> bool:
         parameters = inspect.signature(app).parameters.values()
     except (TypeError, ValueError):
         return False
-    return len([each for each in parameters if each.default is each.empty]) == _OF_ASGI
+    return len([parameter for parameter in parameters if parameter.default is parameter.empty]) == _OF_ASGI
 
 
 class Nobody:
@@ -105,7 +105,7 @@ class Wsgi:
 
 
 def beginning(chunks: Iterable[bytes]) -> bytes:
-    """As much of a body as is kept; what comes behind it is not waited for."""
+    """The kept beginning of a body; the rest is not waited for."""
     answer = b""
     for chunk in chunks:
         answer += chunk

@@ -94,7 +94,7 @@ class Operation(NamedTuple):
     """The section that leaves an assumed operation open: other endpoints, unless it is about events or keys."""
     schemes: tuple[str, ...] = EITHER
     says: str = ""
-    """What it does, where it shares `run`; else the docstring of `run` says it, after the path."""
+    """Its description, if several operations share `run`; otherwise the docstring of `run` has it, after the path."""
     body: type[View] | None = None
     query: type[View] | None = None
     publishable: bool = False
@@ -125,7 +125,7 @@ class Operation(NamedTuple):
 
     @property
     def takes_keys(self) -> bool:
-        """Whether an idempotency key counts here.
+        """True if an idempotency key counts here.
 
         Actions through `/sandbox` are not kept: doing one twice is meant. Nor are responses to calls without a key:
         there is nobody whom they would belong to.

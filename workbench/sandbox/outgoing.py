@@ -22,7 +22,7 @@ _MOST_INFORMATIONAL: Final = 100
 
 
 class Received(NamedTuple):
-    """What came back, with the beginning of its body."""
+    """A received response, with the beginning of its body."""
 
     status_code: int
     body: bytes
@@ -30,7 +30,7 @@ class Received(NamedTuple):
 
 
 class NotReceived(Exception):
-    """Nothing came back, or not the whole of it: at which step it failed, and why."""
+    """No whole response came back; the message names the step that failed, and why."""
 
 
 def post(url: str, headers: Mapping[str, str], body: bytes, timeout_s: float, *, private: bool) -> Received:
@@ -48,7 +48,7 @@ def post(url: str, headers: Mapping[str, str], body: bytes, timeout_s: float, *,
 
 
 def _found(url: str, until_s: float, *, private: bool) -> Destination:
-    """Where a URL leads. A resolver cannot be interrupted, so that a thread of its own waits for it."""
+    """The destination of a URL. A resolver cannot be interrupted, so a separate thread waits for it."""
     if needs_no_look_up(url):
         return resolved(url, private=private)
     found: list[Destination | Exception] = []
@@ -157,5 +157,5 @@ class _AsSocket(NamedTuple):
 
 @cache
 def _trusting() -> ssl.SSLContext:
-    """What https is checked against, made when first needed, as that takes 30 ms."""
+    """The certificates that https is checked against, loaded on first use because that takes 30 ms."""
     return httpx.create_ssl_context(trust_env=False)

@@ -1,4 +1,4 @@
-"""How many calls an account may make in a time, and what each response says of the calls that are left.
+"""Limits the calls of an account per window; each response says how many are left.
 
 The headers are those of draft-ietf-httpapi-ratelimit-headers-11. A window begins with the first call after the one
 before has ended, on the sandbox's clock. Each response of an operation that takes a key counts, whatever it is, but
@@ -16,7 +16,7 @@ _CALLS, _WINDOW = "calls of {}", "window of {}"
 
 
 class Quota(NamedTuple):
-    """So many calls in so many seconds."""
+    """A limit of `calls` in `window_s` seconds."""
 
     calls: int
     window_s: int
@@ -59,12 +59,12 @@ def counted(tx: Transaction, account: str, status: int) -> dict[str, str]:
 def forget(tx: Transaction) -> None:
     """Let every account begin anew."""
     if QUOTAS[tx.gaps.rate_limit] is not None:
-        for each in tx.accounts.all("id"):
-            tx.note(_CALLS.format(each.id), 0)
+        for account in tx.accounts.all("id"):
+            tx.note(_CALLS.format(account.id), 0)
 
 
 def _window(tx: Transaction, account: str, quota: Quota) -> tuple[int, int]:
-    """How many of an account's calls are left, and for how many full seconds."""
+    """The calls that an account has left, and the full seconds until its window ends."""
     made, ends_ms = tx.last(_CALLS.format(account)), tx.last(_WINDOW.format(account)) + quota.window_s * 1000
     if not made or tx.now_ms >= ends_ms:
         return quota.calls, quota.window_s

@@ -113,7 +113,7 @@ def listening(
 
 
 class Address(NamedTuple):
-    """Where a served sandbox answers, its test keys, and the signing secret of `webhook`, if one was given.
+    """The URL of a served sandbox, its test keys, and the signing secret of `webhook`, if one was given.
 
     `email` and `password` are those of its one account, where it has one. `console_url` opens the console, once.
     """
@@ -220,9 +220,9 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
     family = [context.Process(target=_worker, args=(*shared, tells)) for _ in range(workers)]
     try:
         with _deaf():
-            for each in family:
-                each.start()
-        ends = [each.sentinel for each in family]
+            for process in family:
+                process.start()
+        ends = [process.sentinel for process in family]
         if told in connection.wait([told, *ends], _START_S):
             # Nobody is to connect, and to wait, where no worker listens any more.
             shared[-1].close()
@@ -232,13 +232,13 @@ def _supervise(workers: int, shared: _Shared, ready: Callable[[], object]) -> No
         sys.exit(1)
     finally:
         with _signals_mean(lambda: None):
-            for each in family:
-                if each.pid is not None:
-                    each.terminate()
-            for each in family:
-                if each.pid is not None:
-                    each.join(_STOP_S)
-                    each.kill()
+            for process in family:
+                if process.pid is not None:
+                    process.terminate()
+            for process in family:
+                if process.pid is not None:
+                    process.join(_STOP_S)
+                    process.kill()
 
 
 def _worker(
@@ -270,16 +270,16 @@ def _end_with_parent() -> None:
 def _signals_mean(do: Callable[[], object]) -> Iterator[None]:
     """Call `do` where this process is asked to end: SIGTERM, Ctrl-C, a terminal that is closed."""
     names = ("SIGTERM", "SIGINT", "SIGHUP")
-    asked = [each for name in names if (each := getattr(signal, name, None)) is not None]
+    asked = [number for name in names if (number := getattr(signal, name, None)) is not None]
     # A hang-up that is ignored, as under nohup, stays so.
-    before = {each: signal.getsignal(each) for each in asked if signal.getsignal(each) != signal.SIG_IGN}
-    for each in before:
-        signal.signal(each, lambda *_: do())
+    before = {number: signal.getsignal(number) for number in asked if signal.getsignal(number) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, lambda *_: do())
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
             fields = json_from(request.body)
         except InvalidRequest:
             return _NOT_KEPT
-        if not isinstance(fields, dict) or any(isinstance(each, list | dict) for each in fields.values()):
+        if not isinstance(fields, dict) or any(isinstance(field, list | dict) for field in fields.values()):
             return _NOT_KEPT
     return _kept_text(request.body)
 
@@ -97,12 +97,12 @@ def trace(tx: Transaction, caller: Caller, *, query: TraceQuery) -> TracePage:  
     }  # fmt: skip
     tables = {kind: there[kind] for kind in rows.KINDS if kind in kinds}
     # One more than asked for tells whether there are more.
-    places = tx.places([each.name for each in tables.values()], query.since, most + 1, query.skip, latest=is_latest)
-    total = sum(each.count() for each in tables.values()) if is_latest else None
+    places = tx.places([table.name for table in tables.values()], query.since, most + 1, query.skip, latest=is_latest)
+    total = sum(table.count() for table in tables.values()) if is_latest else None
     shown = places[-most:] if is_latest else places[:most]
     if not shown:
         return TracePage([], total=total)
-    read: dict[str, Any] = {kind: each.between(shown[0], shown[-1]) for kind, each in tables.items()}
+    read: dict[str, Any] = {kind: table.between(shown[0], shown[-1]) for kind, table in tables.items()}
     return TracePage(_in_order(tx, *(read.get(kind, ()) for kind in rows.KINDS)), len(places) > most, total)
 
 
@@ -114,7 +114,7 @@ def events_of(tx: Transaction, payment: str) -> tuple[str, ...]:
 
 
 def of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[TraceRow]:
-    """What happened to one payment, and how its events were sent, in order."""
+    """The rows of one payment, with the attempts at its events, in order."""
     charges = _ids(tx.charges.all(payment_intent=payment)) or (payment,)
     sessions = _ids(tx.sessions.all(charge=charges))
     deliveries = _ids(tx.deliveries.all(event=tuple(events)))
@@ -123,7 +123,7 @@ def of_payment(tx: Transaction, payment: str, events: Sequence[str]) -> list[Tra
 
 
 def _ids(records: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(each.id for each in records)
+    return tuple(record.id for record in records)
 
 
 def _in_order(
@@ -147,17 +147,20 @@ def call(kept: Call) -> TraceRow:
 
 
 def _screens(tx: Transaction, screens: Iterable[Screen]) -> Iterator[TraceRow]:
-    for each in screens:
-        words = mask(each.words)
-        pressed = f"pressed {each.pressed}" if each.pressed else "prompt"
-        detail = rows.TracedScreen(mask_phone(each.phone), each.pressed, words)
-        yield _row(each.seq, each.at_ms, payment_of(tx, each.charge), " / ".join(words.split("\n")), pressed, detail)
+    for screen in screens:
+        words = mask(screen.words)
+        pressed = f"pressed {screen.pressed}" if screen.pressed else "prompt"
+        detail = rows.TracedScreen(mask_phone(screen.phone), screen.pressed, words)
+        yield _row(
+            screen.seq, screen.at_ms, payment_of(tx, screen.charge), " / ".join(words.split("\n")), pressed, detail
+        )
 
 
 def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
     for entry in entries:
         lines = [
-            rows.TracedPosting(each.side, each.account, each.amount_minor, each.currency) for each in entry.postings
+            rows.TracedPosting(posting.side, posting.account, posting.amount_minor, posting.currency)
+            for posting in entry.postings
         ]
         detail = rows.TracedEntry(lines)
         # A merchant's own texts stand on screens and in entries: a description may hold a key.
@@ -166,26 +169,26 @@ def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
 
 def _webhooks(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow]:
     attempts = [*attempts]
-    deliveries = {each.id: each for each in tx.deliveries.all(id=tuple({each.delivery for each in attempts}))}
-    events = {each.id: each for each in tx.events.all(id=tuple({each.event for each in deliveries.values()}))}
-    for each in attempts:
-        delivery = deliveries.get(each.delivery)
+    deliveries = {row.id: row for row in tx.deliveries.all(id=tuple({row.delivery for row in attempts}))}
+    events = {row.id: row for row in tx.events.all(id=tuple({row.event for row in deliveries.values()}))}
+    for attempt in attempts:
+        delivery = deliveries.get(attempt.delivery)
         event = events.get(delivery.event) if delivery else None
         if delivery is None or event is None:
             continue
-        result = str(each.status_code) if each.status_code else "no answer"
-        if each.number > 1:
-            result += f", attempt {each.number}"
-        if delivery.status in (DEAD_LETTER, DROPPED) and each.number == delivery.attempts:
+        result = str(attempt.status_code) if attempt.status_code else "no answer"
+        if attempt.number > 1:
+            result += f", attempt {attempt.number}"
+        if delivery.status in (DEAD_LETTER, DROPPED) and attempt.number == delivery.attempts:
             result += ", dead letter"
         detail = rows.TracedWebhook(
-            event.id, delivery.endpoint, delivery.id, each.headers, mask(event.body), each.answer, each.fault
+            event.id, delivery.endpoint, delivery.id, attempt.headers, mask(event.body), attempt.answer, attempt.fault
         )
-        yield _row(each.seq, each.at_ms, payment_of(tx, event.object_id), event.type, result, detail)
+        yield _row(attempt.seq, attempt.at_ms, payment_of(tx, event.object_id), event.type, result, detail)
 
 
 def payment_of(tx: Transaction, object_id: str) -> str:
-    """What a charge, refund, event or late money is about: the intent, where there is one, else the charge."""
+    """The payment of a charge, refund, event or late money: the intent, if there is one, else the charge."""
     if object_id.startswith("je_") and (late := tx.journal.get(object_id)) and late.payment:
         return late.payment
     refund = tx.refunds.get(object_id) if object_id.startswith("re_") else None

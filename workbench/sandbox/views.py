@@ -152,7 +152,7 @@ def payout(_: Transaction, stored: payments.Payout) -> Payout:
 
 def webhook_endpoint(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> WebhookEndpoint:
     """An endpoint; `secret` True only when it is created or rolled."""
-    ends_ms = [each.until_ms for each in stored.overlapping(tx.now_ms)]
+    ends_ms = [old.until_ms for old in stored.overlapping(tx.now_ms)]
     return view_of(
         WebhookEndpoint,
         stored,
@@ -176,7 +176,7 @@ def delivery(tx: Transaction, stored: Delivery, *, next_ms: int | None) -> endpo
         stored,
         event_type=about.type if about else "",
         url=endpoint.url if endpoint else "",
-        attempts=[view_of(DeliveryAttempt, each, at=each.at_ms // 1000) for each in attempts],
+        attempts=[view_of(DeliveryAttempt, attempt, at=attempt.at_ms // 1000) for attempt in attempts],
         # Rounded up: at this second it is due.
         next_attempt_at=None if next_ms is None else -(-next_ms // 1000),
     )

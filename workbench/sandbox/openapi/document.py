@@ -96,7 +96,7 @@ def _operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> 
     paragraphs = (" ".join(part.split()).partition("Raises ")[0].strip() for part in rest.split("\n\n"))
     everywhere = operation.schemes and gaps.auth_schemes != "as_documented"
     schemes = operations.EITHER if everywhere else operation.schemes
-    groups = (each["name"] for each in parts()["groups"] if operation.path.startswith(tuple(each["paths"])))
+    groups = (part["name"] for part in parts()["groups"] if operation.path.startswith(tuple(part["paths"])))
     described: Schema = {
         "operationId": operation.id,
         "summary": first[:1].upper() + first[1:],
@@ -178,7 +178,7 @@ def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
         "schema": {"allOf": [schemas.reference("Event"), {"properties": members}]},
         "example": _event(happens, gaps),
     }
-    waits = ", ".join(str(each) for each in gaps.retry_schedule_s)
+    waits = ", ".join(str(wait_s) for wait_s in gaps.retry_schedule_s)
     kept = " It is kept for 30 days." if gaps.dead_letter == "dropped" else ""
     source = schemas.open_in("6")
     return {
@@ -187,8 +187,8 @@ def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
         "tags": [parts()["groups"][-1]["name"]],
         "security": [],
         "parameters": [
-            _parameter("header", each["name"], each["says"], TEXT | {"pattern": each["pattern"]}, source, required=True)
-            for each in parts()["signatures"][gaps.signature_scheme]
+            _parameter("header", part["name"], part["says"], TEXT | {"pattern": part["pattern"]}, source, required=True)
+            for part in parts()["signatures"][gaps.signature_scheme]
         ],
         "requestBody": {"required": True, "content": {MEDIA_TYPES[gaps.event_payload]: content}},
         "responses": {
@@ -319,7 +319,7 @@ def _refusal(status: str, part: Schema, gaps: Gaps) -> Schema:
     media_type, members = views.ERROR_FORMATS[gaps.error_format]
     facts = part.get("facts", {})
     if "problems" in facts:
-        facts = {**facts, "problems": tuple(FieldProblem(*each) for each in facts["problems"])}
+        facts = {**facts, "problems": tuple(FieldProblem(*problem) for problem in facts["problems"])}
     error = CODES[part["code"]].kind(part["detail"], code=part["code"], **facts)
     example = msgspec.to_builtins(members(error, "req_000000000000000000000001", "/v1/payment_intents"))
     content = {"schema": schemas.reference(_SHAPES[gaps.error_format]), "example": example}

@@ -72,7 +72,7 @@ def in_lines(text: str, width: int) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """Where a heading stands: the place that it names, or what code-hosting sites make of its words."""
+    """The anchor of a heading: the place that it names, or its words as code-hosting sites write them."""
     named = _PLACE.search(heading)
     return named[1] if named else re.sub(r"[^\w -]", "", _plain(heading).lower()).replace(" ", "-")
 

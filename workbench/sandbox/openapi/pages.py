@@ -140,7 +140,8 @@ def test_numbers(request: Request, choices: InForce) -> Response:
         "test_numbers.html",
         numbers=scenarios.TEST_NUMBERS,
         operators=[
-            (each.name, f"{COUNTRY_CODE}{each.prefixes[0]}") for each in OFFERED[choices.gaps.zed_mobile].values()
+            (operator.name, f"{COUNTRY_CODE}{operator.prefixes[0]}")
+            for operator in OFFERED[choices.gaps.zed_mobile].values()
         ],
         pin=scenarios.SANDBOX_PIN,
         scenarios=scenarios.SCRIPTABLE,
@@ -197,7 +198,7 @@ def _served(href: str) -> str | None:
 
 
 def _leads_to(href: str, address: Callable[[str], str] | None = None) -> str | None:
-    """Where a link in the documentation leads: to a page that has an address, or to a place on the same page.
+    """The target of a link in the documentation: a page that has an address, or a place on the same page.
 
     A picture becomes one that needs no other file.
     """
@@ -230,7 +231,7 @@ def _openapi(gaps: Gaps, deprecated: frozenset[str]) -> bytes:
 def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
     described = document(gaps, deprecated)
     listed = [*_operations(described)]
-    groups = {tag["name"]: [each for each in listed if tag["name"] in each[2]["tags"]] for tag in described["tags"]}
+    groups = {tag["name"]: [row for row in listed if tag["name"] in row[2]["tags"]] for tag in described["tags"]}
     rows = {
         row.id: re.findall(r"\w+", provenance(row, row.success, JSON).partition("gaps=")[2])
         for row in (*in_force(gaps), *control.OPERATIONS)
@@ -244,7 +245,9 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
         base_url=base_url.removeprefix(IN_PROCESS_URL),
         # Events have a section of their own.
         groups={name: operations for name, operations in groups.items() if operations},
-        calls={each["operationId"]: _call(method, path, each, base_url) for method, path, each in listed},
+        calls={
+            operation["operationId"]: _call(method, path, operation, base_url) for method, path, operation in listed
+        },
         rows=rows,
     ).encode()
 
@@ -267,7 +270,9 @@ def _operations(described: Schema) -> Iterator[tuple[str, str, Schema]]:
 def _call(method: str, path: str, operation: Schema, base_url: str) -> Snippet:
     """The call of the operation's first example, with the ids of the run that its response is from."""
     response = str(examples_of_run()[operation["operationId"]])
-    needed = {each["name"]: each["in"] for each in operation.get("parameters", ()) if each.get("required")}
+    needed = {
+        parameter["name"]: parameter["in"] for parameter in operation.get("parameters", ()) if parameter.get("required")
+    }
     given: dict[str, str] = {}
     for name in needed:
         kind = "req" if name == "request_id" else "[a-z]+"
@@ -275,7 +280,7 @@ def _call(method: str, path: str, operation: Schema, base_url: str) -> Snippet:
         given[name] = _GIVEN.get(name) or (identifier[0] if identifier else "")
     parts = {place: {name: given[name] for name in needed if needed[name] == place} for place in ("query", "header")}
     sent = operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("examples", {})
-    body = next((each["value"] for each in sent.values()), None)
+    body = next((example["value"] for example in sent.values()), None)
     address = path.format(**given)
     return snippet(method, address, body, query=parts["query"], headers=parts["header"], base_url=base_url)
 

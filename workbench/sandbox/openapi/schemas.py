@@ -62,7 +62,7 @@ def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps:
         unset: set[str] = set()
         if struct is not None:
             _refine(schema["properties"], struct, gaps)
-            unset = {each.name for each in msgspec.structs.fields(struct) if UnsetType in get_args(each.type)}
+            unset = {field.name for field in msgspec.structs.fields(struct) if UnsetType in get_args(field.type)}
         # What is set by default is in each response, not assumed by its reader.
         for each in schema["properties"].values():
             each.pop("default", None)
@@ -76,13 +76,13 @@ def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps:
 def of_query(shape: type[View], gaps: Gaps) -> Iterator[tuple[str, str, Schema]]:
     """Name, words and schema of each parameter of a query, which is left out where a field would be null."""
     (schema,) = _components([shape]).values()
-    for each in msgspec.structs.fields(shape):
-        of_field = schema["properties"][each.name]
+    for field in msgspec.structs.fields(shape):
+        of_field = schema["properties"][field.name]
         kinds = of_field["type"]
         kind = {"type": next(one for one in kinds if one != "null") if isinstance(kinds, list) else kinds}
-        says, described = of_annotation(each.type, gaps)
+        says, described = of_annotation(field.type, gaps)
         plain = {name: value for name, value in of_field.items() if name != "description"}
-        yield each.name, says, kind | described if described else plain | kind
+        yield field.name, says, kind | described if described else plain | kind
 
 
 def of_annotation(kind: Any, gaps: Gaps) -> tuple[str, Schema]:  # noqa: ANN401  a type
@@ -114,7 +114,7 @@ def mark(schema: Schema, source: Source) -> Schema:
 
 
 def of_operation(operation: Operation) -> Schema:
-    """Where an operation comes from; a documented one may stand in several sections."""
+    """The origin of an operation; a documented operation may stand in several sections."""
     if operation.source == "sandbox":
         return open_in("")
     return open_in(operation.gap) if operation.source == "assumed" else documented(operation.source)
@@ -176,21 +176,21 @@ def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
 
 def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> None:
     """A field's annotations override its type's schema; where the field may be null, null joins an enum's values."""
-    for each in msgspec.structs.fields(struct):
-        _, described = of_annotation(each.type, gaps)
-        before = properties[each.encode_name]
+    for field in msgspec.structs.fields(struct):
+        _, described = of_annotation(field.type, gaps)
+        before = properties[field.encode_name]
         is_nullable = isinstance(before.get("type"), list)
         if "enum" in described and is_nullable:
             described["enum"] = [*described["enum"], None]
         in_place = {"type", "items"}  # what a type says by itself keeps its place, the type stands first
         kept = {name: value for name, value in before.items() if name in in_place or name not in described}
         first = {} if is_nullable or "type" not in kept else {"type": kept["type"]}
-        properties[each.encode_name] = first | kept | described
+        properties[field.encode_name] = first | kept | described
 
 
 def _metas(kind: Any) -> Iterator[Meta]:  # noqa: ANN401  a type
     """The annotations of a type, in the order in which they are written."""
     if get_origin(kind) in (Union, types.UnionType):
-        for each in get_args(kind):
-            yield from _metas(each)
+        for argument in get_args(kind):
+            yield from _metas(argument)
     yield from (each for each in getattr(kind, "__metadata__", ()) if isinstance(each, Meta))

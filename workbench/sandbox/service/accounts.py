@@ -28,7 +28,7 @@ from workbench.sandbox.store.transaction import credentials, digest_of
 
 LIFETIME_MS: Final = 86_400_000
 _OVERLAP_MS: Final[Mapping[str, int]] = {"at_once": 0, "overlap": 86_400_000}
-"""How long a key works on after it was rolled, by `key_rotation`."""
+"""Choice of `key_rotation` → milliseconds that a rolled key still works."""
 _WRONG_PASSWORD: Final = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
 
 
@@ -38,7 +38,7 @@ def _ends_ms(tx: Transaction, key: ApiKey) -> int | None:
 
 
 def works_on(tx: Transaction, key: ApiKey) -> bool:
-    """Whether a key that was rolled still works."""
+    """True if a rolled key still works."""
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 

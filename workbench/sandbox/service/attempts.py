@@ -92,12 +92,12 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
         )
     if tx.gaps.intent_states == "failed":
         others = (_intent_of(tx, each) for each in tx.charges.all(account=charge.account, phone=charge.phone))
-        return sum(each is not None and each.description == intent.description for each in others)
+        return sum(other is not None and other.description == intent.description for other in others)
     return tx.charges.count(payment_intent=intent.id)
 
 
 def take_fault(tx: Transaction, number: str, *, asked: str | None) -> str | None:
-    """What a call on a number asks to go wrong, or else the fault that its script has next, which is used up."""
+    """The scenario that a call on a number asks for, or else the next fault of its script, which is used up."""
     number = e164_of(number, tx.gaps.phone_format)
     scripted = tx.scripts.first(order="seq", phone=number)
     if scripted is None or scripted.scenario not in scenarios.FAULTS:

@@ -51,7 +51,7 @@ class EveryFault:
     def __exit__(self, *raised: object) -> None:
         if raised[0] is None and self._faults:
             first = self._faults[0]
-            first.problems = tuple(field_problem(each.param or "", each.message) for each in self._faults)
+            first.problems = tuple(field_problem(fault.param or "", fault.message) for fault in self._faults)
             raise first
 
 
@@ -166,7 +166,7 @@ def whole_ms(seconds: Decimal, most_s: int) -> int:
 
 
 def holds_live_key(text: str) -> bool:
-    """Whether something in `text` begins as a live key does."""
+    """True if `text` holds the beginning of a live key."""
     return "k_live" in text and _LIVE.search(text) is not None
 
 

@@ -55,7 +55,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
 
 def currencies(tx: Transaction) -> list[str]:
     """The kwacha, and whatever else has come in through an operator."""
-    return [ZMW.code, *(each for each in tx.journal.currencies(_FLOATS) if each != ZMW.code)]
+    return [ZMW.code, *(code for code in tx.journal.currencies(_FLOATS) if code != ZMW.code)]
 
 
 def balance_of(
@@ -67,7 +67,7 @@ def balance_of(
 
 
 def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """What was pending when the day began; a refund of today may have taken from it."""
+    """The money that was pending when the day began, or what a refund of today has left of it."""
     bounds = (day_start_ms(tx.now_ms), None)
     return min(
         balance_of(tx, ledger.MERCHANT_PENDING, currency, before_day_ms=bound, merchant=merchant) for bound in bounds
@@ -75,7 +75,7 @@ def _of_days_before(tx: Transaction, merchant: str, currency: str) -> int:
 
 
 def _of_two_days_before(tx: Transaction, merchant: str, currency: str) -> int:
-    """What is pending, without what came today and yesterday: what was taken, came first."""
+    """The pending money without that of today and yesterday; the oldest money is taken first."""
     account = ledger.MERCHANT_PENDING.name.format(merchant=merchant)
     young = tx.journal.credits_since(account, currency, day_start_ms(tx.now_ms, days_on=-1))
     return balance_of(tx, ledger.MERCHANT_PENDING, currency, merchant=merchant) - young
@@ -92,7 +92,7 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
 def _clear(tx: Transaction, currency: str) -> bool:
     """Clear every merchant. Returns whether anything was moved, or waits for a later night."""
     moved = False
-    for merchant in (each.id for each in tx.accounts.all(order="id")):
+    for merchant in (account.id for account in tx.accounts.all(order="id")):
         net = max(0, _RIPE[tx.gaps.clearing](tx, merchant, currency))
         if net:
             _post(tx, "cleared", {"net": net}, currency, f"{Money(net, currency)} cleared", merchant=merchant)

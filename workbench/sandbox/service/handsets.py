@@ -46,9 +46,9 @@ def list_phones(tx: Transaction, caller: Caller, *, query: PhonesQuery) -> Rows[
     payment = tx.payments.first(id=query.payment, account=caller.account) if query.payment else None
     waiting = tx.sessions.page(_LATEST, older_than=None, newer_than=None, ended_seq=None, screen=ussd.OPEN)
     latest = tx.sessions.page(_LATEST, older_than=None, newer_than=None)
-    phones = dict.fromkeys(each.phone for each in (payment, *waiting, *latest) if each and each.phone)
-    numbers = [Msisdn(each, operator_of(each)) for each in phones][:20]
-    return Rows([_handset(each, _sessions(tx, each)) for each in numbers])
+    phones = dict.fromkeys(shown.phone for shown in (payment, *waiting, *latest) if shown and shown.phone)
+    numbers = [Msisdn(phone, operator_of(phone)) for phone in phones][:20]
+    return Rows([_handset(number, _sessions(tx, number)) for number in numbers])
 
 
 def enter(tx: Transaction, caller: Caller, body: Input, *, phone: str) -> Handset | Refused:
@@ -70,14 +70,14 @@ def _pressed(tx: Transaction, phone: str, press: Callable[[UssdSession], UssdSes
     """The handset after a person answered the prompt that waits there."""
     number = checks.read_phone(tx.gaps, phone)
     sessions = _sessions(tx, number)
-    session = next((each for each in sessions if each.screen in ussd.OPEN), None)
+    session = next((candidate for candidate in sessions if candidate.screen in ussd.OPEN), None)
     if session is None:
         message = "No prompt waits for an answer on this handset."
         raise StateConflict(message, code="no_prompt", param="phone", current="idle")
     if session.expires_ms > tx.now_ms:
         after = press(session)
-        left = [after if each is session else each for each in sessions]
-        return _handset(number, [each for each in left if each.ended_seq is None] or [after])
+        left = [after if prompt is session else prompt for prompt in sessions]
+        return _handset(number, [prompt for prompt in left if prompt.ended_seq is None] or [after])
     # The time was up before the prompt's time-out came: it is closed here, and that is kept.
     attempts.press(tx, BY_ITSELF, session, "timeout")
     return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
@@ -92,7 +92,7 @@ def _sessions(tx: Transaction, number: Msisdn) -> list[UssdSession]:
 
 def _handset(number: Msisdn, sessions: Sequence[UssdSession]) -> Handset:
     """A handset with the prompt that waits, or else the end of the last one."""
-    prompts = [each for each in sessions if each.screen in ussd.OPEN]
+    prompts = [prompt for prompt in sessions if prompt.screen in ussd.OPEN]
     waiting = prompts[0] if prompts else None
     session = waiting or next(iter(sessions), None)
     return Handset(
@@ -112,7 +112,7 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[Messag
     """GET /sandbox/phones/{phone}/messages: the text messages of operators to a customer, oldest first."""
     number = checks.read_phone(tx.gaps, phone)
     # A prompt ended on its last screen, and at the moment of that.
-    last = {each.charge: each for each in tx.screens.all(phone=number.e164)}
+    last = {screen.charge: screen for screen in tx.screens.all(phone=number.e164)}
     receipts: list[Receipt] = []
     for screen in last.values():
         session, charge = tx.sessions.get(screen.session), tx.charges.get(screen.charge)
@@ -122,7 +122,7 @@ def read_messages(tx: Transaction, caller: Caller, *, phone: str) -> Rows[Messag
         receipt = ussd.receipt_of(session, seq=screen.seq, at_ms=screen.at_ms, transaction=known_as)
         if receipt is not None:
             receipts += [receipt, *_returns(tx, session, charge, known_as)]
-    return Rows([_message(each) for each in sorted(receipts, key=lambda each: each.seq)])
+    return Rows([_message(receipt) for receipt in sorted(receipts, key=lambda receipt: receipt.seq)])
 
 
 def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: str) -> Iterator[Receipt]:
@@ -136,7 +136,7 @@ def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: st
                 session,
                 seq=entry.seq,
                 at_ms=entry.recorded_ms,
-                amount_minor=sum(each.amount_minor for each in entry.postings if each.side == DEBIT),
+                amount_minor=sum(posting.amount_minor for posting in entry.postings if posting.side == DEBIT),
                 transaction=entry.external_reference or "",
             )
 
@@ -157,7 +157,7 @@ def _message(receipt: Receipt) -> Message:
 
 def operators(tx: Transaction, caller: Caller) -> Rows[OperatorState]:
     """GET /sandbox/operator: each operator, with the end of its outage."""
-    return Rows([_operator(tx, each) for each in OFFERED[tx.gaps.zed_mobile]])
+    return Rows([_operator(tx, operator) for operator in OFFERED[tx.gaps.zed_mobile]])
 
 
 def outage(tx: Transaction, caller: Caller, body: operators_and_handsets.Outage) -> OperatorState:
@@ -183,8 +183,8 @@ def script(tx: Transaction, caller: Caller, body: operators_and_handsets.Script)
     checks.check_known(body.answers, scenarios.SCRIPTABLE, says, param="answers", code="scenario_unknown")
     if len(body.answers) > MAX_ANSWERS:
         raise InvalidRequest(f"answers are at most {MAX_ANSWERS}.", code="parameter_invalid", param="answers")
-    for each in tx.scripts.all(phone=phone):
-        tx.scripts.remove(each)
+    for scripted in tx.scripts.all(phone=phone):
+        tx.scripts.remove(scripted)
     for scenario in body.answers:
         tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, scenario=scenario))
     return Scripted(phone, body.answers)

@@ -51,7 +51,7 @@ def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[L
     """
     as_of = None if query.as_of is None else milliseconds_in(query.as_of, param="as_of")
     known = None if query.known_at is None else milliseconds_in(query.known_at, param="known_at")
-    return Rows([LedgerAccount(*each) for each in tx.journal.sums(as_of_ms=as_of, known_ms=known)])
+    return Rows([LedgerAccount(*sums) for sums in tx.journal.sums(as_of_ms=as_of, known_ms=known)])
 
 
 def entries(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> Page[LedgerEntry]:
@@ -63,7 +63,7 @@ def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> Page[Le
     """GET /sandbox/ledger/postings: the postings in the order of their entries, by page or all."""
 
     def rows(entry: JournalEntry) -> Iterator[LedgerPosting]:
-        lines = ({"line": line, **asdict(each)} for line, each in enumerate(entry.postings, start=1))
+        lines = ({"line": line, **asdict(posting)} for line, posting in enumerate(entry.postings, start=1))
         return _rows(LedgerPosting, entry, lines)
 
     return _page(tx.journal.page(query.after), query.limit, rows)
@@ -84,7 +84,7 @@ def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> Page
             key, batch = ledger.key_and_batch(entry, _known_as(tx, entry))
             shared = {"account": account, "key": key, "batch": batch, "status": "completed"}
             shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
-            yield from _rows(LedgerMovement, entry, ({**shared, **each._asdict()} for each in made))
+            yield from _rows(LedgerMovement, entry, ({**shared, **movement._asdict()} for movement in made))
 
     return _page(tx.journal.page(query.after, filters), query.limit, rows)
 
@@ -101,7 +101,7 @@ def verify(tx: Transaction, caller: Caller) -> LedgerVerified:
 def _page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
     """The rows of at most so many entries, and whether there are more."""
     shown = list(itertools.islice(found, limit))
-    return Page([row for each in shown for row in rows(each)], has_more=next(found, None) is not None)
+    return Page([row for entry in shown for row in rows(entry)], has_more=next(found, None) is not None)
 
 
 def _rows(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
@@ -139,7 +139,7 @@ def _state_of(tx: Transaction, entry: JournalEntry) -> str:
     """Late money waits in suspense for a decision; every other entry is posted."""
     if entry.kind != ledger.LATE:
         return ledger.POSTED
-    answered = any(each.reverses or each.kind in SETTLED_AS for each in tx.journal.answers_to(entry.id))
+    answered = any(answer.reverses or answer.kind in SETTLED_AS for answer in tx.journal.answers_to(entry.id))
     return ledger.POSTED if answered else ledger.IN_SUSPENSE
 
 
@@ -222,11 +222,11 @@ def _settled_amount(
     amounts = {"amount": body.amount_minor, "fee": body.fee_minor}
     made = ledger.settlement_postings(body.recipe, amounts, currency, body.account)
     # Whatever the fee: both post to the account that differs, or to the suspense of who keeps its books.
-    meaning = {each.account for each in made} - _SHARED
+    meaning = {posting.account for posting in made} - _SHARED
     for before in tx.journal.known_as(body.reference):
         # What differs in its words is another thing of the same id.
         is_same = before.description == body.description or not body.description
-        if before.kind == body.recipe and is_same and meaning & {each.account for each in before.postings}:
+        if before.kind == body.recipe and is_same and meaning & {posting.account for posting in before.postings}:
             raise _settled_already(f"{body.reference} was settled so before", body.recipe)
     _check_moment(tx, occurred_ms, None)
     return tx.post(
@@ -275,10 +275,10 @@ def _check_open(tx: Transaction, entry: JournalEntry, body: Settle) -> None:
     if body.recipe == _REVERSED and (before := tx.journal.reversal_of(entry.id)):
         # Also where that was reversed in turn: an entry is reversed once.
         raise _settled_already(f"{entry.id} was reversed by {before.id}", before.kind)
-    for each in tx.journal.answers_to(entry.id):
-        is_undone = each.reverses is not None or each.kind in _UNDONE_BY
-        if (each.kind == _REPOSTED) if body.recipe == _REPOSTED else is_undone:
-            raise _settled_already(f"{entry.id} was answered by {each.id} ({each.kind})", each.kind)
+    for answer in tx.journal.answers_to(entry.id):
+        is_undone = answer.reverses is not None or answer.kind in _UNDONE_BY
+        if (answer.kind == _REPOSTED) if body.recipe == _REPOSTED else is_undone:
+            raise _settled_already(f"{entry.id} was answered by {answer.id} ({answer.kind})", answer.kind)
 
 
 def _entry(tx: Transaction, entry_id: str, *, param: str = "entry") -> JournalEntry:
@@ -307,7 +307,7 @@ Made = tuple[tuple[Posting, ...], str | None]
 
 def _out_of_suspense(tx: Transaction, entry: JournalEntry, recipe: str) -> Made:
     """Late money goes to the merchant, less the fee of a payment, or back by a movement of the operator's own."""
-    late = next(each for each in entry.postings if each.code == ledger.SUSPENSE.code)
+    late = next(posting for posting in entry.postings if posting.code == ledger.SUSPENSE.code)
     operator = late.account.removeprefix(ledger.SUSPENSE.name.format(operator=""))
     charge = suspense.charge_of(tx, entry)
     fee = payments.fees_of(late.amount_minor, tx.gaps, late.currency).merchant_minor

@@ -53,7 +53,7 @@ def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> refunds_
 
 
 def ask_daily(tx: Transaction) -> bool:
-    """Where payouts are made by themselves, ask for all that is available. Returns whether there was any."""
+    """Request a payout of all available money, if the register makes payouts daily. True if there was any."""
     asked = False
     for account in tx.accounts.all(order="id") if tx.gaps.payouts == "daily" else ():
         for currency in clearing.currencies(tx):

@@ -138,19 +138,19 @@ def _amount(tx: Transaction, charge: Charge, body: CreateRefund) -> int:
 def _fee_returned(tx: Transaction, charge: Charge, amount_minor: int) -> int:
     """The part of the fee that goes back with another refund, of what was really taken and given back."""
     secured = next(tx.journal.of_payment(charge.payment_intent or charge.id, ("funds_secured",)), None)
-    stands = (each for each in tx.refunds.all(charge=charge.id) if each.status != payments.FAILED)
-    entries = (tx.journal.get(each.entry) for each in stands)
+    stands = (refund for refund in tx.refunds.all(charge=charge.id) if refund.status != payments.FAILED)
+    entries = (tx.journal.get(refund.entry) for refund in stands)
     return payments.fee_returned(
         _fee_in(secured),
         amount_minor=charge.amount_minor,
         refunded_minor=charge.refunded_minor + amount_minor,
-        returned_minor=sum(_fee_in(each) for each in entries),
+        returned_minor=sum(_fee_in(entry) for entry in entries),
     )
 
 
 def _fee_in(entry: JournalEntry | None) -> int:
     postings = entry.postings if entry else ()
-    return sum(each.amount_minor for each in postings if each.code == ledger.MERCHANT_FEE.code)
+    return sum(posting.amount_minor for posting in postings if posting.code == ledger.MERCHANT_FEE.code)
 
 
 _FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {

@@ -43,7 +43,7 @@ class Late(NamedTuple):
     @property
     def money(self) -> Money:
         """The gross amount."""
-        waits = next(each for each in self.entry.postings if each.code == SUSPENSE.code)
+        waits = next(posting for posting in self.entry.postings if posting.code == SUSPENSE.code)
         return Money(waits.amount_minor, waits.currency)
 
     @property
@@ -66,20 +66,20 @@ class Late(NamedTuple):
 
 def of_intent(tx: Transaction, intent: PaymentIntent) -> list[Suspense]:
     """Late money of an intent, by whichever of its attempts, oldest first."""
-    return [each.view for each in _of_payment(tx, intent.id)]
+    return [late.view for late in _of_payment(tx, intent.id)]
 
 
 def of_charge(tx: Transaction, charge: Charge) -> list[Suspense]:
     """Late money of one attempt."""
-    return [each.view for each in _of_payment(tx, charge.payment_intent or charge.id) if each.charge.id == charge.id]
+    return [late.view for late in _of_payment(tx, charge.payment_intent or charge.id) if late.charge.id == charge.id]
 
 
 def balance(tx: Transaction, caller: Caller) -> list[Amount]:
     """Late money of a merchant that is in suspense, by currency."""
     waits = Counter[str]()
-    for each in _of_merchant(tx, caller):
-        if each.status == WAITING:
-            waits[each.money.currency] += each.money.amount_minor
+    for late in _of_merchant(tx, caller):
+        if late.status == WAITING:
+            waits[late.money.currency] += late.money.amount_minor
     return [Amount(Money(minor, currency).major, currency) for currency, minor in sorted(waits.items())]
 
 
@@ -88,12 +88,12 @@ def warnings_of(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
 
     Raises StateConflict: they have, and then it may not be confirmed.
     """
-    paid = [each for each in _of_payment(tx, intent.id) if each.status in _PAID_BEFORE]
+    paid = [late for late in _of_payment(tx, intent.id) if late.status in _PAID_BEFORE]
     lines = tuple(
-        f"{each.money} of an earlier attempt {_PAID_BEFORE[each.status]}: it came at "
-        f"{rfc3339(each.entry.occurred_ms)} under the operator's reference {each.entry.external_reference}. "
+        f"{late.money} of an earlier attempt {_PAID_BEFORE[late.status]}: it came at "
+        f"{rfc3339(late.entry.occurred_ms)} under the operator's reference {late.entry.external_reference}. "
         "If this one is paid too, the customer pays twice."
-        for each in paid
+        for late in paid
     )
     if lines and tx.gaps.confirm_with_money_in_suspense == "refused":
         hint = "If the money was credited, deliver. If it is in suspense, have it credited or returned first."
@@ -105,13 +105,13 @@ def list_suspense(tx: Transaction, caller: Caller, *, query: SuspenseQuery) -> R
     """GET /sandbox/suspense: late money of the merchant's customers, oldest first; in one state, if named."""
     asked = () if query.status is None else (query.status,)
     checks.check_known(asked, STATES, "is no state of late money; they are", param="status")
-    return Rows([each.view for each in _of_merchant(tx, caller) if query.status in {None, each.status}])
+    return Rows([late.view for late in _of_merchant(tx, caller) if query.status in {None, late.status}])
 
 
 def emit_settled(tx: Transaction, entry: JournalEntry) -> None:
     """Send an event about what became of the late money that an entry brought."""
-    for each in _all(tx, [entry]):
-        emit(tx, BY_ITSELF, each.charge.account, f"suspense.{each.status}", each.view, before={"status": WAITING})
+    for late in _all(tx, [entry]):
+        emit(tx, BY_ITSELF, late.charge.account, f"suspense.{late.status}", late.view, before={"status": WAITING})
 
 
 def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
@@ -123,9 +123,11 @@ def charge_of(tx: Transaction, entry: JournalEntry) -> Charge | None:
         return None
     tried = tx.charges.all(payment_intent=entry.payment) or tx.charges.all(id=entry.payment)
     known = (
-        each for each in tried if reference(each.provider, entry.occurred_ms, seq=each.seq) == entry.external_reference
+        attempt
+        for attempt in tried
+        if reference(attempt.provider, entry.occurred_ms, seq=attempt.seq) == entry.external_reference
     )
-    paid = (each for each in tried if each.status == payments.SUCCEEDED)
+    paid = (attempt for attempt in tried if attempt.status == payments.SUCCEEDED)
     return next(known, None) or next(paid, None)
 
 
@@ -133,14 +135,16 @@ def named(tx: Transaction, caller: Caller, item: str) -> Late:
     """The late money that an entry, a charge or an intent names: what waits, else what came last."""
     entry, charge = tx.journal.get(item), tx.charges.get(item)
     payment = entry.payment if entry else charge.payment_intent or charge.id if charge else item
-    late = [each for each in _of_payment(tx, payment or "") if each.charge.account == caller.account]
-    named = [each for each in late if item in {each.entry.id, each.charge.id, each.charge.payment_intent}]
+    late = [late_sum for late_sum in _of_payment(tx, payment or "") if late_sum.charge.account == caller.account]
+    named = [
+        late_sum for late_sum in late if item in {late_sum.entry.id, late_sum.charge.id, late_sum.charge.payment_intent}
+    ]
     if not named:
         message = f"No late money arrived for {item[:60]!r}."
         raise NotFound(message, code="suspense_not_found", param="item")
-    waiting = [each for each in named if each.status == WAITING]
+    waiting = [late_sum for late_sum in named if late_sum.status == WAITING]
     if len(waiting) > 1:
-        names = " or ".join(each.entry.id for each in waiting)
+        names = " or ".join(late_sum.entry.id for late_sum in waiting)
         message = f"Several late sums are in suspense for {item}; name one: {names}."
         raise StateConflict(message, code="suspense_ambiguous", param="item", current=WAITING)
     return [*named, *waiting][-1]
@@ -152,14 +156,14 @@ def _of_payment(tx: Transaction, payment: str) -> Iterator[Late]:
 
 def _of_merchant(tx: Transaction, caller: Caller) -> Iterator[Late]:
     every = _all(tx, tx.journal.late() if tx.journal.came_late else ())
-    return (each for each in every if each.charge.account == caller.account)
+    return (late for late in every if late.charge.account == caller.account)
 
 
 def _all(tx: Transaction, entries: Iterable[JournalEntry]) -> Iterator[Late]:
     """The late money of entries, without those that were reversed: of these, nothing came."""
     for entry in entries:
-        answers = {each.kind: each for each in tx.journal.answers_to(entry.id)}
+        answers = {answer.kind: answer for answer in tx.journal.answers_to(entry.id)}
         charge = charge_of(tx, entry)
-        if charge is not None and not any(each.reverses for each in answers.values()):
+        if charge is not None and not any(answer.reverses for answer in answers.values()):
             settled = next((answers[recipe] for recipe in SETTLED_AS if recipe in answers), None)
             yield Late(entry, charge, settled)

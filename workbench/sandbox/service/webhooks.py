@@ -53,12 +53,12 @@ from workbench.sandbox.store.table import Condition
 
 DELIVER, DROP = "deliver", "drop"
 KEPT_MS: Final = 30 * 86_400_000
-"""How long a dead letter is kept where it is dropped."""
+"""Milliseconds that a dead letter is kept before it is dropped."""
 HELD_BACK_MS: Final = 10_000
-"""How much later an event comes where disorder was asked for."""
+"""Milliseconds by which a swapped event comes later."""
 LATE_MS: Final = 30_000
 OVERLAP_MS: Final = 86_400_000
-"""How long after a roll messages are signed with the secrets before as well."""
+"""Milliseconds after a roll during which the old secrets sign as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
 _DELIVERY_STATES: Final = (webhooks.PENDING, webhooks.DELIVERED, webhooks.DEAD_LETTER)
 S = TypeVar("S", PaymentIntent, Charge, Refund, Payout, Suspense, WebhookEndpoint)
@@ -198,8 +198,8 @@ def list_deliveries(
 
 def deliveries_of(tx: Transaction, events: tuple[str, ...]) -> list[endpoints_and_events.Delivery]:
     """The deliveries of some events, in order."""
-    kept = (each for each in tx.deliveries.all(event=events) if each.status != webhooks.DROPPED)
-    return [_delivery_view(tx, each) for each in kept]
+    kept = (delivery for delivery in tx.deliveries.all(event=events) if delivery.status != webhooks.DROPPED)
+    return [_delivery_view(tx, delivery) for delivery in kept]
 
 
 def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> endpoints_and_events.Delivery:
@@ -219,27 +219,27 @@ def replay_delivery(tx: Transaction, caller: Caller, *, delivery_id: str) -> end
 def replay_event(tx: Transaction, caller: Caller, *, event_id: str) -> List[endpoints_and_events.Delivery]:
     """POST /v1/events/{event_id}/replay: send an event again to every enabled endpoint that takes its type."""
     stored = EVENTS.find(tx, caller, event_id)
-    wanting = [each for each in tx.endpoints.all(account=caller.account) if each.wants(stored.type)]
+    wanting = [endpoint for endpoint in tx.endpoints.all(account=caller.account) if endpoint.wants(stored.type)]
     if tx.gaps.replay == "new_id":
         copy = _copied(tx, stored)
-        sent = [_deliver(tx, copy, each) for each in wanting]
+        sent = [_deliver(tx, copy, endpoint) for endpoint in wanting]
     else:
-        before = [tx.deliveries.first(event=stored.id, endpoint=each.id) for each in wanting]
-        first = [there or _deliver(tx, stored, each) for there, each in zip(before, wanting, strict=True)]
-        sent = [_send_again(tx, each) for each in first]
+        before = [tx.deliveries.first(event=stored.id, endpoint=endpoint.id) for endpoint in wanting]
+        first = [there or _deliver(tx, stored, endpoint) for there, endpoint in zip(before, wanting, strict=True)]
+        sent = [_send_again(tx, delivery) for delivery in first]
     return _sent_again(tx, f"{EVENTS.url}/{stored.id}/replay", sent)
 
 
 def replay_dead_letters(tx: Transaction, caller: Caller) -> List[endpoints_and_events.Delivery]:
     """POST /v1/dead_letters/replay: send every dead letter again, if its endpoint is enabled."""
-    enabled = {each.id for each in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
+    enabled = {endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status=webhooks.ENABLED)}
     dead = tx.deliveries.all(account=caller.account, status=webhooks.DEAD_LETTER)
-    again = [each for each in dead if each.endpoint in enabled and not _went_again(tx, each)]
-    return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, each) for each in again])
+    again = [delivery for delivery in dead if delivery.endpoint in enabled and not _went_again(tx, delivery)]
+    return _sent_again(tx, "/v1/dead_letters/replay", [_send_again(tx, delivery) for delivery in again])
 
 
 def _sent_again(tx: Transaction, url: str, deliveries: list[Delivery]) -> List[endpoints_and_events.Delivery]:
-    return List(url=url, has_more=False, data=[_delivery_view(tx, each) for each in deliveries])
+    return List(url=url, has_more=False, data=[_delivery_view(tx, delivery) for delivery in deliveries])
 
 
 def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
@@ -263,7 +263,7 @@ def _copies(tx: Transaction, event_id: str) -> Iterator[tuple[str, StoredEvent |
 
 
 def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
-    """The same event by a new id, which is the first in its body."""
+    """A copy of an event under a new id, which is the first id in its body."""
     copy_id = next(copy_id for copy_id, there in _copies(tx, stored.id) if there is None)
     body = stored.body.replace(f'"id":"{stored.id}"', f'"id":"{copy_id}"', 1)
     copy = msgspec.structs.replace(stored, id=copy_id, seq=tx.next_seq(), created_ms=tx.now_ms, body=body)
@@ -271,7 +271,7 @@ def _copied(tx: Transaction, stored: StoredEvent) -> StoredEvent:
 
 
 def _went_again(tx: Transaction, delivery: Delivery) -> bool:
-    """Whether a dead letter was sent again by a new id: then that delivery counts."""
+    """True if a dead letter was sent again under a new id: then the new delivery counts."""
     copies = takewhile(lambda copy: copy[1] is not None, _copies(tx, delivery.event))
     return any(tx.deliveries.first(event=copy_id, endpoint=delivery.endpoint) for copy_id, _ in copies)
 
@@ -338,7 +338,7 @@ def delivery_faults(tx: Transaction, caller: Caller, body: DeliveryFaults, *, en
 def endpoints_faults(tx: Transaction, caller: Caller) -> Rows[FaultyEndpoint]:
     """GET /sandbox/webhook_endpoints: how deliveries to each endpoint misbehave, newest first."""
     kept = tx.endpoints.all(order="seq DESC", account=caller.account, status=_FOUND)
-    return Rows([FaultyEndpoint(each.id, list(each.faults)) for each in kept])
+    return Rows([FaultyEndpoint(endpoint.id, list(endpoint.faults)) for endpoint in kept])
 
 
 def sign(tx: Transaction, caller: Caller, body: Sign) -> Signed:

@@ -42,22 +42,22 @@ _MIGRATIONS: Mapping[int, Sequence[str]] = {
 }
 """Version of an earlier schema → what changes in its tables on the way to the next; what is new is made anyway."""
 _APPLICATION_ID = 0x4D4D5742
-"""What marks a file as ours: MMWB."""
+"""The mark of our files: MMWB."""
 MERCHANT_ID = "plants"
 MERCHANT_NAME = "PLANT STORE"
 _OLDEST_SQLITE = (3, 37, 0)
 _MOST_CALLS_WAIT = 100
 """More calls that only read are written without a command, so that a caller who does nothing else fills no memory."""
 BESIDE = ("-driver", "-next")
-"""What the names of the locks beside the file end with."""
+"""Endings of the names of the locks beside the file."""
 _SIBLINGS = ("", "-wal", "-shm", "-journal", *BESIDE)
-"""What the names of all files of a store end with: its own, SQLite's and the locks."""
+"""Endings of the names of a store's files: its own, SQLite's and the locks."""
 _OWNERS_ALONE = 0o600
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a sandbox is opened with; plain values, so that a worker process can be handed them.
+    """Settings that a sandbox is opened with; plain values, so that a worker process can receive them.
 
     `path` None makes a private temporary database, which is gone with its connection. `seed` None takes the
     file's own, or for a new file one from the operating system. `start_ms` is a new manual clock's
@@ -155,7 +155,7 @@ class Store:
 
     @property
     def calls_wait(self) -> bool:
-        """Whether calls that only read are still to be written into the trace."""
+        """True while reads are still to be written into the trace."""
         return self._transaction.calls_wait > 0
 
     def write_calls(self) -> None:
@@ -171,7 +171,7 @@ class Store:
 
     @property
     def credentials(self) -> Credentials | None:
-        """What the merchant signs in with, drawn from the seed; None where any e-mail address and password do."""
+        """The merchant's credentials, drawn from the seed; None if any e-mail address and password do."""
         return credentials(self.draws, MERCHANT_ID) if self.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
 
     def _fold(self) -> None:

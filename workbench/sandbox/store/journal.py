@@ -28,12 +28,12 @@ _BATCH = 1000
 
 
 def _moves(entries: Iterable[JournalEntry]) -> Iterator[tuple[str, str, int, int, int, int]]:
-    """What each posting adds to the balance of its account and business day."""
+    """Each posting's addition to the balance of its account and business day."""
     for entry in entries:
         day_ms = day_start_ms(entry.occurred_ms)
-        for each in entry.postings:
-            sides = (each.amount_minor, 0) if each.side == DEBIT else (0, each.amount_minor)
-            yield each.account, each.currency, day_ms, each.code, *sides
+        for posting in entry.postings:
+            sides = (posting.amount_minor, 0) if posting.side == DEBIT else (0, posting.amount_minor)
+            yield posting.account, posting.currency, day_ms, posting.code, *sides
 
 
 class Journal:
@@ -57,8 +57,8 @@ class Journal:
         self._connection.executemany(
             _ADD_POSTING,
             [
-                (sealed.id, line, each.account, each.code, each.side, each.amount_minor, each.currency)
-                for line, each in enumerate(sealed.postings, start=1)
+                (sealed.id, line, posting.account, posting.code, posting.side, posting.amount_minor, posting.currency)
+                for line, posting in enumerate(sealed.postings, start=1)
             ],
         )
         self._connection.execute(_ADD_ENTRY, _VALUES(sealed))
@@ -101,7 +101,7 @@ class Journal:
         return self._read(f"WHERE number > ? AND {posts} ORDER BY number", (after, *accounts))
 
     def count(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return self.head()[0]
 
     def get(self, entry_id: str) -> JournalEntry | None:
@@ -127,7 +127,7 @@ class Journal:
 
     @property
     def came_late(self) -> bool:
-        """Whether money ever came late, of any payment: while none has, nobody need look for it."""
+        """True once late money has come for any payment; until then no lookup is needed."""
         if self._came_late is None:
             self._came_late = self._connection.execute(f"SELECT 1 FROM entry {_LATE} LIMIT 1").fetchone() is not None
         return self._came_late
@@ -148,7 +148,7 @@ class Journal:
         return int(row[0])
 
     def credits_since(self, account: str, currency: str, day_ms: int) -> int:
-        """What was credited to an account, in minor units, on the day that begins so and later."""
+        """Credits of an account, in minor units, from the day that begins at `day_ms` on."""
         row = self._connection.execute(
             "SELECT coalesce(sum(credit_minor), 0) FROM balance WHERE account = ? AND currency = ? AND day_ms >= ?",
             (account, currency, day_ms),

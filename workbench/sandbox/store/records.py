@@ -1,4 +1,4 @@
-"""What the store keeps beside the domain's own structs: keys, holds, jobs, calls, kept answers."""
+"""Rows of the store that are no structs of the domain: keys, holds, jobs, calls, kept responses."""
 
 import msgspec
 
@@ -24,7 +24,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
-    """A bearer token and what refreshes it, by their digests."""
+    """A bearer token and its refresh token, by their digests."""
 
     id: str
     seq: int
@@ -36,7 +36,7 @@ class TokenPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Screen(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handset showed, and what had been pressed to get there."""
+    """A screen of a handset, and the key that led to it."""
 
     seq: int
     at_ms: int
@@ -58,7 +58,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True):
-    """What the next attempt on a number comes to, in the order of `seq`."""
+    """The scenario of the next attempt on a number, in the order of `seq`."""
 
     seq: int
     phone: str
@@ -66,14 +66,14 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
-    """Until when an operator is down."""
+    """An operator's outage and its end."""
 
     provider: str
     until_ms: int
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """Something due: what kind, of which object, when."""
+    """A due job: its kind, its object and its moment."""
 
     seq: int
     due_ms: int

@@ -12,9 +12,9 @@ R = TypeVar("R", bound=msgspec.Struct)
 _PLAIN = (str, int, str | None, int | None)
 _fields = cache(msgspec.structs.fields)  # the same for every connection
 _MOST_KNOWN = 256
-"""So many questions are remembered: anybody may ask for a key that there is not."""
+"""The most queries that are remembered: anybody may ask for unknown keys."""
 Filters = str | int | None | tuple[str, ...]
-"""What a column is to equal: a value, nothing, or one of several."""
+"""The value that a column equals; None for null, a tuple for one of several."""
 
 
 class Condition(NamedTuple):
@@ -29,7 +29,7 @@ _encoded = msgspec.json.Encoder().encode
 
 @cache
 def _from_json(kind: Any) -> Callable[[str], Any]:  # noqa: ANN401  a type
-    """How JSON text is read as a type. What cannot be changed is read once: most rows have the same few texts."""
+    """The reader of JSON text as a type. It remembers immutable values: most rows have the same few texts."""
     read = msgspec.json.Decoder(kind).decode
     return lru_cache(read) if get_origin(kind) is tuple else read
 
@@ -50,9 +50,9 @@ def _where(equals: dict[str, Filters], also: Sequence[Condition] = ()) -> tuple[
         places.append((name, None if filters is None else len(several)))
         values += several
     where = _terms(*places)
-    for each in also:
-        where = f"{where} AND {each.sql}"
-        values += each.values
+    for condition in also:
+        where = f"{where} AND {condition.sql}"
+        values += condition.values
     return where, tuple(values)
 
 
@@ -76,20 +76,20 @@ class Table(Generic[R]):
         self._names = names
         self._few = few
         self._known: dict[tuple[object, ...], list[R]] = {}
-        """What was asked for, and what was found."""
+        """Queries and their records."""
         self._rows: dict[str | int, R | None] = {}
         """Rows by their keys as they are in the file, None where there is none."""
         self._updates: dict[tuple[int, ...], str] = {}
         self._values = attrgetter(*names)
         self._json = {each.name: _from_json(each.type) for each in shown if each.type not in _PLAIN}
-        """What is kept as JSON text, and how it is read."""
+        """Columns that are JSON text, and their readers."""
         self._json_places = [place for place, name in enumerate(names) if name in self._json]
         self._from = f"SELECT {', '.join(names)} FROM {name}"
         self._insert = f"INSERT INTO {name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
         self._by_key = f"{self._from} WHERE {key} = ?"
 
     def forget(self) -> None:
-        """Read again what is asked for next."""
+        """Forget all remembered rows."""
         self._known.clear()
         self._rows.clear()
 
@@ -176,7 +176,7 @@ class Table(Generic[R]):
         return rows, self.count(also, **equals)
 
     def count(self, also: Sequence[Condition] = (), **equals: Filters) -> int:
-        """How many rows there are whose columns equal these, and of which the conditions `also` hold."""
+        """Count the rows whose columns equal these and that meet the conditions `also`."""
         where, values = _where(equals, also)
         # Counted within, and with a limit, so that SQLite flattens a view: a count of the view itself would build it.
         within = f"SELECT seq FROM {self.name} WHERE {where} LIMIT -1"
@@ -184,7 +184,7 @@ class Table(Generic[R]):
         return int(rows)
 
     def _remember(self, record: R) -> None:
-        """What is in the file now."""
+        """Remember a row as the file has it now."""
         if self._few:
             self._known.clear()
         self._keep(getattr(record, self._key), record)

@@ -33,7 +33,7 @@ _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
 """What stands before the nine digits of a whole number, however it is written."""
 _FEWEST_DIGITS: Final = 3
 BUSY_S: Final = 30
-"""How long a command waits for other processes."""
+"""Seconds that a command waits for other processes."""
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
@@ -73,7 +73,7 @@ _FORGOTTEN: Final = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
 )  # fmt: skip
-"""What a reset empties, children first. Accounts, keys, endpoints, the clock and the counters stay."""
+"""Tables that a reset empties, children first. Accounts, keys, endpoints, clock and counters stay."""
 
 
 def create(connection: sqlite3.Connection) -> None:
@@ -92,21 +92,21 @@ def key_value(draws: Draws, kind: str, identifier: str) -> str:
 
 
 class Credentials(NamedTuple):
-    """What a merchant signs in with."""
+    """The e-mail address and password that a merchant signs in with."""
 
     email: str
     password: str
 
 
 def credentials(draws: Draws, account: str) -> Credentials:
-    """Those of an account; the same for the same seed."""
+    """The credentials of an account; the same for the same seed."""
     name = f"{account}-{draws.token('email', account)[:6].lower()}"
     return Credentials(f"{name}@merchant.example", draws.token("password", account))
 
 
 @lru_cache(maxsize=64)
 def digest_of(secret: str) -> str:
-    """What is stored of a key or token: its SHA-256. The same one comes with every call."""
+    """The stored SHA-256 of a key or token, remembered because the same key comes with every call."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -137,7 +137,7 @@ def about(text: str) -> Condition:
 
 def holds(text: str, *columns: str, phone: str = "") -> Condition:
     """A text stands in one of these columns, in either case; or the number in the column `phone` ends in its digits."""
-    terms = [f"{each} LIKE ? ESCAPE '\\'" for each in columns]
+    terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
     ends = _ends_of_number(text) if phone else ()
     terms += [f"{phone} LIKE ?"] * len(ends)
     return Condition(f"({' OR '.join(terms)})", (*[_within(text)] * len(columns), *ends))
@@ -157,7 +157,7 @@ def _within(text: str) -> str:
 
 
 def _ends_of_number(text: str) -> tuple[str, ...]:
-    """How a number ends that a text gives, however it is written; nothing where it gives none."""
+    """A LIKE pattern of the digits that end a number, however it is written; empty if the text has none."""
     digits = _BEFORE_WHOLE.sub("", _BETWEEN_DIGITS.sub("", text))
     return (f"%{digits}",) if digits.isascii() and digits.isdecimal() and len(digits) >= _FEWEST_DIGITS else ()
 
@@ -167,7 +167,7 @@ class NotNow(Exception):
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether SQLite says that another connection is in the way."""
+    """True for an error that another connection causes by being in the way."""
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
@@ -187,7 +187,7 @@ class _Turn:
 
 
 class Transaction:
-    """What a command reads and writes. There is one for each connection, used by one command at a time.
+    """The unit of work of a command: its reads and writes. Each connection has one, used by one command at a time.
 
     `now_ms` is read once when the command begins, in milliseconds since 1970. Clock, counters, the head of the chain
     and small tables are remembered from one command to the next, until somebody else writes to the file.
@@ -196,9 +196,9 @@ class Transaction:
     now_ms: int
     reads_only: bool
     private_receivers = False
-    """Whether webhooks may go to private ranges."""
+    """True if webhooks may go to private ranges."""
     mounted_hosts: Container[str] = ()
-    """Those for which an application of this process answers."""
+    """Hosts for which an application of this process answers."""
 
     def __init__(  # noqa: PLR0915  a table of tables
         self, connection: sqlite3.Connection, draws: Draws, gaps: Gaps, wall_ms: Callable[[], int], *, shared: bool
@@ -218,9 +218,9 @@ class Transaction:
         self._latest_ms = 0
         """The latest moment of a running clock that was seen here; the file has that of the latest command."""
         self._lost_ms = 0
-        """How far the wall clock was set back, until a command adds it to the offset."""
+        """Milliseconds by which the wall clock was set back, until a command adds them to the offset."""
         self._made_up_ms = 0
-        """How much of that the command has added."""
+        """Milliseconds of that which the command has added."""
         self._counters: dict[str, int] = {}
         self._counters_before: dict[str, int] = {}
         """Those of a throw-away store as they were after the last commit: no file has them."""
@@ -236,7 +236,7 @@ class Transaction:
         self._failed_at: int | None = None
         """The count of changes when a command could last not be written; None once one was."""
         self._none_claimed = False
-        """Whether no job is in hand, as far as is remembered."""
+        """True if no job is known to be claimed."""
         self.draws = draws
         self.gaps = gaps
         self.accounts = Table(cursor, "account", records.Account, few=True)
@@ -262,7 +262,7 @@ class Transaction:
         self.calls = Table(cursor, "call", records.Call)
         self.journal = Journal(connection)
         self._reading, self._writing = _Turn(self, reads_only=True), _Turn(self, reads_only=False)
-        self._remember = [each for each in vars(self).values() if isinstance(each, Table | Journal)]
+        self._remember = [member for member in vars(self).values() if isinstance(member, Table | Journal)]
 
     def begun(self, *, reads_only: bool) -> "AbstractContextManager[Transaction]":
         """A command, committed unless the block raises; or what writes nothing, and sees one moment of the file.
@@ -406,14 +406,14 @@ class Transaction:
         return connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes, self.last("seq")
 
     def clock_if_due(self) -> str | None:
-        """How the clock goes, if any job is due: one in hand too, as it may be a driver's that died.
+        """The clock's mode, if a job is due; claimed jobs count, since their driver may have died.
 
         Raises NotNow, as a command does.
         """
         self._take_connection()
         try:
             now_ms = self._look()
-            is_due = self.earliest_job(now_ms) or any(each.due_ms <= now_ms for each in self._claims())
+            is_due = self.earliest_job(now_ms) or any(claim.due_ms <= now_ms for claim in self._claims())
             return self.clock_mode() if is_due else None
         finally:
             self.turn.release()
@@ -462,7 +462,7 @@ class Transaction:
 
     @property
     def calls_wait(self) -> int:
-        """How many calls that only read are still to be written into the trace."""
+        """The number of reads that are still to be written into the trace."""
         return len(self._later)
 
     def new_read_id(self, kind: str) -> str:
@@ -546,7 +546,7 @@ class Transaction:
         return {"id": self.new_id(prefix), "seq": self.next_seq()}
 
     def made(self, prefix: str, account: str) -> dict[str, Any]:
-        """What a stored object of an account begins with: the next id of its kind, its place, and when it was made."""
+        """The first columns of a new object of an account: its id, its `seq`, the account and its moment."""
         return {**self.numbered(prefix), "account": account, "created_ms": self.now_ms}
 
     def new_key(self, account: str, kind: str) -> tuple[records.ApiKey, str]:
@@ -614,7 +614,7 @@ class Transaction:
         self.jobs.add(records.Job(seq=self.next_seq(), due_ms=self.now_ms + in_ms, kind=kind, ref=ref))
 
     def is_scheduled(self, ref: str) -> bool:
-        """Whether something of an object is due, now or later."""
+        """True if a job of an object is due, now or later."""
         return self.jobs.first(ref=ref) is not None
 
     def unschedule(self, ref: str) -> None:
@@ -633,7 +633,7 @@ class Transaction:
         return self.jobs.put(job, claimed=1)
 
     def release_claims(self) -> None:
-        """What a driver that died had in hand is due again."""
+        """Make due again the jobs that a driver claimed before it died."""
         for job in self._claims():
             self.jobs.put(job, claimed=0)
 
@@ -685,7 +685,7 @@ class Transaction:
 
     def places(self, tables: Iterable[str], since: int, most: int, skip: int, *, latest: bool) -> list[int]:
         """The `seq` of rows of several tables after one, in order: the first of them, or the latest, but for `skip`."""
-        rows = " UNION ALL ".join(f"SELECT seq FROM {each} WHERE seq > :since" for each in tables)
+        rows = " UNION ALL ".join(f"SELECT seq FROM {table} WHERE seq > :since" for table in tables)
         sql = f"{rows} ORDER BY seq {'DESC' if latest else ''} LIMIT :most OFFSET :skip"
         found = self._connection.execute(sql, {"since": since, "most": most, "skip": skip}).fetchall()
         return sorted(seq for (seq,) in found)
