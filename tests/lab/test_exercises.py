@@ -230,8 +230,8 @@ MISTAKES = {
     "patience": {
         "buy:Sage": "no prompt was sent yet: confirm it",
         "buy:Sage ring pin": "begin the outage first",
-        "buy:Sage outage:300 attempt": "The last of 1 attempts has met the outage. Let all of it pass",
-        "outage:300 buy:Sage attempt later:100 attempt": "The last of 2 attempts has met the outage. Let all",
+        "buy:Sage outage:300 attempt": "The last attempt has met the outage. Let all of it pass",
+        "outage:300 buy:Sage attempt later:100 attempt": "seen: failed with operator_unavailable: 2 expected:",
         "fails_then_pays buy:Sage attempt attempt": "begin the outage first",
         "buy:Sage ring_at:9 later:600 ring_at:9 later:600": "begin the outage first",
         "outage:300 later:300 fails_then_pays buy:Sage attempt attempt": "begin the outage first",

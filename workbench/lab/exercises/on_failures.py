@@ -35,8 +35,8 @@ def _patience(bench: Bench, sage: Sale) -> Iterator[Verdict]:
         )  # fmt: skip
     yield from same(int(met[-1].seconds), _OUTAGE_S, "The outage has another length.", "outage(", "{} seconds".format)
     if sage.codes[-1] == _DOWN and sage.intent.status != "canceled":
-        says = f"The last of {len(failed)} attempts has met the outage. Let all of it pass, and confirm again."
-        yield not_yet(says, _DOWN, "succeeded", "advance(")
+        says = "The last attempt has met the outage. Let all of it pass, and confirm the same intent again."
+        yield not_yet(says, f"failed with {_DOWN}: {len(failed)}", "succeeded", "advance(")
     yield from sage.unpaid()
     if met[-1].covers(sage.attempts[-1].created):
         says = "It was paid while the outage should have lasted: let time pass instead of ending it."
