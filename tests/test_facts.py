@@ -64,7 +64,7 @@ def test_ten_minutes_count_from_the_last_prompt_and_one_number_stays_undecided()
     unanswered = next(f"…{ending}" for ending, each in TEST_NUMBERS.items() if "never answers" in each.says)
     for page in ("scenarios", "support"):
         text = " ".join(GUIDE[page].read_text("utf-8").split())
-        assert re.search(r"[Tt]en minutes (?:after|count from) the last prompt", text), page
+        assert re.search(r"[Tt]en minutes (?:after|count from|from) the last prompt", text), page
         assert not re.search(r"after the (?:first|previous) prompt", text), page
         assert f"{unanswered}" in text, page
         assert "however long you wait" in text, page
