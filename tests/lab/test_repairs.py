@@ -389,7 +389,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
                  "def type_of(body, headers, secret, now_s):\n"
                  "    verify(body, headers, [secret], now_s=now_s)\n"
                  '    return "payment_intent.created"'
-             ), "something else than its type. seen: payment_intent.created expected: payment_"),
+             ), "something other than its type. seen: payment_intent.created expected: payment_"),
         ("",
          (
                  "def type_of(body, headers, secret, now_s):\n"
@@ -455,19 +455,19 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
                  "def handle(event, handled, ship):\n    if event.id not in handled:\n"
                  '        ship(event.data.object["id"])\n'
                  "        handled.add(event.id)"
-             ), "Only one type means: paid. seen: 10 shipped"),
+             ), "Only one type of event means that the order is paid. seen: 10 shipped"),
         ("",
          (
                  'def handle(event, handled, ship):\n    if event.type == "payment_intent.succeeded":\n'
                  '        ship(event.data.object["id"])\n'
                  "        handled.add(event.id)"
              ), "seen: 5 shipped expected: 2 shipped line"),
-        ('ship(event.data.object["id"])', "ship(event.id)", "something else than the order's id. seen: evt_"),
+        ('ship(event.data.object["id"])', "ship(event.id)", "something other than the order's id. seen: evt_"),
         ("event.type ==", "event.id not in handled and event.type ==", "ship was not called for a paid order"),
         ('ship(event.data.object["id"])', 'try: ship(event.data.object["id"])\n        except Exception: return',
          "line 8: except Exception"),
         ("", SHIPS.format("try:\n        ship(order)\n    finally:\n        handled.add(event.id)"),
-         "took it for handled. seen: nothing shipped expected: 1 shipped line 8: handled.add"),
+         "treated it as handled. seen: nothing shipped expected: 1 shipped line 8: handled.add"),
         ("", SHIPS.format("try:\n        ship(order)\n    except Exception:\n        pass\n    handled.add(event.id)"),
          "ship has failed, and the function raised nothing"),
         ("", SHIPS.format("ship(order)\n    ship(order)\n    handled.add(event.id)"), "seen: 4 shipped expected: 2"),
@@ -477,7 +477,7 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "seen: 1 shipped expected: 2 shipped"),
         ("", SHIPS.format("ship(order)\n    handled.add(event.id)").replace("payment_intent.s", "charge.s"),
          "ship was not called for a paid order. seen: no call"),
-        ("", SHIPS.format("ship(event)\n    handled.add(event.id)"), "ship was called with something else than"),
+        ("", SHIPS.format("ship(event)\n    handled.add(event.id)"), "ship was called with something other than"),
         ("", SHIPS.format("handled.add(event.id)\n    try:\n        ship(order)\n    except Exception:\n"
          "        handled.discard(event.id)"), "the function raised nothing: the service gets a 200"),
     ],

@@ -132,7 +132,7 @@ ADVICE: Mapping[str, Advice] = {
         "Nothing was taken. If your wallet is locked, your operator can reset the PIN. We cannot.",
     ),
     "declined_by_customer": Advice(
-        "Keep the order. Send no prompt unasked.",
+        "Keep the order. Send a new prompt only if the customer asks.",
         "Nothing was taken. Shall we send a new prompt?",
     ),
     "prompt_timeout": Advice(

@@ -30,7 +30,7 @@ ASK: Final = "workbench.ask"
 _CHARGES: Final = ("POST", "/v1/charges")
 """The one operation that takes the key as Basic."""
 _LOST: Final = "The sandbox does not respond. The console continues when the sandbox is back."
-_STILL: Final = "The console is live in Jupyter, while the kernel that made it runs: bench.console() in a cell."
+_STILL: Final = "To use the console, run bench.console() in a cell in Jupyter."
 _CLOSED: Final = "This Workbench is closed. Run the notebook's cells again, from the cell that makes it."
 
 Message = dict[str, Any]

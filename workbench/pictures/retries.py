@@ -28,7 +28,7 @@ def retry_timeline(gaps: Gaps) -> Drawing:
     bottom = _CHART_Y + _TRY * len(offsets)
     success, given_up = gaps.delivery_success.replace("_", ", "), DEAD_LETTER.replace("_", " ")
     ends = (
-        f"A response of {success} ends it. Without one after attempt {len(offsets)} the delivery is a {given_up}.",
+        f"A response of {success} ends the attempts. After {len(offsets)} without one, the delivery is a {given_up}.",
         f"Each wait is shorter or longer by up to {JITTER_PERMILLE // 10} %, as the frames show.",
     )
     parts = [

@@ -236,7 +236,7 @@ def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
     if not refused:
         yield wrong("ship was not called for a paid order.", "no call", "1 call", "if event.type")
     if any(each != expected[0] for each in refused):
-        says = "ship was called with something else than the order's id."
+        says = "ship was called with something other than the order's id."
         yield wrong(says, brief(refused[0]), expected[0], "ship(")
     if not is_told:
         says = "ship has failed, and the function raised nothing: the service gets a 200 and does not send again."
@@ -244,7 +244,7 @@ def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
     is_up = True
     handle(paid[0], handled, ship)
     if not shipped:
-        says = "The event came again after ship had failed, and the function took it for handled."
+        says = "The event came again after ship had failed, and the function treated it as handled."
         yield wrong(says, "nothing shipped", "1 shipped", "handled.add")
     if handled != {paid[0].id}:
         says = "One event is handled. handled should hold the id of this event, and nothing else."
@@ -254,7 +254,7 @@ def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
     if shipped != expected:
         of_all = len(shipped) >= len(events)
         says = "Two orders were paid, and the service sent each event more than once."
-        more, at = (" Only one type means: paid.", "ship(") if of_all else ("", "handled")
+        more, at = (" Only one type of event means that the order is paid.", "ship(") if of_all else ("", "handled")
         yield wrong(f"{says}{more}", f"{len(shipped)} shipped", "2 shipped", at)
     yield done("What failed is sent again and shipped, and what came twice is shipped once.")
 

@@ -186,7 +186,7 @@ def _genuine_messages(bench: Bench, type_of: Callable[..., Any]) -> Iterator[Ver
             except SignatureRefused as error:
                 yield wrong(f"A genuine message does not get through. {error}", error.reason, arrival.reason, "verify(")
             else:
-                says = "A genuine message gets through, and the function returns something else than its type."
+                says = "A genuine message gets through, and the function returns something other than its type."
                 yield from same(returned, arrival.reason, says, "return", brief)
             for what, given, moment_s in (
                 ("whose content was changed", (body.replace(b"150.00", b"950.00"), headers), now_s),
