@@ -150,7 +150,7 @@ def _results(exam: Exam, limit_s: int, printed: Callable[[], str], *, until: flo
         except ExamRefused as error:
             # It did its work for the first payment, before this.
             yield Result(check, FAILED, str(error), None, printed(), broke=True)
-            stopped = "" if exam.listens() else _GONE
+            stopped = "" if exam.target.listens() else _GONE
             continue
         result = _judged(check, exam.exchanges, limit_s)
         yield result._replace(payment=payment, printed="" if result.verdict == PASSED else printed())
@@ -164,7 +164,7 @@ def _why_stopped(exam: Exam, result: Result, timeouts: int) -> str:
         return _UNACCEPTED
     if timeouts >= _MOST_TIMEOUTS:
         return "answers did not come in time any more"
-    return _GONE if result.verdict == FAILED and not exam.listens() else ""
+    return _GONE if result.verdict == FAILED and not exam.target.listens() else ""
 
 
 def _judged(check: Check, exchanges: Sequence[Exchange], limit_s: int) -> Result:
