@@ -227,18 +227,17 @@ def _order_results(
 
 def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
     """Check → the order of its payment, once two readings agree and expected fulfilments are in, or after 5 seconds."""
-    payments = {result.check.name: result.payment.ids for result in results if result.check.order and result.payment}
-    expected = {
-        result.check.name: result.check.order.fulfilled
-        for result in results if result.check.order and result.payment and result.verdict == PASSED
-    }  # fmt: skip
+    asked = [
+        (result.check.name, result.payment.ids, result.check.order.fulfilled if result.verdict == PASSED else 0)
+        for result in results if result.check.order and result.payment
+    ]  # fmt: skip
     until, last = time.monotonic() + _ORDERS_S, None
     while True:
         read = {
             payment: order if isinstance(order, ShopOrder) else ShopOrder(order) for payment, order in orders().items()
         }
-        found = {name: total(read[key] for key in ids if key in read) for name, ids in payments.items()}
-        are_fulfilled = all(found[name].fulfilled >= count for name, count in expected.items())
+        found = {name: total(read[key] for key in ids if key in read) for name, ids, _ in asked}
+        are_fulfilled = all(found[name].fulfilled >= count for name, _, count in asked)
         if time.monotonic() > until or (found == last and are_fulfilled):
             return found
         last = found
