@@ -61,7 +61,7 @@ def rows_of(reported: Iterable[TraceRow]) -> Rows:
 
 
 class PagedRows(Sequence["dict[str, Any]"]):
-    """The rows of a sandbox's trace up to now: the latest are held, the others are read page by page when looked at.
+    """The rows of a sandbox's trace up to now: holds the latest rows, and reads the others page by page when needed.
 
     `ask` asks for a page by the fields of `wire.TraceQuery`; `filters` are those of `kind` and `payment`. Rows after
     the `seq` of `until` are left out.
@@ -142,7 +142,7 @@ class Exchanges(Sequence[Exchange]):
 
 
 def saved_console(control: SandboxControl) -> Saved:
-    """The record that the console leaves: the latest payments, and what there is of the last one."""
+    """The console as a record: the latest payments, and the trace of the last one."""
     found = control.payments(limit=str(_LISTED)).data
     if not found:
         return Saved(_NOTHING, f"<p>{_NOTHING}</p>")
