@@ -111,7 +111,7 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: "InteractiveShell") -> None:
-    """What `%load_ext workbench` runs: it makes the cell magic `%%http` known."""
+    """Registers the cell magic `%%http`; `%load_ext workbench` calls this function."""
     from workbench.lab.magics import load
 
     load(shell)

@@ -47,11 +47,11 @@ _STARTED = "workbench.started"
 
 
 class Latencies:
-    """The times of the latest responses and their requests, by Request-Id; kept in memory alone."""
+    """The times of the latest responses, by Request-Id, kept only in memory."""
 
     def __init__(self, kept: int = 1000) -> None:
         self._most = kept
-        self._kept: dict[str, tuple[int, httpx.Request]] = {}
+        self._kept: dict[str, int] = {}
 
     def watch(self, client: httpx.Client) -> None:
         """Measure this client's requests from now on, up to the headers of the response."""
@@ -59,12 +59,8 @@ class Latencies:
         client.event_hooks["response"].append(self._end)
 
     def of(self, request_id: str) -> int | None:
-        """Whole milliseconds of a response; None for another client's, or if it is no longer kept."""
-        return self._kept[request_id][0] if request_id in self._kept else None
-
-    def request_of(self, request_id: str) -> httpx.Request | None:
-        """The request as it was sent, unmasked; None for another client's, or if it is no longer kept."""
-        return self._kept[request_id][1] if request_id in self._kept else None
+        """The whole milliseconds of a response; None for another client's response, or a response no longer kept."""
+        return self._kept.get(request_id)
 
     def _start(self, request: httpx.Request) -> None:
         request.extensions[_STARTED] = time.perf_counter()
@@ -75,7 +71,7 @@ class Latencies:
         if not request_id.startswith("req_"):
             return
         took_s = time.perf_counter() - response.request.extensions[_STARTED]
-        self._kept[request_id] = round(took_s * 1000), response.request
+        self._kept[request_id] = round(took_s * 1000)
         if len(self._kept) > self._most:
             del self._kept[next(iter(self._kept))]
 

@@ -22,7 +22,7 @@ COMMANDS: Final[Mapping[str, tuple[click.Command, ...]]] = {
     "Serve": (serve, openapi, gaps, fit),
     "Check": (each, certify, check_live, simulate, layout, reconcile),
 }
-"""What each command is for, in the order in which the help lists them."""
+"""Group → its commands, in the order in which the help lists them."""
 
 
 class _Command(click.Group):
@@ -34,7 +34,8 @@ class _Command(click.Group):
             with formatter.section(group):
                 # One width for all the groups; a sentence that is too long is wrapped, never cut off.
                 width = max(len(name) for name in self.commands)
-                rows = [(f"{each.name:<{width}}", each.get_short_help_str(formatter.width * 2)) for each in commands]
+                longest = formatter.width * 2
+                rows = [(f"{command.name:<{width}}", command.get_short_help_str(longest)) for command in commands]
                 formatter.write_dl(rows)
 
     def make_context(self, *given: Any, **more: Any) -> click.Context:  # noqa: ANN401  the base class's arguments

@@ -1,13 +1,13 @@
-"""What is closed at the end of the block that it is opened in."""
+"""A base for context managers that call `close` at the end of their block."""
 
 from typing import Self
 
 
 class Closing:
-    """A context manager whose end is `close`."""
+    """A context manager that calls `close` at the end of its block."""
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Releases everything that the object holds."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

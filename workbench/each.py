@@ -1,4 +1,4 @@
-"""One command run once for each alternative of the register, each time beside a sandbox that is switched to it."""
+"""Runs a command once for every alternative of the register, beside a sandbox that is switched to it."""
 
 import json
 import tempfile
@@ -119,7 +119,8 @@ class Each:
         """
         ((first, relied),) = _runs(self._plan, [("", None)], self._plan.limit_s or FIRST_S)
         if not first.passed:
-            failed = f"; these tests failed: {', '.join(each.name for each in first.failed)}" if first.failed else ""
+            names = ", ".join(failure.name for failure in first.failed)
+            failed = f"; these tests failed: {names}" if names else ""
             said = f"With nothing switched, the command must pass, and it did not ({first.why}{failed}); it printed:"
             raise CommandRefused(f"{said}\n{first.printed or NOTHING}")
         if not first.reached:
@@ -141,27 +142,27 @@ class Each:
                     )
                 self.runs.append(run)
                 # Of runs side by side the later may end first.
-                self.runs.sort(key=lambda each: switched.index((each.row, each.value)))
+                self.runs.sort(key=lambda other: switched.index((other.row, other.value)))
                 self.left -= 1
                 ended(run, all_ - self.left, all_)
 
     @property
     def depends(self) -> list[Run]:
         """The runs that failed."""
-        return [each for each in self.runs if not each.passed]
+        return [run for run in self.runs if not run.passed]
 
     def tests(self, run: Run) -> list[str]:
         """The failed tests by their names, in order; with their classes or files where several have one name."""
-        same = Counter(name for _, name in {test[:2] for each in self.runs for test in each.failed})
+        same = Counter(name for _, name in {test[:2] for other in self.runs for test in other.failed})
         failed = sorted({test[:2] for test in run.failed})
         return [name if same[name] == 1 else f"{home}::{name}" for home, name in failed]
 
     def table(self) -> Table:
         """The alternatives under which the command failed, with what failed."""
         rows = [
-            (each.switched if number == 0 else "", test)
-            for each in self.depends
-            for number, test in enumerate(self.tests(each) or [each.why])
+            (run.switched if number == 0 else "", test)
+            for run in self.depends
+            for number, test in enumerate(self.tests(run) or [run.why])
         ]
         return table("What your code depends on", ("if this differs", "these fail"), rows)
 
@@ -173,9 +174,9 @@ class Each:
             yield "No row was left out, as a sandbox of the command did not tell on which rows it had relied."
         elif self.skipped:
             yield f"Not run, as the first run relied on none of these rows: {', '.join(self.skipped)}."
-        if passed := {each.row for each in self.runs} - {each.row for each in self.depends}:
+        if passed := {run.row for run in self.runs} - {run.row for run in self.depends}:
             yield f"Passed, as no test of yours saw a difference: {', '.join(sorted(passed))}."
-        if any(not each.failed for each in self.depends):
+        if any(not run.failed for run in self.depends):
             yield "To have the tests named, let them write a JUnit report: `workbench docs testing` says how."
         if self.depends:
             one = self.depends[0].switched
@@ -185,10 +186,10 @@ class Each:
         """The result as JSON types."""
         runs = [
             {
-                "row": each.row or None, "value": each.value, "passed": each.passed, "status": each.status,
-                "took_s": round(each.took_s, 2), "failed": self.tests(each), "printed": each.printed,
+                "row": run.row or None, "value": run.value, "passed": run.passed, "status": run.status,
+                "took_s": round(run.took_s, 2), "failed": self.tests(run), "printed": run.printed,
             }
-            for each in (*([self.first] if self.first else []), *self.runs)
+            for run in (*([self.first] if self.first else []), *self.runs)
         ]  # fmt: skip
         return {"runs": runs, "skipped": self.skipped, "left": self.left}
 
@@ -204,15 +205,15 @@ def _runs(
             while waiting or running:
                 while waiting and len(running) < plan.jobs:
                     running.append(_Running(plan, *waiting.pop(0), limit_s))
-                for each in [each for each in running if each.is_over]:
-                    run = each.end()
-                    running.remove(each)
-                    closers.submit(each.close)
-                    yield run, each.relied
+                for command in [command for command in running if command.is_over]:
+                    run = command.end()
+                    running.remove(command)
+                    closers.submit(command.close)
+                    yield run, command.relied
                 time.sleep(POLL_S)
         finally:
-            for each in running:
-                closers.submit(each.close)
+            for command in running:
+                closers.submit(command.close)
 
 
 class _Running:
@@ -246,7 +247,7 @@ class _Running:
                 url = f"http://{LOOPBACK}:{port}{plan.webhook}"
                 environment["PAYMENTS_WEBHOOK_SECRET"] = engine.registered(url)
             with looking_at(engine) as control:
-                self._own = {each.id for each in control.delivery_faults()}
+                self._own = {endpoint.id for endpoint in control.delivery_faults()}
             self._engine, self._before_it = engine, _last(engine)
             self._relied = None if row else Relied(engine, self._counts)
             self._report = plan.junit or self._folder / "junit.xml"
@@ -272,7 +273,7 @@ class _Running:
         if self._relied:
             others = reported(self._told)
             self.relied = None if others is None else others | self._relied.rows()
-        said = [visible(mask(f"{each.name}: {each.says}"), lines=True) for each in run.failed if each.says]
+        said = [visible(mask(f"{failure.name}: {failure.says}"), lines=True) for failure in run.failed if failure.says]
         return run if run.passed else run._replace(printed="\n\n".join(filter(None, [*said, printed(self._log)])))
 
     def _counts(self, row: TraceRow) -> bool:

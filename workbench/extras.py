@@ -1,4 +1,4 @@
-"""What the base installation leaves out, and the extra that brings each part of it."""
+"""The packages that the base installation leaves out, and the extra that installs each one."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,15 +23,15 @@ _EXTRA_OF: Final = {module: extra for extra, modules in MODULES.items() for modu
 
 
 def how_to_install(extra: str) -> str:
-    """The command that brings an extra."""
+    """The command that installs an extra."""
     return f"pip install 'mobile-money-workbench[{extra}]'"
 
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """Let what lacks its extra say which; also a decorator.
+    """Names the missing extra; also a decorator.
 
-    Raises ExtraMissing in place of the ModuleNotFoundError for a module of an extra.
+    Raises ExtraMissing instead of ModuleNotFoundError for a module of an extra.
     """
     try:
         yield
@@ -47,7 +47,7 @@ def extras_named() -> Iterator[None]:
 
 @contextmanager
 def httpx_alone() -> Iterator[None]:
-    """Let httpx be loaded without its command line, which loads rich where that is installed: as long again."""
+    """Loads httpx without its command line, which also loads rich if installed and more than doubles the time."""
     is_hidden = sys.modules.setdefault("httpx._main", None) is None  # type: ignore[arg-type]  # it is then not found
     try:
         yield

@@ -130,7 +130,7 @@ def read_trace(*paths: Path) -> list[TraceRow]:
             details = [msgspec.to_builtins(_DETAILS[row.kind]({"detail": row.detail})) for row in rows]
         except (KeyError, msgspec.ValidationError) as error:
             raise CheckLiveRefused(f"{path} is not {form}: {visible(str(error))}.") from None
-        found += [msgspec.structs.replace(row, detail=each) for row, each in zip(rows, details, strict=True)]
+        found += [msgspec.structs.replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)]
     return found
 
 
@@ -154,50 +154,50 @@ class Checklist(Tabular, tuple[Item, ...]):
     @property
     def open(self) -> list[Item]:
         """The items that the inputs show as not done."""
-        return [each for each in self if each.state == OPEN]
+        return [item for item in self if item.state == OPEN]
 
     @property
     def guessed(self) -> list[str]:
         """The rows of the register that are open, the costly first."""
-        return [name for each in self.open for name in each.rows]
+        return [name for item in self.open for name in item.rows]
 
     @property
     def confirmed(self) -> list[str]:
         """The rows of the register that the provider has answered as the sandbox does it."""
-        return [name for each in self if each.state == DONE for name in each.rows]
+        return [name for item in self if item.state == DONE for name in item.rows]
 
     @property
     def summary(self) -> str:
         """The number of items in each state, in words."""
-        states = [each.state for each in self]
+        states = [item.state for item in self]
         return ", ".join(f"{states.count(state)} {state}" for state in (OPEN, BY_HAND, DONE))
 
     def markdown(self) -> str:
         """A list to tick off, what can cost money first."""
         parts = ["# Before you go live", f"{self.summary}."]
-        for cost, items in groupby(self, lambda each: each.cost):
+        for cost, items in groupby(self, lambda item: item.cost):
             lines = [
-                f"- [{'x' if each.state == DONE else ' '}] **{_marked(each.what)}** ({each.state})\n"
-                f"  - why: {_marked(each.why)}\n  - ticked off by: {_marked(each.evidence)}"
-                for each in items
+                f"- [{'x' if item.state == DONE else ' '}] **{_marked(item.what)}** ({item.state})\n"
+                f"  - why: {_marked(item.why)}\n  - ticked off by: {_marked(item.evidence)}"
+                for item in items
             ]
             parts += [f"## {AT_STAKE[cost]}", "\n".join(lines)]
         return "\n\n".join(parts) + "\n"
 
     def html(self) -> str:
         """A page to read offline: one file, no script."""
-        tables = "\n".join(each.html() for each in self._tables())
+        tables = "\n".join(listed.html() for listed in self._tables())
         return page("Before you go live", "Checklist", f"<h1>Before you go live</h1>\n<p>{self.summary}.</p>\n{tables}")
 
     def _tables(self) -> list[Table]:
         return [
-            table(AT_STAKE[cost], _COLUMNS, [(each.state, each.what, each.why, each.evidence) for each in items])
-            for cost, items in groupby(self, lambda each: each.cost)
+            table(AT_STAKE[cost], _COLUMNS, [(item.state, item.what, item.why, item.evidence) for item in items])
+            for cost, items in groupby(self, lambda item: item.cost)
         ]
 
     def __repr__(self) -> str:
         return f"Before you go live: {self.summary}\n\n" + "\n".join(
-            f"{each.state:<8} {visible(each.what)}" for each in self
+            f"{item.state:<8} {visible(item.what)}" for item in self
         )
 
 
@@ -221,7 +221,7 @@ def checklist(
     """
     gaps = Gaps.chosen(settled)
     items = (*_by_hand(gaps, trace), *_rows(gaps, frozenset(settled or ()), trace), *_examined(gaps, exam))
-    return Checklist(sorted(items, key=lambda each: (-each.cost, each.state != OPEN)))
+    return Checklist(sorted(items, key=lambda item: (-item.cost, item.state != OPEN)))
 
 
 # What is in an item
@@ -232,7 +232,7 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
     """Items that no input ticks off, with thresholds from the rows in force."""
     waits, off_after_s = gaps.retry_schedule_s, gaps.endpoint_disable_after_s
     paths = None if trace is None else [row.detail["target"].partition(" ")[2] for row in trace if row.kind == CALL]
-    called = [name for name, path in _CALLED.items() if paths is None or any(each.startswith(path) for each in paths)]
+    called = [name for name, start in _CALLED.items() if paths is None or any(path.startswith(start) for path in paths)]
     values = {row.name: getattr(gaps, row.name) for row in REGISTER}
     thresholds = {
         **{name: _time(value) if isinstance(value, int) else value for name, value in values.items()},
@@ -297,7 +297,7 @@ def _examined(gaps: Gaps, exam: Exam | None) -> Iterator[Item]:
                    "workbench certify URL … --report exam.json, then check-live --exam exam.json.", OPEN)
         return
     under = Gaps.chosen(exam.switched)
-    differ = [(row.name, *(written(getattr(each, row.name)) for each in (under, gaps))) for row in REGISTER
+    differ = [(row.name, *(written(getattr(chosen, row.name)) for chosen in (under, gaps))) for row in REGISTER
               if getattr(under, row.name) != getattr(gaps, row.name)]
     if differ:
         rows = "; ".join(f"{name} = {was}, which is {is_now} now" for name, was, is_now in differ)
@@ -307,19 +307,19 @@ def _examined(gaps: Gaps, exam: Exam | None) -> Iterator[Item]:
                    OPEN)
         return
     failed, unseen, warned, passed = (
-        [each for each in exam.checks if each.verdict == verdict]
+        [check for check in exam.checks if check.verdict == verdict]
         for verdict in ("failed", "not examined", "warning", "passed")
     )
-    for each in failed[:_MOST_FAILURES]:
-        yield Item(3, EXAM, f"{each.title}: failed", each.why, each.fix, OPEN)
+    for check in failed[:_MOST_FAILURES]:
+        yield Item(3, EXAM, f"{check.title}: failed", check.why, check.fix, OPEN)
     if rest := failed[_MOST_FAILURES:]:
-        yield Item(3, EXAM, f"Failed too: {'; '.join(each.title for each in rest)}",
+        yield Item(3, EXAM, f"Failed too: {'; '.join(check.title for check in rest)}",
                    "One cause often explains several.", "The exam passes, taken again.", OPEN)
     if unseen:
-        yield Item(3, EXAM, f"Not examined: {'; '.join(each.title for each in unseen)}",
+        yield Item(3, EXAM, f"Not examined: {'; '.join(check.title for check in unseen)}",
                    unseen[0].why, unseen[0].fix, OPEN)
     if warned:
-        yield Item(2, EXAM, f"Warnings: {'; '.join(each.title for each in warned)}", warned[0].why, warned[0].fix)
+        yield Item(2, EXAM, f"Warnings: {'; '.join(check.title for check in warned)}", warned[0].why, warned[0].fix)
     if passed:
         taken = f"{exam.endpoint} on {in_lusaka(milliseconds(exam.at))}"
         yield Item(1, EXAM, f"Passed: {exam.score}; {taken}",

@@ -1,4 +1,4 @@
-"""A command of the user's with all its children: started in a group of its own, awaited, and ended as one."""
+"""Starts a user's command in a process group of its own, waits for it, and ends it with all its children."""
 
 import os
 import re
@@ -26,7 +26,7 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 class Process:
     """A program and its arguments, or a line of the shell, in its own process group and without standard input.
 
-    It writes to `output` and `errors`, which are files and no pipes: what it leaves behind does not keep them open.
+    It writes to `output` and `errors`: files, because processes left behind would keep pipes open.
     Without `errors`, both go to `output`.
     Raises CommandRefused: the program cannot be started, or this machine has no process groups.
     """
@@ -54,7 +54,7 @@ class Process:
         return self._process.poll()
 
     def wait(self, limit_s: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Wait until it has ended or `until` is true; False if neither comes within so many seconds."""
+        """Waits until the command has ended or `until` is true; False after `limit_s` seconds without either."""
         end = time.monotonic() + limit_s
         while not until() and self.status is None:
             if time.monotonic() > end:
@@ -63,7 +63,7 @@ class Process:
         return True
 
     def end(self, patience_s: float | None = None) -> None:
-        """Ask all processes of the group to end, wait so many seconds (3), and kill what is left."""
+        """Asks all processes of the group to end, waits `patience_s` seconds (3 by default), and kills the rest."""
         if self._signalled(signal.SIGTERM):
             until = time.monotonic() + (_END_S if patience_s is None else patience_s)
             while self._signalled(None) and time.monotonic() < until:
@@ -73,7 +73,7 @@ class Process:
         self._process.wait()
 
     def _signalled(self, number: signal.Signals | None) -> bool:
-        """Signal all processes of the group, or none of them; whether there are any."""
+        """Signals all processes of the group, or only looks for them; False if the group has none."""
         try:
             os.killpg(self._process.pid, number or 0)
         except (ProcessLookupError, PermissionError):
@@ -92,14 +92,14 @@ def printed(file: IO[bytes], begin: int = 0) -> str:
 
 @contextmanager
 def ended_when_asked() -> Iterator[None]:
-    """Let SIGTERM and a closed terminal leave the block as Ctrl-C does, so that what runs in it is ended too."""
+    """Makes SIGTERM and a closed terminal leave the block as Ctrl-C does, so that its processes end too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     asked = (signal.SIGTERM, signal.SIGHUP)
-    before = {each: signal.signal(each, lambda number, _: sys.exit(128 + number)) for each in asked}
+    before = {number: signal.signal(number, lambda received, _: sys.exit(128 + received)) for number in asked}
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -119,13 +119,13 @@ def served_bench(request: pytest.FixtureRequest, _workbench_servers: "_Servers")
         _watched(request.node, opened, seed, options.gaps),
     ):
         yield opened
-    for each in _endpoints(home) - before:
+    for endpoint in _endpoints(home) - before:
         with suppress(WorkbenchError):
-            home.acting.webhook_endpoints.delete(each)
+            home.acting.webhook_endpoints.delete(endpoint)
 
 
 def _endpoints(home: "Workbench") -> set[str]:
-    return {each.id for each in home.untraced.delivery_faults()}
+    return {endpoint.id for endpoint in home.untraced.delivery_faults()}
 
 
 class _Server(NamedTuple):
@@ -149,8 +149,8 @@ class _Servers:
             seed = "served_bench" if options.seed is None else options.seed
             home = self._closing.enter_context(Workbench(seed=seed, gaps=options.gaps, start=options.start))
             # Who uses it over HTTP has a receiver there, if any.
-            for each in _endpoints(home):
-                home.acting.webhook_endpoints.delete(each)
+            for endpoint in _endpoints(home):
+                home.acting.webhook_endpoints.delete(endpoint)
             self._open[key] = _Server(home, self._closing.enter_context(home.serve()), seed)
         return self._open[key]
 
@@ -164,8 +164,8 @@ def _watched(item: pytest.Item, opened: "Workbench", seed: int | str, gaps: Mapp
     yield
     item.stash[_OPEN].pop()
     if not opened.http.is_closed and not item.stash.get(_BROKEN_OFF, False):
-        for each in _left_open(opened):
-            warnings.warn(LeftOpen(each), stacklevel=1)
+        for message in _left_open(opened):
+            warnings.warn(LeftOpen(message), stacklevel=1)
 
 
 def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
@@ -174,10 +174,10 @@ def _asking_for(scenario: str) -> Callable[["httpx.Request"], None]:
 
     from workbench.sandbox.operations import OPERATIONS
 
-    offered = {name for each in OPERATIONS for name in each.scenarios}
+    offered = {name for operation in OPERATIONS for name in operation.scenarios}
     if scenario not in offered:
         raise pytest.UsageError(f"There is no scenario {scenario!r}; there are {', '.join(sorted(offered))}.")
-    paths = [re.sub(r"{\w+}", "[^/]+", each.path) for each in OPERATIONS if scenario in each.scenarios]
+    paths = [re.sub(r"{\w+}", "[^/]+", operation.path) for operation in OPERATIONS if scenario in operation.scenarios]
     taken = re.compile("|".join(paths))
 
     def ask(request: "httpx.Request") -> None:
@@ -210,7 +210,7 @@ def pytest_runtest_makereport(
     if call.excinfo is not None:
         item.stash[_BROKEN_OFF] = True
     if report.failed:
-        report.sections += [("workbench", _shown(item, each)) for each in item.stash.get(_OPEN, [])]
+        report.sections += [("workbench", _shown(item, opened)) for opened in item.stash.get(_OPEN, [])]
     return report
 
 

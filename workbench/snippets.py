@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import reduce
 from itertools import groupby
-from types import UnionType
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
@@ -75,7 +74,8 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
         _sent(headers or {}, has_body=value is not None), scheme or usual, key, base_url.rstrip("/"),
     )  # fmt: skip
     raw = _httpx(request)
-    return Snippet(*map(_noted, (_typed(request) or raw, raw, _curl(request), _javascript(request))))
+    texts = (_typed(request) or raw, raw, _curl(request), _javascript(request))
+    return Snippet(*(f"{_MASKED_NOTE}\n{text}" if MARK in text else text for text in texts))
 
 
 def snippet_of(call: TracedCall, base_url: str) -> Snippet:
@@ -280,11 +280,6 @@ _WITH_BODY = ("POST", "PUT", "PATCH")
 def _python_key(key: str) -> str:
     """The key as Python names it."""
     return f"bench.{key}" if key in ("secret_key", "publishable_key") else key
-
-
-def _noted(text: str) -> str:
-    """The text, with a note if something is masked in it."""
-    return f"{_MASKED_NOTE}\n{text}" if MARK in text else text
 
 
 def _httpx(request: Request) -> str:
@@ -622,10 +617,7 @@ def _fits(row: Call, name: str, value: object, others: Arguments) -> bool:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
     # A charge and its refunds are in whole ngwee, the rest in kwacha.
     is_whole = name == "amount" and ("charge" in others or row.text == _CHARGE)
-    return _is_one(value, int if is_whole else _KINDS.get(name, object))
-
-
-def _is_one(value: object, kind: type | UnionType) -> bool:
+    kind = int if is_whole else _KINDS.get(name, object)
     return isinstance(value, kind) and not (isinstance(value, bool) and kind is not object)
 
 

@@ -1,6 +1,6 @@
-"""The checks of an exam: one row a check, in the order in which they are made.
+"""The checks of an exam: one row per check, in the order in which they run.
 
-To add one is to add its row, and what it sends.
+To add a check, add its row and the function that sends its messages.
 """
 
 import base64
@@ -29,19 +29,19 @@ _PUBLISHED: Final = f"{SECRET_PREFIX}MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 _TO_COME: Final[Mapping[str, str]] = {
     STANDARD: f"v1a,{base64.b64encode(bytes(64)).decode()} {{}}", "stripe": f"{{}},v0={bytes(32).hex()}",
 }  # fmt: skip
-"""The header's value once there is another version of the scheme."""
+"""A header's value with the signature of a future version of the scheme; `{}` stands for the known signature."""
 
 Judge = Callable[[Reply, int], str]
-"""An answer and the limit in seconds → what is wrong with it, or nothing."""
+"""A response and the limit in seconds → the fault in words, or an empty text."""
 
 
 def accepted(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
-    """A message that is genuine is answered 2xx."""
+    """Expects 2xx to a genuine message."""
     return "" if is_accepted(reply) else shown(reply)
 
 
 def refused(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
-    """A message that is not genuine is refused by a 4xx; 410 disables the endpoint, and a 5xx is another fault."""
+    """Expects a 4xx except 410 to a forged message: 410 disables the endpoint, and a 5xx is a fault of the shop."""
     if reply.status_code == _GONE:
         return f"{shown(reply)}, which disables the endpoint"
     if is_accepted(reply):
@@ -50,12 +50,12 @@ def refused(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
 
 
 def in_time(reply: Reply, limit_s: int) -> str:
-    """The whole answer comes within the limit."""
+    """Expects the whole response within the limit."""
     return "" if reply.latency_ms < limit_s * 1000 else f"{shown(reply)} after {reply.latency_ms} ms"
 
 
 def shown(reply: Reply) -> str:
-    """An answer in a few words."""
+    """A response in a few words."""
     if reply.status_code is None:
         return f"no response: {reply.fault}"
     text = " ".join(reply.answer.split())
@@ -67,7 +67,7 @@ def shown(reply: Reply) -> str:
 
 
 class Order(NamedTuple):
-    """The expected count of fulfilments for the check's order, why, how to fix it, and the order's expected status."""
+    """The order's expected fulfilments and status after a check, why they matter, and how to fix the shop."""
 
     fulfilled: int
     why: str
@@ -76,7 +76,7 @@ class Order(NamedTuple):
 
 
 class Check(NamedTuple):
-    """One thing that an endpoint is examined for."""
+    """A check of an endpoint."""
 
     name: str
     title: str
@@ -86,15 +86,15 @@ class Check(NamedTuple):
     fix: str
     notebook: str
     run: Callable[[Exam], Payment | None]
-    """Sends it; the payment whose order is looked at in the end."""
+    """Sends the messages; returns the payment whose order is checked at the end of the exam."""
     judge: Judge = accepted
     order: Order | None = None
     warns: bool = False
-    """True if a fault is only a warning, because the shop may never meet the case."""
+    """True if a fault is only a warning, because the case may never occur in this shop."""
 
 
 class Result(NamedTuple):
-    """The outcome of a check: its verdict, what came back, and the exchanges at fault."""
+    """The outcome of a check: its verdict, the responses in words, and the exchanges at fault."""
 
     check: Check
     verdict: str
@@ -103,12 +103,12 @@ class Result(NamedTuple):
     printed: str = ""
     faulty: Sequence[Exchange] = ()
     broke: bool = False
-    """True if a command of the user's failed."""
+    """True if one of the user's commands failed."""
 
 
 def _valid(exam: Exam) -> Payment:
     exam.first = exam.payments.paid()
-    return exam.tell(exam.first)
+    return exam.deliver_payment(exam.first)
 
 
 def _duplicate(exam: Exam) -> Payment:
@@ -130,11 +130,11 @@ def _unknown_type(exam: Exam) -> None:
 def _unknown_fields(exam: Exam) -> None:
     more = {"loyalty_points": 3, "till": {"name": "Kabwe Road", "number": 7}}
     events = exam.payments.paid().events
-    exam.deliver([each.altered(each.id, object_members=more, region="lusaka", tags=["a", None]) for each in events])
+    exam.deliver([event.altered(event.id, object_members=more, region="lusaka", tags=["a", None]) for event in events])
 
 
 def _tampered(exam: Exam) -> Payment:
-    """A message that was delivered, changed: whoever looks its id up before the signature holds it for a duplicate."""
+    """Changes a delivered message; a shop that looks up the id before it verifies takes the message for a duplicate."""
     genuine, headers = exam.first.success, exam.signed(exam.first.success)
     unpaid = exam.payments.failed()
     other = genuine.about(exam.first.ids, unpaid.ids, genuine.id)
@@ -166,8 +166,9 @@ def _away(label: str, away_s: int, exam: Exam) -> None:
 def _missing_headers(exam: Exam) -> None:
     event = exam.payments.paid().success
     headers = exam.signed(event)
-    for name in headers:
-        exam.send(f"without {name}", event.body, {each: value for each, value in headers.items() if each != name})
+    for missing in headers:
+        kept = {name: value for name, value in headers.items() if name != missing}
+        exam.send(f"without {missing}", event.body, kept)
     if len(headers) > 1:
         exam.send("without any", event.body, {})
 
@@ -177,12 +178,12 @@ def _malformed_headers(exam: Exam) -> None:
     headers = exam.signed(event)
     *_, last = headers
     signed_at = exam.sent_s(headers)
-    wrong = [{last: "nonsense"}, *(exam.way.write(event.id, signed_at or 0, [each]) for each in ("nonsense", ""))]
+    malformed = [{last: "nonsense"}, *(exam.way.write(event.id, signed_at or 0, [text]) for text in ("nonsense", ""))]
     if signed_at:
         times = ("soon", "9" * 30, "-1")
-        wrong += [{name: value.replace(str(signed_at), each) for name, value in headers.items()} for each in times]
-    for each in wrong:
-        changed = {name: value for name, value in each.items() if value != headers[name]}
+        malformed += [{name: value.replace(str(signed_at), time) for name, value in headers.items()} for time in times]
+    for wrong in malformed:
+        changed = {name: value for name, value in wrong.items() if value != headers[name]}
         exam.send("; ".join(f"{name}: {value}" for name, value in changed.items()), event.body, {**headers, **changed})
 
 
@@ -190,12 +191,12 @@ def _several_signatures(exam: Exam) -> None:
     event = exam.payments.paid().success
     headers = exam.signed(event)
     *_, last = headers
-    more = _room_in(exam)
-    exam.send(more.format("…"), event.body, {**headers, last: more.format(headers[last])})
+    two_signatures = _with_future_signature(exam)
+    exam.send(two_signatures.format("…"), event.body, {**headers, last: two_signatures.format(headers[last])})
 
 
 def _rolled_secret(exam: Exam) -> None:
-    _room_in(exam)
+    _with_future_signature(exam)
     other = _other_secret(exam)
     for label, secret, also in (("new, old", other, exam.secret), ("old, new", exam.secret, other)):
         event = exam.payments.paid().success
@@ -206,9 +207,9 @@ def _restart(exam: Exam) -> Payment:
     """Sends events again after a restart, as if their responses had been lost."""
     if exam.restart is None:
         raise NotExamined("--cmd would examine it")
-    payment = exam.tell(exam.payments.paid())
+    payment = exam.deliver_payment(exam.payments.paid())
     exam.restart()
-    return exam.tell(payment)
+    return exam.deliver_payment(payment)
 
 
 def _large(exam: Exam) -> None:
@@ -231,12 +232,15 @@ def _refund_first(exam: Exam) -> Payment:
 
 
 def _other_secret(exam: Exam) -> str:
-    """A secret that is not the endpoint's."""
+    """A valid secret of the same scheme that is not the endpoint's."""
     return exam.way.new_secret(hashlib.sha256(exam.secret.encode()).digest())
 
 
-def _room_in(exam: Exam) -> str:
-    """A header's value with a signature of a version to come beside its own. Raises NotExamined: there is no room."""
+def _with_future_signature(exam: Exam) -> str:
+    """A header's value with a future version's signature beside the known one.
+
+    Raises NotExamined: the scheme's header holds one signature.
+    """
     if not exam.way.has_room:
         raise NotExamined(f"the scheme {exam.scheme} has room for one signature")
     return _TO_COME[exam.scheme]
@@ -257,7 +261,7 @@ _NOT_ACCEPTED = (
     "anybody could fill your error log or stop your webhooks."
 )
 REFUSED_BADLY: Final = (_NOT_ACCEPTED, _CATCH)
-"""Why and fix, where what is not genuine is refused by something else than a 4xx."""
+"""Why and fix for a shop that rejects forged messages with another status than a 4xx."""
 RESPONDS_LATE: Final = (
     "A late response counts as none: the message is sent again while you still work on it.",
     "Respond first, work later: record the message, return 200, and do the work in a queue.",
@@ -296,7 +300,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "2xx to each, at the second try at the latest",
         "Order is not guaranteed: a retry of an early event arrives after a later one.",
         "Use each event on its own, or retrieve the payment; never require that another came first.",
-        _RETRIES, lambda exam: exam.tell(exam.payments.paid(), backwards=True),
+        _RETRIES, lambda exam: exam.deliver_payment(exam.payments.paid(), backwards=True),
         order=Order(1, "A late payment_intent.processing must not undo or repeat what success did.",
                     "Let an order only move forward: paid is final, whatever arrives later.", PAID),
     ),
@@ -304,7 +308,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "failed", "A payment that fails", "Each event of a payment whose customer has too little money.", _TAKEN,
         f"{_RETRIED}; failures are as frequent as successes in some hours.",
         "Handle payment_intent.payment_failed and charge.failed, or ignore them, and return 200.", _FAIL,
-        lambda exam: exam.tell(exam.payments.failed()),
+        lambda exam: exam.deliver_payment(exam.payments.failed()),
         order=Order(0, "Goods for an order that was never paid.", "Check the event's type, not only that it arrived."),
     ),
     Check(
@@ -321,7 +325,8 @@ CHECKS: Final[tuple[Check, ...]] = (
     Check(
         "exact_bytes", "JSON in an unusual spelling",
         "The events of a payment as JSON with blanks, and a letter in its long form.",
-        _TAKEN, *PARSES_FIRST, _VERIFY, lambda exam: exam.tell(exam.payments.paid(_WITH_POINT, "Größe ½").respelt()),
+        _TAKEN, *PARSES_FIRST, _VERIFY,
+        lambda exam: exam.deliver_payment(exam.payments.paid(_WITH_POINT, "Größe ½").respelt()),
     ),
     Check(
         "tampered", "A message that was changed on the way",
@@ -395,7 +400,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "The events of a payment of a day ago, which arrive for the first time, signed now.", _TAKEN,
         "Dead letters are replayed days later: the event is old, its signature is new.",
         "Judge the age by the signed timestamp (webhook-timestamp), never by the event's own timestamp.",
-        _RETRIES, lambda exam: exam.tell(exam.yesterday),
+        _RETRIES, lambda exam: exam.deliver_payment(exam.yesterday),
         order=Order(1, "A payment from a day when the shop was down is never fulfilled.",
                     "Fulfil an order whenever its success arrives, unless it was fulfilled or canceled."),
     ),
@@ -418,7 +423,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         "The events of a payment that fails at 300 s, and whose money arrives at 360 s.", _TAKEN,
         "This case loses real money: the customer has paid, but the payment has failed.",
         "Handle payment_intent.late_success and charge.late_success: tell a person, and return 200.",
-        _FAIL, lambda exam: exam.tell(exam.payments.late()),
+        _FAIL, lambda exam: exam.deliver_payment(exam.payments.late()),
         order=Order(0, "The money waits in suspense: it is not yours until it is credited, and may go back.",
                     "Do not fulfil on late_success; settle it, then fulfil by hand."),
     ),
@@ -435,11 +440,11 @@ def times(count: int) -> str:
 
 
 ORDER_CHECKS: Final = tuple(
-    each._replace(
-        name=f"{each.name}.{what}", title=f"{each.title}: its {what}", expected=expected,
-        why=each.order.why, fix=each.order.fix,
+    check._replace(
+        name=f"{check.name}.{what}", title=f"{check.title}: its {what}", expected=expected,
+        why=check.order.why, fix=check.order.fix,
     )
-    for each in CHECKS if each.order
-    for what, expected in (("order", times(each.order.fulfilled)), ("status", each.order.status)) if expected
+    for check in CHECKS if check.order
+    for what, expected in (("order", times(check.order.fulfilled)), ("status", check.order.status)) if expected
 )  # fmt: skip
-"""Checks of the orders at the end of the exam; they send nothing."""
+"""Checks of the orders at the end of the exam; they send no messages."""

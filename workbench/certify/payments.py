@@ -1,4 +1,4 @@
-"""Payments to examine an endpoint with: made by the shop's own checkout, or by the exam, and the events of each."""
+"""Makes the payments of an exam, by the shop's own checkout or directly, and reads their events."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -12,54 +12,54 @@ from workbench.domain.wire.console_rows import DASHBOARD
 from workbench.errors import WorkbenchError
 from workbench.session import Session
 
-PAYS: Final = "+260960000001"
-"""A customer who approves after five seconds."""
-HAS_TOO_LITTLE: Final = "+260960000002"
-PAYS_LATE: Final = "+260960000010"
-"""Approves a minute after the prompt has expired."""
+_PAYS: Final = "+260960000001"
+"""The phone of a customer who approves after five seconds."""
+_HAS_TOO_LITTLE: Final = "+260960000002"
+_PAYS_LATE: Final = "+260960000010"
+"""The phone of a customer who approves a minute after the prompt has expired."""
 _ANSWERED_S: Final = 6
-LATE_S: Final = 61
+_LATE_S: Final = 61
 """Seconds after the prompt has expired."""
 _PAID: Final = ("succeeded", "successful")
-"""Endings of the last event's type, under either value of the row `event_types`."""
+"""Endings of the last event's type, for both values of the row `event_types`."""
 _AMOUNT: Final = Decimal("87.35")
 
 
 class NotExamined(Exception):
-    """A check cannot be made here; says why."""
+    """A check cannot be made; the message says why."""
 
 
 class Payment(NamedTuple):
-    """A payment: `ids` are the intent's and its charge's, or the charge's alone; its events in order."""
+    """A payment and its events in order; `ids` are those of the intent and its charge, or only of the charge."""
 
     ids: tuple[str, ...]
     events: list[Event]
 
     @property
     def success(self) -> Event:
-        """The last event, which says that it is paid."""
+        """The last event, which reports that the payment succeeded."""
         return self.events[-1]
 
     def respelt(self) -> "Payment":
         """This payment with its events in bytes that no library writes."""
-        return self._replace(events=[each.respelt() for each in self.events])
+        return self._replace(events=[event.respelt() for event in self.events])
 
 
-class _Raw(msgspec.Struct):
+class _RawEvents(msgspec.Struct):
     data: list[msgspec.Raw]
 
 
 class Payments:
-    """Makes payments. `checkout` makes the shop create one, for the customer with a number.
+    """Makes payments. `checkout` makes the shop create a payment for the customer with a phone number.
 
-    `rows` are those of the register in force, and `switched` those that are not at their default, as a text.
+    `rows` are the register's values in force; `switched` lists in words the rows that are not at their default.
     """
 
     def __init__(
         self, session: Session, checkout: Callable[[str], object] | None, rows: Mapping[str, Any], switched: str
     ) -> None:
         self._session = session
-        # Lists and events may be the dashboard's alone.
+        # Lists and events may be reserved for the dashboard.
         self._client = session.acting
         self._checkout = checkout
         self._rows = rows
@@ -67,15 +67,15 @@ class Payments:
 
     def paid(self, amount: Decimal = _AMOUNT, description: str | None = None) -> Payment:
         """Makes a payment that succeeds. Raises NotExamined."""
-        return self._made(PAYS, _ANSWERED_S, _PAID, amount, description)
+        return self._made(_PAYS, _ANSWERED_S, _PAID, amount, description)
 
     def failed(self) -> Payment:
-        """Makes a payment whose customer has too little. Raises NotExamined."""
-        return self._made(HAS_TOO_LITTLE, _ANSWERED_S, ("failed",))
+        """Makes a payment whose customer has too little money. Raises NotExamined."""
+        return self._made(_HAS_TOO_LITTLE, _ANSWERED_S, ("failed",))
 
     def late(self) -> Payment:
         """Makes a payment whose money arrives after the prompt has expired. Raises NotExamined."""
-        return self._made(PAYS_LATE, self._rows["prompt_timeout_s"] + LATE_S, ("late_success",))
+        return self._made(_PAYS_LATE, self._rows["prompt_timeout_s"] + _LATE_S, ("late_success",))
 
     def refunded(self) -> tuple[Payment, Sequence[Event]]:
         """Makes a payment, refunds it in full, and returns it with the refund's events. Raises NotExamined."""
@@ -95,51 +95,51 @@ class Payments:
         amount: Decimal = _AMOUNT,
         description: str | None = None,
     ) -> Payment:
+        intents = self._session.client.payment_intents
         if self._checkout is None:
-            made = self._session.client.payment_intents.create(amount=amount, description=description).id
+            payment = intents.create(amount=amount, description=description).id
         else:
-            made = self._checked_out(self._checkout, phone)
-        if made.startswith("pi_"):
-            self._confirm(made, phone)
+            payment = self._checked_out(self._checkout, phone)
+        if payment.startswith("pi_"):
+            intent = self._client.payment_intents.retrieve(payment)
+            if intent.status == REQUIRES_PAYMENT_METHOD:
+                intents.confirm(payment, phone=phone, provider="mtn", client_secret=intent.client_secret or None)
         self._session.clock.advance(seconds)
-        charge = next((each.id for each in self._client.charges.list() if each.payment_intent == made), None)
-        events = self._events(made)
+        charges = self._client.charges.list()
+        charge = next((charge.id for charge in charges if charge.payment_intent == payment), None)
+        events = self._events(payment)
         if not events or not events[-1].type.endswith(ending):
             came = events[-1].type if events else "no event"
             why = self._switched or "let --checkout use that number"
             raise NotExamined(f"the payment of the customer {phone} came to {came}: {why}")
-        return Payment((made,) if charge is None else (made, charge), events)
-
-    def _confirm(self, intent: str, phone: str) -> None:
-        intents = self._session.client.payment_intents
-        found = self._client.payment_intents.retrieve(intent)
-        if found.status == REQUIRES_PAYMENT_METHOD:
-            intents.confirm(intent, phone=phone, provider="mtn", client_secret=found.client_secret or None)
+        return Payment((payment,) if charge is None else (payment, charge), events)
 
     def _checked_out(self, checkout: Callable[[str], object], phone: str) -> str:
-        """The intent that the shop has created, or else the charge."""
+        """The id of the intent that the shop created, otherwise of the charge. Raises NotExamined."""
         known = self._ids()
         broke: WorkbenchError | None = None
         try:
             checkout(phone)
         except WorkbenchError as error:
-            # A checkout may well fail with a payment that is declined at once.
+            # A checkout may fail because its payment is declined at once.
             broke = error
-        for each in self._ids():
-            if each not in known:
-                return each
+        for payment in self._ids():
+            if payment not in known:
+                return payment
         raise broke or NotExamined("the checkout created no payment in this sandbox: does it call PAYMENTS_BASE_URL?")
 
     def _ids(self) -> list[str]:
-        """The latest intents, and after them the latest charges."""
+        """The ids of the latest intents, then of the latest charges."""
         client = self._client
-        return [each.id for group in (client.payment_intents, client.charges) for each in group.list(limit=100)]
+        lists = (client.payment_intents.list(limit=100), client.charges.list(limit=100))
+        return [payment.id for payments in lists for payment in payments]
 
     def _events(self, payment: str) -> list[Event]:
-        """The events about a payment, oldest first, to the byte as they are sent."""
+        """A payment's events, oldest first, with exactly the bytes that the sandbox sends."""
         response = self._session.http.get(
             f"{DASHBOARD if self._session.is_on_dashboard('') else '/v1'}/events",
             params={"search": payment, "limit": "100"},
             headers={"Authorization": f"Bearer {self._session.secret_key!s}"},
         )
-        return [Event.read(bytes(each)) for each in msgspec.json.decode(response.content, type=_Raw).data][::-1]
+        bodies = msgspec.json.decode(response.content, type=_RawEvents).data
+        return [Event.read(bytes(body)) for body in reversed(bodies)]

@@ -24,25 +24,25 @@ WARNING: Final = "warning"
 NOT_EXAMINED: Final = "not examined"
 _MARKS: Final[Mapping[str, str]] = {PASSED: "✓", FAILED: "✗", WARNING: "!", NOT_EXAMINED: "-"}
 _TONES: Final[Mapping[str, str]] = {PASSED: "good", FAILED: "bad", WARNING: "warn", NOT_EXAMINED: ""}
-"""The colour of each verdict on the page."""
+"""Verdict → its colour on the page."""
 _VERDICT, _TITLE, _LINE = 9, 48, 121
 _WIDTH: Final = 118
 _CAME: Final = 60
 _SHOWN: Final = 3
-"""The most faults of one check, and the most titles or messages with one cause, that are shown."""
+"""The most faults shown of one check, and the most titles or messages shown of one cause."""
 _LAB: Final = "http://127.0.0.1:8888/lab/tree"
 """The address at which `workbench lab` shows notebooks, on its usual port."""
 
 
 class Row(NamedTuple):
-    """One check in the report."""
+    """A check or a cause in the report."""
 
     name: str
     title: str
     verdict: str
     """passed, failed, warning or not examined."""
     came: str
-    """The answer, in words."""
+    """The responses in words."""
     sent: str
     expected: str
     why: str
@@ -51,10 +51,10 @@ class Row(NamedTuple):
     printed: str = ""
     """The shop's output during a check that failed."""
     cause: str = ""
-    """The title of the cause that explains this failure and others; why and fix are that one's."""
+    """The title of the cause that explains this failure and others; why and fix are then those of the cause."""
 
     def line(self, width: int | None = None) -> str:
-        """The row on one line; in a terminal of `width` columns on several, if need be."""
+        """The row on one line, or on several in a terminal of `width` columns that is too narrow."""
         room = (width or _LINE) - _VERDICT - 4
         title = min(_TITLE, room * 3 // 5)
         came = _shortened(visible(self.came), max(_CAME, room - title))
@@ -62,13 +62,13 @@ class Row(NamedTuple):
         return "\n".join(beside(cells, (_VERDICT, title, room - title)))
 
     @property
-    def told(self) -> list[tuple[str, str]]:
-        """Heading and text of what is said of it."""
-        texts = [(heading, visible(getattr(self, name))) for name, heading in _TOLD]
-        return [each for each in texts if each[1] and (not self.cause or each[0] in _WITH_A_CAUSE)]
+    def paragraphs(self) -> list[tuple[str, str]]:
+        """Heading and text of each paragraph about the check; a failure with a known cause has only two."""
+        texts = [(heading, visible(getattr(self, name))) for name, heading in _HEADINGS]
+        return [(heading, text) for heading, text in texts if text and (not self.cause or heading in _WITH_A_CAUSE)]
 
 
-_TOLD: Final = (
+_HEADINGS: Final = (
     ("sent", "Sent"), ("expected", "Expected"), ("came", "Came back"), ("cause", "Cause"),
     ("why", "Why it matters"), ("fix", "How to fix it"), ("notebook", "To read"),
 )  # fmt: skip
@@ -77,9 +77,9 @@ _WITH_A_CAUSE: Final = {"Came back", "Cause"}
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """The result of an exam, which shows itself as text and HTML; `at` is RFC 3339, `took_s` seconds.
+    """The result of an exam as text, HTML, JSON and JUnit's XML; `at` is an RFC 3339 time.
 
-    `switched` has the rows of the register that were not at their default; `causes` explain several failures each.
+    `switched` holds the register's rows that were not at their default; a row of `causes` explains several failures.
     """
 
     url: str
@@ -92,18 +92,18 @@ class Report:
     @property
     def failed(self) -> list[Row]:
         """The checks that failed."""
-        return [each for each in self.rows if each.verdict == FAILED]
+        return [row for row in self.rows if row.verdict == FAILED]
 
     @property
     def passes(self) -> bool:
         """True if a check passed and none failed."""
-        return not self.failed and any(each.verdict == PASSED for each in self.rows)
+        return not self.failed and any(row.verdict == PASSED for row in self.rows)
 
     @property
     def score(self) -> str:
-        """The count of checks that passed, of those examined, and of the others."""
+        """The counts of passed and examined checks, of warnings, and of checks that were not examined."""
         counts = self._counts()
-        more = "".join(f", {counts[each]} {each}" for each in (WARNING, NOT_EXAMINED) if counts[each])
+        more = "".join(f", {counts[verdict]} {verdict}" for verdict in (WARNING, NOT_EXAMINED) if counts[verdict])
         return f"{counts[PASSED]} of {len(self.rows) - counts[NOT_EXAMINED]} passed{more}"
 
     def _counts(self) -> Counter[str]:
@@ -113,7 +113,7 @@ class Report:
         """The report as JSON types."""
         counts = {name.replace(" ", "_"): self._counts()[name] for name in (PASSED, FAILED, WARNING, NOT_EXAMINED)}
         causes, rows = (
-            [{**each._asdict(), "notebook": f"{each.notebook}.ipynb"} for each in group]
+            [{**row._asdict(), "notebook": f"{row.notebook}.ipynb"} for row in group]
             for group in (self.causes, self.rows)
         )
         return {
@@ -127,7 +127,7 @@ class Report:
         return json.dumps(self.as_record(), indent=2, ensure_ascii=False) + "\n"
 
     def junit(self) -> str:
-        """The report as the XML that CI servers read: a test case a check."""
+        """The report as the XML that CI servers read: one test case per check."""
         counts = self._counts()
         suite = ET.Element(
             "testsuite", name="workbench certify", timestamp=self.at, time=str(self.took_s), tests=str(len(self.rows)),
@@ -151,7 +151,10 @@ class Report:
         return template.render(report=self, marks=_MARKS, tones=_TONES, url=visible(self.url), lab=_LAB, at=at)
 
     def write(self, path: Path) -> None:
-        """Write it as the ending of the file says. Raises ExamRefused: no such form, or it cannot be written."""
+        """Writes the report in the form of the file's ending.
+
+        Raises ExamRefused: an unknown ending, or the file cannot be written.
+        """
         text = form_of(path)(self)
         try:
             write_whole(path, text.encode())
@@ -159,49 +162,49 @@ class Report:
             raise ExamRefused(f"{path} cannot be written: {error.strerror}.") from None
 
     def __str__(self) -> str:
-        return "\n".join([*(each.line() for each in self.examined), "", self.ending()])
+        return "\n".join([*(row.line() for row in self.examined), "", self.ending()])
 
     @property
     def examined(self) -> list[Row]:
         """The checks that have a verdict, in the order in which they ended."""
-        return [each for each in self.rows if each.verdict != NOT_EXAMINED]
+        return [row for row in self.rows if row.verdict != NOT_EXAMINED]
 
     @property
     def left_out(self) -> list[tuple[str, list[str]]]:
-        """Why checks were not examined, and their titles."""
+        """The reasons for which checks were not examined, with the titles of the checks."""
         found: dict[str, list[str]] = {}
-        for each in self.rows:
-            if each.verdict == NOT_EXAMINED:
-                found.setdefault(each.came, []).append(each.title)
+        for row in self.rows:
+            if row.verdict == NOT_EXAMINED:
+                found.setdefault(row.came, []).append(row.title)
         return [(visible(why), titles) for why, titles in found.items()]
 
     def ending(self, width: int | None = None) -> str:
-        """The text after the lines of the checks: causes, what failed, what was not examined, the score."""
-        flagged = sorted((each for each in self.examined if each.verdict != PASSED), key=lambda each: bool(each.cause))
+        """The text after the lines of the checks: causes, failures, checks that were not examined, and the score."""
+        flagged = sorted((row for row in self.examined if row.verdict != PASSED), key=lambda row: bool(row.cause))
         parts = [
-            "\n".join([f"{_MARKS[each.verdict]} {each.title}", *_lines_of(each, width or _WIDTH)])
-            for each in (*self.causes, *flagged)
+            "\n".join([f"{_MARKS[row.verdict]} {row.title}", *_lines_of(row, width or _WIDTH)])
+            for row in (*self.causes, *flagged)
         ]
         parts += [wrapped(f"- not examined: {why}: {some(titles, '; ')}", width) for why, titles in self.left_out]
-        score = f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.under}."
+        score = f"{visible(self.url)}: {self.score}, in {self.took_s} s{self.switched_note}."
         return "\n\n".join([*parts, wrapped(score, width)])
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        # Its notebooks stand beside one that shows this.
+        # The linked notebooks stand beside the notebook that shows this table.
         columns = ("verdict", "check", "came back", Column("to read", link="{}.ipynb"))
         cells = [(row.verdict, row.title, _shortened(row.came), row.notebook) for row in self.rows]
         return bundle(str(self), table(f"The exam of {self.url}", columns, cells).html())
 
     @property
-    def under(self) -> str:
-        """The rows that were switched, as the end of a sentence."""
+    def switched_note(self) -> str:
+        """The register's switched rows, as the end of a sentence."""
         return f", with {switched_text(self.switched)}" if self.switched else ""
 
 
 def some(texts: Sequence[str], between: str) -> str:
-    """The first of them, and how many more there are."""
+    """The first texts, and how many more there are."""
     more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
     return between.join([*texts[:_SHOWN], *more])
 
@@ -216,10 +219,10 @@ def switched_text(rows: Mapping[str, Any]) -> str:
 
 
 def _lines_of(row: Row, width: int = _WIDTH) -> list[str]:
-    """The lines about a check that failed."""
-    longest = max(len(title) for _, title in _TOLD) + 2
+    """The lines about a check that failed, or about a cause."""
+    longest = max(len(title) for _, title in _HEADINGS) + 2
     lines: list[str] = []
-    for title, text in row.told:
+    for title, text in row.paragraphs:
         begins = f"  {title}:".ljust(longest + 3)
         lines += textwrap.wrap(text, min(width, _WIDTH), initial_indent=begins, subsequent_indent=" " * len(begins))
     printed = [f"    {line}" for line in row.printed.splitlines()]
@@ -232,7 +235,10 @@ _FORMS: Final[Mapping[str, Callable[[Report], str]]] = {
 
 
 def form_of(path: Path) -> Callable[[Report], str]:
-    """The form of a report by its file's ending. Raises ExamRefused: no such form, or no such folder."""
+    """The function that writes a report in the form of a file's ending.
+
+    Raises ExamRefused: an unknown ending, or the folder does not exist.
+    """
     if path.suffix.lower() not in _FORMS:
         raise ExamRefused(f"{path} ends in none of {', '.join(_FORMS)} (.xml is JUnit's).")
     if not path.parent.is_dir():

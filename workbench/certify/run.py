@@ -1,4 +1,4 @@
-"""The exam: each check made in turn, judged, and reported."""
+"""Runs the exam: makes and judges the checks in turn, and reports the results."""
 
 import secrets
 import time
@@ -23,9 +23,9 @@ from workbench.session import Session
 
 DAY_S: Final = 86_400
 _PATIENCE_S: Final = 5
-"""Seconds beyond the limit for which an answer is awaited: a late answer is another fault than none."""
+"""The exam waits this many seconds beyond the limit, because a late response is another fault than none."""
 _EXAM_S: Final = 300
-"""No check is begun later than that."""
+"""No check begins later than this many seconds after the exam's start."""
 _TIME_UP: Final = f"{_EXAM_S} s are up"
 _MOST_TIMEOUTS: Final = 2
 _ORDERS_S: Final = 5.0
@@ -39,14 +39,14 @@ Orders = Callable[[], Mapping[str, int | ShopOrder]]
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during an exam; `report` holds what is known."""
+    """Ctrl-C during an exam; `report` holds the results so far."""
 
     def __init__(self, report: Report) -> None:
         super().__init__()
         self.report = report
 
 
-def certify(  # noqa: PLR0913  each is another thing about the shop
+def certify(  # noqa: PLR0913  every argument is another fact about the shop
     session: Session,
     url: str,
     secret: str,
@@ -58,15 +58,15 @@ def certify(  # noqa: PLR0913  each is another thing about the shop
     ended: Callable[[Row], object] = lambda _: None,
     limit_s: int | None = None,
 ) -> Report:
-    """Examine the webhook endpoint at `url`, on this machine, that verifies with `secret`.
+    """Examines the webhook endpoint at `url`, on this machine, which verifies with `secret`.
 
-    `checkout` makes the shop create a payment in the sandbox of `session`, for the customer whose number it is handed;
-    without it the payments are made here, and the shop does not know them. `orders` gives payment → how often its order
-    was fulfilled, or that with the order's status. `printed` gives what the shop has printed since it was last asked.
-    `restart` ends the shop and starts it again. `ended` is handed each check that has a verdict, as it ends. `limit_s`
-    is how long an answer may take, in seconds (15, as the sandbox waits). The session's clock moves on by a day and
-    some minutes. It takes seconds for a quick endpoint, and never more than some minutes.
-    Raises ExamRefused: the URL is not of this machine, nothing listens there, or the secret is none. Interrupted.
+    `checkout` takes a customer's phone number and makes the shop create a payment in the sandbox of `session`; without
+    it the exam makes the payments, and the shop does not know them. `orders` returns payment → the count of its order's
+    fulfilments, alone or with the order's status. `printed` returns the shop's output since its previous call.
+    `restart` ends the shop and starts it again. `ended` receives each check that has a verdict, when the check ends.
+    `limit_s` is the time allowed for a response, in seconds (15 by default, as in the sandbox). The exam advances the
+    session's clock by a day and some minutes. It takes seconds for a quick endpoint, and a few minutes at most.
+    Raises ExamRefused: the URL is not on this machine, nothing listens there, or the secret is invalid. Interrupted.
     """
     register = session.control.gaps()
     rows = {row["name"]: row["value"] for row in register}
@@ -90,35 +90,35 @@ def certify(  # noqa: PLR0913  each is another thing about the shop
     session.clock.advance(days=1)
     results: list[Result] = []
     causes: list[Row] = []
-    of: dict[str, Row] = {}
+    cause_by_check: dict[str, Row] = {}
 
     def report() -> Report:
-        left = [Result(each, NOT_EXAMINED, "interrupted") for each in (*CHECKS, *ORDER_CHECKS)[len(results) :]]
-        shown = tuple(_row(each, of) for each in (*results, *left))
+        left = [Result(check, NOT_EXAMINED, "interrupted") for check in (*CHECKS, *ORDER_CHECKS)[len(results) :]]
+        shown = tuple(_row(result, cause_by_check) for result in (*results, *left))
         took_s = round(time.monotonic() - began, 1)
         return Report(url, rfc3339(int(time.time() * 1000)), took_s, shown, switched, tuple(causes))
 
     try:
-        for each in chain(
+        for result in chain(
             _results(exam, limit_s, printed, until=began + _EXAM_S),
-            _of_orders(orders, results, known, is_known=bool(checkout)),
+            _order_results(orders, results, known, is_known=bool(checkout)),
         ):
-            results.append(each)
-            if each.verdict != NOT_EXAMINED:
-                ended(_row(each, of))
-        causes, of = causes_of(exam, results, limit_s)
+            results.append(result)
+            if result.verdict != NOT_EXAMINED:
+                ended(_row(result, cause_by_check))
+        causes, cause_by_check = causes_of(exam, results, limit_s)
     except KeyboardInterrupt:
         raise Interrupted(report()) from None
     return report()
 
 
 def new_secret(scheme: str = STANDARD) -> str:
-    """A signing secret, drawn; `scheme` is a row of `SCHEMES`."""
+    """A new random signing secret; `scheme` is a row of `SCHEMES`."""
     return SCHEMES[scheme].new_secret(secrets.token_bytes(32))
 
 
 def check_secret(secret: str, scheme: str = STANDARD) -> None:
-    """Raises ExamRefused: the scheme takes no such secret."""
+    """Checks a secret's form. Raises ExamRefused: the scheme does not accept the secret."""
     try:
         SCHEMES[scheme].key(secret)
     except SignatureRefused as refused:
@@ -126,13 +126,13 @@ def check_secret(secret: str, scheme: str = STANDARD) -> None:
 
 
 def _results(exam: Exam, limit_s: int, printed: Callable[[], str], *, until: float) -> Iterator[Result]:
-    """Makes and judges the checks, until one shows that nothing more will come; the rest are not made."""
+    """Makes and judges the checks, until a check shows that the shop no longer responds; the rest are not examined."""
     timeouts, stopped = 0, ""
     for check in CHECKS:
         if not stopped and time.monotonic() > until:
             stopped = _TIME_UP
         if stopped == _TIME_UP and check is CHECKS[-1] and exam.waited_ms > _EXAM_S * 500:
-            # The endpoint has used more than half of the time, not the making of payments.
+            # The endpoint, not the making of payments, has used more than half of the time.
             yield Result(check, FAILED, f"{_TIME_UP}; the slowest response took {exam.slowest.reply.latency_ms} ms")
             continue
         if stopped:
@@ -148,9 +148,9 @@ def _results(exam: Exam, limit_s: int, printed: Callable[[], str], *, until: flo
             yield Result(check, NOT_EXAMINED, str(error))
             continue
         except ExamRefused as error:
-            # It did its work for the first payment, before this.
+            # The command that fails now has worked for the first payment.
             yield Result(check, FAILED, str(error), None, printed(), broke=True)
-            stopped = "" if exam.listens() else _GONE
+            stopped = "" if exam.target.listens() else _GONE
             continue
         result = _judged(check, exam.exchanges, limit_s)
         yield result._replace(payment=payment, printed="" if result.verdict == PASSED else printed())
@@ -158,43 +158,44 @@ def _results(exam: Exam, limit_s: int, printed: Callable[[], str], *, until: flo
 
 
 def _why_stopped(exam: Exam, result: Result, timeouts: int) -> str:
-    """Why no further check is made after this one, or nothing."""
-    if result.check is CHECKS[0] and not any(is_accepted(each.reply) for each in exam.exchanges):
-        # Whoever refuses everything refuses what is forged too, which is no merit.
+    """The reason to make no further check after this result, or an empty text."""
+    if result.check is CHECKS[0] and not any(is_accepted(exchange.reply) for exchange in exam.exchanges):
+        # A shop that rejects every message would pass the checks with forged messages undeservedly.
         return _UNACCEPTED
     if timeouts >= _MOST_TIMEOUTS:
         return "answers did not come in time any more"
-    return _GONE if result.verdict == FAILED and not exam.listens() else ""
+    return _GONE if result.verdict == FAILED and not exam.target.listens() else ""
 
 
 def _judged(check: Check, exchanges: Sequence[Exchange], limit_s: int) -> Result:
     faults: dict[str, list[Exchange]] = {}
-    for each in exchanges:
-        if fault := check.judge(each.reply, limit_s):
-            faults.setdefault(fault, []).append(each)
+    for exchange in exchanges:
+        if fault := check.judge(exchange.reply, limit_s):
+            faults.setdefault(fault, []).append(exchange)
     if faults:
-        came = [f"{some([each.label for each in those], ', ')}: {fault}" for fault, those in faults.items()]
-        faulty = [each for those in faults.values() for each in those]
+        came = [f"{some([exchange.label for exchange in group], ', ')}: {fault}" for fault, group in faults.items()]
+        faulty = [exchange for group in faults.values() for exchange in group]
         return Result(check, WARNING if check.warns else FAILED, some(came, "; "), faulty=faulty)
-    counts = Counter(str(each.reply.status_code) for each in exchanges)
+    counts = Counter(str(exchange.reply.status_code) for exchange in exchanges)
     listed = ", ".join(status if count == 1 else f"{count} times {status}" for status, count in counts.items())
-    return Result(check, PASSED, f"{listed}, at most {max(each.reply.latency_ms for each in exchanges)} ms")
+    slowest_ms = max(exchange.reply.latency_ms for exchange in exchanges)
+    return Result(check, PASSED, f"{listed}, at most {slowest_ms} ms")
 
 
 def _restarted(restart: Callable[[], object], orders: Orders | None, known: dict[str, int | ShopOrder]) -> None:
-    """Restart the shop, and remember the orders that it had before."""
+    """Adds the shop's orders to `known`, then restarts the shop."""
     known.update(orders() if orders else {})
     restart()
 
 
-def _of_orders(
+def _order_results(
     orders: Orders | None, results: Sequence[Result], known: Mapping[str, int | ShopOrder], *, is_known: bool
 ) -> Iterator[Result]:
-    """The orders of the payments of `results`, judged; `known` are those that the shop had before its restart.
+    """Judges the orders of the payments in `results`; `known` holds the shop's orders before its restart.
 
-    `is_known` says that the shop has made the payments itself.
+    `is_known` is true if the shop made the payments itself.
     """
-    made = {each.check.name: each for each in results}
+    made = {result.check.name: result for result in results}
     found: dict[str, ShopOrder] = {}
     broke, why_not, gone = False, "" if orders else "--orders would examine it", 0
     if orders:
@@ -202,74 +203,74 @@ def _of_orders(
             found = _settled(lambda: {**known, **orders()}, results)
             gone = len(known.keys() - orders().keys())
         except ExamRefused as error:
-            # It did its work before the first check.
+            # The command worked before the first check.
             broke, why_not = True, str(error)
         is_taken = any(made[name].verdict == PASSED for name in found)
-        if not is_known and is_taken and not any(each.fulfilled for each in found.values()):
+        if not is_known and is_taken and not any(order.fulfilled for order in found.values()):
             found, why_not = {}, "the shop does not know the payments: let --checkout make them"
     for check in ORDER_CHECKS:
         name, _, what = check.name.partition(".")
         if name in found:
-            verdict, came = (_status if what == "status" else _counted)(made[name], name, found)
+            verdict, came = (_status_verdict if what == "status" else _count_verdict)(made[name], name, found)
             if name == "restart" and gone:
                 verdict, came = FAILED, f"{gone} earlier order{'s are' if gone > 1 else ' is'} gone"
         elif broke:
             verdict, came = FAILED, why_not
         else:
-            # Not examined yet, a check without --cmd or with too little time left is not examined for that very reason.
-            verdict, of = NOT_EXAMINED, made[name]
-            came = of.came if of.verdict == NOT_EXAMINED else why_not or (_BROKE if of.broke else _UNACCEPTED)
+            # If the check itself was not examined (no --cmd, or too little time), its order has the same reason.
+            verdict, result = NOT_EXAMINED, made[name]
+            came = result.came
+            if result.verdict != NOT_EXAMINED:
+                came = why_not or (_BROKE if result.broke else _UNACCEPTED)
         yield Result(check, verdict, came, broke=broke)
 
 
 def _settled(orders: Orders, results: Sequence[Result]) -> dict[str, ShopOrder]:
-    """Check → the order of its payment, once that settles."""
-    asked = [each for each in results if each.check.order and each.payment]
+    """Check → the order of its payment, once two readings agree and expected fulfilments are in, or after 5 seconds."""
+    asked = [
+        (result.check.name, result.payment.ids, result.check.order.fulfilled if result.verdict == PASSED else 0)
+        for result in results if result.check.order and result.payment
+    ]  # fmt: skip
     until, last = time.monotonic() + _ORDERS_S, None
     while True:
-        given = {each: order if isinstance(order, ShopOrder) else ShopOrder(order) for each, order in orders().items()}
-        found = {
-            each.check.name: total(given[payment] for payment in each.payment.ids if payment in given)
-            for each in asked if each.payment
-        }  # fmt: skip
-        if time.monotonic() > until or (found == last and all(_has_come(each, found) for each in asked)):
+        read = {
+            payment: order if isinstance(order, ShopOrder) else ShopOrder(order) for payment, order in orders().items()
+        }
+        found = {name: total(read[key] for key in ids if key in read) for name, ids, _ in asked}
+        are_fulfilled = all(found[name].fulfilled >= count for name, _, count in asked)
+        if time.monotonic() > until or (found == last and are_fulfilled):
             return found
         last = found
         time.sleep(_POLL_S)
 
 
-def _has_come(result: Result, found: Mapping[str, ShopOrder]) -> bool:
-    check = result.check
-    return result.verdict != PASSED or not check.order or found[check.name].fulfilled >= check.order.fulfilled
-
-
-def _row(result: Result, of: Mapping[str, Row]) -> Row:
-    """The report's row of a result; a known cause replaces why and how to fix it."""
-    name, title, sent, expected, *told = result.check[:7]
+def _row(result: Result, cause_by_check: Mapping[str, Row]) -> Row:
+    """The report's row for a result; a known cause replaces its why and fix."""
+    name, title, sent, expected, why, fix, notebook = result.check[:7]
     if result.check.judge is refused and result.faulty and _is_refused(result):
-        told[:2] = REFUSED_BADLY
-    why, fix, notebook = told
+        why, fix = REFUSED_BADLY
     row = Row(name, title, result.verdict, result.came, sent, expected, why, fix, notebook_name(notebook))
-    if result.verdict in {FAILED, WARNING} and (cause := of.get(name) or of.get(name.partition(".")[0])):
+    cause = cause_by_check.get(name) or cause_by_check.get(name.partition(".")[0])
+    if cause and result.verdict in {FAILED, WARNING}:
         return row._replace(cause=cause.title, why=cause.why, fix=cause.fix, notebook=cause.notebook)
     return row._replace(printed=result.printed)
 
 
-def _counted(result: Result, name: str, found: Mapping[str, ShopOrder]) -> tuple[str, str]:
+def _count_verdict(result: Result, name: str, found: Mapping[str, ShopOrder]) -> tuple[str, str]:
     has, due = found[name].fulfilled, result.check.order.fulfilled if result.check.order else 0
     if has < due and result.verdict == FAILED:
         return NOT_EXAMINED, _UNACCEPTED
-    if not has and not due and not any(each.fulfilled for each in found.values()):
+    if not has and not due and not any(order.fulfilled for order in found.values()):
         return NOT_EXAMINED, "no order was fulfilled at all"
     is_early = has and not due and result.check.judge is refused and _is_refused(result)
     return PASSED if has == due else FAILED, times(has) + ", although the message was rejected" * bool(is_early)
 
 
 def _is_refused(result: Result) -> bool:
-    return not any(is_accepted(each.reply) for each in result.faulty)
+    return not any(is_accepted(exchange.reply) for exchange in result.faulty)
 
 
-def _status(result: Result, name: str, found: Mapping[str, ShopOrder]) -> tuple[str, str]:
+def _status_verdict(result: Result, name: str, found: Mapping[str, ShopOrder]) -> tuple[str, str]:
     status = found[name].status
     if not status:
         return NOT_EXAMINED, '--orders with a "status" in each line would examine it'

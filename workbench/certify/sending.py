@@ -1,4 +1,4 @@
-"""One message to the endpoint that is examined: an event, right or altered, its signature, and what came back."""
+"""Sends one message to the examined endpoint: a genuine or altered event with its headers."""
 
 import json
 import socket
@@ -17,7 +17,7 @@ _CONNECT_S: Final = 1.0
 
 
 class Event(NamedTuple):
-    """An event, and the bytes that are sent for it."""
+    """An event, and the bytes that the exam sends for it."""
 
     id: str
     type: str
@@ -25,65 +25,61 @@ class Event(NamedTuple):
 
     @classmethod
     def read(cls, body: bytes) -> Self:
-        """The event whose bytes these are."""
+        """Reads an event from its bytes."""
         members = json.loads(body)
         return cls(members["id"], members["type"], body)
 
-    @property
-    def members(self) -> dict[str, Any]:
-        """The body's members, amounts with a point as Decimals."""
-        return dict(json.loads(self.body, parse_float=Decimal))
-
     def altered(self, new_id: str, *, object_members: dict[str, Any] | None = None, **members: object) -> "Event":
-        """Another event like this one: members of the body, or of its object, changed or added."""
-        changed = {**self.members, "id": new_id, **members}
+        """A copy of this event with members of its body, or of its object, changed or added."""
+        changed = {**json.loads(self.body, parse_float=Decimal), "id": new_id, **members}
         if object_members is not None:
             data = changed["data"]
             changed["data"] = {**data, "object": {**data["object"], **object_members}}
         return Event.read(to_json(changed))
 
     def respelt(self) -> "Event":
-        """This event in JSON that no library writes: with blanks and line breaks, a letter in its long form."""
+        """This event in JSON that no library writes: with blanks, line breaks and an escaped letter."""
         return Event.read(msgspec.json.format(self.body, indent=1).replace(b'"mobile_money"', b'"mobile\\u005fmoney"'))
 
     def about(self, ids: tuple[str, ...], others: tuple[str, ...], new_id: str) -> "Event":
-        """This event about another payment: `others` replace `ids`, each at its place."""
+        """This event about another payment: each id in `ids` becomes the id at the same place in `others`."""
         body = self.body.replace(self.id.encode(), new_id.encode())
-        for each, other in zip(ids, others, strict=False):
-            body = body.replace(each.encode(), other.encode())
+        for own_id, other_id in zip(ids, others, strict=False):
+            body = body.replace(own_id.encode(), other_id.encode())
         return Event.read(body)
 
 
 class Target:
-    """An endpoint on this machine's loopback, called as the sandbox calls one; `patience_s` seconds for an answer.
+    """An endpoint on this machine's loopback, called as the sandbox calls endpoints.
 
-    Raises ExamRefused: the URL is not of this machine, or not plain HTTP.
+    A response may take `patience_s` seconds.
+    Raises ExamRefused: the URL is not on this machine, or is not plain HTTP.
     """
 
     def __init__(self, url: str, *, patience_s: int = 20) -> None:
         self.url = url
-        self.host, self.port = _checked(url)
+        self.host, self.port = _loopback_address(url)
         self.patience_s = patience_s
         self._outbound = Outbound()
         self._called = url
 
     def listens(self) -> bool:
-        """Tells whether anything takes a connection, and settles on an address: a name of this machine has two."""
+        """True if a program takes connections there. Chooses between the IPv4 and the IPv6 address of `localhost`."""
         if not is_localhost(self.host):
             return _connects(self.host, self.port)
         if _connects("127.0.0.1", self.port):
             return True
-        # Where Node is to listen at localhost, it may listen here alone.
+        # Node may listen at localhost on IPv6 only.
         self._called = urlsplit(self.url)._replace(netloc=f"[::1]:{self.port}").geturl()
         return _connects("::1", self.port)
 
     def post(self, body: bytes, headers: dict[str, str]) -> Reply:
-        """One POST; no redirect is followed. Never raises."""
+        """Sends one POST and follows no redirect. Never raises."""
         sent = {"Content-Type": "application/json", **headers}
         return self._outbound.send(self._called, sent, body, self.patience_s)
 
 
-def _checked(url: str) -> tuple[str, int]:
+def _loopback_address(url: str) -> tuple[str, int]:
     try:
         host, port = split(url)
     except InvalidRequest:
@@ -103,7 +99,7 @@ def _connects(address: str, port: int) -> bool:
         with socket.create_connection((address, port), timeout=_CONNECT_S):
             return True
     except ConnectionResetError:
-        # Somebody is there, and hangs up at once.
+        # A program listens, and closes each connection at once.
         return True
     except OSError:
         return False

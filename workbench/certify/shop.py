@@ -1,4 +1,4 @@
-"""The shop that is examined: its process, its checkout and its orders, each a command line of the user's."""
+"""The examined shop: its process, its checkout and its orders, each started by a command of the user's."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from workbench.process import NOTHING, Process, ended_when_asked, printed
 from workbench.visible import visible
 
 PHONE: Final = "PAYMENTS_CUSTOMER_PHONE"
-"""In the environment of the checkout: the number of the customer who pays."""
+"""The environment variable that gives the checkout the phone number of the customer who pays."""
 PAID: Final = "paid"
 _START_S: Final = 30.0
 _COMMAND_S: Final = 30
@@ -23,21 +23,21 @@ _READ_BYTES: Final = 1 << 20
 
 
 class ShopOrder(NamedTuple):
-    """The count of a payment's fulfilments, and the order's status, if the shop gives one."""
+    """How often the shop fulfilled a payment's order, and the order's status if the shop gives one."""
 
     fulfilled: int
     status: str | None = None
 
 
 def total(orders: Iterable[ShopOrder]) -> ShopOrder:
-    """Several orders of one payment: `paid` only if no other status is said."""
+    """Adds up the orders of one payment; their status is `paid` only if no order has another one."""
     orders = list(orders)
-    statuses = sorted((each.status for each in orders if each.status), key=PAID.__eq__)
-    return ShopOrder(sum(each.fulfilled for each in orders), statuses[0] if statuses else None)
+    statuses = sorted((order.status for order in orders if order.status), key=PAID.__eq__)
+    return ShopOrder(sum(order.fulfilled for order in orders), statuses[0] if statuses else None)
 
 
 class Shop:
-    """A shop: the process that a line of the shell begins, and what it prints into `log`."""
+    """A shop that a shell command starts; it prints into `log`."""
 
     def __init__(self, command: str, environment: Mapping[str, str], log: IO[bytes], target: Target) -> None:
         self._command = command
@@ -48,7 +48,7 @@ class Shop:
         self._read = 0
 
     def start(self) -> None:
-        """Start it, and wait until it listens. Raises ExamRefused: it does not."""
+        """Starts the shop and waits until it listens. Raises ExamRefused: the shop does not listen."""
         self._process = Process(self._command, self._environment, self._log)
         self._process.wait(_START_S, until=self._target.listens)
         if not self._target.listens():
@@ -58,28 +58,31 @@ class Shop:
             raise ExamRefused(said, hint="Your shop must listen on the port in URL.")
 
     def restart(self) -> None:
-        """End it and start it again. Raises NotExamined: it outlives its end; ExamRefused: it does not come back."""
+        """Ends the shop and starts it again.
+
+        Raises NotExamined: a process of the shop still listens. ExamRefused: the shop does not listen again.
+        """
         self.end()
         if self._target.listens():
             raise NotExamined("a process that --cmd left behind still listens, so that nothing was restarted")
         self.start()
 
     def end(self) -> None:
-        """End all its processes."""
+        """Ends all processes of the shop."""
         if self._process:
             self._process.end()
 
     def printed(self) -> str:
-        """The last lines that the shop printed since the last call, without secrets."""
+        """The last lines that the shop printed since the previous call, without secrets."""
         begin, self._read = self._read, os.fstat(self._log.fileno()).st_size
         return printed(self._log, begin)
 
 
 @contextmanager
 def running(command: str, environment: Mapping[str, str], target: Target) -> Iterator[Shop]:
-    """A shop started by a line of the shell, until the block ends: then all processes of its group end too.
+    """Starts a shop by a shell command; when the block ends, all processes of its group end.
 
-    Raises ExamRefused: something listens there already, it ends at once, or listens in 30 seconds to nothing.
+    Raises ExamRefused: another program listens there already, or the shop ends or does not listen within 30 seconds.
     """
     if target.listens():
         message = f"Another program listens on port {target.port} already, so the exam would examine that."
@@ -94,7 +97,7 @@ def running(command: str, environment: Mapping[str, str], target: Target) -> Ite
 
 
 def checkout_by(command: str, environment: Mapping[str, str]) -> Callable[[str], None]:
-    """A function that makes the shop create a payment of the customer with a number."""
+    """A function that makes the shop create a payment for the customer with a phone number."""
 
     def check_out(phone: str) -> None:
         _output_of("--checkout", command, {**environment, PHONE: phone})
@@ -108,9 +111,9 @@ def orders_by(command: str, environment: Mapping[str, str]) -> Callable[[], dict
 
 
 def read_orders(text: str) -> dict[str, ShopOrder]:
-    """Payment → its order, from lines of JSON; several lines of one payment add up.
+    """Reads payment → order from lines of JSON; several lines for one payment add up.
 
-    Raises ExamRefused: a line is no such JSON.
+    Raises ExamRefused: a line is not such JSON.
     """
     found: dict[str, list[ShopOrder]] = {}
     for number, line in enumerate(text.splitlines(), start=1):

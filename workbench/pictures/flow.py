@@ -63,8 +63,8 @@ class _Booked(NamedTuple):
 
 def money_flow(entries: Sequence[LedgerEntry], postings: Iterable[LedgerPosting]) -> Drawing:
     """A line of arrows for each entry, between those who have the money."""
-    of_entry = {entry: list(those) for entry, those in groupby(postings, key=attrgetter("entry"))}
-    booked = [_booked(entry, of_entry[entry.id]) for entry in entries[-MOST_ENTRIES:]]
+    postings_by_entry = {entry: list(group) for entry, group in groupby(postings, key=attrgetter("entry"))}
+    booked = [_booked(entry, postings_by_entry[entry.id]) for entry in entries[-MOST_ENTRIES:]]
     used = {lane for entry in booked for flow in entry.flows for lane in flow[:2]}
     lanes = [lane for lane in _LANES if lane in used]
     apart = (svg.WIDTH - 140) / max(len(lanes) - 1, 1)
@@ -72,7 +72,7 @@ def money_flow(entries: Sequence[LedgerEntry], postings: Iterable[LedgerPosting]
     parts, y = [*_heads(places)], 92
     for entry in booked:
         parts += _entry(entry, y, places)
-        y += _height(entry)
+        y += 46 + 28 * len(entry.flows) + 18 * len(_claims(entry))
     title = "Who passed money to whom"
     left_out = len(entries) - len(booked)
     cut = f"the last {len(booked)} of {len(entries)} entries; " if left_out else ""
@@ -96,10 +96,8 @@ def _flows(postings: Sequence[LedgerPosting]) -> Iterator[_Flow]:
     for posting in postings:
         if posting.code not in _PLACES:
             continue
-        here, other = (
-            _PLACES[posting.code],
-            _other_end(posting, [side for side in postings if side.side != posting.side]),
-        )
+        here = _PLACES[posting.code]
+        other = _other_end(posting, [side for side in postings if side.side != posting.side])
         is_in = posting.side == DEBIT
         if other is None or (is_in and other.is_ours):
             continue
@@ -124,10 +122,6 @@ def _heads(places: Mapping[_Lane, int]) -> Iterator[str]:
         yield svg.box(x - 54, 40, 108, 42, svg.TINT if lane.is_ours else svg.GROUND, svg.INK)
         yield svg.centred(x, 57, lane.who)
         yield svg.centred(x, 74, lane.where, font_weight=400)
-
-
-def _height(entry: _Booked) -> int:
-    return 46 + 28 * len(entry.flows) + 18 * len(_claims(entry))
 
 
 def _claims(entry: _Booked) -> list[str]:

@@ -1,8 +1,10 @@
 """The trace: every call, screen, ledger entry and webhook, in order, with its secrets masked."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from html import escape
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
@@ -10,20 +12,33 @@ from typing import Any, Final, TypeAlias, overload
 
 from msgspec.structs import asdict
 
-from workbench import har
+from workbench import har, saved
 from workbench.control import SandboxControl
+from workbench.domain.ledger import CHART, DEBIT
 from workbench.domain.masking import mask
 from workbench.domain.moments import lusaka_text
 from workbench.domain.money import money_text
 from workbench.domain.wire.console_rows import Payment
-from workbench.domain.wire.trace_rows import CALL, KINDS, WEBHOOK, TracePage, TraceRow, call_of, webhook_of
+from workbench.domain.wire.trace_rows import (
+    CALL,
+    ENTRY,
+    KINDS,
+    SCREEN,
+    WEBHOOK,
+    TracePage,
+    TraceRow,
+    call_of,
+    entry_of,
+    screen_of,
+    webhook_of,
+)
 from workbench.errors import NotFound
 from workbench.render import Column, Table, Tabular, is_live, table
-from workbench.saved import Saved
+from workbench.saved import STYLE, Saved, TAccounts
 from workbench.steps import short
-from workbench.trace.diagram import MASK_NOTE, TIME, SequenceDiagram, clock_of, utc_of
+from workbench.trace.diagram import MASK_NOTE, MOST_ROWS, TIME, SequenceDiagram, clock_of, utc_of
 from workbench.trace.inspector import Exchange, TraceContext
-from workbench.trace.record import record_of_trace
+from workbench.visible import visible
 
 __all__ = ["KINDS", "Exchange", "PagedRows", "SequenceDiagram", "Trace", "TraceContext", "rows_of", "saved_console"]
 
@@ -36,6 +51,7 @@ _NOTHING: Final = "No payment was made yet."
 _LISTED: Final = 10
 """The most payments in a saved console."""
 _LIST: Final = (TIME, Column("amount", numeric=True), "description", "status", "customer", "payment")
+_CODES: Final = {re.compile(re.sub(r"{\w+}", "[^:]+", kind.name)): kind.code for kind in CHART}
 _COLUMNS = ("seq", TIME, "kind", "what", "result")
 
 
@@ -45,7 +61,7 @@ def rows_of(reported: Iterable[TraceRow]) -> Rows:
 
 
 class PagedRows(Sequence["dict[str, Any]"]):
-    """The rows of a sandbox's trace up to now: the latest are held, the others are read page by page when looked at.
+    """The rows of a sandbox's trace up to now: holds the latest rows, and reads the others page by page when needed.
 
     `ask` asks for a page by the fields of `wire.TraceQuery`; `filters` are those of `kind` and `payment`. Rows after
     the `seq` of `until` are left out.
@@ -126,7 +142,7 @@ class Exchanges(Sequence[Exchange]):
 
 
 def saved_console(control: SandboxControl) -> Saved:
-    """The record that the console leaves: the latest payments, and what there is of the last one."""
+    """The console as a record: the latest payments, and the trace of the last one."""
     found = control.payments(limit=str(_LISTED)).data
     if not found:
         return Saved(_NOTHING, f"<p>{_NOTHING}</p>")
@@ -177,7 +193,7 @@ class Trace(Tabular, Sequence["dict[str, Any]"]):
     @property
     def saved(self) -> Saved:
         """The latest rows as a record: the sequence, the ledger, what the phone showed last, and the table."""
-        return record_of_trace(self._rows, self._table())
+        return _record_of_trace(self._rows, self._table())
 
     def save(self, file: str | Path) -> None:
         """Write the calls and webhooks as HAR 1.2, secrets masked: for browsers' tools, `fit` and `check-live`.
@@ -227,12 +243,10 @@ def _chosen(rows: AnyRows, name: str, value: str) -> AnyRows:
 
 
 def _filtered(rows: AnyRows, name: str, value: str) -> Rows:
-    return _rows_for(value, rows) if name == "payment" else [row for row in rows if row["kind"] in value.split(",")]
-
-
-def _rows_for(payment: str, rows: AnyRows) -> Rows:
-    related = {row["payment"] for row in rows if row["payment"] and _is_about(row, payment)}
-    return [row for row in rows if row["payment"] in {payment, *related}]
+    if name == "kind":
+        return [row for row in rows if row["kind"] in value.split(",")]
+    related = {row["payment"] for row in rows if row["payment"] and _is_about(row, value)}
+    return [row for row in rows if row["payment"] in {value, *related}]
 
 
 def _is_about(row: dict[str, Any], identifier: str) -> bool:
@@ -241,3 +255,44 @@ def _is_about(row: dict[str, Any], identifier: str) -> bool:
     if row["kind"] == CALL:
         return marker in call_of(row).response.body
     return row["kind"] == WEBHOOK and marker in webhook_of(row).body
+
+
+def _record_of_trace(rows: AnyRows, steps: Table) -> Saved:
+    """A record of the latest rows of a trace; `steps` is the table of the rows."""
+    diagram, latest = SequenceDiagram(rows), [*rows[-MOST_ROWS:]]
+    texts, came = [str(steps)], ""
+    if entries := [row for row in latest if row["kind"] == ENTRY]:
+        accounts, sums, named = _accounts_of(entries)
+        texts.append(f"{sums}\n{named}\n\n{accounts!r}")
+        came += f"<section><p>{sums}</p><div>{escape(named)}</div>{accounts.html}</section>"
+    if screens := [row for row in latest if row["kind"] == SCREEN]:
+        shown = _last_screen(screens[-1])
+        texts.append(shown.text)
+        came += f"<section><p>The phone</p>{shown.html}</section>"
+    listed = f"<details><summary>The rows as a table</summary>{steps.html()}</details>"
+    html = f'<div class="wb-saved">{STYLE}{diagram.html}<div class="came">{came}</div>{listed}</div>'
+    return Saved("\n\n".join(texts), html)
+
+
+def _accounts_of(entries: Rows) -> tuple[TAccounts, str, str]:
+    """The accounts of some entries, the sums of both sides by currency, and the entries' names."""
+    postings, sums = list[dict[str, Any]](), dict[str, list[int]]()
+    for place, row in enumerate(entries, start=1):
+        for side, account, minor, currency in entry_of(row).postings:
+            code = next((code for name, code in _CODES.items() if name.fullmatch(account)), 0)
+            posting = {"account": account, "code": code, "side": side, "amount_minor": minor, "currency": currency}
+            postings.append({**posting, "number": place})
+            sums.setdefault(currency, [0, 0])[side != DEBIT] += minor
+    named = "; ".join(f"({place}) {visible(row['what'])}" for place, row in enumerate(entries, start=1))
+    totals = ", ".join(
+        f"debits {money_text(debits, currency)}, credits {money_text(credits_, currency)}"
+        for currency, (debits, credits_) in sums.items()
+    )
+    return TAccounts(postings, entry="({})"), f"Ledger: {totals}", named
+
+
+def _last_screen(row: dict[str, Any]) -> Saved:
+    screen = screen_of(row)
+    lines = [visible(line) for line in screen.words.split("\n")]
+    status = f"{clock_of(row['at'])[11:]} in Lusaka"
+    return saved.receipt(visible(screen.phone), lines[0], visible(screen.phone), lines, status, hover=utc_of(row["at"]))

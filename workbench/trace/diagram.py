@@ -1,4 +1,4 @@
-"""The trace as a sequence diagram: its rows as steps, drawn as the console draws them, or written a line a step."""
+"""The trace as a sequence diagram: its rows as steps, drawn as in the console or written as lines of text."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ _PIECE: Final = re.compile(r"(?:[^ /_.]|\.(?=\d))*[ /_.]|(?:[^ /_.]|\.(?=\d))+")
 
 
 class Shape(NamedTuple):
-    """A width, the column that the times have of it, how wide a lane's head is, and the gaps' shares of the rest."""
+    """The widths of a diagram, of its times and of a lane's head, and the gaps' shares of the remaining width."""
 
     width: int
     times: int
@@ -66,7 +66,7 @@ TIGHT: Final = Shape(360, 0, 62, (1.2, 1.15, 1, 1))
 
 
 def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
-    """The parts of a diagram in this shape, and its height. A row's height follows from its own words."""
+    """The parts of a diagram in this shape, and its height; a row is as high as its texts need."""
     arrows, texts, times, y = list[str](), list[str](), list[str](), _HEAD + _PADDING
     moment = ""
     for step in steps:
@@ -99,7 +99,7 @@ def _drawing(steps: Sequence[TraceStep], shape: Shape) -> tuple[list[str], int]:
 
 
 def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
-    """The lines above an arrow, and above the one back; a webhook's response is a status alone, on the same arrow."""
+    """The lines above an arrow and above its response's; a webhook's status stands with its label on one arrow."""
     label, response = crossed(step)
     if step.kind == "webhook" and step.response:
         label, response = f"{'✗ ' if step.is_bad else ''}{step.label} {step.response}", ""
@@ -107,7 +107,7 @@ def _words(step: TraceStep, room: float) -> tuple[list[str], list[str]]:
 
 
 def _lines(words: str, room: float) -> list[str]:
-    """Text in lines that are no wider, broken after blanks, slashes, points and underscores, else anywhere."""
+    """Breaks text into lines of at most this width, after blanks, slashes, points and underscores, else anywhere."""
     lines = [""]
     for piece in _PIECE.findall(words):
         if lines[-1] and svg.width_of((lines[-1] + piece).rstrip()) > room:
@@ -120,7 +120,7 @@ def _lines(words: str, room: float) -> list[str]:
 
 
 def _heads(shape: Shape, y: int) -> Iterator[str]:
-    """The names of the lanes; one that is too long for its head is named by its last word."""
+    """The names of the lanes; only the last word of a name that is too long for its head."""
     size = 12 if shape.times else 10
     for name, x in shape.lanes.items():
         yield svg.box(x - shape.head // 2, y + 0.5, shape.head, _HEAD - 1, svg.GROUND, svg.RULE)
@@ -227,7 +227,7 @@ class SequenceDiagram:
 
 
 def _in_mermaid(text: str) -> str:
-    """Text of which Mermaid takes nothing for its own; an empty one it would refuse."""
+    """Text with Mermaid's own signs as codes; a hyphen for an empty text, which Mermaid rejects."""
     return re.sub(r"[#;<>&%$\\]", lambda sign: f"#{ord(sign[0])};", text) or "-"
 
 
