@@ -93,7 +93,9 @@ def compact(rows: pa.Table, columns: Columns) -> pa.Table:
 
 def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an array of pandas or NumPy
     if kind == "category":
-        return _category(values)
+        names = pc.unique(values).drop_null().sort()
+        codes = pc.index_in(values, names).fill_null(-1).to_numpy()
+        return pd.Categorical.from_codes(codes, categories=names.to_pylist())
     if kind in _FULL:
         return values.combine_chunks().to_numpy(zero_copy_only=False)
     dtype: Any = pd.api.types.pandas_dtype(kind)
@@ -163,10 +165,3 @@ def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:
     elif pa.types.is_temporal(wanted) and any(isinstance(each, Integral) for each in values):
         given = pa.int32() if pa.types.is_date32(wanted) else pa.int64()
     return pa.array(values, given).cast(wanted)
-
-
-def _category(column: pa.ChunkedArray) -> pd.Categorical:
-    """The values that there are as categories, in the order of the alphabet."""
-    names = pc.unique(column).drop_null().sort()
-    codes = pc.index_in(column, names).fill_null(-1).to_numpy()
-    return pd.Categorical.from_codes(codes, categories=names.to_pylist())

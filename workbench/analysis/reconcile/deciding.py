@@ -34,6 +34,21 @@ _VERDICTS: Final = (*VERDICTS, WITHDRAWN)
 _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
 
+# JupyterLab hears keys at the document first, and its shortcuts act on whatever has the focus: only the window can hold
+# keys back. Keys with Ctrl, Meta or Alt stay JupyterLab's, and so do text fields, where it has no shortcuts of letters.
+# What the browser itself does with a key stays too.
+_HOLD_KEYS: Final = """
+    export default { render({ el }) {
+      const hold = (event) => {
+        const isText = event.target.matches("textarea, input:not([type=checkbox])");
+        const isLabs = event.ctrlKey || event.metaKey || event.altKey;
+        if (!isText && !isLabs && el.closest(".jp-OutputArea-output")?.contains(event.target)) event.stopPropagation();
+      };
+      window.addEventListener("keydown", hold, true);
+      return () => window.removeEventListener("keydown", hold, true);
+    } };
+    """
+
 
 class DecisionTable:
     """The breaks of a result that a person decides about, and the file that keeps the decisions.
@@ -142,8 +157,6 @@ class _Form:
     def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
         import ipywidgets
 
-        from workbench.analysis.forms import OwnKeys
-
         self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
         self._parts = dict(_parts(breaks))
         self._called = {
@@ -161,7 +174,9 @@ class _Form:
         button.on_click(lambda _: self._write())
         self._part.observe(lambda _: self._show(), names="value")
         self._show()
-        self.box = ipywidgets.VBox([self._line([self._part, self._who, button]), self._said, self._rows, OwnKeys()])
+        self.box = ipywidgets.VBox(
+            [self._line([self._part, self._who, button]), self._said, self._rows, _keyboard_guard()]
+        )
 
     def _line(self, parts: "Sequence[ipywidgets.Widget]") -> "ipywidgets.HBox":
         """Side by side, and below each other where that is too wide."""
@@ -226,6 +241,19 @@ class _Form:
             return
         self._decided = {**self._decided, **{name: {**choice} for name, choice in changed.items()}}
         self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
+
+
+def _keyboard_guard() -> "ipywidgets.Widget":
+    """An invisible widget that keeps keys pressed in the form's dropdowns, boxes and buttons from JupyterLab.
+
+    Without it, an arrow in a dropdown moves to the next cell, and `m` turns the cell into Markdown.
+    """
+    import anywidget
+
+    class KeyboardGuard(anywidget.AnyWidget):
+        _esm = _HOLD_KEYS
+
+    return KeyboardGuard()
 
 
 def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

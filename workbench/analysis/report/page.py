@@ -83,7 +83,9 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     for total in totals.by_code(result):
         counts[total.code] += total.breaks
         to_do[total.code] = "" if total.is_decided else total.settlement
-    largest = {code: _largest(result.breaks[result.breaks["code"] == code]) for code in counts}
+    sizes = result.breaks["variance_minor"].abs().sort_values(ascending=False, kind="stable")
+    by_size = result.breaks.loc[sizes.index]
+    largest = {code: by_size[by_size["code"] == code].head(MAX_LISTED) for code in counts}
     partners = partners_of(
         result.breaks, groups, [name for breaks in largest.values() for name in breaks["id"].dropna()]
     )
@@ -102,11 +104,6 @@ def _rest(found: pd.DataFrame, listed: pd.DataFrame) -> str:
     """The first of the open breaks that are not listed, as JSON: a decision about a whole code is about them too."""
     others = found[found["verdict"].isna() & ~found.index.isin(listed.index)].head(_MAX_AT_ONCE)
     return json.dumps([[text or "" for text in row] for row in python_rows(others, "id", "account", "key", "code")])
-
-
-def _largest(found: pd.DataFrame) -> pd.DataFrame:
-    size = found["variance_minor"].abs()
-    return found.loc[size.sort_values(ascending=False, kind="stable").index[:MAX_LISTED]]
 
 
 _NET: Final = ("ledger_minor", "statement_minor")

@@ -167,14 +167,14 @@ def bounded() -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
 
 
-def _is_of_others(filename: str) -> bool:
-    return filename.startswith(_OF_OTHERS) or _INSTALLED in filename
-
-
 def line_of(error: BaseException) -> str:
     """Where in a person's own code an error arose, to end a sentence with; empty where it did not pass through any."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if each.line and not _is_of_others(each.filename)]
+    own = [
+        frame
+        for frame in frames
+        if frame.line and _INSTALLED not in frame.filename and not frame.filename.startswith(_OF_OTHERS)
+    ]
     if not own:
         return ""
     first, last = own[-1].lineno, own[-1].end_lineno or own[-1].lineno
