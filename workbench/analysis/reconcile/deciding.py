@@ -115,7 +115,7 @@ class DecisionTable:
         names = {"break": "id"}
         shown = self._breaks[self._breaks["who"].notna()]
         known = [
-            dict(zip(DECIDED, each, strict=True)) for each in python_rows(shown, *(names.get(n, n) for n in DECIDED))
+            dict(zip(DECIDED, row, strict=True)) for row in python_rows(shown, *(names.get(n, n) for n in DECIDED))
         ]
         told = [
             {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}

@@ -164,7 +164,7 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, M
     if declared or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         other = f"has {', '.join(declared)}, which is no rule" if declared else "has a `rule` that is not a [[rule]]"
         raise ReconcileRefused(f"{path.name} {other}.", hint=_A_RULE)
-    rules = tuple(_rule(number, each, path.name) for number, each in enumerate(tables, start=1))
+    rules = tuple(_rule(number, table, path.name) for number, table in enumerate(tables, start=1))
     if twice := [name for name, times in Counter(rule.name for rule in rules).items() if times > 1]:
         raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
     return rules, Input("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
@@ -172,7 +172,7 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, M
 
 def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
     declared, kinds = {"name": f"rule {number}", **given}, get_type_hints(Rule)
-    if unknown := [each for each in declared if each not in kinds]:
+    if unknown := [name for name in declared if name not in kinds]:
         hint = f"A rule has {', '.join(field.name for field in fields(Rule))}."
         raise ReconcileRefused(f"Rule {number} in {file} has {', '.join(unknown)}, which no rule takes.", hint=hint)
     for name, value in declared.items():

@@ -310,8 +310,8 @@ def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
 def _by_day(opened: Sequence[_Open]) -> Mapping[_Like, _Days]:
     made: dict[_Like, dict[int, _Day]] = defaultdict(dict)
 
-    def at(each: _Open) -> tuple[_Like, int]:
-        return (each.account, each.currency, each.side, each.apart > 0), each.day or 0
+    def at(row: _Open) -> tuple[_Like, int]:
+        return (row.account, row.currency, row.side, row.apart > 0), row.day or 0
 
     for (like, day), group in groupby(sorted(opened, key=lambda row: (at(row), abs(row.apart), row.name)), at):
         rows = [*group]

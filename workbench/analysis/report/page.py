@@ -123,9 +123,9 @@ def _suggested(result: Reconciled) -> dict[str, str]:
     found: dict[str, list[str]] = defaultdict(list)
     for breaks, why in python_rows(result.suggestions, "breaks", "why"):
         ids = breaks.split("; ")
-        for each in ids:
-            others = ", ".join(keys.get(other, other) for other in ids if other != each)
-            found[each].append(f"Perhaps one with {others}: {why}" if others else why)
+        for break_id in ids:
+            others = ", ".join(keys.get(other, other) for other in ids if other != break_id)
+            found[break_id].append(f"Perhaps one with {others}: {why}" if others else why)
     return {name: " ".join(texts) for name, texts in found.items()}
 
 

@@ -160,7 +160,7 @@ def _xlsx_sink(book: Any) -> Sink:  # noqa: ANN401  xlsxwriter's workbook
     """Texts as texts, whatever they begin with, and amounts as numbers with all their decimals."""
     book.set_properties({"created": _CREATED})
     sheet, numbers = book.add_worksheet("Statement"), count()
-    looks = [book.add_format({"num_format": each}) for each in NUMBER_FORMATS]
+    looks = [book.add_format({"num_format": number_format}) for number_format in NUMBER_FORMATS]
 
     def line(cells: Sequence[Written]) -> int:
         number = next(numbers)

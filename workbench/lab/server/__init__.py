@@ -109,7 +109,7 @@ def _not_run(content: bytes) -> bytes:
     """A notebook without its outputs; what is none stays as it is."""
     try:
         notebook = json.loads(content)
-        cells = [each for each in notebook["cells"] if each["cell_type"] == "code"]
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError):
         return content
     for cell in cells:
@@ -160,7 +160,7 @@ def _read(path: Path) -> dict[str, str]:
         found = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
-    return {str(name): str(each) for name, each in found.items()} if isinstance(found, dict) else {}
+    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
 class _Contents(AsyncLargeFileManager):
@@ -239,7 +239,7 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     # What the extension shows needs this server's own pages; elsewhere it does without.
     server.web_app.settings.setdefault("page_config_data", {})["workbenchPhone"] = "docked"
     os.environ[DOCKED] = "yes"  # its kernels inherit it
-    shown = [(each.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for each, show in pages.items()]
+    shown = [(address.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for address, show in pages.items()]
     server.web_app.add_handlers(".*$", shown)
     now = {old: within for within, names in former_names().items() for old in names if not (folder / old).exists()}
     former = "|".join(map(re.escape, now))
