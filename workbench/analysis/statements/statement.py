@@ -271,6 +271,8 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     rows = rows.filter(pa.array(~is_opening)) if is_opening.any() else rows
     if found.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
+    days = pc.min_max(rows["business_date"].filter(rows["problem"].is_null())).as_py()
+    first, last = said.first or days["min"], said.last or days["max"]
     return Statement(
         name=source.name,
         sha256=digest,
@@ -280,7 +282,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         table=compact(rows, STATEMENT_ROW),
         opening_minor=opening,
         closing_minor=closing,
-        period=_period(said, rows),
+        period=(first, last) if first and last else None,
         findings=pd.DataFrame(findings).astype(FINDING),
         followed=followed - int(is_opening.sum()),
         joined=joined,
@@ -426,9 +428,3 @@ def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
 
 
 _SAID: Final = ("business_date", "direction", "amount_minor", "description")
-
-
-def _period(said: Preamble, rows: pa.Table) -> tuple[date, date] | None:
-    days = pc.min_max(rows["business_date"].filter(rows["problem"].is_null())).as_py()
-    first, last = said.first or days["min"], said.last or days["max"]
-    return (first, last) if first and last else None
