@@ -98,7 +98,7 @@ class DecisionTable:
         new: dict[str, Row] = {}
         for item in given:
             name = item["break"] or ""
-            if unknown := [one for one in ids_of(item) if one not in about]:
+            if unknown := [break_id for break_id in ids_of(item) if break_id not in about]:
                 raise ReconcileRefused(f"There is no break {', '.join(unknown)} to decide about.")
             old = before.get(name)
             if old is not None and old["who"] != item["who"] and not replace:
@@ -225,11 +225,12 @@ class _Form:
 
     def _write(self) -> None:
         chosen = {
-            name: {of: self._ids.get(control.value, control.value) for of, control in controls.items()}
+            name: {field: self._ids.get(control.value, control.value) for field, control in controls.items()}
             for name, controls in self._controls.items()
         }
         before = {
-            name: {of: row[of] or "" for of in ("verdict", "partner", "why")} for name, row in self._decided.items()
+            name: {field: row[field] or "" for field in ("verdict", "partner", "why")}
+            for name, row in self._decided.items()
         }
         changed = {name: choice for name, choice in chosen.items() if choice["verdict"] and choice != before.get(name)}
         try:

@@ -344,7 +344,9 @@ def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
     """
     given = {place: (row["when"] or "", _orders(row["when"] or "")) for place, row in rows.items()}
     others = [both for both in map(_orders, days) if any(both)]
-    orders = [of for of in (0, 1) if all(both[of] for both in [*others, *(both for _, both in given.values())])]
+    orders = [
+        order for order in (0, 1) if all(both[order] for both in [*others, *(both for _, both in given.values())])
+    ]
     if not orders:
         return ["`when` has the day first in one row, and the month in another"]
     for place, (text, both) in given.items():
