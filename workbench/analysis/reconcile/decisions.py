@@ -26,7 +26,7 @@ from workbench.analysis.patterns import found_in, refusal
 from workbench.analysis.report.captions import heading
 from workbench.analysis.report.totals import listed
 from workbench.analysis.shapes import BREAK, DECIDED, DECISION, DIRECTIONS
-from workbench.analysis.statements.cells import Cell, text_of
+from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import in_lusaka, milliseconds
@@ -58,8 +58,6 @@ _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
 _BY_SPREADSHEET: Final = re.compile(
     r"([0-9]{1,2})([/.-])([0-9]{1,2})\2(?:20)?([0-9]{2})(?:[ ,]+([0-9]{1,2})(:[0-9:]{2,5}))?"
 )
-_CUT_BY_SPREADSHEET: Final = re.compile("[0-9][.,][0-9]+[eE][+][0-9]+")
-"""A key of digits as a spreadsheet saves it: it names nothing any more."""
 
 
 class Input(NamedTuple):
@@ -449,7 +447,7 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
     if row["account"] and row["account"] not in accounts:
         return ELSEWHERE
     # Of which row it was, only the account and the key tell.
-    is_told = row["account"] and not _CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
+    is_told = row["account"] and not CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
     is_gone = not any(open_) and (row["account"], known_as(row["key"])) not in open_keys
     return SETTLED if is_told and is_gone else STALE
 

@@ -34,7 +34,8 @@ LONGEST_KEY: Final = 32_767
 _REMEMBERED: Final = 100_000
 """More than a day has seconds."""
 _LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
-_TURNED_INTO_A_NUMBER: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
+CUT_BY_SPREADSHEET: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
+"""A key of digits as a spreadsheet saves it: the number has lost its last digits, so it names no row any more."""
 _ERRORS: Final = frozenset((
     "#BLOCKED!", "#BUSY!", "#CALC!", "#CONNECT!", "#DIV/0!", "#FIELD!", "#GETTING_DATA", "#N/A", "#NAME?", "#NULL!",
     "#NUM!", "#REF!", "#SPILL!", "#UNKNOWN!", "#VALUE!",
@@ -485,7 +486,7 @@ def key_of(cell: Cell) -> str | Wrong | None:
     if isinstance(cell, Decimal):
         is_cut = cell != cell.to_integral_value() or cell.adjusted() >= _EXACT_DIGITS
     else:
-        is_cut = _TURNED_INTO_A_NUMBER.fullmatch(text) is not None
+        is_cut = CUT_BY_SPREADSHEET.fullmatch(text) is not None
     if len(text) > LONGEST_KEY:
         return Wrong(f"{shown(text)} has more than {LONGEST_KEY:,} characters")
     return Wrong(f"{shown(text)} has lost digits: a spreadsheet made a number of it") if is_cut else text or None
