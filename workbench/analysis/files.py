@@ -57,7 +57,7 @@ def _fault(rows: Iterator[list[str]], schema: pa.Schema) -> str | None:
     header = next(rows, None)
     if not header:
         return "it is empty"
-    if len(header) == 1 and (mark := next((each for each in _OTHER_DELIMITERS if each in header[0]), None)):
+    if len(header) == 1 and (mark := next((sign for sign in _OTHER_DELIMITERS if sign in header[0]), None)):
         return f"its cells are parted by {_OTHER_DELIMITERS[mark]}, and by commas they must be"
     if missing := _missing(header, schema):
         return missing
@@ -93,15 +93,15 @@ def write(rows: pd.DataFrame | Iterable[pa.Table], path: Path | str, columns: Co
     schema = schema_of(columns)
     if _ending(target) == PARQUET:
         with pyarrow.parquet.ParquetWriter(target, schema) as parquet:
-            for each in tables:
-                parquet.write_table(each)
+            for page in tables:
+                parquet.write_table(page)
         return
     options = pyarrow.csv.WriteOptions(quoting_style="needed")
     with pa.OSFile(str(target), "wb") as file:
         file.write(codecs.BOM_UTF8 if marked else b"")
         with pyarrow.csv.CSVWriter(file, schema, write_options=options) as text:
-            for each in tables:
-                text.write_table(each)
+            for page in tables:
+                text.write_table(page)
 
 
 def read(path: Path | str, columns: Columns) -> pd.DataFrame:

@@ -43,13 +43,14 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> pa.Table:
     """
     kept = list(rows)
     schema = schema_of(columns)
-    return pa.Table.from_arrays([_array([row[each.name] for row in kept], each.type) for each in schema], schema=schema)
+    arrays = [_array([row[field.name] for row in kept], field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def arranged(given: Mapping[str, pa.Array | pa.ChunkedArray], columns: Columns) -> pa.Table:
     """Arrow columns as a table of these columns; moments may be whole numbers of milliseconds, days of days."""
     schema = schema_of(columns)
-    whole = {each.name: given[each.name] for each in schema}
+    whole = {field.name: given[field.name] for field in schema}
     days = {name: whole[name].cast(pa.int32()) for name, kind in columns.items() if kind == DAY}
     return pa.table(whole | days).cast(schema)
 
@@ -69,12 +70,12 @@ def typed(pages: Iterable[pa.Table], columns: Columns) -> pd.DataFrame:
     """Arrow tables, one after the other, as a DataFrame with exactly these columns and types."""
     schema, kept = schema_of(columns), list(pages)
 
-    def whole(each: pa.Field) -> pa.ChunkedArray:
+    def whole(field: pa.Field) -> pa.ChunkedArray:
         # In one piece: a column in pieces keeps those that are empty, and behind such a one PySpark reads no row.
-        chunks = [chunk for page in kept for chunk in page[each.name].cast(each.type).chunks if len(chunk)]
-        return pa.chunked_array([in_one_piece(pa.chunked_array(chunks, each.type))])
+        chunks = [chunk for page in kept for chunk in page[field.name].cast(field.type).chunks if len(chunk)]
+        return pa.chunked_array([in_one_piece(pa.chunked_array(chunks, field.type))])
 
-    return pd.DataFrame({each.name: _column(whole(each), columns[each.name]) for each in schema})
+    return pd.DataFrame({field.name: _column(whole(field), columns[field.name]) for field in schema})
 
 
 def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
@@ -93,7 +94,9 @@ def compact(rows: pa.Table, columns: Columns) -> pa.Table:
 
 def _column(values: pa.ChunkedArray, kind: str) -> Any:  # noqa: ANN401  an array of pandas or NumPy
     if kind == "category":
-        return _category(values)
+        names = pc.unique(values).drop_null().sort()
+        codes = pc.index_in(values, names).fill_null(-1).to_numpy()
+        return pd.Categorical.from_codes(codes, categories=names.to_pylist())
     if kind in _FULL:
         return values.combine_chunks().to_numpy(zero_copy_only=False)
     dtype: Any = pd.api.types.pandas_dtype(kind)
@@ -132,8 +135,8 @@ def untyped(rows: pd.DataFrame, columns: Columns) -> pa.Table:
     # Whole numbers as they are: pandas would cut what stands behind a point.
     plain = {name: "string" if kind == "category" else kind for name, kind in columns.items() if kind not in _EXACT}
     texts = rows.astype(plain)
-    arrays = [pa.array(texts[each.name], each.type, from_pandas=True) for each in schema]
-    empty = [each.name for each, array in zip(schema, arrays, strict=True) if array.null_count and not each.nullable]
+    arrays = [pa.array(texts[field.name], field.type, from_pandas=True) for field in schema]
+    empty = [field.name for field, array in zip(schema, arrays, strict=True) if array.null_count and not field.nullable]
     if empty:
         raise ValueError(f"{', '.join(empty)} must hold a value in each row.")
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -147,7 +150,7 @@ def money(rows: pd.DataFrame) -> pd.DataFrame:
     """
     shown = rows.copy()
     currencies = rows["currency"] if "currency" in rows else [ZMW.code] * len(rows)
-    for name in [each for each in rows.columns if str(each).endswith("_minor")]:
+    for name in [name for name in rows.columns if str(name).endswith("_minor")]:
         texts = [
             None if pd.isna(amount) else major_text(int(amount), None if pd.isna(code) else str(code))
             for amount, code in zip(rows[name], currencies, strict=True)
@@ -158,15 +161,8 @@ def money(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _array(values: list[Any], wanted: pa.DataType) -> pa.Array:
     given = wanted
-    if any(isinstance(each, str) for each in values):
+    if any(isinstance(value, str) for value in values):
         given = pa.string()
-    elif pa.types.is_temporal(wanted) and any(isinstance(each, Integral) for each in values):
+    elif pa.types.is_temporal(wanted) and any(isinstance(value, Integral) for value in values):
         given = pa.int32() if pa.types.is_date32(wanted) else pa.int64()
     return pa.array(values, given).cast(wanted)
-
-
-def _category(column: pa.ChunkedArray) -> pd.Categorical:
-    """The values that there are as categories, in the order of the alphabet."""
-    names = pc.unique(column).drop_null().sort()
-    codes = pc.index_in(column, names).fill_null(-1).to_numpy()
-    return pd.Categorical.from_codes(codes, categories=names.to_pylist())

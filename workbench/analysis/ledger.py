@@ -83,9 +83,9 @@ class Ledger:
     def accounts(self) -> pd.DataFrame:
         """Each account posted to; `balance_minor` is positive on the account's normal side."""
         rows = []
-        for each in self._control.accounts():
-            side, net = KIND_BY_CODE[each.code].normal_side, each.debit_minor - each.credit_minor
-            rows.append({**asdict(each), "normal_side": side, "balance_minor": net if side == DEBIT else -net})
+        for account in self._control.accounts():
+            side, net = KIND_BY_CODE[account.code].normal_side, account.debit_minor - account.credit_minor
+            rows.append({**asdict(account), "normal_side": side, "balance_minor": net if side == DEBIT else -net})
         return frame(rows, ACCOUNTS)
 
     @property
@@ -113,7 +113,7 @@ class Ledger:
         """
         bounds = {"as_of": as_of, "known_at": known_at}
         query = {name: _moment(bound) for name, bound in bounds.items() if bound is not None}
-        rows = [asdict(each) for each in self._control.accounts(**query)]
+        rows = [asdict(account) for account in self._control.accounts(**query)]
         for row in rows:
             net = row["debit_minor"] - row["credit_minor"]
             row["debit_minor"], row["credit_minor"] = max(net, 0), max(-net, 0)
@@ -134,19 +134,19 @@ class Ledger:
         Without any, of all accounts that an operator or the bank keeps books of too. Each account has its
         own balance. Raises LedgerRefused: there is no such account.
         """
-        for each in accounts:
-            if not isinstance(each, str):
-                raise LedgerRefused(f"Give the name of an account, such as {next(iter(TRACKED))!r}, not {each!r}.")
+        for account in accounts:
+            if not isinstance(account, str):
+                raise LedgerRefused(f"Give the name of an account, such as {next(iter(TRACKED))!r}, not {account!r}.")
         balances: Counter[tuple[str, str]] = Counter()
         for page in self._control.movements(*accounts):
-            rows = [asdict(each) for each in page]
+            rows = [asdict(movement) for movement in page]
             for row in rows:
                 gross = row["amount_minor"] if row["direction"] == IN else -row["amount_minor"]
                 balances[row["account"], row["currency"]] += gross - row["fee_minor"]
                 row["balance_minor"] = balances[row["account"], row["currency"]]
             yield table(rows, LEDGER_MOVEMENT)
         unknown = set(accounts) - {account for account, _ in balances} - _OF_CHART
-        posted = sorted({each.account for each in self._control.accounts()}) if unknown else []
+        posted = sorted({account.account for account in self._control.accounts()}) if unknown else []
         if unknown := unknown.difference(posted):
             raise LedgerRefused(
                 f"The ledger has no account {' or '.join(map(repr, sorted(unknown)))}.",
@@ -157,7 +157,7 @@ class Ledger:
     @property
     def t_accounts(self) -> TAccounts:
         """The accounts as they are drawn by hand: debits left, credits right."""
-        return TAccounts(asdict(each) for page in self._control.postings() for each in page)
+        return TAccounts(asdict(posting) for page in self._control.postings() for posting in page)
 
     def verify(self) -> str:
         """Check that debits equal credits and the chain holds; the hash of its last entry.
@@ -166,8 +166,8 @@ class Ledger:
         """
         found = verified(self._control)
         sums: Counter[str] = Counter()
-        for each in self._control.accounts():
-            sums[each.currency] += each.debit_minor - each.credit_minor
+        for account in self._control.accounts():
+            sums[account.currency] += account.debit_minor - account.credit_minor
         if any(sums.values()):
             raise LedgerRefused(f"Debits less credits are {dict(sums)}.", sums=dict(sums))
         return str(found.head)

@@ -46,7 +46,7 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
                 self.on in {(KEY,), (NARRATIVE,)} or (AMOUNT in self.on and {*self.on} <= {*FIELDS}),
                 f'`on` is ["{KEY}"], ["{NARRATIVE}"], or ["{AMOUNT}"] with any of {", ".join(FIELDS[1:])}',
             ),
-            (all(0 <= each <= _MOST for each in (self.days or 0, (self.minutes or 0) // 1440)),
+            (all(0 <= days <= _MOST for days in (self.days or 0, (self.minutes or 0) // 1440)),
              f"`days` and `minutes` are from 0 up, and no window is longer than {_MOST} days"),
             (self.minutes is None or by_window, "only a rule by amount has `minutes`"),
             (not by_window or (self.days is None) != (self.minutes is None), "an amount goes with `days` or `minutes`"),
@@ -65,14 +65,14 @@ class MatchRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
         """The words for this rule beside its matches and their count."""
         if not self.has_window:
             return self.on[0]
-        fields = " and ".join(each for each in FIELDS if each in self.on)
+        fields = " and ".join(name for name in FIELDS if name in self.on)
         many, unit = (self.days, "day") if self.minutes is None else (self.minutes, "minute")
         return f"{fields} within {many} {unit}{'' if many == 1 else 's'}{', the nearest' if self.nearest else ''}"
 
     def __str__(self) -> str:
         """The rule as TOML."""
         given = {name: value for name, value in msgspec.to_builtins(self).items() if name != "on"}
-        on = ", ".join(f'"{each}"' for each in self.on)
+        on = ", ".join(f'"{name}"' for name in self.on)
         more = (f", {name} = {msgspec.json.encode(value).decode()}" for name, value in given.items())
         return f"{{ on = [{on}]{''.join(more)} }}"
 
@@ -118,8 +118,8 @@ def instead_of(days: int | None, minutes: int | None, pair_by: Any) -> str:  # n
     fields = [*pair_by] if isinstance(pair_by, Sequence) and not isinstance(pair_by, str) else []
     rules = [BY_KEY if days is None else f'{{ on = ["key"], days = {days} }}']
     if fields or minutes is not None:
-        on = [each for each in FIELDS if each in (fields or ("phone", AMOUNT))]
-        quoted = ", ".join(f'"{each}"' for each in on or [AMOUNT])
+        on = [name for name in FIELDS if name in (fields or ("phone", AMOUNT))]
+        quoted = ", ".join(f'"{name}"' for name in on or [AMOUNT])
         by_day = minutes is None and "time" not in fields
         window = f"days = {days or USUAL_DAYS}" if by_day else f"minutes = {minutes or 15}"
         rules.append(f"{{ on = [{quoted}], {window} }}")

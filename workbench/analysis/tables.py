@@ -48,13 +48,13 @@ class Tables:
     def charges(self) -> pd.DataFrame:
         """Each attempt to move money, those of intents too."""
         minor = self._whole_minor()
-        return _frame(self._client.charges.each(), lambda each: _charge(each, minor), CHARGES)
+        return _frame(self._client.charges.each(), lambda charge: _charge(charge, minor), CHARGES)
 
     @property
     def refunds(self) -> pd.DataFrame:
         """Money given back, in one piece or several."""
         minor = self._whole_minor()
-        return _frame(self._client.refunds.each(), lambda each: _refund(each, minor), REFUNDS)
+        return _frame(self._client.refunds.each(), lambda refund: _refund(refund, minor), REFUNDS)
 
     @property
     def payouts(self) -> pd.DataFrame:
@@ -87,9 +87,9 @@ class Tables:
 def _frame(found: Iterable[T], made_of: Callable[[T], Row], columns: Columns) -> pd.DataFrame:
     """A row for each record: what is not made stands in an attribute of the column's name."""
 
-    def row(each: T) -> Row:
-        made = made_of(each)
-        return {name: made[name] if name in made else getattr(each, name) for name in columns}
+    def row(record: T) -> Row:
+        made = made_of(record)
+        return {name: made[name] if name in made else getattr(record, name) for name in columns}
 
     rest = iter(found)
     pages = iter(lambda: tuple(islice(rest, _PAGE)), ())

@@ -40,9 +40,9 @@ Message = dict[str, Any]
 def files() -> dict[str, str]:
     """The console's files by name, as a served sandbox has them."""
     folder = console("")
-    found = [each.relative_to(folder) for pattern in ("*.js", "*.css", "vendor/*.js") for each in folder.glob(pattern)]
-    names = ["look.css", *(each.as_posix() for each in found)]
-    return {each: console(each).read_text("utf-8") for each in names}
+    found = [path.relative_to(folder) for pattern in ("*.js", "*.css", "vendor/*.js") for path in folder.glob(pattern)]
+    names = ["look.css", *(path.as_posix() for path in found)]
+    return {name: console(name).read_text("utf-8") for name in names}
 
 
 class Channel:
@@ -101,8 +101,8 @@ class Channel:
         return None
 
     def _tell(self, news: Message) -> None:
-        for each in [*self.listeners]:
-            each(news)
+        for listener in [*self.listeners]:
+            listener(news)
 
 
 class ConsoleWidget(anywidget.AnyWidget):

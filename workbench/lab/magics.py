@@ -133,10 +133,10 @@ def _looked_up(path: str, names: Mapping[str, Any], place: int) -> Any:  # noqa:
     if first not in names:
         raise Mistyped(f"{_line(place)} there is no variable {first} here. For a dollar sign write $$.")
     value = names[first]
-    for each in attributes:
-        if not hasattr(value, each):
-            raise Mistyped(f"{_line(place)} ${path}: a {type(value).__name__} has no {each}.")
-        value = getattr(value, each)
+    for attribute in attributes:
+        if not hasattr(value, attribute):
+            raise Mistyped(f"{_line(place)} ${path}: a {type(value).__name__} has no {attribute}.")
+        value = getattr(value, attribute)
     return value
 
 
@@ -210,7 +210,7 @@ def _options(line: str) -> tuple[str, str, bool]:
         if not keep_as.isidentifier() or keyword.iskeyword(keep_as):
             raise Mistyped("-o needs a name for the response, such as: %%http -o answer")
         words[place : place + 2] = []
-    if len(words) > 1 or any(each.startswith("-") for each in words):
+    if len(words) > 1 or any(word.startswith("-") for word in words):
         raise Mistyped(f"%%http {line}: use %%http [BENCH] [-o NAME]. The request begins on the next line.")
     return "".join(words), keep_as, False
 
@@ -219,7 +219,7 @@ def _session(names: dict[str, Any], bench_name: str) -> Session:
     """That of the Workbench with this name, or of the one that there is."""
     # Looked at without running any code of what stands in a notebook.
     benches: dict[str, Session] = {
-        name: each for name, each in names.items() if name[0] != "_" and issubclass(type(each), Session)
+        name: bench for name, bench in names.items() if name[0] != "_" and issubclass(type(bench), Session)
     }
     if bench_name and bench_name not in benches:
         raise Mistyped(f"{bench_name} is no Workbench here. Make it before: {bench_name} = Workbench()")
@@ -227,7 +227,7 @@ def _session(names: dict[str, Any], bench_name: str) -> Session:
         return benches[bench_name or "bench"]
     if not benches:
         raise Mistyped("There is no bench to send this to. Make one before: bench = Workbench()")
-    if len({id(each) for each in benches.values()}) > 1:
+    if len({id(bench) for bench in benches.values()}) > 1:
         raise Mistyped(f"There are several benches: {', '.join(benches)}. Name one: %%http {next(iter(benches))}")
     return next(iter(benches.values()))
 

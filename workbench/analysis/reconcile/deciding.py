@@ -34,6 +34,21 @@ _VERDICTS: Final = (*VERDICTS, WITHDRAWN)
 _UNDECIDED: Final = "not decided"
 _HEADINGS: Final = ("break", "to do", "account", "key", Column("variance", numeric=True), "verdict")
 
+# JupyterLab hears keys at the document first, and its shortcuts act on whatever has the focus: only the window can hold
+# keys back. Keys with Ctrl, Meta or Alt stay JupyterLab's, and so do text fields, where it has no shortcuts of letters.
+# What the browser itself does with a key stays too.
+_HOLD_KEYS: Final = """
+    export default { render({ el }) {
+      const hold = (event) => {
+        const isText = event.target.matches("textarea, input:not([type=checkbox])");
+        const isLabs = event.ctrlKey || event.metaKey || event.altKey;
+        if (!isText && !isLabs && el.closest(".jp-OutputArea-output")?.contains(event.target)) event.stopPropagation();
+      };
+      window.addEventListener("keydown", hold, true);
+      return () => window.removeEventListener("keydown", hold, true);
+    } };
+    """
+
 
 class DecisionTable:
     """The breaks of a result that a person decides about, and the file that keeps the decisions.
@@ -83,7 +98,7 @@ class DecisionTable:
         new: dict[str, Row] = {}
         for item in given:
             name = item["break"] or ""
-            if unknown := [one for one in ids_of(item) if one not in about]:
+            if unknown := [break_id for break_id in ids_of(item) if break_id not in about]:
                 raise ReconcileRefused(f"There is no break {', '.join(unknown)} to decide about.")
             old = before.get(name)
             if old is not None and old["who"] != item["who"] and not replace:
@@ -100,7 +115,7 @@ class DecisionTable:
         names = {"break": "id"}
         shown = self._breaks[self._breaks["who"].notna()]
         known = [
-            dict(zip(DECIDED, each, strict=True)) for each in python_rows(shown, *(names.get(n, n) for n in DECIDED))
+            dict(zip(DECIDED, row, strict=True)) for row in python_rows(shown, *(names.get(n, n) for n in DECIDED))
         ]
         told = [
             {**row, "break": name, "partner": "; ".join(other for other in ids_of(row) if other != name) or None}
@@ -142,8 +157,6 @@ class _Form:
     def __init__(self, decisions: DecisionTable, breaks: pd.DataFrame, decided: Mapping[str, Row]) -> None:
         import ipywidgets
 
-        from workbench.analysis.forms import OwnKeys
-
         self._widgets, self._decisions, self._decided = ipywidgets, decisions, decided
         self._parts = dict(_parts(breaks))
         self._called = {
@@ -161,7 +174,9 @@ class _Form:
         button.on_click(lambda _: self._write())
         self._part.observe(lambda _: self._show(), names="value")
         self._show()
-        self.box = ipywidgets.VBox([self._line([self._part, self._who, button]), self._said, self._rows, OwnKeys()])
+        self.box = ipywidgets.VBox(
+            [self._line([self._part, self._who, button]), self._said, self._rows, _keyboard_guard()]
+        )
 
     def _line(self, parts: "Sequence[ipywidgets.Widget]") -> "ipywidgets.HBox":
         """Side by side, and below each other where that is too wide."""
@@ -210,11 +225,12 @@ class _Form:
 
     def _write(self) -> None:
         chosen = {
-            name: {of: self._ids.get(control.value, control.value) for of, control in controls.items()}
+            name: {field: self._ids.get(control.value, control.value) for field, control in controls.items()}
             for name, controls in self._controls.items()
         }
         before = {
-            name: {of: row[of] or "" for of in ("verdict", "partner", "why")} for name, row in self._decided.items()
+            name: {field: row[field] or "" for field in ("verdict", "partner", "why")}
+            for name, row in self._decided.items()
         }
         changed = {name: choice for name, choice in chosen.items() if choice["verdict"] and choice != before.get(name)}
         try:
@@ -226,6 +242,19 @@ class _Form:
             return
         self._decided = {**self._decided, **{name: {**choice} for name, choice in changed.items()}}
         self._said.value = f"{len(changed)} written to {escape(str(self._decisions.path))}."
+
+
+def _keyboard_guard() -> "ipywidgets.Widget":
+    """An invisible widget that keeps keys pressed in the form's dropdowns, boxes and buttons from JupyterLab.
+
+    Without it, an arrow in a dropdown moves to the next cell, and `m` turns the cell into Markdown.
+    """
+    import anywidget
+
+    class KeyboardGuard(anywidget.AnyWidget):
+        _esm = _HOLD_KEYS
+
+    return KeyboardGuard()
 
 
 def _parts(breaks: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -26,7 +26,7 @@ from workbench.analysis.patterns import found_in, refusal
 from workbench.analysis.report.captions import heading
 from workbench.analysis.report.totals import listed
 from workbench.analysis.shapes import BREAK, DECIDED, DECISION, DIRECTIONS
-from workbench.analysis.statements.cells import Cell, text_of
+from workbench.analysis.statements.cells import CUT_BY_SPREADSHEET, Cell, text_of
 from workbench.analysis.statements.dialect import Line, cell_rows_of
 from workbench.domain.masking import mask, shortened
 from workbench.domain.moments import in_lusaka, milliseconds
@@ -58,8 +58,6 @@ _BETWEEN_WORDS: Final = re.compile(r"[\s_-]+")
 _BY_SPREADSHEET: Final = re.compile(
     r"([0-9]{1,2})([/.-])([0-9]{1,2})\2(?:20)?([0-9]{2})(?:[ ,]+([0-9]{1,2})(:[0-9:]{2,5}))?"
 )
-_CUT_BY_SPREADSHEET: Final = re.compile("[0-9][.,][0-9]+[eE][+][0-9]+")
-"""A key of digits as a spreadsheet saves it: it names nothing any more."""
 
 
 class Input(NamedTuple):
@@ -164,7 +162,7 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, M
     if declared or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         other = f"has {', '.join(declared)}, which is no rule" if declared else "has a `rule` that is not a [[rule]]"
         raise ReconcileRefused(f"{path.name} {other}.", hint=_A_RULE)
-    rules = tuple(_rule(number, each, path.name) for number, each in enumerate(tables, start=1))
+    rules = tuple(_rule(number, table, path.name) for number, table in enumerate(tables, start=1))
     if twice := [name for name, times in Counter(rule.name for rule in rules).items() if times > 1]:
         raise ReconcileRefused(f"{path.name} has several rules called {', '.join(twice)}.")
     return rules, Input("rules", path.name, hashlib.sha256(content).hexdigest(), len(rules)), match
@@ -172,7 +170,7 @@ def rules_in(given: Path | str) -> tuple[tuple[Rule, ...], Input, Mapping[str, M
 
 def _rule(number: int, given: Mapping[str, Any], file: str) -> Rule:
     declared, kinds = {"name": f"rule {number}", **given}, get_type_hints(Rule)
-    if unknown := [each for each in declared if each not in kinds]:
+    if unknown := [name for name in declared if name not in kinds]:
         hint = f"A rule has {', '.join(field.name for field in fields(Rule))}."
         raise ReconcileRefused(f"Rule {number} in {file} has {', '.join(unknown)}, which no rule takes.", hint=hint)
     for name, value in declared.items():
@@ -344,7 +342,9 @@ def _dated(rows: Mapping[str, Row], days: Collection[str]) -> list[str]:
     """
     given = {place: (row["when"] or "", _orders(row["when"] or "")) for place, row in rows.items()}
     others = [both for both in map(_orders, days) if any(both)]
-    orders = [of for of in (0, 1) if all(both[of] for both in [*others, *(both for _, both in given.values())])]
+    orders = [
+        order for order in (0, 1) if all(both[order] for both in [*others, *(both for _, both in given.values())])
+    ]
     if not orders:
         return ["`when` has the day first in one row, and the month in another"]
     for place, (text, both) in given.items():
@@ -447,7 +447,7 @@ def _state(row: Row, open_: Sequence[bool], open_keys: set[tuple[str | None, str
     if row["account"] and row["account"] not in accounts:
         return ELSEWHERE
     # Of which row it was, only the account and the key tell.
-    is_told = row["account"] and not _CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
+    is_told = row["account"] and not CUT_BY_SPREADSHEET.fullmatch(row["key"] or "")
     is_gone = not any(open_) and (row["account"], known_as(row["key"])) not in open_keys
     return SETTLED if is_told and is_gone else STALE
 

@@ -67,9 +67,9 @@ def found_among(waiting: pa.Table, rules: Mapping[int, MatchRules], describe: De
     accounts = waiting["account"].to_numpy()
     matched: list[tuple[MatchRule, Pairs]] = []
     candidates: dict[int, Like] = {}
-    for account, of in rules.items():
+    for account, declared in rules.items():
         free = np.flatnonzero(single & (accounts == account))
-        for rule in of:
+        for rule in declared:
             if rule.has_window:
                 pairs, unclear = _within(waiting, free, rule)
             elif rule.on == (NARRATIVE,):
@@ -105,9 +105,9 @@ def _named(waiting: pa.Table, candidates: Mapping[int, Like]) -> dict[int, str]:
     told = {}
     for place, like in candidates.items():
         parts = []
-        for of, some, count in zip(SIDES, like.places, like.counts, strict=True):
+        for side_name, some, count in zip(SIDES, like.places, like.counts, strict=True):
             more = f" and {count - _NAMED} more" if count > _NAMED else ""
-            parts += [f"{', '.join(names[row] for row in some[:_NAMED])}{more} of the {of}"] if count else []
+            parts += [f"{', '.join(names[row] for row in some[:_NAMED])}{more} of the {side_name}"] if count else []
         told[place] = f"{like.by}: {'; '.join(parts)}"
     return told
 

@@ -34,16 +34,16 @@ def notes_of(
 def matched_notes(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[str, str]) -> Iterator[str]:
     """Counts the pairs that each account's rules matched without a key; `names` are the books' names of accounts."""
     counted = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
-    for account, of in rules.items():
+    for account, declared in rules.items():
         told = [
             f"{many:,} by {rule.name}{' alone' if rule.on == (AMOUNT,) else ''}"
-            for rule in of[1:] if (many := counted[account, rule.name])
+            for rule in declared[1:] if (many := counted[account, rule.name])
         ]  # fmt: skip
         called = names.get(account, account)
-        if of == WITHOUT_KEYS:
-            many = counted[account, of[-1].name]
+        if declared == WITHOUT_KEYS:
+            many = counted[account, declared[-1].name]
             yield (
-                f"The statement of {called} has no keys, so its rows are matched by {of[-1].name} alone: "
+                f"The statement of {called} has no keys, so its rows are matched by {declared[-1].name} alone: "
                 f"{many:,} pair{'s' * (many != 1)}. Another rule is declared with match, in its layout."
             )
         elif told:

@@ -134,7 +134,7 @@ class Read:
 
 def books(engine: Engine, loaded: Frame, counted: Totals, reported: Mapping[str, Statement], as_of: int) -> list[Book]:
     """Each statement of each account, in the order of their days; a day after `as_of` is the last of none."""
-    groups: dict[tuple[str, str], list[Any]] = {(each.account, name): [] for name, each in reported.items()}
+    groups: dict[tuple[str, str], list[Any]] = {(file.account, name): [] for name, file in reported.items()}
     for line in counted:
         groups.setdefault((line["account"], line["source"]), []).append(line)
     ends = _balances_at_the_ends(engine, loaded, {key: lines for key, lines in groups.items() if lines})

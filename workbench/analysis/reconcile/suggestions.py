@@ -158,10 +158,10 @@ def _near_references(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Pr
             alike[(row.account,)][row.side].append(row)
     met = {
         (mine.name, other.name): (mine, other)
-        for of, sides in alike.items() if all(sides.values())
+        for shared, sides in alike.items() if all(sides.values())
         for mine, other in _sharing(sides, left_out)
         if _are_near(mine, other) and not (mine.is_further and other.is_further)
-        and (len(of) > 1 or mine.amount is None or other.amount is None)
+        and (len(shared) > 1 or mine.amount is None or other.amount is None)
     }  # fmt: skip
     pairs = [(*both, slip) for both in met.values() if (slip := _slip(*both))]
     for ours, theirs, slip, others in _few(pairs, left_out):
@@ -310,8 +310,8 @@ def _sums(opened: Sequence[_Open], left_out: _LeftOut) -> Iterator[Proposal]:
 def _by_day(opened: Sequence[_Open]) -> Mapping[_Like, _Days]:
     made: dict[_Like, dict[int, _Day]] = defaultdict(dict)
 
-    def at(each: _Open) -> tuple[_Like, int]:
-        return (each.account, each.currency, each.side, each.apart > 0), each.day or 0
+    def at(row: _Open) -> tuple[_Like, int]:
+        return (row.account, row.currency, row.side, row.apart > 0), row.day or 0
 
     for (like, day), group in groupby(sorted(opened, key=lambda row: (at(row), abs(row.apart), row.name)), at):
         rows = [*group]

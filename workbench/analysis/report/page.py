@@ -83,7 +83,9 @@ def _sections(result: Reconciled) -> Iterator[dict[str, Any]]:
     for total in totals.by_code(result):
         counts[total.code] += total.breaks
         to_do[total.code] = "" if total.is_decided else total.settlement
-    largest = {code: _largest(result.breaks[result.breaks["code"] == code]) for code in counts}
+    sizes = result.breaks["variance_minor"].abs().sort_values(ascending=False, kind="stable")
+    by_size = result.breaks.loc[sizes.index]
+    largest = {code: by_size[by_size["code"] == code].head(MAX_LISTED) for code in counts}
     partners = partners_of(
         result.breaks, groups, [name for breaks in largest.values() for name in breaks["id"].dropna()]
     )
@@ -104,11 +106,6 @@ def _rest(found: pd.DataFrame, listed: pd.DataFrame) -> str:
     return json.dumps([[text or "" for text in row] for row in python_rows(others, "id", "account", "key", "code")])
 
 
-def _largest(found: pd.DataFrame) -> pd.DataFrame:
-    size = found["variance_minor"].abs()
-    return found.loc[size.sort_values(ascending=False, kind="stable").index[:MAX_LISTED]]
-
-
 _NET: Final = ("ledger_minor", "statement_minor")
 _PARTS: Final = tuple(f"{side}_{what}_minor" for side in ("ledger", "statement") for what in ("amount", "fee"))
 _AMOUNT_HEADINGS: Final = tuple(captions.heading(name) for name in (*_NET, "variance_minor"))
@@ -126,9 +123,9 @@ def _suggested(result: Reconciled) -> dict[str, str]:
     found: dict[str, list[str]] = defaultdict(list)
     for breaks, why in python_rows(result.suggestions, "breaks", "why"):
         ids = breaks.split("; ")
-        for each in ids:
-            others = ", ".join(keys.get(other, other) for other in ids if other != each)
-            found[each].append(f"Perhaps one with {others}: {why}" if others else why)
+        for break_id in ids:
+            others = ", ".join(keys.get(other, other) for other in ids if other != break_id)
+            found[break_id].append(f"Perhaps one with {others}: {why}" if others else why)
     return {name: " ".join(texts) for name, texts in found.items()}
 
 

@@ -115,10 +115,10 @@ def known_from(movements: Iterable[Mapping[str, Any]], chances: Chances) -> Iter
 
     A night's credits are one for the bank, and a large payout leaves it in several.
     """
-    for _, (first, *others) in groupby(movements, key=lambda each: each["batch"] or each["entry"]):
+    for _, (first, *others) in groupby(movements, key=lambda movement: movement["batch"] or movement["entry"]):
         row, kind = _row(first, chances), first["kind"]
         if kind == CREDITED:
-            whole_minor = row.amount_minor + sum(each["amount_minor"] for each in others)
+            whole_minor = row.amount_minor + sum(movement["amount_minor"] for movement in others)
             row = row._replace(key=first["batch"], batch=None, amount_minor=whole_minor)
         rows = _tranches(row) if kind == PAID_OUT else (row,)
         yield Known(rows, first["entry"], kind, first["business_date"], kind == CREDITED or len(rows) > 1)

@@ -34,7 +34,8 @@ LONGEST_KEY: Final = 32_767
 _REMEMBERED: Final = 100_000
 """More than a day has seconds."""
 _LIKE_AN_AMOUNT: Final = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f]*")
-_TURNED_INTO_A_NUMBER: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
+CUT_BY_SPREADSHEET: Final = re.compile(r"[0-9][.,][0-9]+[Ee]\+[0-9]+")
+"""A key of digits as a spreadsheet saves it: the number has lost its last digits, so it names no row any more."""
 _ERRORS: Final = frozenset((
     "#BLOCKED!", "#BUSY!", "#CALC!", "#CONNECT!", "#DIV/0!", "#FIELD!", "#GETTING_DATA", "#N/A", "#NAME?", "#NULL!",
     "#NUM!", "#REF!", "#SPILL!", "#UNKNOWN!", "#VALUE!",
@@ -120,7 +121,7 @@ class Column:
         if not isinstance(self.different, pa.Array):
             return [*self.different] if places is None else [self.different[place] for place in places]
         values = (self.different if places is None else self.different.take(pa.array(places, pa.int64()))).to_pylist()
-        return ["" if each is None else self._to(each) if self._to else each for each in values]
+        return ["" if cell is None else self._to(cell) if self._to else cell for cell in values]
 
     def row(self, place: int) -> Cell:
         """The cell of a row."""
@@ -131,7 +132,7 @@ class Column:
         """The different cells as an Arrow array, where all of them are texts."""
         if isinstance(self.different, pa.Array):
             return None if self._to else self.different
-        is_text = all(type(each) is str for each in self.different)
+        is_text = all(type(cell) is str for cell in self.different)
         try:
             return pa.array(self.different, pa.string()) if is_text else None
         except UnicodeEncodeError:  # half of a pair that UTF-16 has
@@ -155,10 +156,10 @@ class Column:
         """In which rows a cell is so; only texts that have each of these in them can be."""
         may = np.ones(len(self.different), bool)
         if within and (texts := self.texts) is not None:
-            for each in within:
-                may &= mask_of(pc.match_substring(texts, each))
+            for part in within:
+                may &= mask_of(pc.match_substring(texts, part))
         places = np.flatnonzero(may)
-        may[places] = [holds(each) for each in self.cells(places)]
+        may[places] = [holds(cell) for cell in self.cells(places)]
         return self._of_rows(may)
 
     def where_blank(self) -> Mask:
@@ -174,7 +175,7 @@ class Column:
         """In which rows this cell stands."""
         if (texts := self.texts) is not None and isinstance(cell, str):
             return self._of_rows(mask_of(pc.equal(texts, cell).fill_null(cell == "")))
-        return self._of_rows([each == cell for each in self.cells()])
+        return self._of_rows([other == cell for other in self.cells()])
 
     def _of_rows(self, holds: Mask | list[bool]) -> Mask:
         """A mask of the different cells as one of the rows."""
@@ -225,7 +226,7 @@ class Column:
                 slow = np.flatnonzero(~is_done)
         found = [read(cell) for cell in self.cells(slow)] if len(slow) else []
         wrong = {place: why for place, why in zip(slow.tolist(), found, strict=True) if type(why) is Wrong}
-        values = pa.array([None if type(each) is Wrong else each for each in found], kind)
+        values = pa.array([None if type(value) is Wrong else value for value in found], kind)
         if made is not None and len(slow) < len(self.different):
             values = pc.replace_with_mask(made.cast(kind), pa.array(~is_done), values)
         bad: list[tuple[int, Wrong]] = []
@@ -239,8 +240,8 @@ class Column:
 def all_hold(masks: Iterable[Mask]) -> Mask:
     """True for the rows where all hold; none is looked at after the last that holds anywhere."""
     holds = np.zeros(0, bool)
-    for nth, each in enumerate(masks):
-        holds = holds & each if nth else each
+    for nth, mask in enumerate(masks):
+        holds = holds & mask if nth else mask
         if not holds.any():
             break
     return holds
@@ -258,16 +259,16 @@ def mask_of(holds: pa.Array | pa.ChunkedArray) -> Mask:
 
 def codes_of(columns: Sequence[Column]) -> Whole:
     """A whole number for each row, equal for rows that are alike in these columns."""
-    codes, *others = [each.coded() for each in columns]
-    for each in others:
-        codes = np.unique(codes, return_inverse=True)[1] * (each.max(initial=0) + 1) + each
+    codes, *others = [column.coded() for column in columns]
+    for other in others:
+        codes = np.unique(codes, return_inverse=True)[1] * (other.max(initial=0) + 1) + other
     return codes
 
 
 def together(columns: Sequence[Column]) -> tuple[list[tuple[Cell, ...]], NDArray[Any]]:
     """The different rows of some columns, and for each row the place of its like among them."""
     _, first, codes = np.unique(codes_of(columns), return_index=True, return_inverse=True)
-    return [*zip(*(each.cells(each.codes[first]) for each in columns), strict=True)], codes
+    return [*zip(*(column.cells(column.codes[first]) for column in columns), strict=True)], codes
 
 
 def refused(name: str, why: str, *, hint: str = "", **facts: object) -> StatementRefused:
@@ -407,9 +408,9 @@ class Amounts:
         if len(text) > _LONGEST_AMOUNT:
             return "", ""
         parts = [
-            (each.lastgroup, each[each.lastgroup])
-            for each in _PART.finditer(text.replace("\u2212", "-"))
-            if each.lastgroup
+            (part.lastgroup, part[part.lastgroup])
+            for part in _PART.finditer(text.replace("\u2212", "-"))
+            if part.lastgroup
         ]
         words = [text.upper() for kind, text in parts if kind == "word"]
         digits = [text for kind, text in parts if kind == "digits"]
@@ -485,7 +486,7 @@ def key_of(cell: Cell) -> str | Wrong | None:
     if isinstance(cell, Decimal):
         is_cut = cell != cell.to_integral_value() or cell.adjusted() >= _EXACT_DIGITS
     else:
-        is_cut = _TURNED_INTO_A_NUMBER.fullmatch(text) is not None
+        is_cut = CUT_BY_SPREADSHEET.fullmatch(text) is not None
     if len(text) > LONGEST_KEY:
         return Wrong(f"{shown(text)} has more than {LONGEST_KEY:,} characters")
     return Wrong(f"{shown(text)} has lost digits: a spreadsheet made a number of it") if is_cut else text or None

@@ -234,7 +234,7 @@ def _days(cells: Sequence[Cell]) -> list[dict[int, int]]:
     most = max(map(len, read), default=0)
     if not most + len(moments) or most + len(moments) < _HALF * sum(cell != "" for cell in cells):
         return []
-    return [moments | each for each in read if len(each) == most] or [moments]
+    return [moments | reading for reading in read if len(reading) == most] or [moments]
 
 
 def _amounts_in(cells: Sequence[object]) -> float:

@@ -66,8 +66,8 @@ class DateFormat:
         self.has_zone = "%z" in pattern
         split = _DAY_WITH_TIME.fullmatch(pattern)
         pieces = _PIECES.findall(pattern)
-        is_fixed = {"%Y", "%m", "%d"} <= {*pieces} and all(len(each) == 1 or each in _FIXED for each in pieces)
-        self.fixed = sum(_FIXED.get(each, 1) for each in pieces) if is_fixed and pattern.isascii() else 0
+        is_fixed = {"%Y", "%m", "%d"} <= {*pieces} and all(len(piece) == 1 or piece in _FIXED for piece in pieces)
+        self.fixed = sum(_FIXED.get(piece, 1) for piece in pieces) if is_fixed and pattern.isascii() else 0
         """The number of characters of a text with all its digits; 0 where that differs."""
         self.day = _regex(split["day"] if split else pattern).pattern
         """A pattern that each text of this format has in it."""
@@ -214,10 +214,10 @@ def dates_in(
         days = _stripped([day for day, _ in pairs])
         texts = [(day, text_of(time).strip()) for day, (_, time) in zip(days, pairs, strict=True)]
         empty = np.array([not time for _, time in texts], bool)[codes]
-        column = Column([_joined(*each, formats) for each in texts], codes)
+        column = Column([_joined(day, time, formats) for day, time in texts], codes)
         texts_of = list  # type: ignore[assignment]  # they are texts or moments, and what is left of a time ends them
     known = np.full(len(column.different), ABSENT) if iso is None else _iso(column, iso)
-    read = {each: _read(each, column, known, texts_of) for each in formats}
+    read = {date_format: _read(date_format, column, known, texts_of) for date_format in formats}
     is_date = np.any([values != ABSENT for values in read.values()], axis=0)
     codes = column.codes
 
@@ -226,25 +226,25 @@ def dates_in(
 
     why_out: list[str] = []
     alive: dict[DateFormat, NDArray[np.int64]] = {}
-    for each, values in read.items():
+    for date_format, values in read.items():
         unread = (is_date & (values == ABSENT))[codes]
         if unread.any():
             place = int(np.argmax(unread))
-            why_out.append(f"line {lines[place]} {text(codes[place])!r} is not {each.pattern}")
+            why_out.append(f"line {lines[place]} {text(codes[place])!r} is not {date_format.pattern}")
         else:
-            alive[each] = values
+            alive[date_format] = values
     if not alive:
         raise refused(
             name,
             f"has dates in more than one format: {'; '.join(why_out)}.",
             hint="Pass the right format, date_format='…'; rows in another format then become invalid rows.",
-            formats=tuple(each.pattern for each in formats),
+            formats=tuple(date_format.pattern for date_format in formats),
         )
     for one, other in itertools.combinations(alive, 2):
         differs = (alive[one] != alive[other])[codes]
         if differs.any():
             _refuse(name, (one, other), alive, int(np.argmax(differs)), lines, codes, text)
-    why = f"is not a date written as {' or '.join(each.pattern for each in formats)}"
+    why = f"is not a date written as {' or '.join(date_format.pattern for date_format in formats)}"
     wrong = {
         place: Wrong(f"{shown(said)} {why}" if (said := text(place)) else "is missing")
         for place in np.flatnonzero(~is_date).tolist()
@@ -263,7 +263,8 @@ def _refuse(  # noqa: PLR0913, PLR0917  what the refusal says
     codes: NDArray[Any],
     text: Callable[[int], str],
 ) -> NoReturn:
-    days, patterns = [_in_words(int(read[each][codes[row]])) for each in pair], tuple(each.pattern for each in pair)
+    days = [_in_words(int(read[date_format][codes[row]])) for date_format in pair]
+    patterns = tuple(date_format.pattern for date_format in pair)
     said, line = text(codes[row]), int(lines[row])
     facts = {"file": name, "line": line, "text": said, "formats": patterns, "readings": tuple(days)}
     hint = f"Pass date_format='{patterns[0]}' or date_format='{patterns[1]}'."
@@ -278,7 +279,7 @@ def _stripped(cells: Sequence[Cell]) -> list[str | datetime]:
 def _joined(day: str | datetime, time: str, formats: Sequence[DateFormat]) -> str | datetime:
     if isinstance(day, str):
         return day and f"{day} {time}"
-    return next(filter(None, (each.with_time(day, time) for each in formats)), f"{day:%Y-%m-%d} {time}")
+    return next(filter(None, (date_format.with_time(day, time) for date_format in formats)), f"{day:%Y-%m-%d} {time}")
 
 
 _HALF: Final = timedelta(microseconds=500)

@@ -175,8 +175,8 @@ def _csv_columns(path: Path, encoding: str, delimiter: str, after: int, width: i
         wide = [column.only(np.cumsum(~is_odd) - 1) for column in columns]
         columns = [column.replaced(is_odd, Column.of_cells(cells)) for column, cells in zip(wide, padded, strict=False)]
     whole = Body(rows.lines, columns, {place: cells for place, cells in odd.items() if len(cells) != count})
-    beyond = {int(place) for each in columns[width:] for place in np.flatnonzero(~each.has(""))}
-    is_blank = all_hold(each.where_blank() for each in columns)
+    beyond = {int(place) for column in columns[width:] for place in np.flatnonzero(~column.has(""))}
+    is_blank = all_hold(column.where_blank() for column in columns)
     made = {place: whole.row(place) for place in sorted({*odd, *beyond})}
     kept = {
         place: cells for place, cells in made.items() if len(cells) < width or any(cell != "" for cell in cells[width:])
@@ -245,7 +245,7 @@ class _Cuts:
     def add(self, octets: NDArray[np.uint8]) -> bool:
         """Go through a block, with one character before and one behind it. False: the csv module is to decide."""
         inner, seen = octets[1:-1], self._seen
-        quotes, breaks, marks = (1 + np.flatnonzero(inner == each) for each in (_QUOTE, _LINE_FEED, self._mark))
+        quotes, breaks, marks = (1 + np.flatnonzero(inner == mark) for mark in (_QUOTE, _LINE_FEED, self._mark))
         if self._mark >= _ASCII or not inner.all():
             return False
         seen["returns"] += int(np.count_nonzero(inner == _RETURN) - np.count_nonzero(octets[breaks - 1] == _RETURN))
@@ -255,7 +255,7 @@ class _Cuts:
             is_right = np.isin(octets[closes + 1], (self._mark, _LINE_FEED, _RETURN, _QUOTE)).all()
             if not is_right or not np.isin(octets[opens - 1], (self._mark, _LINE_FEED, _QUOTE)).all():
                 return False
-            ends, marks = (each[(np.searchsorted(quotes, each) + is_open) % 2 == 0] for each in (breaks, marks))
+            ends, marks = (places[(np.searchsorted(quotes, places) + is_open) % 2 == 0] for places in (breaks, marks))
         self._found.append(
             (
                 self._at + ends - 1,
@@ -275,7 +275,7 @@ class _Cuts:
         seen = self._seen
         if seen["quotes"] % 2 or seen["returns"] or not self._found:
             return None
-        ends, breaks, marks, returns = (np.concatenate(each) for each in zip(*self._found, strict=True))
+        ends, breaks, marks, returns = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
         starts, stops = np.append(self._begins, ends + 1), np.append(ends, self._at)
         lines, widths = np.append(1, 1 + breaks), 1 + np.diff(np.append(marks, seen["marks"]), prepend=0)
         sizes = stops - starts
@@ -467,7 +467,7 @@ def continued(body: Body, narrative: int, ends: Sequence[str]) -> tuple[Body, li
     lines. The numbers of the lines that were joined come with the rows.
     """
     others = [column for place, column in enumerate(body.columns) if place != narrative]
-    is_joined = all_hold(each.where_blank() for each in others) if others else np.zeros(len(body.lines), bool)
+    is_joined = all_hold(column.where_blank() for column in others) if others else np.zeros(len(body.lines), bool)
     column, odd, above = body.columns[narrative], dict(body.odd), -1
     told: dict[int, str] = {}
     for place in np.flatnonzero(is_joined).tolist():
@@ -577,10 +577,10 @@ def _readers(layout: Layout, currency: str, ends: Sequence[tuple[str, Cell]]) ->
         return None if found is None else moment(found).date()
 
     formats = [*map(DateFormat, layout.preamble_dates)]
-    formats = [each for each in formats if all(read(each, *end) for end in ends)] or formats
+    formats = [date_format for date_format in formats if all(read(date_format, *end) for end in ends)] or formats
 
     def day(field: str, cell: Cell) -> date | Wrong | None:
-        found = sorted({at for each in formats if (at := read(each, field, cell))})
+        found = sorted({at for date_format in formats if (at := read(date_format, field, cell))})
         if len(found) > 1:
             return Wrong(f"{shown(cell)} is {' or '.join(map(str, found))}: keep one of them in preamble_date")
         return found[0] if found else None

@@ -286,7 +286,7 @@ class Fields:
             return [column.read(read, pa.string())[0] for read in others]
         digits = pc.extract_regex(texts, plain).flatten()[0]
         is_plain = mask_of(digits.is_valid())
-        begins, ends = (pc.utf8_slice_codeunits(digits, *each) for each in ((0, 2), (6, 9)))
+        begins, ends = (pc.utf8_slice_codeunits(digits, *span) for span in ((0, 2), (6, 9)))
         told = digits.drop_null()
         batches = (told[start : start + _BATCH_ROWS].to_pylist() for start in range(0, len(told), _BATCH_ROWS))
         arrays = (pa.array(self._key.hashes_of(batch), pa.string()) for batch in batches)

@@ -214,7 +214,7 @@ class Layout:
         why = refusal(self.key_pattern)
         self._demand(not why, f"key_pattern {why}")
         try:
-            return [each.name for each in pc.extract_regex(pa.array([""]), self.key_pattern).type]
+            return [group.name for group in pc.extract_regex(pa.array([""]), self.key_pattern).type]
         except pa.ArrowInvalid as error:
             self._demand(holds=False, otherwise=f"key_pattern: {str(error).splitlines()[0]}")
             raise
@@ -312,11 +312,11 @@ def layout_from(content: bytes, name: str, file: str) -> Layout:
     """The layout that these bytes declare; `file` is what messages call it. Raises ValueError: they are no TOML."""
     declared = {"name": name, **read_toml(content)}
     kinds = get_type_hints(Layout)
-    lacking = [each for each in ("columns", "dates") if each not in declared]
-    unknown = [each for each in declared if each not in kinds]
+    lacking = [name for name in ("columns", "dates") if name not in declared]
+    unknown = [name for name in declared if name not in kinds]
     if lacking or unknown:
         text = f"lacks {', '.join(lacking)}" if lacking else f"has {', '.join(unknown)}, which no layout has"
-        hint = f"A layout has {', '.join(each.name for each in fields(Layout))}."
+        hint = f"A layout has {', '.join(field.name for field in fields(Layout))}."
         raise StatementRefused(f"The layout in {file} {text}.", hint=hint, file=file)
     for key, value in declared.items():
         try:

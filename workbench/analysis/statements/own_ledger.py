@@ -481,7 +481,7 @@ def _balances(rows: pa.Table, groups: _Groups, account: Column, openings: Mappin
     # A balance of another group does not count.
     is_after = first[np.minimum(after, len(at) - 1)] == first
     near = np.where(before >= first, before, np.where(is_after & (after < len(at)), after, -1))
-    begins = np.array([openings.get(each, ABSENT) for each in account.cells()], np.int64)[account.codes][by]
+    begins = np.array([openings.get(cell, ABSENT) for cell in account.cells()], np.int64)[account.codes][by]
     begins = np.where(near >= 0, (balance - moved)[near], begins)
     made, is_known = np.empty_like(balance), np.empty(len(by), bool)
     made[by], is_known[by] = np.where(is_told, balance, moved + begins), is_told | (begins != ABSENT)

@@ -129,7 +129,7 @@ def checked(rows: pa.Table, said: Preamble, closing_line: int, *, newest_first: 
     """
     opening, closing = said.opening_minor, said.closing_minor
     step = -1 if newest_first else 1
-    effects, known = (each[::step] for each in effects_of(rows))
+    effects, known = (values[::step] for values in effects_of(rows))
     has_balance = mask_of(rows["balance_minor"].is_valid())[::step]
     moved, unknown = np.cumsum(effects), np.cumsum(~known)
     lines, balances = (whole_of(rows, name)[::step][has_balance] for name in ("line", "balance_minor"))
@@ -137,7 +137,7 @@ def checked(rows: pa.Table, said: Preamble, closing_line: int, *, newest_first: 
     ends = (moved[-1], unknown[-1]) if len(rows) else (0, 0)
     nothing = np.empty((4, 0), np.int64)
     before = nothing if opening is None else np.array([[0], [opening], [0], [0]])
-    after = nothing if closing is None else np.array([[each] for each in (closing_line, closing, *ends)])
+    after = nothing if closing is None else np.array([[value] for value in (closing_line, closing, *ends)])
     lines, balances, moves, unread = np.concatenate([before, points, after], axis=1)
     expected = balances[:-1] + np.diff(moves)
     is_compared = np.diff(unread) == 0
@@ -169,11 +169,11 @@ def as_proven(rows: pa.Table, otherwise: pa.Array, said: Preamble, negative: str
     balances = whole_of(rows, "balance_minor")[::step]
     told = np.flatnonzero(mask_of(rows["balance_minor"].is_valid())[::step])
     ends = [(0, said.opening_minor), (len(rows), said.closing_minor)]
-    before, after = ([each for each in (end,) if each[1] is not None] for end in ends)
+    before, after = ([point for point in (end,) if point[1] is not None] for end in ends)
     points = [*before, *zip((told + 1).tolist(), balances[told].tolist(), strict=True), *after]
     at = np.array([place for place, _ in points], np.int64)
     moved, turned, unread = (
-        np.diff(np.concatenate([[0], np.cumsum(each[::step])])[at]) for each in (effects, turns, ~known)
+        np.diff(np.concatenate([[0], np.cumsum(values[::step])])[at]) for values in (effects, turns, ~known)
     )
     lacks = np.diff(np.array([balance for _, balance in points], np.int64)) - moved
     places = np.flatnonzero(is_back[::step])
@@ -181,10 +181,10 @@ def as_proven(rows: pa.Table, otherwise: pa.Array, said: Preamble, negative: str
     is_between = (between >= 0) & (between < len(lacks))
     places, between = places[is_between], between[is_between]
     is_read = unread[between] == 0
-    stays, goes = (places[is_read & (each[between] == 0)] for each in (lacks, lacks - turned))
+    stays, goes = (places[is_read & (lack[between] == 0)] for lack in (lacks, lacks - turned))
     goes = np.setdiff1d(goes, stays)
     by_default = negative == "debit" or (not negative and len(goes) > 0 and not len(stays))
-    comes, goes_out = (pc.equal(rows["direction"], each) for each in ("in", "out"))
+    comes, goes_out = (pc.equal(rows["direction"], word) for word in ("in", "out"))
     is_debit = (is_back & mask_of(comes))[::step] & by_default
     is_debit[stays], is_debit[goes] = False, True
     where = pa.array(is_debit[::step])
@@ -271,6 +271,8 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
     rows = rows.filter(pa.array(~is_opening)) if is_opening.any() else rows
     if found.layout.makes_keys:
         rows = with_column(rows, "key", made_keys(rows, newest_first=is_turned))
+    days = pc.min_max(rows["business_date"].filter(rows["problem"].is_null())).as_py()
+    first, last = said.first or days["min"], said.last or days["max"]
     return Statement(
         name=source.name,
         sha256=digest,
@@ -280,7 +282,7 @@ def read_statement(  # noqa: PLR0913  what is read, and what it does not say its
         table=compact(rows, STATEMENT_ROW),
         opening_minor=opening,
         closing_minor=closing,
-        period=_period(said, rows),
+        period=(first, last) if first and last else None,
         findings=pd.DataFrame(findings).astype(FINDING),
         followed=followed - int(is_opening.sum()),
         joined=joined,
@@ -426,9 +428,3 @@ def made_keys(rows: pa.Table, *, newest_first: bool) -> pa.Array:
 
 
 _SAID: Final = ("business_date", "direction", "amount_minor", "description")
-
-
-def _period(said: Preamble, rows: pa.Table) -> tuple[date, date] | None:
-    days = pc.min_max(rows["business_date"].filter(rows["problem"].is_null())).as_py()
-    first, last = said.first or days["min"], said.last or days["max"]
-    return (first, last) if first and last else None

@@ -116,7 +116,7 @@ _LABELS: Final = {
 def plain(heading: str) -> str:
     """A heading without signs, accents and the currency's code, as it is looked up."""
     letters = "".join(
-        each for each in unicodedata.normalize("NFKD", heading_key(heading)) if not unicodedata.combining(each)
+        letter for letter in unicodedata.normalize("NFKD", heading_key(heading)) if not unicodedata.combining(letter)
     )
     return _CODE.sub("", _SIGNS.sub(" ", letters).strip())
 

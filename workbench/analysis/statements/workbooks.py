@@ -55,7 +55,7 @@ def inspected(path: Path) -> dict[str, Failed]:
     BadZipFile, ExpatError, ValueError or OSError: it is damaged.
     """
     with ZipFile(path) as book:
-        members = {each.filename.lower(): each for each in book.infolist()}
+        members = {member.filename.lower(): member for member in book.infolist()}
         if len(members) < len(book.infolist()):
             raise BadZipFile("a part is in it twice")
         if {"xl/workbook.bin", "mimetype"} & members.keys():
@@ -75,10 +75,10 @@ class _Inspection:
 
     def failed(self) -> dict[str, Failed]:
         """Sheet → its cells with errors."""
-        if sum(each.file_size for each in self._members.values()) > self._bound:
+        if sum(member.file_size for member in self._members.values()) > self._bound:
             raise self._bomb()
         mains = {part for kind, _, part in self._relations("_rels/.rels", "") if kind.endswith(_MAIN)} | {_USUAL_MAIN}
-        sheets = [each for main in sorted(mains & self._members.keys()) for each in self._sheets(main)]
+        sheets = [sheet for main in sorted(mains & self._members.keys()) for sheet in self._sheets(main)]
         if len({part for _, part in sheets}) < len(sheets):
             raise self._malformed("two of its sheets are one part of the file")
         # The reader has rules of its own for paths: whatever part bears the name of one that is used is gone through.
@@ -136,19 +136,19 @@ class _Inspection:
         folder, _, file = main.rpartition("/")
         relations = self._relations(join(folder, "_rels", f"{file}.rels"), folder)
         sheets = [("", part) for kind, _, part in relations if kind.endswith(_TEXTS)]
-        for each in self._elements(main, "sheet"):
-            keys = {value for name, value in each.items() if name.endswith(":id")}
-            sheets += [(each.get("name", ""), part) for _, key, part in relations if key in keys]
+        for sheet in self._elements(main, "sheet"):
+            keys = {value for name, value in sheet.items() if name.endswith(":id")}
+            sheets += [(sheet.get("name", ""), part) for _, key, part in relations if key in keys]
         return sheets
 
     def _relations(self, part: str, folder: str) -> list[tuple[str, str, str]]:
         """Kind, key and target of what a part refers to."""
         found: list[tuple[str, str, str]] = []
-        for each in self._elements(part, "Relationship") if part in self._members else ():
-            target = each.get("Target", "").lower()
+        for relation in self._elements(part, "Relationship") if part in self._members else ():
+            target = relation.get("Target", "").lower()
             # Some write `xl/worksheets/sheet1.xml` where `worksheets/sheet1.xml` is meant, and the reader takes it.
             named = target if folder and target.startswith(f"{folder}/") else join("/", folder, target)
-            found.append((each.get("Type", ""), each.get("Id", ""), normpath(named).lstrip("/")))
+            found.append((relation.get("Type", ""), relation.get("Id", ""), normpath(named).lstrip("/")))
         return found
 
     def _elements(self, part: str, name: str) -> list[Mapping[str, str]]:
@@ -208,8 +208,8 @@ class _Cells:
                 self._is_error = attributes.get("t") == "e"
             case "v" | "is":
                 row, column, reference = self._place
-                self.lowest = max(self.lowest, (row, reference), key=lambda each: each[0])
-                self.rightmost = max(self.rightmost, (column, reference), key=lambda each: each[0])
+                self.lowest = max(self.lowest, (row, reference), key=lambda place: place[0])
+                self.rightmost = max(self.rightmost, (column, reference), key=lambda place: place[0])
                 self._in_value = self._is_error
 
     def end(self, tag: str) -> None:

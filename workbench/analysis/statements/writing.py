@@ -52,7 +52,9 @@ class StatementWriter:
         self._zone = timezone(timedelta(hours=layout.utc_offset_hours))
         words = {"status": layout.statuses, "type": layout.types, "direction": layout.directions}
         # Of several words for a value the first is written.
-        self._words = {name: {value: word for word, value in reversed([*of.items()])} for name, of in words.items()}
+        self._words = {
+            name: {value: word for word, value in reversed([*meanings.items()])} for name, meanings in words.items()
+        }
         day = DateFormat(layout.preamble_dates[0])
         declared: dict[str, Any] = dict(zip(PREAMBLE_FIELDS, astuple(preamble), strict=True))
         for name in ("opening", "closing"):
@@ -160,7 +162,7 @@ def _xlsx_sink(book: Any) -> Sink:  # noqa: ANN401  xlsxwriter's workbook
     """Texts as texts, whatever they begin with, and amounts as numbers with all their decimals."""
     book.set_properties({"created": _CREATED})
     sheet, numbers = book.add_worksheet("Statement"), count()
-    looks = [book.add_format({"num_format": each}) for each in NUMBER_FORMATS]
+    looks = [book.add_format({"num_format": number_format}) for number_format in NUMBER_FORMATS]
 
     def line(cells: Sequence[Written]) -> int:
         number = next(numbers)

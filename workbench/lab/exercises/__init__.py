@@ -26,7 +26,7 @@ _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-
 _CHECKS = {**vars(on_payments), **vars(on_records), **vars(on_failures), **vars(on_books), **vars(on_going_live)}
 EXERCISES = tuple(
     Exercise(name, check=_CHECKS[f"_{name}"], **row)
-    for name, row in sorted(_ROWS.items(), key=lambda each: list(course()).index(each[1]["notebook"]))
+    for name, row in sorted(_ROWS.items(), key=lambda item: list(course()).index(item[1]["notebook"]))
 )
 """In the order of the notebooks."""
 
@@ -65,8 +65,8 @@ def hint(name: str) -> None:
         return
     number = _hints_shown[exercise.name] = min(_hints_shown.get(exercise.name, 0) + 1, len(exercise.hints) + 1)
     tell(f"The task: {exercise.task}")
-    for place, each in enumerate(exercise.hints[:number], 1):
-        tell(f"Hint {place} of {len(exercise.hints)}: {each}")
+    for place, text in enumerate(exercise.hints[:number], 1):
+        tell(f"Hint {place} of {len(exercise.hints)}: {text}")
     if number > len(exercise.hints):
         tell(f'These are all. exercises.solution("{exercise.name}") shows the code.')
 
@@ -82,18 +82,18 @@ def report() -> Table:
     """Every exercise in the order of the notebooks, and how far it is: not begun, tried, or done."""
     states = progress().states()
     rows = [
-        (course()[each.notebook].name, each.title, each.name, _STATES[states.get(each.name, State.NOT_YET)])
-        for each in EXERCISES
-    ]
+        (course()[exercise.notebook].name, exercise.title, exercise.name,
+         _STATES[states.get(exercise.name, State.NOT_YET)]) for exercise in EXERCISES
+    ]  # fmt: skip
     done = sum(row[-1] == _STATES[State.DONE] for row in rows)
     return table(f"Exercises: {done} of {len(rows)} done", ("notebook", "exercise", "its name", "how far"), rows)
 
 
 def _named(name: str) -> Exercise | None:
     """The exercise, or None after saying which there are."""
-    found = next((each for each in EXERCISES if each.name == name), None)
+    found = next((exercise for exercise in EXERCISES if exercise.name == name), None)
     if found is None:
-        names = ", ".join(each.name for each in EXERCISES)
+        names = ", ".join(exercise.name for exercise in EXERCISES)
         tell(f"There is no exercise {name!r}. There are: {names}.")
     return found
 

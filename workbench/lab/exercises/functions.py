@@ -35,16 +35,16 @@ class Fault(BaseException):
 
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:
     """The functions that a cell defines, by their names."""
-    return {each.name: each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef)}
+    return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
 def _returns_something(function: ast.AST) -> bool:
-    return any(isinstance(each, ast.Return) and each.value is not None for each in ast.walk(function))
+    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
 
 
 def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> None:
     """Raise Fault for what no call is needed to see: the check calls it as it came, and may need what it returns."""
-    name, arguments = came.name, [each.arg for each in came.args.args]
+    name, arguments = came.name, [argument.arg for argument in came.args.args]
     if not callable(given):
         raise Fault(f"{name} is no function any more.", type(given).__name__, "a function", f"{name} =")
     try:
@@ -71,12 +71,12 @@ def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> 
 def _look_into(given: ast.FunctionDef, came: ast.FunctionDef, *, is_needed: bool) -> None:
     """Raise Fault for what its code alone shows; `is_needed` is what it returns."""
     name, nodes = given.name, list(ast.walk(given))
-    names = [each.id for each in nodes if isinstance(each, ast.Name)]
-    own = [each.arg for each in nodes if isinstance(each, ast.arg)]
-    for each in _OF_THE_NOTEBOOK:
-        if each in names and each not in own:
-            says = f"{name} uses the notebook's {each}, and the check hands it another sandbox. Use its arguments."
-            raise Fault(says, each, " or ".join(own), f"{each}.")
+    names = [node.id for node in nodes if isinstance(node, ast.Name)]
+    own = [node.arg for node in nodes if isinstance(node, ast.arg)]
+    for word in _OF_THE_NOTEBOOK:
+        if word in names and word not in own:
+            says = f"{name} uses the notebook's {word}, and the check hands it another sandbox. Use its arguments."
+            raise Fault(says, word, " or ".join(own), f"{word}.")
     if not is_needed or _returns_something(given):
         return
     if "print" in names:
@@ -88,7 +88,7 @@ def _look_into(given: ast.FunctionDef, came: ast.FunctionDef, *, is_needed: bool
 
 
 def _does_something(function: ast.AST) -> bool:
-    return any(isinstance(each, ast.Call | ast.Raise) for each in ast.walk(function))
+    return any(isinstance(node, ast.Call | ast.Raise) for node in ast.walk(function))
 
 
 class Watched:
@@ -111,13 +111,13 @@ class Watched:
         name = getattr(self._function, "__name__", "the function")
         arguments = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
         self.call = _shown(name, arguments)
-        before = {each: deepcopy(value) for each, value in arguments.items() if _has_parts(value)}
+        before = {argument: deepcopy(value) for argument, value in arguments.items() if _has_parts(value)}
         self.returned = self._function(*given)
-        for each, value in before.items():
-            if each not in self._may_change and not _same(value, arguments[each]):
+        for argument, value in before.items():
+            if argument not in self._may_change and not _same(value, arguments[argument]):
                 raise Fault(
-                    f"{name} changes {each}, which belongs to whoever calls it. Work on a copy.",
-                    _difference(value, arguments[each]), f"{each} as it was", each,
+                    f"{name} changes {argument}, which belongs to whoever calls it. Work on a copy.",
+                    _difference(value, arguments[argument]), f"{argument} as it was", argument,
                 )  # fmt: skip
         return self.returned
 
@@ -125,11 +125,11 @@ class Watched:
 def _shown(name: str, arguments: Mapping[str, object]) -> str:
     """A call for a sentence, where its arguments say something; empty where they do not."""
     telling = {
-        each: repr(value)
-        for each, value in arguments.items()
+        argument: repr(value)
+        for argument, value in arguments.items()
         if value is None or isinstance(value, int) or (isinstance(value, str) and len(value) <= _SHORT)
     }
-    return f"{name}({', '.join(telling.get(each, each) for each in arguments)})" if telling else ""
+    return f"{name}({', '.join(telling.get(argument, argument) for argument in arguments)})" if telling else ""
 
 
 def _has_parts(value: object) -> bool:
@@ -143,7 +143,7 @@ def _same(before: Any, now: Any) -> bool:  # noqa: ANN401  dicts and tables
 
 def _difference(before: Any, now: Any) -> str:  # noqa: ANN401  dicts and tables
     names, were = list(now), list(before)
-    more, fewer = [each for each in names if each not in were], [each for each in were if each not in names]
+    more, fewer = [name for name in names if name not in were], [name for name in were if name not in names]
     return f"{more[0]!r} is new" if more else f"{fewer[0]!r} is gone" if fewer else "another value"
 
 
@@ -167,14 +167,14 @@ def bounded() -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
 
 
-def _is_of_others(filename: str) -> bool:
-    return filename.startswith(_OF_OTHERS) or _INSTALLED in filename
-
-
 def line_of(error: BaseException) -> str:
     """Where in a person's own code an error arose, to end a sentence with; empty where it did not pass through any."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if each.line and not _is_of_others(each.filename)]
+    own = [
+        frame
+        for frame in frames
+        if frame.line and _INSTALLED not in frame.filename and not frame.filename.startswith(_OF_OTHERS)
+    ]
     if not own:
         return ""
     first, last = own[-1].lineno, own[-1].end_lineno or own[-1].lineno

@@ -85,7 +85,7 @@ _REFUSED = "declined_by_customer"
 
 
 def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
-    known = {each.id: each for each in bench.looking().payment_intents.each()}
+    known = {intent.id: intent for intent in bench.looking().payment_intents.each()}
     if not isinstance(mint, dict) or not {"number", "status", "reason"} <= {*mint} or mint.get("intent") not in known:
         yield wrong(
             "mint is not the order as shop.shown returns it, with its number, intent, status and reason.",
@@ -96,7 +96,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     attempts = charges(bench, payment_intent=mint["intent"])
     if not attempts:
         yield not_yet("The shop has asked nobody for the money of this order.")
-    others = {each.id for each in known.values() if each.description in ("Mint", None)} - {mint["intent"]}
+    others = {intent.id for intent in known.values() if intent.description in ("Mint", None)} - {mint["intent"]}
     if _overlap(bench, mint["intent"], others):
         yield wrong(
             "Two prompts for a Mint were on the phone at once, so the customer could pay twice. Cancel every prompt "
@@ -122,7 +122,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
 
 def _overlap(bench: Bench, intent_id: str, others: set[str]) -> bool:
     """Whether another intent was pending, or made, after this intent was."""
-    pending = {each.payment_intent for each in charges(bench, status="pending")}
+    pending = {charge.payment_intent for charge in charges(bench, status="pending")}
     for event in bench.looking().events.each():  # the newest first
         about = event.data.object
         if event.type == "payment_intent.created" and about["id"] == intent_id:
@@ -186,10 +186,10 @@ def _lets_go(collect: Callable[..., Any]) -> Iterator[Verdict]:
 
 def _of_pauses(waited: list[Any]) -> Iterator[Verdict]:
     """What is wrong with the lengths of the pauses between attempts."""
-    told = partial(wrong, seen=", ".join(f"{each!r}" for each in waited), at="wait(")
-    if not all(isinstance(each, int | float | Decimal) for each in waited):
+    told = partial(wrong, seen=", ".join(f"{wait_s!r}" for wait_s in waited), at="wait(")
+    if not all(isinstance(wait_s, int | float | Decimal) for wait_s in waited):
         yield told("wait takes a number of seconds.", expected="a number such as 60")
-    if not all(each > 0 for each in waited):
+    if not all(wait_s > 0 for wait_s in waited):
         yield told("A pause lets no time pass: the next attempt meets the same trouble.", expected="above 0")
     if any(after < before for before, after in pairwise(waited)):
         yield told("The pauses get shorter, so the operator gets more requests.", expected="no shorter ones")
@@ -220,8 +220,8 @@ def _raises(call: Callable[[], object], refused: list[Any]) -> bool:
 
 def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
     events = _of_two_payments(bench)
-    paid = [each for each in events if each.type == "payment_intent.succeeded"]
-    expected = [each.data.object["id"] for each in paid]
+    paid = [event for event in events if event.type == "payment_intent.succeeded"]
+    expected = [event.data.object["id"] for event in paid]
     handled: set[str] = set()
     is_up = False
     refused: list[Any] = []
@@ -235,7 +235,7 @@ def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
     is_told = _raises(lambda: handle(paid[0], handled, ship), refused)
     if not refused:
         yield wrong("ship was not called for a paid order.", "no call", "1 call", "if event.type")
-    if any(each != expected[0] for each in refused):
+    if any(intent_id != expected[0] for intent_id in refused):
         says = "ship was called with something other than the order's id."
         yield wrong(says, brief(refused[0]), expected[0], "ship(")
     if not is_told:
@@ -249,8 +249,8 @@ def _remembered(bench: Bench, handle: Callable[..., Any]) -> Iterator[Verdict]:
     if handled != {paid[0].id}:
         says = "One event is handled. handled should hold the id of this event, and nothing else."
         yield wrong(says, ", ".join(sorted(map(str, handled))) or "an empty set", paid[0].id, "handled")
-    for each in (*events, *paid):
-        handle(each, handled, ship)
+    for event in (*events, *paid):
+        handle(event, handled, ship)
     if shipped != expected:
         of_all = len(shipped) >= len(events)
         says = "Two orders were paid, and the service sent each event more than once."
@@ -273,9 +273,9 @@ def _any_order(next_status: Callable[[str, str], Any]) -> Iterator[Verdict]:
     for count in range(1, len(_LEADS_TO) + 2):
         for events in product(_LEADS_TO, repeat=count):  # some of them more than once
             status = "open"
-            for each in events:
-                status = next_status(status, each)
-            expected = max((_LEADS_TO[each] for each in events), key=steps.index)
+            for event in events:
+                status = next_status(status, event)
+            expected = max((_LEADS_TO[event] for event in events), key=steps.index)
             yield from same(
                 status, expected, f"The messages came in this order: {', '.join(events)}.", f'"{events[-1]}"'
             )

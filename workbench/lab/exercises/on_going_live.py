@@ -29,11 +29,11 @@ def _passes_the_exam(examined: Any, Repaired: Any) -> Iterator[Verdict]:  # noqa
         return shops[-1]
 
     rows = examined(kept).rows
-    if failed := [each for each in rows if each.verdict == "failed"]:
+    if failed := [row for row in rows if row.verdict == "failed"]:
         first = failed[0]
         says = f"The shop fails {len(failed)} of {len(rows)} checks, the first of them: {first.title}. {first.why}"
         yield wrong(says, first.came, first.expected, "class ")
-    if left_out := [each.title for each in rows if each.came == "--orders would examine it"]:
+    if left_out := [row.title for row in rows if row.came == "--orders would examine it"]:
         says = f"The exam left {len(left_out)} of {len(rows)} checks out, the first of them: {left_out[0]}."
         yield wrong(f"{says} Let it count the orders.", f"{len(left_out)} not examined", "none", "examined")
     files = getattr(shops[-1], "files", None)
@@ -46,7 +46,7 @@ def _passes_the_exam(examined: Any, Repaired: Any) -> Iterator[Verdict]:  # noqa
         yield from same(files.get(event.id, "not filed"), subject, says, "files")
     says = "The shop has more in its files than the events that it has accepted."
     yield from same(len(files), len(shops[-1].receiver.events), says, "files", str)
-    passed = sum(each.verdict == "passed" for each in rows)
+    passed = sum(row.verdict == "passed" for row in rows)
     yield done(f"All {passed} examined checks are passed, orders included, and each event is filed.")
 
 
@@ -71,7 +71,7 @@ def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Ver
                 says = f"{where}, the response to the confirm has only id and status. Your code stopped{line_of(error)}"
                 yield wrong(says, "no next_action in the response", "when the prompt closes", ".confirm(")
                 return
-            confirms = sum(each.target.endswith(f"{intent.id}/confirm") for each in calls_of(sandbox))
+            confirms = sum(call.target.endswith(f"{intent.id}/confirm") for call in calls_of(sandbox))
             says = f"{where}, your code sent {confirms} confirms."
             yield from same(confirms, 1, says, ".confirm(", brief)
             rung = " and ".join(number for _, _, number in _WAYS if sandbox.phone(number).waiting)
@@ -111,15 +111,15 @@ def _second_day(bench: Bench, read_intent: Callable[..., Any]) -> Iterator[Verdi
 
 def _of_calls(calls: "list[TracedCall]", intent_id: str, day: int) -> Iterator[Verdict]:
     """What is wrong with how the intent was read, however often by then."""
-    refreshed = sum("/v1/auth/refresh" in each.target for each in calls)
+    refreshed = sum("/v1/auth/refresh" in call.target for call in calls)
     if refreshed >= day:
         says = f"On day {day} the function refreshed a token that was still valid."
         yield wrong(says, f"refreshes: {refreshed}", f"refreshes: {day - 1}", "auth.refresh(")
-    if sum("/v1/auth/token" in each.target for each in calls) > 1:
+    if sum("/v1/auth/token" in call.target for call in calls) > 1:
         says = f"On day {day} the function has signed in anew, and a program should keep no password."
         yield wrong(says, "auth.token", "auth.refresh", "auth.token(")
-    held = [each.request.headers["Authorization"] for each in calls if each.target.endswith(intent_id)]
-    if any("at_" not in each for each in held):
+    held = [call.request.headers["Authorization"] for call in calls if call.target.endswith(intent_id)]
+    if any("at_" not in header for header in held):
         says = f"On day {day} the intent was read with the secret key, not with the person's token."
         yield wrong(says, held[-1], "Bearer at_••••", "bench.client.payment_intents")
 

@@ -144,7 +144,7 @@ def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterato
                 yield from same(
                     seen, right[0], says, f"return {json.dumps(seen)}" if isinstance(seen, str) else "return"
                 )
-            prompts = sum(each.payment_intent == intent.id for each in pay.charges.each())
+            prompts = sum(charge.payment_intent == intent.id for charge in pay.charges.each())
             says = f"{what} The function sends {prompts} prompts: it should ask the customer once."
             yield from same(prompts, 1, says, ".confirm(")
     yield done("A wait that times out is reported as unknown, and not as a failure.")

@@ -46,7 +46,7 @@ class _Tried:
         if self.asked > _PATIENCE:
             raise goes_on
         self.made = charges(sandbox, reference=str(order["reference"]))
-        self.paid = [each for each in self.made if each.status == "succeeded"]
+        self.paid = [charge for charge in self.made if charge.status == "succeeded"]
 
 
 def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterator[Verdict]:
@@ -71,7 +71,7 @@ def _charge_surely(bench: Bench, charge_surely: Callable[..., object]) -> Iterat
             if tried.asked > most:
                 says = f"{when} the function has charged again. Only after a lost response should it repeat a request."
                 yield wrong(says, f"{tried.asked} requests", "1 request", "except")
-            if tried.error is None and getattr(tried.response, "id", "") not in [each.id for each in tried.made]:
+            if tried.error is None and getattr(tried.response, "id", "") not in [charge.id for charge in tried.made]:
                 says = f"{when} the function raises no exception, so its caller does not learn that there is no charge."
                 yield wrong(says, f"returned {brief(tried.response)}", "an exception", "return")
     yield done(f"{_LOST} responses were lost, the customer has paid once, and the shop knows it.")
@@ -102,8 +102,8 @@ _NO_EVENT = "The body is not an event: it needs id, type and timestamp as texts,
 
 def _own_message(bench: Bench) -> Iterator[Verdict]:
     arrivals = bench.receiver.arrivals
-    ids = [{name.lower(): text for name, text in each.headers.items()}.get("webhook-id") for each in arrivals]
-    tries = (_of_arrival(bench, each) for each, own_id in zip(arrivals, ids, strict=True) if own_id == _OWN_ID)
+    ids = [{name.lower(): text for name, text in arrival.headers.items()}.get("webhook-id") for arrival in arrivals]
+    tries = (_of_arrival(bench, arrival) for arrival, own_id in zip(arrivals, ids, strict=True) if own_id == _OWN_ID)
     says = f"No message with the webhook-id {_OWN_ID} has reached the receiver."
     yield from best_of(tries, not_yet(says, str(["no message", *ids][-1]), _OWN_ID, "webhook-id"))
 
@@ -143,7 +143,7 @@ def _in_debt(bench: Bench, lily: Sale) -> Iterator[Verdict]:
     if rows.empty:
         yield not_yet("The Lily is sold. Pay out what the merchant has, then refund the Lily.")
     parts = (rows["side"] == "credit", rows["account"].str.startswith("receivable:merchant:"))
-    back, owed = (Decimal(int(rows.loc[each, "amount_minor"].sum())) / 100 for each in parts)
+    back, owed = (Decimal(int(rows.loc[part, "amount_minor"].sum())) / 100 for part in parts)
     price = Decimal(str(lily.intent.amount))
     if back < price:
         says = "Only a part of the Lily was refunded. Refund all of it: without an amount, a refund is of all."
@@ -161,7 +161,7 @@ _OF_FLOATS = "A floating-point number holds 15 digits, and this amount has more:
 def _split_to_the_ngwee(split: Callable[[int], Any]) -> Iterator[Verdict]:
     for gross in (10_000, 8_735, 100, 20, 1, _LONG):
         returned = split(gross)
-        if not isinstance(returned, tuple) or [type(each) for each in returned] != [int, int]:
+        if not isinstance(returned, tuple) or [type(value) for value in returned] != [int, int]:
             yield wrong("Return two integers: the merchant's share and the fee.", brief(returned), "two int", "return")
         net, fee = returned
         right = max(1, (gross * 250 + 5_000) // 10_000)
@@ -229,7 +229,7 @@ def _looks_first(bench: Bench, charge_after_all: Callable[..., Any]) -> Iterator
                 yield wrong(f"The {had}, and the customer was charged again.", f"{len(made)} charges", "1", "-again")
             if made and getattr(charge, "id", None) == made[0].id:
                 continue
-            if any("Idempotent-Replayed" in each.response for each in sandbox.trace.exchanges[before:]):
+            if any("Idempotent-Replayed" in exchange.response for exchange in sandbox.trace.exchanges[before:]):
                 says = "The service keeps a 500 under its key. The function sent the request again under it, and"
                 yield wrong(f"{says} the same 500 came back. Look for the charge first.", "500", "the charge", "_key=")
             if failed:

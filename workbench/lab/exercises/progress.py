@@ -35,7 +35,7 @@ class Progress:
         together = _further(kept, self._here)
         if self._path is None or together == kept:
             return
-        words = {each: _NAMES[together[each]] for each in sorted(together)}
+        words = {exercise: _NAMES[together[exercise]] for exercise in sorted(together)}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Another notebook may read it in this moment.
@@ -72,7 +72,7 @@ def progress() -> Progress:
         return Progress(None)
     # A kernel runs in its notebook's folder; the notebooks beside the course have a folder of their own.
     here = Path.cwd()
-    folder = next((each for each in (here, here.parent) if (each / _FOLDER).is_dir()), here)
+    folder = next((place for place in (here, here.parent) if (place / _FOLDER).is_dir()), here)
     return Progress(folder / _FOLDER / "progress.json")
 
 

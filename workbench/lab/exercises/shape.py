@@ -152,11 +152,11 @@ class Cell(NamedTuple):
     def literal_of(self, name: str) -> str:
         """What is assigned to a name last, where it is a text or a number that was typed; else empty."""
         values = [
-            each.value
-            for each in self._tree().body
-            if isinstance(each, ast.Assign) and name in [getattr(target, "id", "") for target in each.targets]
+            statement.value
+            for statement in self._tree().body
+            if isinstance(statement, ast.Assign) and name in [getattr(target, "id", "") for target in statement.targets]
         ]
-        names = {each.id for value in values[-1:] for each in ast.walk(value) if isinstance(each, ast.Name)}
+        names = {node.id for value in values[-1:] for node in ast.walk(value) if isinstance(node, ast.Name)}
         return ast.unparse(values[-1]) if values and names <= _TYPES else ""
 
     def _tree(self) -> ast.Module:
@@ -216,7 +216,7 @@ _CHECK = "exercises.check("
 def _written(notebook: str, name: str) -> _Written:
     """What a notebook says of an exercise in the text above its check, `**Title.** Task`, and the cell of the check."""
     cells = json.loads(course()[notebook].path.read_text("utf-8"))["cells"]
-    sources = ["".join(each["source"]) for each in cells]
+    sources = ["".join(cell["source"]) for cell in cells]
     place = next(place for place, source in enumerate(sources) if f'{_CHECK}"{name}"' in source)
     ((title, task),) = re.findall(r"^\*\*(.+)\.\*\* (.+)$", sources[place - 1], re.MULTILINE)
     return _Written(str(title), str(task), sources[place])
@@ -283,9 +283,9 @@ def kwacha(minor: int) -> str:
 
 def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Verdict:
     """What becomes of an answer; nothing that goes wrong in a check, or in a person's code, is raised."""
-    if any(each is ... for each in given):
+    if any(value is ... for value in given):
         return not_yet("Your answer is still open.")
-    if any(each is None for each in given):
+    if any(value is None for value in given):
         return not_yet("Your answer is None. A call that prints, or that changes its object, returns nothing else.")
     if exercise.repair and cell.is_as_in(exercise.cell):
         return not_yet(

@@ -109,7 +109,7 @@ def _not_run(content: bytes) -> bytes:
     """A notebook without its outputs; what is none stays as it is."""
     try:
         notebook = json.loads(content)
-        cells = [each for each in notebook["cells"] if each["cell_type"] == "code"]
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError):
         return content
     for cell in cells:
@@ -130,12 +130,17 @@ def _is_kept(folder: Path, name: str, brought: str | None) -> bool:
     return True
 
 
+def _replaced(folder: Path, was: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Names of an earlier course's notebooks that are gone → the notebooks that replace them."""
+    return {old: new for new, names in was.items() for old in names if not (folder / old).exists()}
+
+
 def _renamed_in_layouts(folder: Path, was: Mapping[str, Sequence[str]]) -> None:
     """JupyterLab opens what was open last; a notebook by its older name would be an error on the first screen."""
-    gone = {old: new for new, names in was.items() for old in names if not (folder / old).exists()}
+    replaced = _replaced(folder, was)
     for layout in (folder / OURS / _LAYOUTS).glob("*"):
         before = layout.read_text("utf-8")
-        now = reduce(lambda text, names: text.replace(*names), gone.items(), before)
+        now = reduce(lambda text, names: text.replace(*names), replaced.items(), before)
         if now != before:
             write_whole(layout, now.encode())
 
@@ -160,7 +165,7 @@ def _read(path: Path) -> dict[str, str]:
         found = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
-    return {str(name): str(each) for name, each in found.items()} if isinstance(found, dict) else {}
+    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
 class _Contents(AsyncLargeFileManager):
@@ -239,9 +244,9 @@ def launch(folder: Path, base_url: str, *, pages: Pages, browser: bool, tell: Ca
     # What the extension shows needs this server's own pages; elsewhere it does without.
     server.web_app.settings.setdefault("page_config_data", {})["workbenchPhone"] = "docked"
     os.environ[DOCKED] = "yes"  # its kernels inherit it
-    shown = [(each.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for each, show in pages.items()]
+    shown = [(address.replace("{name}", "([^/]+)"), _PageHandler, {"show": show}) for address, show in pages.items()]
     server.web_app.add_handlers(".*$", shown)
-    now = {old: within for within, names in former_names().items() for old in names if not (folder / old).exists()}
+    now = _replaced(folder, former_names())
     former = "|".join(map(re.escape, now))
     server.web_app.add_handlers(".*$", [(f"/lab/tree/({former})", _FormerHandler, {"now": now})])
     # Tornado puts them second to last, and JupyterLab's own have every address below /lab/tree.
