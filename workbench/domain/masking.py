@@ -19,10 +19,6 @@ def _cut(match: re.Match[str]) -> str:
     return f"{match[1]}{MARK}"
 
 
-def _cut_in_quotes(match: re.Match[str]) -> str:
-    return f'{match[1]}"{MARK}"'
-
-
 _KEY = re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*")
 """A bare prefix, as in a sentence, is no key."""
 _BASIC = re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}")
@@ -39,7 +35,7 @@ RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] =
     # A text may end, or be cut, within a value.
     ("password",
      re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'[^']*(?:'|\Z)|[^\s,}\]"]+)"""),
-      _cut_in_quotes),
+      lambda match: f'{match[1]}"{MARK}"'),
      # The code of a console's link.
      ("code=", re.compile(r"""([?&]code=)[^&\s"']+"""), _cut),
      ("password=", re.compile(r"\b(password=)[^&\s]+"), _cut),

@@ -164,7 +164,10 @@ def _fields(shape: type[Struct]) -> Mapping[str, _Field]:
 
 
 def _taken(kind: object) -> dict[object, str]:
-    base, metas = _base(kind), getattr(kind, "__metadata__", ())
+    base, metas = kind, getattr(kind, "__metadata__", ())
+    # The plain type has neither members nor annotations.
+    while (origin := getattr(base, "__origin__", None)) is not None:
+        base = origin
     if base is int and (bounds := next((meta for meta in metas if meta.ge is not None), None)):
         bits = bounds.le.bit_length() + 1
         is_word = bits in _WORD_BITS and bounds.ge < 0
@@ -174,13 +177,6 @@ def _taken(kind: object) -> dict[object, str]:
     if base in _WANTED:
         return {base: _WANTED[base]}
     return {plain: name for member in get_args(kind) for plain, name in _taken(member).items()}
-
-
-def _base(kind: object) -> object:
-    """The plain type: without its members, and without what is said of it."""
-    while (origin := getattr(kind, "__origin__", None)) is not None:
-        kind = origin
-    return kind
 
 
 def _struct_in(kind: object) -> type[Struct] | None:

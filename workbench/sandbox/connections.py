@@ -404,9 +404,9 @@ class _Server:
         try:
             with self._engine.store.grouped(reads_only=reads_only):
                 begun = []
-                for each in batch:
+                for exchange in batch:
                     try:
-                        begun.append(self._begun(each))
+                        begun.append(self._begun(exchange))
                     except NotNow:
                         if not reads_only:
                             raise
@@ -466,8 +466,8 @@ class _Server:
     def sweep(self) -> None:
         """Give up what has not come in time; ask for more of each stream if somebody has written to the store."""
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
-        for each in tuple(self.connections):
-            each.give_up(now_s)
+        for connection in tuple(self.connections):
+            connection.give_up(now_s)
         if self.streams and (seen := (*self._engine.store.version(), now_s // _COMMENT_S)) != self._seen:
             self._seen = seen
             for connection, arrived in self.streams.items():
@@ -501,8 +501,8 @@ class _Server:
         await asyncio.sleep(_GRACE_S)
         until_s = time.monotonic() + _STOP_S
         while self.connections and time.monotonic() < until_s:
-            for each in tuple(self.connections):
-                each.end()
+            for connection in tuple(self.connections):
+                connection.end()
             await asyncio.sleep(_TICK_S / 5)
         late = ServiceFailed("The server was asked to end, and this took too long to wait for.")
         for connection in tuple(self.connections):

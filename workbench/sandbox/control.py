@@ -103,12 +103,12 @@ def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
     Raises InvalidRequest: no unit is named, or one negative, over ten years, or finer than a millisecond.
     Raises StateConflict: it would be later than any moment that a request can name.
     """
-    units = {name: each for name in body.__struct_fields__ if (each := getattr(body, name)) is not UNSET}
+    units = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     if not units:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
     seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), MAX_ADVANCE_S)
-    by_ms = seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in units.items())
+    by_ms = seconds_ms + sum(_UNITS_MS[name] * int(value) for name, value in units.items())
     if by_ms and tx.now_ms + by_ms > MAX_AT_MS:
         message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(MAX_AT_MS)}."
         raise StateConflict(message, code="moment_impossible")
@@ -129,7 +129,7 @@ def gaps_used(tx: Transaction, caller: Caller) -> Rows[ReliedRow]:
             since = page.data[-1].seq if page.data else 0
             page = trace.trace(tx, caller, query=TraceQuery(since=since))
             # As it travels.
-            yield from (replace(each, detail=to_builtins(each.detail)) for each in page.data)
+            yield from (replace(row, detail=to_builtins(row.detail)) for row in page.data)
 
     return Rows([ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
 

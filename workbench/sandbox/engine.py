@@ -105,8 +105,8 @@ class Engine:
         headers = {"host": "localhost", "authorization": f"Bearer {self.store.key('secret')}", "content-type": JSON}
         # None of the calls that the merchant may make.
         headers |= {_UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
-        offered = [each for each in operations.in_force(self.store.gaps) if not each.gone]
-        register = next(each for each in offered if each.id == "createWebhookEndpoint")
+        offered = [row for row in operations.in_force(self.store.gaps) if not row.gone]
+        register = next(row for row in offered if row.id == "createWebhookEndpoint")
         arrived = Arrived(register.method, register.path.encode(), headers, to_json({"url": url}))
         made = msgspec.json.decode(self.app.respond(arrived).body)
         if "secret" not in made:
@@ -311,7 +311,7 @@ def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
 
 def _none(request: Request, methods: _Methods) -> ApiError:
     """The refusal of an unknown path, or of a method that the path does not take."""
-    offered = [name for name, each in methods.items() if not (isinstance(each, Operation) and each.gone)]
+    offered = [name for name, there in methods.items() if not (isinstance(there, Operation) and there.gone)]
     if not offered:
         return NotFound("There is no such path; /docs lists the paths.", code="path_not_found")
     allowed = ", ".join(offered)

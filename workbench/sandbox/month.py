@@ -27,7 +27,7 @@ from workbench.sandbox.store import Transaction
 _SLICE_S: Final = 0.5
 """How long commands are done for in one call; the last one may take as long again."""
 _ERRORS: Final = 400
-_OPERATIONS: Final = {each.id: each for each in operations.OPERATIONS}
+_OPERATIONS: Final = {operation.id: operation for operation in operations.OPERATIONS}
 
 
 def done(driver: Driver, request: Request) -> Request:
@@ -40,7 +40,7 @@ def done(driver: Driver, request: Request) -> Request:
     def planned(tx: Transaction) -> Iterator[Command]:
         caller = caller_of(tx, request, control.SIMULATE)
         left = body.commands[control.simulate(tx, caller, body).done :]
-        return ((each.at_ms, partial(_do, caller, each, control.counter_of(body))) for each in left)
+        return ((command.at_ms, partial(_do, caller, command, control.counter_of(body))) for command in left)
 
     driver.do_all(planned, _SLICE_S)
     return msgspec.structs.replace(request, body=to_json({**msgspec.structs.asdict(body), "commands": []}))

@@ -231,7 +231,7 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
         "instance": quote(mask(path), safe=_OF_A_PATH),
         "code": error.code,
         "param": mask(error.param) if error.param else None,
-        "errors": [{"pointer": mask(each.pointer), "detail": mask(each.detail)} for each in error.problems],
+        "errors": [{"pointer": mask(problem.pointer), "detail": mask(problem.detail)} for problem in error.problems],
         "request_id": request_id,
         "decline_code": error.decline_code,
         **error.facts,

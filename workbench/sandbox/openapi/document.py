@@ -36,7 +36,7 @@ _UNREQUESTED: Final = (Event, PlantError)
 """Bodies that no operation responds with: what webhooks carry, and the documented error."""
 _SCENARIO: Final = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
 EXAMPLES: Final = "examples.json"
-_SHAPES_BY_DEFAULT: Final = {each.id: each.response for each in operations.OPERATIONS}
+_SHAPES_BY_DEFAULT: Final = {operation.id: operation.response for operation in operations.OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
 """The component of an error, by `error_format`."""
 _ALWAYS: Final = ("Request-Id", "Sandbox-Provenance", "Api-Version")
@@ -134,7 +134,7 @@ def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
         yield _idempotency_key(operation, gaps)
     if operation.scenarios:
         offered = [*dict.fromkeys(operation.scenarios)]
-        of_operator = any(each in scenarios.SCENARIOS or each not in ANY_POST for each in offered)
+        of_operator = any(name in scenarios.SCENARIOS or name not in ANY_POST for name in offered)
         says = _SCENARIO + ("the operator's answers." if of_operator else "faults of the service.")
         yield _parameter("header", "Sandbox-Scenario", says, TEXT | {"enum": offered}, schemas.open_in(""))
     if gaps.version_header == "api_version":
@@ -164,8 +164,8 @@ def _parameter(place: str, name: str, says: str, schema: Schema, source: Schema,
         "description": says,
         **({"style": "form", "explode": False} if schema["type"] == "array" else {}),
         # A parameter has no link of its own; its schema may.
-        "schema": schema | {name: each for name, each in source.items() if name == "externalDocs"},
-        **{name: each for name, each in source.items() if name != "externalDocs"},
+        "schema": schema | {key: value for key, value in source.items() if key == "externalDocs"},
+        **{key: value for key, value in source.items() if key != "externalDocs"},
     }
 
 

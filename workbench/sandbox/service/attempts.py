@@ -91,7 +91,7 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
             account=charge.account, phone=charge.phone, reference=charge.reference, payment_intent=None
         )
     if tx.gaps.intent_states == "failed":
-        others = (_intent_of(tx, each) for each in tx.charges.all(account=charge.account, phone=charge.phone))
+        others = (_intent_of(tx, other) for other in tx.charges.all(account=charge.account, phone=charge.phone))
         return sum(other is not None and other.description == intent.description for other in others)
     return tx.charges.count(payment_intent=intent.id)
 

@@ -12,7 +12,7 @@ from workbench.domain.references import reference
 from workbench.sandbox.store import Transaction
 
 CLEARING = "night"
-_FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=each) for each in EVERY_OPERATOR)
+_FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=operator) for operator in EVERY_OPERATOR)
 
 
 def expect(tx: Transaction) -> None:

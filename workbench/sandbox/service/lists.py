@@ -86,7 +86,7 @@ class Resource(NamedTuple, Generic[R, W]):
         if isinstance(query, NumberedQuery):
             number, size = query.page, query.per_page
             rows, total = table.numbered(number, size, also, **equals)
-            return NumberedList(self.url, [self.view(tx, each) for each in rows], number, size, total)
+            return NumberedList(self.url, [self.view(tx, row) for row in rows], number, size, total)
         edges: list[int | None] = []
         for param in ("starting_after", "ending_before"):
             cursor = getattr(query, param)
@@ -101,4 +101,4 @@ class Resource(NamedTuple, Generic[R, W]):
         # One more than asked for tells whether there are more; it stands at the far end.
         goes_back = newer_than is not None and older_than is None
         rows = rows[-query.limit :] if goes_back else rows[: query.limit]
-        return List(url=self.url, has_more=has_more, data=[self.view(tx, each) for each in rows])
+        return List(url=self.url, has_more=has_more, data=[self.view(tx, row) for row in rows])

@@ -84,7 +84,7 @@ def balance(tx: Transaction, caller: Caller) -> Balance:
 def pay_those_due(tx: Transaction) -> bool:
     """Pay what was asked for before today. Returns whether there was any."""
     midnight_ms = day_start_ms(tx.now_ms)
-    due = [each for each in tx.payouts.all(status=payments.PENDING) if each.created_ms < midnight_ms]
+    due = [payout for payout in tx.payouts.all(status=payments.PENDING) if payout.created_ms < midnight_ms]
     for payout in due:
         if payout.scenario == scenarios.BANK_REFUSED:
             _post(tx, payout, "payout_failed", f"{payout.money} refused by the bank")

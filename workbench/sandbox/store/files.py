@@ -183,7 +183,7 @@ class Store:
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = DELETE")
             # A lock that is held to the end of the process, as by a delivery that hangs, has a journal.
-            for ending in (*BESIDE, *(f"{each}-journal" for each in BESIDE)):
+            for ending in (*BESIDE, *(f"{beside}-journal" for beside in BESIDE)):
                 Path(f"{self.path}{ending}").unlink(missing_ok=True)
 
     def _connected(self) -> sqlite3.Connection:
