@@ -211,10 +211,10 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
         tx.schedule(DELIVER, delivery.id)
     if outcome.status != webhooks.PENDING:
         settled(tx, delivery)
-    _note(tx, endpoint, outcome)
+    _note_failing(tx, endpoint, outcome)
 
 
-def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
+def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
     """Note since when an endpoint fails; disable it after too long, or if it is gone."""
     if outcome.status == webhooks.DELIVERED:
         if endpoint.failing_since_ms is not None:

@@ -142,7 +142,7 @@ def _structs() -> Mapping[str, type[View]]:
 
 def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
     _, components = msgspec.json.schema_components(list(shapes), ref_template="{name}")
-    return {_component(name): _plain(schema) for name, schema in components.items()}
+    return {_component(name): _plain_schema(schema) for name, schema in components.items()}
 
 
 def _component(name: str) -> str:
@@ -152,10 +152,10 @@ def _component(name: str) -> str:
     return name
 
 
-def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
+def _plain_schema(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
     """A schema with decimals as numbers, a value or null as two types of one schema, and the names of components."""
     if isinstance(schema, list):
-        return [_plain(item) for item in schema]
+        return [_plain_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if schema.get("format") == "decimal":
@@ -168,10 +168,10 @@ def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
         case [{"type": "integer"}, {"type": "string", "format": "decimal"}]:
             return {**kept, "type": "number"}
         case [{"type": str(kind), **others}, {"type": "null"}]:
-            plain = _plain({**others, **kept, "type": kind})
-            return plain | {"type": [_plain({**others, "type": kind})["type"], "null"]}
+            plain = _plain_schema({**others, **kept, "type": kind})
+            return plain | {"type": [_plain_schema({**others, "type": kind})["type"], "null"]}
     # That a field may be left out tells `required`; null as its default would say that null is the same.
-    return {name: _plain(value) for name, value in schema.items() if (name, value) != ("default", None)}
+    return {name: _plain_schema(value) for name, value in schema.items() if (name, value) != ("default", None)}
 
 
 def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> None:

@@ -42,13 +42,11 @@ def works_on(tx: Transaction, key: ApiKey) -> bool:
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 
-KEYS = Resource(
-    "key",
-    "/v1/api_keys",
-    lambda tx: tx.api_keys,
-    lambda tx, key: views.api_key(key, until_ms=_ends_ms(tx, key)),
-    code="key_not_found",
-)
+def _key_view(tx: Transaction, key: ApiKey) -> accounts_and_keys.ApiKey:
+    return views.api_key(key, until_ms=_ends_ms(tx, key))
+
+
+KEYS = Resource("key", "/v1/api_keys", lambda tx: tx.api_keys, _key_view, code="key_not_found")
 
 
 def create_key(tx: Transaction, caller: Caller, body: CreateApiKey) -> accounts_and_keys.ApiKey:

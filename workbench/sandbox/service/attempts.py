@@ -137,7 +137,7 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
     """Judge a PIN from the handset, and forget it."""
     ussd.check_pin(text, _pin_length(session))
-    given = ussd.judged_pin(session, right=scenarios.pin_is_right(text), refusal=SCENARIOS[session.scenario].refusal)
+    given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
     return press(tx, cause, session, given, shown="•" * len(text))
 
 

@@ -19,7 +19,7 @@ def expect(tx: Transaction) -> None:
     """See that the coming midnight finds its work; what is cleared at once is cleared now."""
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
-            _clear(tx, currency)
+            _clear_currency(tx, currency)
     if not tx.is_scheduled(CLEARING):
         tx.schedule(CLEARING, CLEARING, in_ms=day_start_ms(tx.now_ms, days_on=1) - tx.now_ms)
 
@@ -39,7 +39,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
                 credit = reference("credit", tx.now_ms)
                 _post(tx, "sweep_credited", {"swept": in_transit}, currency, words, known_as=credit, operator=operator)
                 moved = True
-        moved |= _clear(tx, currency)
+        moved |= _clear_currency(tx, currency)
         for operator in EVERY_OPERATOR:
             bounds = (midnight_ms, None)
             held = min(
@@ -89,7 +89,7 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
 """How much of a merchant's pending money becomes available now, in minor units, by the register's `clearing`."""
 
 
-def _clear(tx: Transaction, currency: str) -> bool:
+def _clear_currency(tx: Transaction, currency: str) -> bool:
     """Clear every merchant. Returns whether anything was moved, or waits for a later night."""
     moved = False
     for merchant in (account.id for account in tx.accounts.all(order="id")):
