@@ -97,7 +97,7 @@ class _Reconcile(click.Command):
         return super().parse_args(ctx, [f"{word}=any" if word == "--excel" else word for word in args])
 
 
-def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
+def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
     """Reads the day of `--as-of`."""
     try:
         return date.fromisoformat(text) if text else None
@@ -190,7 +190,7 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
 @click.option(
     "--as-of",
     metavar="DATE",
-    callback=_day,
+    callback=_given_day,
     help="The day of the reconciliation: a row of a later day does not move the closing date.",
 )
 @click.option(
@@ -331,7 +331,7 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
             written += outputs.write(result, out, excel=excel, matches=with_matches)
         entries = []
         if journal is not None:
-            entries = journals.write_journal(result, journal, journal_form, accounts=_named(journal_accounts))
+            entries = journals.write_journal(result, journal, journal_form, accounts=_account_codes(journal_accounts))
         if kept is not None:
             result.carry_forward.save(kept)
     notes = [result.carry_forward.note if kept is not None else "", journals.note(result) if entries else ""]
@@ -346,7 +346,7 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
     sys.exit(0 if is_done else 1)
 
 
-def _named(given: Sequence[str]) -> dict[str, str]:
+def _account_codes(given: Sequence[str]) -> dict[str, str]:
     """Account → what the books call it."""
     parts = [text.rpartition("=") for text in given]
     if wrong := [text for text, (name, _, code) in zip(given, parts, strict=True) if not (name and code)]:
@@ -447,11 +447,11 @@ def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies
         if is_money and len(decimals) > 1:
             text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."
             raise click.BadParameter(text, param_hint="--tolerance")
-        values[name] = _whole(value, max(decimals) if is_money else 0)
+        values[name] = _whole_number_of(value, max(decimals) if is_money else 0)
     return Tolerance(**values)
 
 
-def _whole(text: str, decimals: int) -> int:
+def _whole_number_of(text: str, decimals: int) -> int:
     """A number of at most so many decimals, in units of the last of them."""
     with suppress(InvalidOperation):
         number = Decimal(text).scaleb(decimals)

@@ -97,7 +97,7 @@ class _Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, server: "_Server") -> None:
+    def __init__(self, server: "_ConnectionServer") -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
         self._begin()
@@ -331,7 +331,7 @@ _Begun = Answer | Callable[[], Answer]
 """A response, or what waits and then returns one."""
 
 
-class _Server:
+class _ConnectionServer:
     """Answers the requests of all connections on the loop's thread; `after_each` is called there after each."""
 
     def __init__(self, engine: Engine, app: Application, after_each: Callable[[], object]) -> None:
@@ -427,7 +427,7 @@ class _Server:
         except NotNow:
             raise
         except Exception as error:  # noqa: BLE001  what not even a failure's response survives
-            return _failed(error)
+            return _failure_answer(error)
 
     def _send(self, exchange: _Exchange, begun: _Begun) -> None:
         if isinstance(begun, Answer):
@@ -442,7 +442,7 @@ class _Server:
         try:
             threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()
         except RuntimeError as error:  # there are no more threads
-            self._send(exchange, _failed(error))
+            self._send(exchange, _failure_answer(error))
 
     def _stream(self, connection: _Connection, arrived: Arrived, answer: Answer) -> None:
         """Send what changed, and keep what asks for what changes later; a refusal ends a stream."""
@@ -459,7 +459,7 @@ class _Server:
         try:
             answer = finish()
         except Exception as error:  # noqa: BLE001  as above
-            answer = _failed(error)
+            answer = _failure_answer(error)
         with suppress(RuntimeError):  # the loop has ended
             self.loop.call_soon_threadsafe(self._send, exchange, answer)
 
@@ -510,7 +510,7 @@ class _Server:
                 connection.send(self._app.unreadable(late))
 
 
-def _failed(error: Exception) -> Answer:
+def _failure_answer(error: Exception) -> Answer:
     log_fault("a request failed", error)
     return Answer(500, [("content-type", "text/plain"), ("content-length", "0")], b"")
 
@@ -527,7 +527,7 @@ async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherw
 ) -> None:
     """Answer on a socket until `ended` is set and what was asked until then is answered."""
     loop = asyncio.get_running_loop()
-    server = _Server(engine, app, after_each)
+    server = _ConnectionServer(engine, app, after_each)
     loop.set_exception_handler(server.loop_failed)
 
     def tick() -> None:

@@ -132,7 +132,7 @@ def about(text: str) -> Condition:
     """Events in whose body a text stands, in either case; of digits, also those of a number that ends so."""
     ends = _ends_of_number(text)
     phone = ends * _SAME_PAYMENT.count("?")
-    return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_within(text), *phone))
+    return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_pattern_within(text), *phone))
 
 
 def holds(text: str, *columns: str, phone: str = "") -> Condition:
@@ -140,7 +140,7 @@ def holds(text: str, *columns: str, phone: str = "") -> Condition:
     terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
     ends = _ends_of_number(text) if phone else ()
     terms += [f"{phone} LIKE ?"] * len(ends)
-    return Condition(f"({' OR '.join(terms)})", (*[_within(text)] * len(columns), *ends))
+    return Condition(f"({' OR '.join(terms)})", (*[_pattern_within(text)] * len(columns), *ends))
 
 
 def called(text: str) -> Condition:
@@ -152,7 +152,7 @@ def called(text: str) -> Condition:
     return Condition(f"(instr(path, ?) OR {recent} AND instr(request_headers, ?))", (text, text))
 
 
-def _within(text: str) -> str:
+def _pattern_within(text: str) -> str:
     return "%" + text.strip().translate(_ESCAPE) + "%"
 
 
