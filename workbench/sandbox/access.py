@@ -38,7 +38,7 @@ _PREFLIGHT: Final = {
 }
 _READ_BY_PAGES: Final = "Request-Id, Api-Version, Idempotent-Replayed, Sandbox-Provenance"
 _FOR_TOKENS: Final = "/plants"
-"""The one path that a token may be good for."""
+"""A token may be good for this path only."""
 _WAYS: Final = {
     "Bearer": "Authorization: Bearer and the key",
     "Basic": "HTTP Basic with the key as user name, no password",

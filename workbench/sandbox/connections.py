@@ -48,31 +48,31 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""How long a tick is for each stream, up to that: so soon a stream hears of what changed."""
+"""A tick lasts this long for each open stream, up to `_TICK_S`: a stream hears of a change as soon."""
 _COMMENT_S: Final = 15
 """So often a stream without news gets a comment, by which both ends see that the other is there."""
 _IDLE_S: Final = 75
-"""How long a connection may stay open between two requests."""
+"""A connection may stay open this long between two requests."""
 _MAX_HEAD_BYTES: Final = 65_536
 _MAX_HEADERS: Final = 100
 _MOST_WAIT: Final = 8
-"""So many requests of one connection wait for their responses, then it is not read."""
+"""Once this many requests of a connection wait for responses, the server stops reading from it."""
 _MOST_TOGETHER: Final = 64
-"""So many commands are one transaction at most."""
+"""Most commands in one transaction."""
 _BACKLOG: Final = 1024
 _STOP_S: Final = 15
-"""How long requests in flight may take once the server is asked to end."""
+"""Time for requests in flight once the server is asked to end."""
 _GRACE_S: Final = 0.1
-"""How long connections are still taken then, and how long the last of them may take to ask."""
+"""Connections are still taken this long then, and the last of them may take as long to ask."""
 _LINES: Final[Mapping[int, str]] = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
 }
 _READS: Final = ("GET", "HEAD", "")
 """Methods that ask for nothing to be done; an empty one is of what is no request."""
 _LINGER_S: Final = 1
-"""How long what still arrives is read once a response has refused it, or the server ends."""
+"""The server reads on this long after it has refused a request, or ends."""
 _TELL_AGAIN_S: Final = 60
-"""How soon it is said again that no connection can be taken."""
+"""The log repeats after this long that the server cannot take connections."""
 _AGAIN_S: Final = 0.005
 """After so long a command is tried again that another process or thread was in the way of."""
 _ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
@@ -104,7 +104,7 @@ class _Connection(asyncio.Protocol):
         self._waiting: deque[_Exchange] = deque()
         self._answering = False
         self._unread = 0
-        """How much the other end had not read when that was last looked at; nothing while it keeps up."""
+        """Bytes that the other end had not read at the last look; 0 while it keeps up."""
         self._ends = False
         """Nothing more is read: the end of the connection follows the responses that are owed."""
         self._may_take(_IDLE_S)

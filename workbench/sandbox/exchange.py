@@ -69,7 +69,7 @@ class _Call(msgspec.Struct):
     caller: Caller | None = None
     """None until the credential is accepted."""
     scope: str | None = None
-    """What its idempotency key is unique in; None without a key."""
+    """The scope in which its idempotency key is unique; None without a key."""
 
     def number(self, tx: Transaction) -> None:
         """Give the call its id and its place in this transaction."""

@@ -25,7 +25,7 @@ from workbench.sandbox.service.lists import Caller, Refused
 from workbench.sandbox.store import Transaction
 
 _SLICE_S: Final = 0.5
-"""How long commands are done for in one call; the last one may take as long again."""
+"""One call runs commands for this long; the last command may take as long again."""
 _ERRORS: Final = 400
 _OPERATIONS: Final = {operation.id: operation for operation in operations.OPERATIONS}
 

@@ -18,7 +18,7 @@ from workbench.sandbox.addresses import Destination, needs_no_look_up, resolved
 
 _INFORMATIONAL: Final = range(100, 200)
 _MOST_INFORMATIONAL: Final = 100
-"""So many responses may announce another; more of them would be read, and kept, up to the deadline."""
+"""Most informational (1xx) responses before the final one; without a limit they would be read until the deadline."""
 
 
 class Received(NamedTuple):

@@ -1,4 +1,4 @@
-"""What `workbench serve` says on standard error: a line for each request and each attempt to deliver an event."""
+"""Messages of `workbench serve` on standard error: a line for each request and each attempt to deliver an event."""
 
 import os
 import select
@@ -17,7 +17,7 @@ from workbench.sandbox.store import Transaction
 from workbench.visible import visible
 
 _MOST: Final = 300
-"""So many characters of a text of others: a line is then shorter than what a pipe takes in one piece (4,096 bytes)."""
+"""Characters shown of a foreign text: a line stays shorter than a pipe takes in one piece (4,096 bytes)."""
 _UNSEEN: Final = UNSEEN.lower()
 _GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 

@@ -37,7 +37,7 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import ApiKey
 
 _OF_A_PATH = "/:@!$&'()*+,;="
-"""What stands in a URI's path as it is, beside letters and digits (RFC 3986 §3.3)."""
+"""Characters that a URI's path holds unescaped, beside letters and digits (RFC 3986 §3.3)."""
 
 
 V = TypeVar("V", bound=Struct)

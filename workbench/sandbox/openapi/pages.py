@@ -1,4 +1,4 @@
-"""What the sandbox shows to everybody: its description, pages for people, and the files that these need.
+"""Public pages of the sandbox: its description, pages for people, and the files that these need.
 
 Nothing here asks for anything beyond this machine, and the browser is told to hold the pages to that.
 """

@@ -86,7 +86,7 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
     "next_day": _of_days_before,
     "t_plus_2": _of_two_days_before,
 }
-"""How much of a merchant's pending money becomes available now, in minor units, by the register's `clearing`."""
+"""Choice of `clearing` → a merchant's pending money that becomes available now, in minor units."""
 
 
 def _clear_currency(tx: Transaction, currency: str) -> bool:

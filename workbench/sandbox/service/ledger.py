@@ -38,7 +38,7 @@ _OF_CUSTOMERS: Final = ("funds_secured", ledger.LATE, "refund_asked", "refund_se
 """Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
 _REVERSED, _REPOSTED, _RETURNED = "reversed", "reposted", "payout_returned"
 _UNDONE_BY: Final = (*SETTLED_AS, _RETURNED)
-"""What settles an entry once: after one of these there is nothing left of it to settle or to reverse."""
+"""Recipes that settle an entry once: afterwards nothing of the entry can be settled or reversed."""
 _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 """Accounts that settlements of every account are posted to."""
 

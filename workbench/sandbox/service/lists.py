@@ -29,7 +29,7 @@ class Caller(NamedTuple):
     """The access token itself, for the operation that refreshes it."""
     cause: Cause = BY_ITSELF
     scenario: str | None = None
-    """What the call, or the script of its number, asks to go wrong."""
+    """The scenario that the call, or the script of its number, asks for."""
     relied: tuple[str, ...] = ()
     """Rows of the register without which the credential would not do."""
 
@@ -48,7 +48,7 @@ class Refused(NamedTuple):
 
 W = TypeVar("W")
 Query: TypeAlias = ListQuery | NumberedQuery
-"""What asks for a page: `pagination` decides which."""
+"""The query for a page, by the register's `pagination`."""
 Listed: TypeAlias = List[W] | NumberedList[W]
 
 

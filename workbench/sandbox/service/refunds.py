@@ -157,7 +157,7 @@ _FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {
     "kept": lambda *_: 0,
     "returned": _fee_returned,
 }
-"""What of its fee a payment gets back with another refund, in minor units, by the register's `fee_on_refund`."""
+"""Choice of `fee_on_refund` → the part of the fee that goes back with another refund, in minor units."""
 
 
 def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:
