@@ -403,13 +403,13 @@ def test_no_window_takes_more_than_its_calls_and_what_is_told_is_kept(steps: lis
             began_ms, made = tx.now_ms, 0
         status = 200
         try:
-            rate_limit.check(tx, "shop")
+            rate_limit.check_quota(tx, "shop")
         except RateLimited as error:
             status = error.status
         assert (status == 429) == (made == 100)
         made += status == 200
         ends_s = -((tx.now_ms - began_ms - 60_000) // 1000)
-        told = rate_limit.counted(tx, "shop", status)
+        told = rate_limit.count_call(tx, "shop", status)
         assert told["RateLimit"] == f'"default";r={100 - made};t={ends_s}'
         assert told.get("Retry-After") == (str(ends_s) if status == 429 else None)
 

@@ -73,13 +73,13 @@ def test_hundreds_that_stall_hold_nobody_up(serving: Serving):
 
 
 def test_a_page_is_made_once_for_all_who_ask_for_it(monkeypatch: pytest.MonkeyPatch):
-    made, text = Counter[str](), pages._text  # noqa: SLF001  what makes a page, counted
+    made, text = Counter[str](), pages._rendered  # noqa: SLF001  what makes a page, counted
 
     def counted(template: str, **values: Any) -> str:  # noqa: ANN401  as the function itself
         made[template] += 1
         return text(template, **values)
 
-    monkeypatch.setattr(pages, "_text", counted)
+    monkeypatch.setattr(pages, "_rendered", counted)
     asked = [(path, f"h{number}.localhost") for number in range(8) for path in ("/docs", "/docs/interface")]
     # A row of the register that no other test switches so: what was made before is of another sandbox.
     with Workbench(seed=7, gaps={"delivery_timeout_s": 30}) as bench, bench.serve() as served:

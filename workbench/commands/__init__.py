@@ -23,7 +23,7 @@ def show(*paragraphs: str | Tabular) -> None:
     """Print tables and sentences, an empty line between two; on a terminal no line is wider than it."""
     width = terminal_width()
     most = width and min(width, LONGEST)
-    texts = [wrapped(each, most) if isinstance(each, str) else each.text(width) for each in paragraphs]
+    texts = [wrapped(part, most) if isinstance(part, str) else part.text(width) for part in paragraphs]
     click.echo("\n\n".join(filter(None, texts)))
 
 

@@ -94,10 +94,10 @@ _SPARK_ALONE: Final[dict[str, Any]] = {
 class _Reconcile(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read `--excel` as `--excel=any`: what follows it is a file, and no locale."""
-        return super().parse_args(ctx, [f"{each}=any" if each == "--excel" else each for each in args])
+        return super().parse_args(ctx, [f"{word}=any" if word == "--excel" else word for word in args])
 
 
-def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
+def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
     """Reads the day of `--as-of`."""
     try:
         return date.fromisoformat(text) if text else None
@@ -190,7 +190,7 @@ def _day(_: click.Context, __: click.Parameter, text: str | None) -> date | None
 @click.option(
     "--as-of",
     metavar="DATE",
-    callback=_day,
+    callback=_given_day,
     help="The day of the reconciliation: a row of a later day does not move the closing date.",
 )
 @click.option(
@@ -294,7 +294,7 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
     )
     carried = None if brought is None else CarryForward.load(brought)
     if phone_key is not None:
-        refuse_within(phone_key, [each for each in (brought, kept) if each is not None])
+        refuse_within(phone_key, [path for path in (brought, kept) if path is not None])
         refuse_another(phone_key, () if carried is None else carried.rows["phone_hash"])
     texts = [out for out in outs if outputs.is_csv(out)]
     if excel and not texts:
@@ -306,7 +306,7 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
     options = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
     with _spark(engine), _progress() as say:
         read = [
-            _statement(each, say, layout=layout_of[each], account=account_of[each], **options) for each in statements
+            _statement(path, say, layout=layout_of[path], account=account_of[path], **options) for path in statements
         ]
         say("Reading the ledger")
         books = _ledger(ledger, query, ledger_layout, phone_key)
@@ -314,7 +314,7 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
         result = run(
             books,
             read,
-            tolerance=_tolerance(tolerances, pair_by, {getattr(each, "currency", ZMW.code) for each in read}),
+            tolerance=_tolerance(tolerances, pair_by, {getattr(statement, "currency", ZMW.code) for statement in read}),
             cut_off=cut_off,
             carry_forward=carried,
             skip_settled=skip_settled,
@@ -331,7 +331,7 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
             written += outputs.write(result, out, excel=excel, matches=with_matches)
         entries = []
         if journal is not None:
-            entries = journals.write_journal(result, journal, journal_form, accounts=_named(journal_accounts))
+            entries = journals.write_journal(result, journal, journal_form, accounts=_account_codes(journal_accounts))
         if kept is not None:
             result.carry_forward.save(kept)
     notes = [result.carry_forward.note if kept is not None else "", journals.note(result) if entries else ""]
@@ -346,10 +346,10 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
     sys.exit(0 if is_done else 1)
 
 
-def _named(given: Sequence[str]) -> dict[str, str]:
+def _account_codes(given: Sequence[str]) -> dict[str, str]:
     """Account → what the books call it."""
-    parts = [each.rpartition("=") for each in given]
-    if wrong := [each for each, (name, _, code) in zip(given, parts, strict=True) if not (name and code)]:
+    parts = [text.rpartition("=") for text in given]
+    if wrong := [text for text, (name, _, code) in zip(given, parts, strict=True) if not (name and code)]:
         raise click.BadParameter(
             f"{wrong[0]!r} is not NAME=CODE, such as charges=7901.", param_hint="--journal-account"
         )
@@ -360,12 +360,12 @@ def _report(result: "Reconciliation", notes: Sequence[str], written: Sequence[Pa
     from workbench.analysis.report import captions, overview
     from workbench.analysis.report.totals import named
 
-    called, file = named(result), next((each for each in written if each.suffix.lower() in _HAVE_ALL), None)
+    called, file = named(result), next((path for path in written if path.suffix.lower() in _HAVE_ALL), None)
     details = (captions.accounts(called), captions.codes(called))
     tables = [*overview.first(called, terminal_width(), file), *details]
     said = [captions.headline(called), *captions.shortfalls(called), *notes]
     unusable = captions.unusable(result)
-    parts: list[str | Table] = [*map(visible, said), *(each for each in tables if each.rows)]
+    parts: list[str | Table] = [*map(visible, said), *(table for table in tables if table.rows)]
     if proposed := captions.proposed(result.suggestions):
         parts.append("\n- ".join(["May be one movement; a person decides:", *map(visible, proposed)]))
     if unusable.rows:
@@ -438,7 +438,7 @@ def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies
     from workbench.analysis.reconcile import Tolerance
 
     decimals = {*map(decimals_of, currencies)}
-    values: dict[str, Any] = {} if pair_by is None else {"pair_by": [each.strip() for each in pair_by.split(",")]}
+    values: dict[str, Any] = {} if pair_by is None else {"pair_by": [column.strip() for column in pair_by.split(",")]}
     for what, value in given:
         if what not in _TOLERANCES:
             raise click.BadParameter(f"{what!r} is none of {', '.join(_TOLERANCES)}.", param_hint="--tolerance")
@@ -447,11 +447,11 @@ def _tolerance(given: Sequence[tuple[str, str]], pair_by: str | None, currencies
         if is_money and len(decimals) > 1:
             text = f"The statements' currencies differ in their decimals; reconcile them one by one to tolerate {what}."
             raise click.BadParameter(text, param_hint="--tolerance")
-        values[name] = _whole(value, max(decimals) if is_money else 0)
+        values[name] = _whole_number_of(value, max(decimals) if is_money else 0)
     return Tolerance(**values)
 
 
-def _whole(text: str, decimals: int) -> int:
+def _whole_number_of(text: str, decimals: int) -> int:
     """A number of at most so many decimals, in units of the last of them."""
     with suppress(InvalidOperation):
         number = Decimal(text).scaleb(decimals)

@@ -95,8 +95,8 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     from workbench.certify.sending import Target
     from workbench.domain.gaps import Gaps
 
-    for each in reports:
-        report.form_of(each)
+    for path in reports:
+        report.form_of(path)
     target, secret = Target(url), _secret(secret_env, secret_file)
     if secret is None and cmd is None:
         raise click.UsageError(
@@ -133,8 +133,8 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
         except run.Interrupted as interrupted:
             result, status = interrupted.report, 128 + signal.SIGINT
     click.echo(f"\n{result.ending(terminal_width())}")
-    for each in reports:
-        result.write(each)
+    for path in reports:
+        result.write(path)
     sys.exit(status or (0 if result.passes else 1))
 
 

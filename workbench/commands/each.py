@@ -121,7 +121,7 @@ def _switched(names: tuple[str, ...], section: str | None) -> dict[str, list["Va
     from workbench.domain.gaps import Gaps, rows_named, written
     from workbench.register import GapRows
 
-    asked = [(name.strip(), value.strip()) for name, _, value in (each.partition("=") for each in names)]
+    asked = [(name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in names)]
     rows = {row.name: [*row.alternatives] for row in rows_named([name for name, _ in asked]) if row.alternatives}
     if section is not None:
         chosen = {row["name"] for row in GapRows(Gaps().as_records()).section(section)}

@@ -54,8 +54,8 @@ def check_live(
     found = checklist(settled, read_exam(exam) if exam else None, rows)
     if letter_file:
         used = relied_on(rows or ())
-        asked = (each for each in Gaps.chosen(settled).as_records() if each["name"] in found.guessed)
-        write_out(letter_file, letter({**each, "used_by": used.get(each["name"], ())} for each in asked))
+        asked = (row for row in Gaps.chosen(settled).as_records() if row["name"] in found.guessed)
+        write_out(letter_file, letter({**row, "used_by": used.get(row["name"], ())} for row in asked))
     if out is None:
         show_page(found.markdown())
     else:

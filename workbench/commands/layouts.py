@@ -90,7 +90,7 @@ def _check_ledger(file: Path, *, layout: str | None, layouts: Path | None, **rea
 
 
 def _given(reading: Mapping[str, Any]) -> list[object]:
-    return [each for name, value in reading.items() if value for each in (f"--{name.replace('_', '-')}", value)]
+    return [word for name, value in reading.items() if value for word in (f"--{name.replace('_', '-')}", value)]
 
 
 def next_step(*words: object) -> str:
@@ -138,10 +138,10 @@ def named_for(what: str, named: Sequence[str], statements: Sequence[Path]) -> di
         given = " and ".join(bare)
         text = f"--{what} {given} cannot each apply to all statements: write --{what} STATEMENT={what.upper()}."
         raise click.UsageError(text)
-    found = {each: made.get(each, bare[0] if bare else None) for each in statements}
-    tables = [each for each in statements if each.suffix.lower() == ".parquet"]
+    found = {path: made.get(path, bare[0] if bare else None) for path in statements}
+    tables = [path for path in statements if path.suffix.lower() == ".parquet"]
     # Of all that are given one may be a table; it alone cannot be meant.
-    if useless := [each for each in tables if each in made or (bare and len(tables) == len(statements))]:
+    if useless := [path for path in tables if path in made or (bare and len(tables) == len(statements))]:
         why = f"{useless[0]} is a table whose columns are already named"
         raise click.UsageError(f"--{what} {found[useless[0]]}: {why}{', account too' * (what == 'account')}.")
     return found
@@ -152,8 +152,8 @@ def _parted(what: str, text: str, statements: Sequence[Path]) -> tuple[Path | No
     parts = text.split("=")
     for end in range(len(parts) - 1, 0, -1):
         name = "=".join(parts[:end])
-        found = {each for each in statements if each == Path(name)}
-        found = found or {each for each in statements if each.name == name}
+        found = {path for path in statements if path == Path(name)}
+        found = found or {path for path in statements if path.name == name}
         if len(found) > 1:
             raise click.UsageError(f"--{what} {text}: several statements are called {name}; name one with its folder.")
         if found:

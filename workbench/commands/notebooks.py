@@ -53,10 +53,10 @@ def run(
     """
     from workbench import resources, runner
 
-    chosen = [resources.notebook(each) for each in notebooks] or resources.notebooks()
+    chosen = [resources.notebook(name) for name in notebooks] or resources.notebooks()
     results = runner.run(chosen, parameters=dict(parameter), out=out, jobs=jobs, solutions=solutions)
     show(*runner.run_summary(results, out))
-    sys.exit(0 if all(each.passed for each in results) else 1)
+    sys.exit(0 if all(result.passed for result in results) else 1)
 
 
 @click.command()
@@ -80,7 +80,7 @@ def lab(folder: Path, port: int, *, no_browser: bool) -> None:
     from workbench.sandbox.addresses import LOOPBACK, free_port
 
     bound = free_port(LOOPBACK, port)
-    shipped = {each.within: each.path for each in resources.course().values()}
+    shipped = {notebook.within: notebook.path for notebook in resources.course().values()}
     copies = bring(shipped, folder, resources.former_names())
     bring({resources.interface().name: resources.interface()}, folder)
     click.echo(f"Notebooks in {visible(str(folder))}: {visible(str(copies))}.")

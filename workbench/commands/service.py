@@ -120,7 +120,11 @@ def serve(  # noqa: PLR0913  one argument per option, handed over by name
     settings = Settings(path=store, seed=seed, clock=clock, gaps=gaps, private_receivers=private_receivers)
 
     def announce(address: "Address") -> None:
-        (_as_json if as_json else _for_people)(address)
+        if as_json:
+            given = {name: value for name, value in address._asdict().items() if value is not None}
+            click.echo(json.dumps(given))
+        else:
+            _for_people(address)
         if in_browser:
             click.launch(str(address.console_url))
 
@@ -146,10 +150,6 @@ def rows_in(path: Path) -> dict[str, Any]:
         message = f"{path} has a table [{tables[0]}]; put rows at the top level, such as: prompt_timeout_s = 60"
         raise click.BadParameter(message, param_hint="--gaps")
     return rows
-
-
-def _as_json(address: "Address") -> None:
-    click.echo(json.dumps({name: value for name, value in address._asdict().items() if value is not None}))
 
 
 def _for_people(address: "Address") -> None:
@@ -204,7 +204,7 @@ def gaps(names: tuple[str, ...], form: str | None) -> None:
         click.echo(laid_out(rows))
     elif form == "toml":
         for row in rows:
-            others = ", ".join(json.dumps(each["value"]) for each in row["alternatives"]) or "nothing else"
+            others = ", ".join(json.dumps(choice["value"]) for choice in row["alternatives"]) or "nothing else"
             click.echo(f"# {row['asks']}\n{row['name']} = {json.dumps(row['value'])}  # or: {others}\n")
     else:
         show(*(rows if names else [rows]))
@@ -239,7 +239,7 @@ def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | N
     if letter_file:
         write_out(letter_file, letter(Gaps().as_records(), found.seen))
     if as_json:
-        click.echo(laid_out([each.as_record() for each in found.findings]))
+        click.echo(laid_out([finding.as_record() for finding in found.findings]))
     else:
         show(found)
 
@@ -281,8 +281,8 @@ def docs(*, page: str, out: Path | None, in_browser: bool) -> None:
         raise click.BadParameter(f"{page!r} is not one of {', '.join(pages.names())}.", param_hint="PAGE")
     if in_browser:
         folder = Path(tempfile.mkdtemp(prefix="workbench-docs-"))
-        for each in pages.names():
-            write_out(folder / f"{each}.html", pages.alone(each, linked=True))
+        for name in pages.names():
+            write_out(folder / f"{name}.html", pages.alone(name, linked=True))
         place = str(folder / f"{page}.html")
         click.echo(visible(place))
         click.launch(place)

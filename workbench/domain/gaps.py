@@ -701,10 +701,10 @@ def rows_named(names: Sequence[str]) -> tuple[Gap, ...]:
 
     Raises GapRefused: there is no such row.
     """
-    return tuple(_named(name) for name in names) or REGISTER
+    return tuple(_gap_named(name) for name in names) or REGISTER
 
 
-def _named(name: str) -> Gap:
+def _gap_named(name: str) -> Gap:
     gap = _BY_NAME.get(name)
     if gap is None:
         near = _nearest(str(name))
@@ -727,7 +727,7 @@ def _nearest(name: str) -> str | None:
 
 
 def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its own type
-    gap = _named(name)
+    gap = _gap_named(name)
     value = tuple(value) if isinstance(value, list) else value
     if isinstance(value, tuple) and any(type(item) is not int for item in value):
         value = str(value)

@@ -73,8 +73,3 @@ class Draws:
 def with_short_ids(text: str) -> str:
     """The text with every identifier cut to its first letters, `pi_3CwQs4…`."""
     return _IDENTIFIER.sub(r"\1…", text)
-
-
-def short_id(name: str) -> str:
-    """An identifier by its first letters; anything else as it is."""
-    return with_short_ids(name) if _IDENTIFIER.fullmatch(name) else name

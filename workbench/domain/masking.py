@@ -15,12 +15,8 @@ _GAP = GAPS + "{0,2}"
 # fmt: off
 
 
-def _cut(match: re.Match[str]) -> str:
+def _mask_rest(match: re.Match[str]) -> str:
     return f"{match[1]}{MARK}"
-
-
-def _cut_in_quotes(match: re.Match[str]) -> str:
-    return f'{match[1]}"{MARK}"'
 
 
 _KEY = re.compile(r"([sp]k(?<!\w.k)(?:_|%5[Ff])(?:test|live)(?:_|%5[Ff])?)[0-9A-Za-z][0-9A-Za-z_]*")
@@ -30,22 +26,22 @@ _BASIC = re.compile(r"((?i:\bbasic)\s+)(?=\S*[0-9A-Z])[0-9A-Za-z+/=]{8,}")
 RULES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     # What begins a word is looked back at: a pattern that begins with a letter is found sooner than one with a \b.
     # An intent's client secret first: it contains an id that stays readable.
-    ("_secret_", re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), _cut),
-    ("k_test", _KEY, _cut), ("k_live", _KEY, _cut), ("k%5f", _KEY, _cut),
+    ("_secret_", re.compile(r"(pi_[0-9A-Za-z]+_secret_)[0-9A-Za-z]+"), _mask_rest),
+    ("k_test", _KEY, _mask_rest), ("k_live", _KEY, _mask_rest), ("k%5f", _KEY, _mask_rest),
     # A token has six characters at least, as `at_once` has not.
-    ("at_", re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), _cut),
-    ("rt_", re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), _cut),
-    ("whsec", re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), _cut),
+    ("at_", re.compile(r"(at_(?<!\wat_))[0-9A-Za-z_]{6,}"), _mask_rest),
+    ("rt_", re.compile(r"(rt_(?<!\wrt_))[0-9A-Za-z_]{6,}"), _mask_rest),
+    ("whsec", re.compile(r"(whsec(?:_|%5[Ff]))[0-9A-Za-z+/=]+"), _mask_rest),
     # A text may end, or be cut, within a value.
     ("password",
      re.compile(r"""(["']password["']\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'[^']*(?:'|\Z)|[^\s,}\]"]+)"""),
-      _cut_in_quotes),
+      lambda match: f'{match[1]}"{MARK}"'),
      # The code of a console's link.
-     ("code=", re.compile(r"""([?&]code=)[^&\s"']+"""), _cut),
-     ("password=", re.compile(r"\b(password=)[^&\s]+"), _cut),
+     ("code=", re.compile(r"""([?&]code=)[^&\s"']+"""), _mask_rest),
+     ("password=", re.compile(r"\b(password=)[^&\s]+"), _mask_rest),
     # An s has more cases than two.
-    ("bas", _BASIC, _cut), ("ba\u017f", _BASIC, _cut),
-    ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _cut),
+    ("bas", _BASIC, _mask_rest), ("ba\u017f", _BASIC, _mask_rest),
+    ("bearer", re.compile(r"((?i:\bbearer)\s+)(?!\S*••••)(?=\S*[0-9A-Z])\S{8,}"), _mask_rest),
 )
 # fmt: on
 """A word, a pattern, and what is shown instead. A text without the word, in lower case, has nothing to mask by it: to

@@ -59,7 +59,7 @@ def json_from(body: bytes) -> object:
         ) from None
     except RecursionError:
         _too_deep()
-    _check(value, texts="\\u" in text)
+    _check_values(value, texts="\\u" in text)
     return value
 
 
@@ -67,7 +67,7 @@ _Place = tuple[Any, str | int, object]
 """The place that it stands in, its name there, and the value: a pointer is put together for a refusal alone."""
 
 
-def _check(value: object, *, texts: bool) -> None:
+def _check_values(value: object, *, texts: bool) -> None:
     """Walk the whole value once, fields that will be ignored too, without recursion; its texts where one may be bad."""
     level: list[_Place] = [(None, "", value)]
     depth, passed = 0, () if texts else _SCALARS
@@ -128,11 +128,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _integer(text: str) -> object:
+def _whole_number(text: str) -> object:
     return int(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER
 
 
-def _decimal(text: str) -> object:
+def _decimal_number(text: str) -> object:
     try:
         return Decimal(text) if len(text) <= MAX_NUMBER_LENGTH else _NO_NUMBER
     except InvalidOperation:
@@ -140,7 +140,7 @@ def _decimal(text: str) -> object:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_decimal, parse_int=_integer, parse_constant=lambda _: _NO_NUMBER
+    object_pairs_hook=_object, parse_float=_decimal_number, parse_int=_whole_number, parse_constant=lambda _: _NO_NUMBER
 )
 
 
@@ -158,13 +158,16 @@ class _Field(NamedTuple):
 @cache
 def _fields(shape: type[Struct]) -> Mapping[str, _Field]:
     return {
-        field.encode_name: _Field(field.type, _taken(field.type), _struct_in(field.type), field.required)
+        field.encode_name: _Field(field.type, _taken_types(field.type), _struct_in(field.type), field.required)
         for field in msgspec.structs.fields(shape)
     }
 
 
-def _taken(kind: object) -> dict[object, str]:
-    base, metas = _base(kind), getattr(kind, "__metadata__", ())
+def _taken_types(kind: object) -> dict[object, str]:
+    base, metas = kind, getattr(kind, "__metadata__", ())
+    # The plain type has neither members nor annotations.
+    while (origin := getattr(base, "__origin__", None)) is not None:
+        base = origin
     if base is int and (bounds := next((meta for meta in metas if meta.ge is not None), None)):
         bits = bounds.le.bit_length() + 1
         is_word = bits in _WORD_BITS and bounds.ge < 0
@@ -173,14 +176,7 @@ def _taken(kind: object) -> dict[object, str]:
         return {list: "an array of objects"}
     if base in _WANTED:
         return {base: _WANTED[base]}
-    return {plain: name for member in get_args(kind) for plain, name in _taken(member).items()}
-
-
-def _base(kind: object) -> object:
-    """The plain type: without its members, and without what is said of it."""
-    while (origin := getattr(kind, "__origin__", None)) is not None:
-        kind = origin
-    return kind
+    return {plain: name for member in get_args(kind) for plain, name in _taken_types(member).items()}
 
 
 def _struct_in(kind: object) -> type[Struct] | None:
@@ -247,7 +243,7 @@ class _Reader:
 
 def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
     """The struct at once, where it holds no other; None where it does, or something is wrong with it."""
-    numbers = _numbers(shape)
+    numbers = _number_fields(shape)
     if numbers is None:
         return None
     taken = value | {name: _as_taken(value[name], takes) for name, takes in numbers.items() if name in value}
@@ -258,7 +254,7 @@ def _converted(value: dict[str, Any], shape: type[S]) -> S | None:
 
 
 @cache
-def _numbers(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | None:
+def _number_fields(shape: type[Struct]) -> Mapping[str, Mapping[object, str]] | None:
     """The plain types of the fields that hold a number; None where a field holds a struct."""
     fields = _fields(shape)
     if any(field.shape for field in fields.values()):

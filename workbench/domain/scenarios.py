@@ -135,8 +135,3 @@ def scenario_on(ending: str, *, attempt: int, since_first_ms: int) -> str:
         return PERSON
     is_first = since_first_ms < number.for_s * 1000 if number.for_s else attempt == 1
     return _ON[ending] if is_first else number.then or _ON[ending]
-
-
-def pin_is_right(text: str) -> bool:
-    """Every sandbox PIN is 1234."""
-    return text == SANDBOX_PIN

@@ -114,7 +114,7 @@ def verify(
     key_not_the_text, timestamp_not_signed).
     """
     way = SCHEMES[scheme]
-    signed = way.read(_headers(way, headers))
+    signed = way.read(_scheme_headers(way, headers))
     secrets = [secrets] if isinstance(secrets, str) else list(secrets)
     keys = [way.key(secret) for secret in secrets]
     if not _any_match(keys, way.prefix(*signed[:2]), way.encode, signed, body):
@@ -135,7 +135,7 @@ def _check_age(age_s: int, tolerance_s: int) -> None:
         raise SignatureRefused("timestamp_in_future", says, hint="This machine's clock is slow.")
 
 
-def _headers(way: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
+def _scheme_headers(way: Scheme, headers: Mapping[str, str]) -> dict[str, str]:
     """The headers of a scheme, by their names as it writes them."""
     values = {name.lower(): value for name, value in headers.items()}
     own = {name: value for name in way.headers if (value := values.get(name.lower()))}
@@ -217,12 +217,12 @@ def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedH
         if _any_match(tried, guess.prefix(*signed[:2]), guess.encode, signed, body):
             return guess.reason
     prefix = way.prefix(*signed[:2])
-    if any(_any_match(keys, prefix, way.encode, signed, other) for other in _reserialised(body)):
+    if any(_any_match(keys, prefix, way.encode, signed, other) for other in _rewritten(body)):
         return "body_reserialised"
     return "signature_mismatch"
 
 
-def _reserialised(body: bytes) -> Iterable[bytes]:
+def _rewritten(body: bytes) -> Iterable[bytes]:
     """Writes the JSON again as libraries do, its amounts with and without two decimals."""
     try:
         value = json.loads(body)
@@ -250,7 +250,7 @@ def _bytes(text: str) -> bytes:
 
 
 @lru_cache
-def _decoded(secret: str) -> bytes:
+def _decoded_key(secret: str) -> bytes:
     try:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except ValueError:
@@ -260,17 +260,17 @@ def _decoded(secret: str) -> bytes:
     return key
 
 
-def _whole(secret: str) -> bytes:
+def _whole_key(secret: str) -> bytes:
     if not secret:
         raise SignatureRefused("secret_malformed", "The secret is empty.")
     return _bytes(secret)
 
 
-def _texts(secret: str) -> list[bytes]:
+def _key_texts(secret: str) -> list[bytes]:
     return [_bytes(text) for text in (secret, secret.removeprefix(SECRET_PREFIX))]
 
 
-def _parts(secret: str) -> list[bytes]:
+def _key_parts(secret: str) -> list[bytes]:
     """Keys that a signer may wrongly derive from a secret whose whole text is the key."""
     bare = secret.removeprefix(SECRET_PREFIX)
     try:
@@ -284,13 +284,13 @@ def _base64(data: bytes) -> str:
 
 
 def _digest(key: bytes, prefix: str, body: bytes) -> bytes:
-    digest = _keyed(key).copy()
+    digest = _keyed_hmac(key).copy()
     digest.update(_bytes(prefix) + body)
     return digest.digest()
 
 
 @lru_cache
-def _keyed(key: bytes) -> hmac.HMAC:
+def _keyed_hmac(key: bytes) -> hmac.HMAC:
     """An HMAC that has taken its key in, to be copied: to take it in again costs a quarter of a short message."""
     return hmac.new(key, digestmod=hashlib.sha256)
 
@@ -313,11 +313,11 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
         write=_write_standard,
         read=_read_standard,
         prefix=_prefix_standard,
-        key=_decoded,
+        key=_decoded_key,
         encode=_base64,
         mistakes=(
-            Mistake("signature_is_hex", lambda secret: [_decoded(secret)], _prefix_standard, bytes.hex),
-            Mistake("key_not_decoded", _texts, _prefix_standard, _base64),
+            Mistake("signature_is_hex", lambda secret: [_decoded_key(secret)], _prefix_standard, bytes.hex),
+            Mistake("key_not_decoded", _key_texts, _prefix_standard, _base64),
         ),
         new_secret=lambda key: SECRET_PREFIX + _base64(key),
     ),
@@ -328,12 +328,12 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
         },
         read=_read_stripe,
         prefix=_prefix_stripe,
-        key=_whole,
+        key=_whole_key,
         encode=bytes.hex,
         mistakes=(
-            Mistake("signature_is_base64", lambda secret: [_whole(secret)], _prefix_stripe, _base64),
-            Mistake("key_not_the_text", _parts, _prefix_stripe, bytes.hex),
-            Mistake("timestamp_not_signed", lambda secret: [_whole(secret)], _no_prefix, bytes.hex),
+            Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _prefix_stripe, _base64),
+            Mistake("key_not_the_text", _key_parts, _prefix_stripe, bytes.hex),
+            Mistake("timestamp_not_signed", lambda secret: [_whole_key(secret)], _no_prefix, bytes.hex),
         ),
         new_secret=lambda key: SECRET_PREFIX + key.hex(),
     ),
@@ -342,11 +342,11 @@ SCHEMES: Final[Mapping[str, Scheme]] = {
         write=lambda _id, _at_s, given: {GITHUB_HEADER: f"sha256={given[0]}"},
         read=_read_github,
         prefix=_no_prefix,
-        key=_whole,
+        key=_whole_key,
         encode=bytes.hex,
         mistakes=(
-            Mistake("signature_is_base64", lambda secret: [_whole(secret)], _no_prefix, _base64),
-            Mistake("key_not_the_text", _parts, _no_prefix, bytes.hex),
+            Mistake("signature_is_base64", lambda secret: [_whole_key(secret)], _no_prefix, _base64),
+            Mistake("key_not_the_text", _key_parts, _no_prefix, bytes.hex),
         ),
         new_secret=lambda key: SECRET_PREFIX + key.hex()[:_GITHUB_SECRET],
         has_room=False,

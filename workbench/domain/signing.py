@@ -94,8 +94,7 @@ HOW: Final[Mapping[str, Callable[[Signer, bytes], SignedMessage]]] = {
     "malformed": _malformed,
     "malformed_timestamp": _malformed_timestamp,
 }
-"""Name → the message. The first two are to be taken, all others refused."""
-TAKEN: Final = ("right", "several")
+"""Name → the message. A receiver must take the first two and refuse all others."""
 NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     "github": {
         "several": "has room for one signature",

@@ -95,7 +95,7 @@ class Seen:
         self.scheme, self.holds = scheme.lower(), credential[:3]
         is_charge = operation == "createCharge"
         payer = self.asked if is_charge else within(self.asked, "payment_method", "mobile_money")
-        self.operator = _short(payer.get("channel" if is_charge else "provider"))
+        self.operator = _short_operator_id(payer.get("channel" if is_charge else "provider"))
         self.phone = str(payer.get("phone", ""))
         self.prefix = self.phone.removeprefix(COUNTRY_CODE).removeprefix("0")[:2]
         """The two digits that tell the operator."""
@@ -132,7 +132,7 @@ def within(value: object, *names: str) -> Body:
     return value if isinstance(value, dict) else {}
 
 
-def _short(named: object) -> str | None:
+def _short_operator_id(named: object) -> str | None:
     return _IDS.get(str(named).lower())
 
 
@@ -243,7 +243,7 @@ def scale_shown(seen: Seen) -> Shown:
 def channel_shown(seen: Seen) -> Shown:
     """Compares a charge's `channel` and `provider` for a number of another operator."""
     for charge in seen.charges:
-        channel, provider = _short(charge.get("channel")), _short(charge.get("provider"))
+        channel, provider = _short_operator_id(charge.get("channel")), _short_operator_id(charge.get("provider"))
         if seen.id == "createCharge" and seen.is_mixed:
             if channel == provider:
                 return "equal"

@@ -38,7 +38,7 @@ _PREFLIGHT: Final = {
 }
 _READ_BY_PAGES: Final = "Request-Id, Api-Version, Idempotent-Replayed, Sandbox-Provenance"
 _FOR_TOKENS: Final = "/plants"
-"""The one path that a token may be good for."""
+"""A token may be good for this path only."""
 _WAYS: Final = {
     "Bearer": "Authorization: Bearer and the key",
     "Basic": "HTTP Basic with the key as user name, no password",
@@ -64,16 +64,16 @@ class Hosts:
         name = _host_in(host or "")
         if name is None:
             message = "A request needs one Host header: a name or an address, with or without a port"
-            raise InvalidRequest(f"{message}, not {_shown(host)}.", code="host_malformed", param="Host")
+            raise InvalidRequest(f"{message}, not {_shown_name(host)}.", code="host_malformed", param="Host")
         if not self._knows(name):
             message = (
-                f"This sandbox does not answer to the name {_shown(host)}: it cannot tell a "
+                f"This sandbox does not answer to the name {_shown_name(host)}: it cannot tell a "
                 "proxy's name, or another name of this machine, from that of a page that must not reach it."
             )
             hint = f"Call 127.0.0.1 or localhost, or allow the name: {_ALLOWING}"
             raise HostRefused(message, hint=hint, param="Host")
         if origin is not None and not self._is_home(origin):
-            message = f"A page of the origin {_shown(origin)} may not call this sandbox."
+            message = f"A page of the origin {_shown_name(origin)} may not call this sandbox."
             hint = (
                 "Call from a server; for what a publishable key may do, allow the origin: --allow-origin or "
                 f"bench.serve(allow_origins=[…]). To let a host's pages in, allow its name: {_ALLOWING}"
@@ -132,10 +132,10 @@ def _host_in(authority: str) -> str | None:
     parts = _AUTHORITY.fullmatch(authority.lower())
     if parts is None or int(parts["port"] or 0) > LAST_PORT:
         return None
-    return _shortest(parts["host"].strip("[]")) if parts["host"].startswith("[") else parts["host"]
+    return _shortest_address(parts["host"].strip("[]")) if parts["host"].startswith("[") else parts["host"]
 
 
-def _shortest(address: str) -> str | None:
+def _shortest_address(address: str) -> str | None:
     try:
         return ipaddress.IPv6Address(address).compressed
     except ValueError:
@@ -145,7 +145,7 @@ def _shortest(address: str) -> str | None:
 def _allowed_host(name: str) -> str:
     """A name to allow, as `_host_in` gives it."""
     plain = name.lower().partition("%")[0]
-    address = _shortest(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
+    address = _shortest_address(plain[1:-1] if plain[:1] + plain[-1:] == "[]" else plain)
     if address is None and _NAME.fullmatch(plain) is None:
         raise ServeRefused(
             f"{name[:_SHOWN]!r} is not a name or an address that a request can be sent to.",
@@ -154,7 +154,7 @@ def _allowed_host(name: str) -> str:
     return address or plain
 
 
-def _shown(value: str | None) -> str:
+def _shown_name(value: str | None) -> str:
     return repr(value[:_SHOWN]) if value else "none"
 
 
@@ -199,14 +199,14 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
     if not operation.schemes:
         return NOBODY._replace(bearer=credential.value if credential else None)
     if credential is None:
-        message = f"The Authorization header is missing; this operation takes {_ways(operation)}."
+        message = f"The Authorization header is missing; this operation takes {_accepted_schemes(operation)}."
         raise AuthenticationFailed(message, code="key_missing")
     accepted = operation.schemes if tx.gaps.auth_schemes == "as_documented" else EITHER
     if credential.scheme not in accepted:
-        raise AuthenticationFailed(f"This operation takes {_ways(operation)}.", code="scheme_wrong")
+        raise AuthenticationFailed(f"This operation takes {_accepted_schemes(operation)}.", code="scheme_wrong")
     if credential.password:
         raise AuthenticationFailed("The key is the user name; the password stays empty.", code="key_invalid")
-    caller = _known(tx, credential)
+    caller = _caller_by_credential(tx, credential)
     if caller.kind == "publishable" and not operation.publishable:
         message = "A publishable key may only confirm and retrieve one intent."
         raise PermissionDenied(message, hint="Use the secret key, on a server.")
@@ -215,7 +215,7 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
     return caller
 
 
-def _known(tx: Transaction, credential: Credential) -> Caller:
+def _caller_by_credential(tx: Transaction, credential: Credential) -> Caller:
     digest = digest_of(credential.value)
     if key := tx.api_keys.first(digest=digest):
         if key.status == ROLLED and works_on(tx, key):
@@ -236,7 +236,7 @@ def _known(tx: Transaction, credential: Credential) -> Caller:
     raise AuthenticationFailed("The key does not belong to this sandbox.", code="key_invalid")
 
 
-def _ways(operation: Operation) -> str:
+def _accepted_schemes(operation: Operation) -> str:
     return " or ".join(_WAYS[scheme] for scheme in operation.schemes)
 
 

@@ -31,7 +31,7 @@ LAST_PORT: Final = 65_535
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 _PORTS: Final = {"http": 80, "https": 443}
 _LOOKUP_S: Final = 1.0
-"""How long a name may take to be looked up at registration, where a caller waits for it."""
+"""Longest look-up of a name at registration, while a caller waits."""
 _FOUND: Final[ContextVar[Mapping[str, list[str]]]] = ContextVar("found", default=MappingProxyType({}))
 """The addresses of names that were looked up for what is done now."""
 _GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
@@ -40,7 +40,7 @@ _NOT_PUBLIC: Final = tuple(
     ipaddress.ip_network(text)
     for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
-"""What `is_global` lets through, in one version of Python or another, and is still not the public internet."""
+"""Networks outside the public internet that `is_global` of some version of Python lets through."""
 _PRIVATE: Final = tuple(
     ipaddress.ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 )

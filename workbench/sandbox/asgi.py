@@ -18,7 +18,7 @@ from workbench.sandbox.messages import log_fault
 from workbench.sandbox.mounted import Answer, NoAnswer
 
 _LIFESPAN_S = 30
-"""How long an application may take to start, and to end."""
+"""Longest start of an application, and longest end."""
 _Message = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]

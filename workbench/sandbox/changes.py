@@ -33,11 +33,11 @@ def changes(tx: Transaction, caller: Caller, *, query: ChangesQuery) -> Changes:
     found, latest = tx.changed(after, _MOST + 1), dict[tuple[str, str], int]()
     for seq, kind, name, about in found[:_MOST]:
         payment = trace.payment_of(tx, about or "")
-        for each in (kind, name), ("payment" if payment.startswith(("pi_", "ch_")) else "", payment):
-            if each[0]:
-                latest.pop(each, None)
-                latest[each] = seq
-    rows = [Change(seq, *each) for each, seq in latest.items()]
+        for change in (kind, name), ("payment" if payment.startswith(("pi_", "ch_")) else "", payment):
+            if change[0]:
+                latest.pop(change, None)
+                latest[change] = seq
+    rows = [Change(seq, *change) for change, seq in latest.items()]
     if len(found) > _MOST:
         return Changes(rows, found[_MOST - 1][0], has_more=True)
     # The clock moves without a `seq`: until the next thing happens, whoever asks is told again.

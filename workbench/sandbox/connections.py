@@ -48,31 +48,31 @@ from workbench.sandbox.store.transaction import BUSY_S
 _LOG = logging.getLogger(__name__)
 _TICK_S: Final = 0.05
 _LOOK_S: Final = 0.01
-"""How long a tick is for each stream, up to that: so soon a stream hears of what changed."""
+"""A tick lasts this long for each open stream, up to `_TICK_S`: a stream hears of a change as soon."""
 _COMMENT_S: Final = 15
 """So often a stream without news gets a comment, by which both ends see that the other is there."""
 _IDLE_S: Final = 75
-"""How long a connection may stay open between two requests."""
+"""A connection may stay open this long between two requests."""
 _MAX_HEAD_BYTES: Final = 65_536
 _MAX_HEADERS: Final = 100
 _MOST_WAIT: Final = 8
-"""So many requests of one connection wait for their responses, then it is not read."""
+"""Once this many requests of a connection wait for responses, the server stops reading from it."""
 _MOST_TOGETHER: Final = 64
-"""So many commands are one transaction at most."""
+"""Most commands in one transaction."""
 _BACKLOG: Final = 1024
 _STOP_S: Final = 15
-"""How long requests in flight may take once the server is asked to end."""
+"""Time for requests in flight once the server is asked to end."""
 _GRACE_S: Final = 0.1
-"""How long connections are still taken then, and how long the last of them may take to ask."""
+"""Connections are still taken this long then, and the last of them may take as long to ask."""
 _LINES: Final[Mapping[int, str]] = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
 }
 _READS: Final = ("GET", "HEAD", "")
 """Methods that ask for nothing to be done; an empty one is of what is no request."""
 _LINGER_S: Final = 1
-"""How long what still arrives is read once a response has refused it, or the server ends."""
+"""The server reads on this long after it has refused a request, or ends."""
 _TELL_AGAIN_S: Final = 60
-"""How soon it is said again that no connection can be taken."""
+"""The log repeats after this long that the server cannot take connections."""
 _AGAIN_S: Final = 0.005
 """After so long a command is tried again that another process or thread was in the way of."""
 _ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
@@ -97,14 +97,14 @@ class _Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, server: "_Server") -> None:
+    def __init__(self, server: "_ConnectionServer") -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
         self._begin()
         self._waiting: deque[_Exchange] = deque()
         self._answering = False
         self._unread = 0
-        """How much the other end had not read when that was last looked at; nothing while it keeps up."""
+        """Bytes that the other end had not read at the last look; 0 while it keeps up."""
         self._ends = False
         """Nothing more is read: the end of the connection follows the responses that are owed."""
         self._may_take(_IDLE_S)
@@ -331,7 +331,7 @@ _Begun = Answer | Callable[[], Answer]
 """A response, or what waits and then returns one."""
 
 
-class _Server:
+class _ConnectionServer:
     """Answers the requests of all connections on the loop's thread; `after_each` is called there after each."""
 
     def __init__(self, engine: Engine, app: Application, after_each: Callable[[], object]) -> None:
@@ -404,9 +404,9 @@ class _Server:
         try:
             with self._engine.store.grouped(reads_only=reads_only):
                 begun = []
-                for each in batch:
+                for exchange in batch:
                     try:
-                        begun.append(self._begun(each))
+                        begun.append(self._begun(exchange))
                     except NotNow:
                         if not reads_only:
                             raise
@@ -427,7 +427,7 @@ class _Server:
         except NotNow:
             raise
         except Exception as error:  # noqa: BLE001  what not even a failure's response survives
-            return _failed(error)
+            return _failure_answer(error)
 
     def _send(self, exchange: _Exchange, begun: _Begun) -> None:
         if isinstance(begun, Answer):
@@ -442,7 +442,7 @@ class _Server:
         try:
             threading.Thread(target=self._wait, args=(exchange, begun), daemon=True).start()
         except RuntimeError as error:  # there are no more threads
-            self._send(exchange, _failed(error))
+            self._send(exchange, _failure_answer(error))
 
     def _stream(self, connection: _Connection, arrived: Arrived, answer: Answer) -> None:
         """Send what changed, and keep what asks for what changes later; a refusal ends a stream."""
@@ -459,15 +459,15 @@ class _Server:
         try:
             answer = finish()
         except Exception as error:  # noqa: BLE001  as above
-            answer = _failed(error)
+            answer = _failure_answer(error)
         with suppress(RuntimeError):  # the loop has ended
             self.loop.call_soon_threadsafe(self._send, exchange, answer)
 
     def sweep(self) -> None:
         """Give up what has not come in time; ask for more of each stream if somebody has written to the store."""
         now_s, self.date = time.monotonic(), formatdate(usegmt=True)
-        for each in tuple(self.connections):
-            each.give_up(now_s)
+        for connection in tuple(self.connections):
+            connection.give_up(now_s)
         if self.streams and (seen := (*self._engine.store.version(), now_s // _COMMENT_S)) != self._seen:
             self._seen = seen
             for connection, arrived in self.streams.items():
@@ -501,8 +501,8 @@ class _Server:
         await asyncio.sleep(_GRACE_S)
         until_s = time.monotonic() + _STOP_S
         while self.connections and time.monotonic() < until_s:
-            for each in tuple(self.connections):
-                each.end()
+            for connection in tuple(self.connections):
+                connection.end()
             await asyncio.sleep(_TICK_S / 5)
         late = ServiceFailed("The server was asked to end, and this took too long to wait for.")
         for connection in tuple(self.connections):
@@ -510,7 +510,7 @@ class _Server:
                 connection.send(self._app.unreadable(late))
 
 
-def _failed(error: Exception) -> Answer:
+def _failure_answer(error: Exception) -> Answer:
     log_fault("a request failed", error)
     return Answer(500, [("content-type", "text/plain"), ("content-length", "0")], b"")
 
@@ -527,7 +527,7 @@ async def answer_until(  # noqa: PLR0913  what a worker and a notebook do otherw
 ) -> None:
     """Answer on a socket until `ended` is set and what was asked until then is answered."""
     loop = asyncio.get_running_loop()
-    server = _Server(engine, app, after_each)
+    server = _ConnectionServer(engine, app, after_each)
     loop.set_exception_handler(server.loop_failed)
 
     def tick() -> None:

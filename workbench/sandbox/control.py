@@ -103,12 +103,12 @@ def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
     Raises InvalidRequest: no unit is named, or one negative, over ten years, or finer than a millisecond.
     Raises StateConflict: it would be later than any moment that a request can name.
     """
-    units = {name: each for name in body.__struct_fields__ if (each := getattr(body, name)) is not UNSET}
+    units = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     if not units:
         message = f"Say by how much, in one or several of {', '.join(body.__struct_fields__)}."
         raise InvalidRequest(message, code="parameter_missing", param="seconds")
     seconds_ms = checks.whole_ms(units.pop("seconds", Decimal()), MAX_ADVANCE_S)
-    by_ms = seconds_ms + sum(_UNITS_MS[name] * int(each) for name, each in units.items())
+    by_ms = seconds_ms + sum(_UNITS_MS[name] * int(value) for name, value in units.items())
     if by_ms and tx.now_ms + by_ms > MAX_AT_MS:
         message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(MAX_AT_MS)}."
         raise StateConflict(message, code="moment_impossible")
@@ -129,7 +129,7 @@ def gaps_used(tx: Transaction, caller: Caller) -> Rows[ReliedRow]:
             since = page.data[-1].seq if page.data else 0
             page = trace.trace(tx, caller, query=TraceQuery(since=since))
             # As it travels.
-            yield from (replace(each, detail=to_builtins(each.detail)) for each in page.data)
+            yield from (replace(row, detail=to_builtins(row.detail)) for row in page.data)
 
     return Rows([ReliedRow(name, used_by) for name, used_by in relied_on(all_rows()).items()])
 
@@ -145,8 +145,8 @@ def reset(tx: Transaction, caller: Caller) -> WasReset:
     This is for every account of the sandbox, so one call restarts a test with several merchants.
     """
     tx.forget()
-    rate_limit.forget(tx)
-    deprecation.forget(tx)
+    rate_limit.forget_calls(tx)
+    deprecation.forget_marks(tx)
     return WasReset([endpoint.id for endpoint in tx.endpoints.all(account=caller.account, status="enabled")])
 
 
@@ -179,7 +179,7 @@ def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[
     """GET /sandbox/payments: search the intents, and the charges without an intent, newest first."""
     states = tuple(query.status.split(",")) if query.status else ()
     checks.check_known(states, PAYMENT_STATES, "is no state of a payment; they are", param="status")
-    also = _between(query, "created_ms")
+    also = _time_conditions(query, "created_ms")
     if query.search is not None:
         also.append(transaction.holds(query.search, "id", "charge", "description", phone="phone"))
     for sign, bound in ((">=", query.min_minor), ("<=", query.max_minor)):
@@ -187,7 +187,7 @@ def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[
     equals: dict[str, Filters] = {"account": caller.account}
     equals |= {"state": states} if states else {}
     equals |= {"provider": query.provider} if query.provider else {}
-    return _found(tx.payments, query, _payment, also, equals)
+    return _found_page(tx.payments, query, _payment_view, also, equals)
 
 
 def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> PaymentDetails:
@@ -198,7 +198,7 @@ def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> PaymentDetai
     ids = trace.events_of(tx, kept.id)
     rows = trace.of_payment(tx, kept.id, ids)
     return PaymentDetails(
-        payment=_payment(kept),
+        payment=_payment_view(kept),
         events=[PaymentEvent(event.id, event.type, event.created_ms // 1000) for event in tx.events.all(id=ids)],
         deliveries=webhooks.deliveries_of(tx, ids),
         trace=rows,
@@ -208,13 +208,13 @@ def payment(tx: Transaction, caller: Caller, *, payment_id: str) -> PaymentDetai
 
 def requests(tx: Transaction, caller: Caller, *, query: RequestsQuery) -> Found[LoggedRequest]:
     """GET /sandbox/requests: search the requests to the service, newest first."""
-    also = _between(query, "at_ms")
+    also = _time_conditions(query, "at_ms")
     if query.search is not None:
         also.append(transaction.called(query.search))
     if query.status is not None:
         first = query.status * 100
         also.append(Condition("status BETWEEN ? AND ?", (first, first + _MAX_STATUS)))
-    return _found(tx.calls, query, _request, also, {"method": query.method} if query.method else {})
+    return _found_page(tx.calls, query, _request_view, also, {"method": query.method} if query.method else {})
 
 
 def request(tx: Transaction, caller: Caller, *, request_id: str) -> TraceRow:
@@ -231,7 +231,7 @@ def show_code(tx: Transaction, caller: Caller, *, request_id: str, query: CodeQu
     return Code(same.curl, same.python, same.javascript)
 
 
-def _between(query: FindQuery, column: str) -> list[Condition]:
+def _time_conditions(query: FindQuery, column: str) -> list[Condition]:
     edges = ((">=", "since", query.since), ("<", "until", query.until))
     return [
         Condition(f"{column} {sign} ?", (milliseconds_in(text, param=name),))
@@ -240,7 +240,7 @@ def _between(query: FindQuery, column: str) -> list[Condition]:
     ]
 
 
-def _found(
+def _found_page(
     table: Table[R],
     query: FindQuery,
     view: Callable[[R], W],
@@ -256,12 +256,12 @@ def _found(
     return Found([view(row) for row in rows], total - older + 1, total)
 
 
-def _payment(kept: Payment) -> console_rows.Payment:
+def _payment_view(kept: Payment) -> console_rows.Payment:
     phone = mask_phone(kept.phone) if kept.phone else None
     return view_of(console_rows.Payment, kept, phone=phone)
 
 
-def _request(kept: Call) -> LoggedRequest:
+def _request_view(kept: Call) -> LoggedRequest:
     headers = {name.lower(): value for name, value in kept.request_headers.items()}
     key, idempotency_key = headers.get("authorization", ""), headers.get("idempotency-key")
     return view_of(LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)

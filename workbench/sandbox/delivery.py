@@ -204,20 +204,17 @@ def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
     endpoint = tx.endpoints.get(delivery.endpoint)
     if endpoint is None:
         return
+    is_doubled = tx.gaps.repeats == DUPLICATE or DUPLICATE in endpoint.faults
     if outcome.wait_ms is not None:
         tx.schedule(DELIVER, delivery.id, in_ms=outcome.wait_ms)
-    elif outcome.status == webhooks.DELIVERED and number == delivery.spent + 1 and _is_doubled(tx, endpoint):
+    elif is_doubled and outcome.status == webhooks.DELIVERED and number == delivery.spent + 1:
         tx.schedule(DELIVER, delivery.id)
     if outcome.status != webhooks.PENDING:
         settled(tx, delivery)
-    _note(tx, endpoint, outcome)
+    _note_failing(tx, endpoint, outcome)
 
 
-def _is_doubled(tx: Transaction, endpoint: Endpoint) -> bool:
-    return tx.gaps.repeats == DUPLICATE or DUPLICATE in endpoint.faults
-
-
-def _note(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
+def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
     """Note since when an endpoint fails; disable it after too long, or if it is gone."""
     if outcome.status == webhooks.DELIVERED:
         if endpoint.failing_since_ms is not None:

@@ -29,8 +29,8 @@ def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id:
     if not body.marked:
         _mark(tx, operation_id, 0, 0)
         return Deprecated(operation_id)
-    since_ms = _ms(body.deprecated_at, "deprecated_at") or tx.now_ms
-    sunset_ms = _ms(body.sunset_at, "sunset_at")
+    since_ms = _moment_ms(body.deprecated_at, "deprecated_at") or tx.now_ms
+    sunset_ms = _moment_ms(body.sunset_at, "sunset_at")
     if sunset_ms and sunset_ms < since_ms:
         message = "An operation is gone after it is deprecated, not before."
         raise StateConflict(message, code="moment_impossible", param="sunset_at")
@@ -38,7 +38,7 @@ def deprecate(tx: Transaction, caller: Caller, body: Deprecate, *, operation_id:
     return Deprecated(operation_id, rfc3339(since_ms), rfc3339(sunset_ms) if sunset_ms else None)
 
 
-def _ms(moment: str | None, param: str) -> int:
+def _moment_ms(moment: str | None, param: str) -> int:
     """A moment in milliseconds since 1970, 0 for none: the first millisecond is counted as the second."""
     return 0 if moment is None else milliseconds_in(moment, param=param) or 1
 
@@ -62,7 +62,7 @@ def _is_shown(tx: Transaction) -> bool:
     return bool(tx.last(MARKS)) and tx.gaps.deprecation != "none"
 
 
-def forget(tx: Transaction) -> None:
+def forget_marks(tx: Transaction) -> None:
     """Unmark every operation."""
     if tx.last(MARKS):
         for operation in OPERATIONS:

@@ -67,4 +67,4 @@ class Door:
 
     def _was_let_in(self, headers: Mapping[str, str]) -> bool:
         sent = headers.get("cookie", "").split(";")
-        return any(hmac.compare_digest(each.strip().encode(), self._cookie.encode()) for each in sent)
+        return any(hmac.compare_digest(cookie.strip().encode(), self._cookie.encode()) for cookie in sent)

@@ -58,7 +58,7 @@ def _time_out(tx: Transaction, session: UssdSession) -> None:
         attempts.press(tx, BY_ITSELF, session, "timeout")
 
 
-def _clear(tx: Transaction, ref: str) -> None:
+def _clear_and_pay(tx: Transaction, ref: str) -> None:
     moved = clearing.clear_and_sweep(tx)
     paid = payouts.pay_those_due(tx)
     asked = payouts.ask_daily(tx)
@@ -72,7 +72,7 @@ HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
     attempts.ACTS: _of_session(lambda tx, session: attempts.act(tx, BY_ITSELF, session)),
     attempts.PROMPT_TIMEOUT: _of_session(_time_out),
     attempts.LATE_MONEY: _of_session(attempts.money_comes_late),
-    clearing.CLEARING: _clear,
+    clearing.CLEARING: _clear_and_pay,
     refunds.SENT: refunds.send,
     payouts.RETURN: payouts.give_back,
     webhooks.DROP: webhooks.drop,

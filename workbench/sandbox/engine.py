@@ -105,8 +105,8 @@ class Engine:
         headers = {"host": "localhost", "authorization": f"Bearer {self.store.key('secret')}", "content-type": JSON}
         # None of the calls that the merchant may make.
         headers |= {_UNSEEN: "true"} if self.store.gaps.rate_limit != "none" else {}
-        offered = [each for each in operations.in_force(self.store.gaps) if not each.gone]
-        register = next(each for each in offered if each.id == "createWebhookEndpoint")
+        offered = [row for row in operations.in_force(self.store.gaps) if not row.gone]
+        register = next(row for row in offered if row.id == "createWebhookEndpoint")
         arrived = Arrived(register.method, register.path.encode(), headers, to_json({"url": url}))
         made = msgspec.json.decode(self.app.respond(arrived).body)
         if "secret" not in made:
@@ -231,7 +231,7 @@ class Application:
                 return self._exchanges.refuse(request, NotFound(message, code="path_not_found", hint=hint), asked)
             return self._run(asked, self.door.let_in(arrived, request, asked) if self.door else request)
         if asked is None:
-            return self._exchanges.refuse(request, _none(request, methods))
+            return self._exchanges.refuse(request, _not_offered(request, methods))
         page = partial(self.door.page, arrived) if self.door and asked is entrance else asked
         shown = self._exchanges.show(page, request)
         return shown if shown.made is None else partial(self._made, shown, shown.made)
@@ -298,7 +298,7 @@ def _paths(gaps: Gaps) -> _Paths:
     return paths
 
 
-def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
+def _methods_at(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
     """The operations and pages of a path by method, empty for an unknown path, and the value of its field."""
     segments = tuple(path.lstrip("/").split("/"))
     if segments in paths:
@@ -309,9 +309,9 @@ def _found(paths: _Paths, path: str) -> tuple[_Methods, dict[str, str]]:
     return {}, {}
 
 
-def _none(request: Request, methods: _Methods) -> ApiError:
+def _not_offered(request: Request, methods: _Methods) -> ApiError:
     """The refusal of an unknown path, or of a method that the path does not take."""
-    offered = [name for name, each in methods.items() if not (isinstance(each, Operation) and each.gone)]
+    offered = [name for name, there in methods.items() if not (isinstance(there, Operation) and there.gone)]
     if not offered:
         return NotFound("There is no such path; /docs lists the paths.", code="path_not_found")
     allowed = ", ".join(offered)
@@ -327,7 +327,7 @@ def _request_of(arrived: Arrived, paths: _Paths) -> tuple[Request, _Methods, Api
     query: dict[str, str | list[str]] = {}
     for name, value in pairs:
         query[name] = [*query[name], value] if name in query else value
-    methods, path_params = _found(paths, path)
+    methods, path_params = _methods_at(paths, path)
     headers, fault = arrived.headers, arrived.fault
     length = length_in(headers.get("content-length") or str(MAX_BODY_BYTES + 1))
     if length is None:

@@ -69,7 +69,7 @@ class _Call(msgspec.Struct):
     caller: Caller | None = None
     """None until the credential is accepted."""
     scope: str | None = None
-    """What its idempotency key is unique in; None without a key."""
+    """The scope in which its idempotency key is unique; None without a key."""
 
     def number(self, tx: Transaction) -> None:
         """Give the call its id and its place in this transaction."""
@@ -140,7 +140,7 @@ class Exchanges:
         """Refuse bytes that are no HTTP request: the response has a Request-Id and is not traced."""
         with self._store.reading() as tx:
             call = _Call(Request("", "/"), None, is_traced=False, id=tx.new_read_id("req"))
-            return _finish(tx, call, _problem(tx, call, error))
+            return _finish(tx, call, _error_response(tx, call, error))
 
     def _begun(self, request: Request, *, traced: bool) -> AbstractContextManager[Transaction]:
         """A transaction for a request. Calls that wait to be traced are written before an untraced read shows them."""
@@ -177,7 +177,7 @@ class Exchanges:
         unwritten = isinstance(refused, UNWRITTEN)
         with self._store.reading() if unwritten else self._begun(request, traced=traced) as tx:
             call.number(tx)
-            response = _problem(tx, call, refused)
+            response = _error_response(tx, call, refused)
             # A failure of ours is kept for its idempotency key, so that the same request gets it again.
             if call.scope is not None and isinstance(refused, ServiceFailed) and not unwritten:
                 idempotency.keep(tx, request, call.scope, response)
@@ -212,16 +212,16 @@ def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int)
         account = (call.caller or caller_of(tx, call.request, operation)).account
     except ApiError:
         return {}
-    return rate_limit.counted(tx, account, status) if account else {}
+    return rate_limit.count_call(tx, account, status) if account else {}
 
 
 def _run(tx: Transaction, call: _Call, operation: Operation) -> Response:
     request = call.request
     caller = call.caller = caller_of(tx, request, operation)
     if tx.gaps.rate_limit != "none" and caller.account and call.uses_quota:
-        rate_limit.check(tx, caller.account)
+        rate_limit.check_quota(tx, caller.account)
     if len(request.body) > MAX_BODY_BYTES:
-        raise _of_body(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
+        raise _body_error(operation, PayloadTooLarge(f"The body is over {MAX_BODY_BYTES} bytes."))
     check_version(tx, request)
     scenario = _scenario_of(request, operation)
     keyed = operation.needs_idempotency_key or "Idempotency-Key" in request.headers
@@ -296,7 +296,7 @@ def _result(tx: Transaction, call: _Call, operation: Operation, caller: Caller) 
         touched += TRIGGERED if caller.scenario != asked else ()
     if caller.scenario in _BEFORE:
         # Returned, not raised: the commit keeps that a script's scenario is used up.
-        fault = _problem(tx, call, _BEFORE[caller.scenario]())
+        fault = _error_response(tx, call, _BEFORE[caller.scenario]())
         return replace(fault, relied=fault.relied + touched)
     named: dict[str, Any] = dict(call.request.path_params)
     if operation.query is not None:
@@ -307,9 +307,9 @@ def _result(tx: Transaction, call: _Call, operation: Operation, caller: Caller) 
     result = operation.run(*arguments, **named)
     if caller.scenario == scenarios.SERVER_ERROR_AFTER:
         failure = ServiceFailed("The service failed after it had done what was asked, as the scenario asks.")
-        return replace(_problem(tx, call, failure), payment=_payment_of(result))
+        return replace(_error_response(tx, call, failure), payment=_payment_of(result))
     if isinstance(result, Refused):
-        refused = _problem(tx, call, result.error)
+        refused = _error_response(tx, call, result.error)
         triggered = TRIGGERED if operation.phone is not None and asked is None else ()
         return replace(refused, relied=refused.relied + touched + triggered)
     shown = result if operation.shown is None else operation.shown(result)
@@ -331,16 +331,16 @@ def _body_of(tx: Transaction, request: Request, operation: Operation, ignored: l
     charset = parameters.strip().lower().removeprefix("charset=").strip('"')
     if media_type.strip().lower() != JSON or (parameters.strip() and charset != "utf-8"):
         message = f"Content-Type must be {JSON}, not {content_type[:60] or 'missing'}."
-        raise _of_body(operation, UnsupportedMediaType(message, param="Content-Type"))
+        raise _body_error(operation, UnsupportedMediaType(message, param="Content-Type"))
     return struct_from(json_from(request.body), operation.body, unknown=tx.gaps.unknown_fields, ignored=ignored)
 
 
-def _of_body(operation: Operation, error: ApiError) -> ApiError:
+def _body_error(operation: Operation, error: ApiError) -> ApiError:
     """The error as a 400, if the interface documents 400 for every fault of this operation's body."""
     return InvalidRequest(error.message, code=error.code) if operation.plain_400 else error
 
 
-def _problem(tx: Transaction, call: _Call, error: ApiError) -> Response:
+def _error_response(tx: Transaction, call: _Call, error: ApiError) -> Response:
     """The response to an error, in the format that the register chooses."""
     operation = call.operation
     headers = {"WWW-Authenticate": challenges(operation)} if isinstance(error, AuthenticationFailed) else {}

@@ -63,7 +63,7 @@ def recalled(tx: Transaction, request: Request, scope: str) -> Response | None:
     if _has_expired(tx, kept):
         tx.kept_responses.remove(kept)
         return None
-    if kept.body_digest != _digest(request.body):
+    if kept.body_digest != _body_digest(request.body):
         refuse, code = _REUSED[tx.gaps.reused_key_status], IdempotencyKeyReused.default_code
         message = "This Idempotency-Key was used before with another body."
         raise refuse(message, code=code, param="Idempotency-Key", hint="Use a new key.")
@@ -81,7 +81,7 @@ def keep(tx: Transaction, request: Request, scope: str, response: Response) -> N
     tx.kept_responses.add(
         KeptResponse(
             scope=scope,
-            body_digest=_digest(request.body),
+            body_digest=_body_digest(request.body),
             status=response.status,
             content_type=response.content_type,
             body=(response.body if response.kept is None else response.kept).decode(),
@@ -95,5 +95,5 @@ def _has_expired(tx: Transaction, kept: KeptResponse) -> bool:
     return tx.now_ms >= kept.at_ms + tx.gaps.idempotency_retention_s * 1000
 
 
-def _digest(body: bytes) -> str:
+def _body_digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()

@@ -25,9 +25,9 @@ from workbench.sandbox.service.lists import Caller, Refused
 from workbench.sandbox.store import Transaction
 
 _SLICE_S: Final = 0.5
-"""How long commands are done for in one call; the last one may take as long again."""
+"""One call runs commands for this long; the last command may take as long again."""
 _ERRORS: Final = 400
-_OPERATIONS: Final = {each.id: each for each in operations.OPERATIONS}
+_OPERATIONS: Final = {operation.id: operation for operation in operations.OPERATIONS}
 
 
 def done(driver: Driver, request: Request) -> Request:
@@ -40,7 +40,7 @@ def done(driver: Driver, request: Request) -> Request:
     def planned(tx: Transaction) -> Iterator[Command]:
         caller = caller_of(tx, request, control.SIMULATE)
         left = body.commands[control.simulate(tx, caller, body).done :]
-        return ((each.at_ms, partial(_do, caller, each, control.counter_of(body))) for each in left)
+        return ((command.at_ms, partial(_do, caller, command, control.counter_of(body))) for command in left)
 
     driver.do_all(planned, _SLICE_S)
     return msgspec.structs.replace(request, body=to_json({**msgspec.structs.asdict(body), "commands": []}))
@@ -55,42 +55,42 @@ def _do(caller: Caller, command: SimulatedCommand, counter: str, tx: Transaction
     tx.count_up(counter)
 
 
-def _call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
+def _make_call(tx: Transaction, caller: Caller, operation: str, body: Mapping[str, object], **more: str) -> None:
     """A call of the merchant's; `more` are its idempotency `key` and what its path holds."""
     response = exchange.within(tx, caller, _OPERATIONS[operation], body, **more)
     if response.status >= _ERRORS and response.status != PaymentDeclined.status:
         raise StateConflict(f"{operation} was answered {response.status}, as was scripted.", code="simulation_failed")
 
 
-def _charge(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+def _create_charge(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     amount = {"amount": command.amount_minor, "currency": ZMW.code.lower()}
     wallet = {"type": MOBILE_MONEY, "channel": command.provider, "phone": command.phone}
-    _call(tx, caller, "createCharge", {**amount, **wallet, "reference": command.order}, key=command.order)
+    _make_call(tx, caller, "createCharge", {**amount, **wallet, "reference": command.order}, key=command.order)
 
 
-def _intent(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+def _create_intent(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     amount = {"amount": Money(command.amount_minor, ZMW.code).major, "currency": ZMW.code}
     body = {**amount, "payment_method_types": [MOBILE_MONEY], "description": command.order}
-    _call(tx, caller, "createPaymentIntent", body)
+    _make_call(tx, caller, "createPaymentIntent", body)
 
 
-def _confirm(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+def _confirm_intent(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     intent = tx.intents.first("seq DESC", account=caller.account)
     if intent is None or intent.description != command.order:
         message = f"The latest intent is not that of {command.order[:60]!r}."
         raise NotFound(message, code="intent_not_found", param="order")
     account = {"phone": command.phone, "provider": command.provider}
     body = {"payment_method": {"type": MOBILE_MONEY, "mobile_money": account}}
-    _call(tx, caller, "confirmPaymentIntent", body, intent_id=intent.id)
+    _make_call(tx, caller, "confirmPaymentIntent", body, intent_id=intent.id)
 
 
-def _pin(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+def _enter_pin(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     shown = handsets.enter(tx, caller, Input(SANDBOX_PIN), phone=command.phone)
     if isinstance(shown, Refused):
         raise shown.error
 
 
-def _refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+def _create_refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     session = tx.sessions.first("seq DESC", phone=command.phone, reference=command.order)
     charge = tx.charges.get(session.charge) if session else None
     if charge is None:
@@ -99,17 +99,18 @@ def _refund(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
     body: dict[str, object] = {"charge": charge.id, "amount": Decimal(command.amount_minor)}
     if charge.payment_intent:
         body = {"payment_intent": charge.payment_intent, "amount": Money(command.amount_minor, ZMW.code).major}
-    _call(tx, caller, "createRefund", {name: value for name, value in body.items() if value})
+    _make_call(tx, caller, "createRefund", {name: value for name, value in body.items() if value})
 
 
-def _payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
-    _call(tx, caller, "retrieveBalance", {})
+def _create_payout(tx: Transaction, caller: Caller, command: SimulatedCommand) -> None:
+    _make_call(tx, caller, "retrieveBalance", {})
     available = clearing.balance_of(tx, MERCHANT_AVAILABLE, ZMW.code, merchant=caller.account)
     if available > 0:
-        _call(tx, caller, "createPayout", {"amount": Money(available, ZMW.code).major, "currency": ZMW.code})
+        _make_call(tx, caller, "createPayout", {"amount": Money(available, ZMW.code).major, "currency": ZMW.code})
 
 
 _DO: Final[Mapping[str, Callable[[Transaction, Caller, SimulatedCommand], object]]] = {
     "script": lambda tx, caller, command: handsets.script(tx, caller, Script(command.phone, [command.scenario])),
-    "charge": _charge, "intent": _intent, "confirm": _confirm, "pin": _pin, "refund": _refund, "payout": _payout,
+    "charge": _create_charge, "intent": _create_intent, "confirm": _confirm_intent, "pin": _enter_pin,
+    "refund": _create_refund, "payout": _create_payout,
 }  # fmt: skip

@@ -18,7 +18,7 @@ from workbench.sandbox.addresses import Destination, needs_no_look_up, resolved
 
 _INFORMATIONAL: Final = range(100, 200)
 _MOST_INFORMATIONAL: Final = 100
-"""So many responses may announce another; more of them would be read, and kept, up to the deadline."""
+"""Most informational (1xx) responses before the final one; without a limit they would be read until the deadline."""
 
 
 class Received(NamedTuple):
@@ -41,13 +41,13 @@ def post(url: str, headers: Mapping[str, str], body: bytes, timeout_s: float, *,
     does not resolve.
     """
     until_s = time.monotonic() + timeout_s
-    with _Connection(_found(url, until_s, private=private), until_s) as connection:
+    with _OutgoingConnection(_destination_of(url, until_s, private=private), until_s) as connection:
         connection.open(is_https=url[:6].lower() == "https:")
         connection.send(_head(url, headers, len(body)) + body)
         return connection.receive()
 
 
-def _found(url: str, until_s: float, *, private: bool) -> Destination:
+def _destination_of(url: str, until_s: float, *, private: bool) -> Destination:
     """The destination of a URL. A resolver cannot be interrupted, so a separate thread waits for it."""
     if needs_no_look_up(url):
         return resolved(url, private=private)
@@ -77,7 +77,7 @@ def _head(url: str, headers: Mapping[str, str], length: int) -> bytes:
     return "\r\n".join(lines).encode("latin-1")
 
 
-class _Connection(io.RawIOBase):
+class _OutgoingConnection(io.RawIOBase):
     """A connection of which every step ends by one moment; what arrives is read as a file.
 
     Python gives a TLS handshake, and each read and write, one deadline over all that it receives meanwhile.

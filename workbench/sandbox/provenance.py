@@ -55,8 +55,8 @@ def provenance(operation: Operation, status: int, media_type: str, relied: Rows 
 def _of_response(response: Any) -> Iterator[str]:  # noqa: ANN401  a type, generic ones too
     """The rows that settle the members of a body, and of the rows that it lists."""
     yield from rows_settling((get_origin(response) or response).__name__)
-    for each in (*get_args(response), *(ABOUT.values() if response in _EVENTS else ())):
-        yield from _of_response(each)
+    for inner in (*get_args(response), *(ABOUT.values() if response in _EVENTS else ())):
+        yield from _of_response(inner)
 
 
 _EVENTS: Final = (Event, CloudEvent)
@@ -111,10 +111,10 @@ def relied_by(operation: Operation, result: object, body: object = None) -> Rows
         rows = _OF_CALL["declined"] if _DECLINED in operation.refuses else ()
         rows += _OF_FAILURE.get(failure, ())
     if warnings := getattr(result, "warnings", None):
-        rows += sum((named for text, named in _OF_WARNING.items() if any(text in each for each in warnings)), ())
-    for each in getattr(result, "data", (result,)):
+        rows += sum((named for text, named in _OF_WARNING.items() if any(text in warning for warning in warnings)), ())
+    for item in getattr(result, "data", (result,)):
         for member, named in _OF_MEMBER.items():
-            rows += tuple(row for row in named if getattr(each, member, None) and row not in rows)
+            rows += tuple(row for row in named if getattr(item, member, None) and row not in rows)
     currency = getattr(result, "currency", None)
     if currency and currency.upper() != ZMW.code:
         rows += _OF_CALL["other_currency"]

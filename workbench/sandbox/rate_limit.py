@@ -26,7 +26,7 @@ QUOTAS: Final[Mapping[str, Quota | None]] = {"none": None, "100_per_60": Quota(1
 """By `rate_limit`."""
 
 
-def check(tx: Transaction, account: str) -> None:
+def check_quota(tx: Transaction, account: str) -> None:
     """Raises RateLimited: the calls of this time are used up."""
     quota = QUOTAS[tx.gaps.rate_limit]
     if quota is None:
@@ -38,7 +38,7 @@ def check(tx: Transaction, account: str) -> None:
         raise RateLimited(message, hint=hint, retry_after_s=ends_s)
 
 
-def counted(tx: Transaction, account: str, status: int) -> dict[str, str]:
+def count_call(tx: Transaction, account: str, status: int) -> dict[str, str]:
     """Count a call that gets this status; the headers of its response, none where nothing is limited."""
     quota = QUOTAS[tx.gaps.rate_limit]
     if quota is None:
@@ -56,7 +56,7 @@ def counted(tx: Transaction, account: str, status: int) -> dict[str, str]:
     return headers | ({"Retry-After": str(ends_s)} if status == RateLimited.status else {})
 
 
-def forget(tx: Transaction) -> None:
+def forget_calls(tx: Transaction) -> None:
     """Let every account begin anew."""
     if QUOTAS[tx.gaps.rate_limit] is not None:
         for account in tx.accounts.all("id"):

@@ -32,9 +32,9 @@ _LOG = logging.getLogger(__name__)
 _AFTER_A_FAULT_S: Final = 1.0
 _START_S: Final = 30
 _STOP_S: Final = 20
-"""How long a worker may take to end: longer than the requests in flight may."""
+"""Time for a worker to end: longer than requests in flight get."""
 _HURRY_S: Final = 0.1
-"""How long what is due may take once the server has ended: it is due again at the next start."""
+"""Time for due jobs once the server has ended: the next start runs the rest."""
 
 
 class _Runner:

@@ -1,4 +1,4 @@
-"""What `workbench serve` says on standard error: a line for each request and each attempt to deliver an event."""
+"""Messages of `workbench serve` on standard error: a line for each request and each attempt to deliver an event."""
 
 import os
 import select
@@ -17,7 +17,7 @@ from workbench.sandbox.store import Transaction
 from workbench.visible import visible
 
 _MOST: Final = 300
-"""So many characters of a text of others: a line is then shorter than what a pipe takes in one piece (4,096 bytes)."""
+"""Characters shown of a foreign text: a line stays shorter than a pipe takes in one piece (4,096 bytes)."""
 _UNSEEN: Final = UNSEEN.lower()
 _GOOD, _ODD, _BAD = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 
@@ -51,7 +51,7 @@ class Speaker:
             return
         status, headers = answer.status, dict(answer.headers)
         shown = self._coloured_as(_GOOD if status < 400 else _ODD if status < 500 else _BAD, str(status))  # noqa: PLR2004  failures: the client's, ours
-        what = f"{_short(arrived.method)} {_short(unquote(arrived.target.decode('latin-1')))}".strip() or "no request"
+        what = f"{_brief(arrived.method)} {_brief(unquote(arrived.target.decode('latin-1')))}".strip() or "no request"
         self.write(f"{what}  {shown}  {took_s * 1000:.1f} ms  {headers.get('request-id', '')}")
 
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
@@ -66,12 +66,12 @@ class Speaker:
         follows = f"; attempt {delivery.attempts + 1} at {rfc3339(job.due_ms)}" if job else ""
         follows = "; dead letter" if delivery.status == DEAD_LETTER else follows
         colour = _GOOD if delivery.status == DELIVERED else _BAD if delivery.status == DEAD_LETTER else _ODD
-        shown = self._coloured_as(colour, _short(result) or held)
-        return f"webhook {event.type} {event.id} to {_short(endpoint.url)}  {shown}{follows}"
+        shown = self._coloured_as(colour, _brief(result) or held)
+        return f"webhook {event.type} {event.id} to {_brief(endpoint.url)}  {shown}{follows}"
 
     def _coloured_as(self, colour: str, text: str) -> str:
         return f"{colour}{text}\x1b[0m" if self._coloured else text
 
 
-def _short(text: str) -> str:
+def _brief(text: str) -> str:
     return shortened(visible(mask_beginning(text, _MOST + 1)), _MOST)

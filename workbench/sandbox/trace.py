@@ -44,9 +44,9 @@ def write_down(
             seq=seq,
             at_ms=tx.now_ms,
             method=request.method,
-            path=_masked(request.target)[:MAX_KEPT_TEXT],
+            path=_masked_text(request.target)[:MAX_KEPT_TEXT],
             payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
-            request_headers={name: _masked(value) for name, value in request.headers.items()},
+            request_headers={name: _masked_text(value) for name, value in request.headers.items()},
             request_body=_kept_request(request, operation),
             status=response.status,
             response_headers={"Content-Type": response.content_type, **response.headers},
@@ -68,7 +68,7 @@ def _kept_request(request: Request, operation: Operation | None) -> str:
 
 
 @lru_cache(maxsize=64)
-def _masked(text: str) -> str:
+def _masked_text(text: str) -> str:
     """A path or a header's value masked; most come again with every call."""
     return mask(text)
 
@@ -133,7 +133,7 @@ def _in_order(
     entries: Iterable[JournalEntry],
     attempts: Iterable[Attempt],
 ) -> list[TraceRow]:
-    found = (map(call, calls), _screens(tx, screens), _entries(entries), _webhooks(tx, attempts))
+    found = (map(call, calls), _screen_rows(tx, screens), _entry_rows(entries), _webhook_rows(tx, attempts))
     return sorted(chain.from_iterable(found), key=lambda row: row.seq)
 
 
@@ -143,20 +143,20 @@ def call(kept: Call) -> TraceRow:
     request = rows.TracedRequest(kept.request_headers, kept.request_body)
     response = rows.TracedResponse(kept.status, kept.response_headers, kept.response_body)
     detail = rows.TracedCall(request, response, what)
-    return _row(kept.seq, kept.at_ms, kept.payment, what, str(kept.status), detail)
+    return _trace_row(kept.seq, kept.at_ms, kept.payment, what, str(kept.status), detail)
 
 
-def _screens(tx: Transaction, screens: Iterable[Screen]) -> Iterator[TraceRow]:
+def _screen_rows(tx: Transaction, screens: Iterable[Screen]) -> Iterator[TraceRow]:
     for screen in screens:
         words = mask(screen.words)
         pressed = f"pressed {screen.pressed}" if screen.pressed else "prompt"
         detail = rows.TracedScreen(mask_phone(screen.phone), screen.pressed, words)
-        yield _row(
+        yield _trace_row(
             screen.seq, screen.at_ms, payment_of(tx, screen.charge), " / ".join(words.split("\n")), pressed, detail
         )
 
 
-def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
+def _entry_rows(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
     for entry in entries:
         lines = [
             rows.TracedPosting(posting.side, posting.account, posting.amount_minor, posting.currency)
@@ -164,10 +164,10 @@ def _entries(entries: Iterable[JournalEntry]) -> Iterator[TraceRow]:
         ]
         detail = rows.TracedEntry(lines)
         # A merchant's own texts stand on screens and in entries: a description may hold a key.
-        yield _row(entry.seq, entry.recorded_ms, entry.payment, mask(entry.description), entry.kind, detail)
+        yield _trace_row(entry.seq, entry.recorded_ms, entry.payment, mask(entry.description), entry.kind, detail)
 
 
-def _webhooks(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow]:
+def _webhook_rows(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow]:
     attempts = [*attempts]
     deliveries = {row.id: row for row in tx.deliveries.all(id=tuple({row.delivery for row in attempts}))}
     events = {row.id: row for row in tx.events.all(id=tuple({row.event for row in deliveries.values()}))}
@@ -184,7 +184,7 @@ def _webhooks(tx: Transaction, attempts: Iterable[Attempt]) -> Iterator[TraceRow
         detail = rows.TracedWebhook(
             event.id, delivery.endpoint, delivery.id, attempt.headers, mask(event.body), attempt.answer, attempt.fault
         )
-        yield _row(attempt.seq, attempt.at_ms, payment_of(tx, event.object_id), event.type, result, detail)
+        yield _trace_row(attempt.seq, attempt.at_ms, payment_of(tx, event.object_id), event.type, result, detail)
 
 
 def payment_of(tx: Transaction, object_id: str) -> str:
@@ -196,5 +196,5 @@ def payment_of(tx: Transaction, object_id: str) -> str:
     return (charge.payment_intent or charge.id) if charge else object_id
 
 
-def _row(seq: int, at_ms: int, payment: str | None, what: str, result: str, detail: OfSandbox) -> TraceRow:
+def _trace_row(seq: int, at_ms: int, payment: str | None, what: str, result: str, detail: OfSandbox) -> TraceRow:
     return TraceRow(seq, rfc3339(at_ms), _KINDS[type(detail)], payment, what, result, detail)

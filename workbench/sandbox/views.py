@@ -37,7 +37,7 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import ApiKey
 
 _OF_A_PATH = "/:@!$&'()*+,;="
-"""What stands in a URI's path as it is, beside letters and digits (RFC 3986 §3.3)."""
+"""Characters that a URI's path holds unescaped, beside letters and digits (RFC 3986 §3.3)."""
 
 
 V = TypeVar("V", bound=Struct)
@@ -231,7 +231,7 @@ def problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
         "instance": quote(mask(path), safe=_OF_A_PATH),
         "code": error.code,
         "param": mask(error.param) if error.param else None,
-        "errors": [{"pointer": mask(each.pointer), "detail": mask(each.detail)} for each in error.problems],
+        "errors": [{"pointer": mask(problem.pointer), "detail": mask(problem.detail)} for problem in error.problems],
         "request_id": request_id,
         "decline_code": error.decline_code,
         **error.facts,

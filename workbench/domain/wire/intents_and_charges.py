@@ -239,10 +239,6 @@ def _charge_amount(gaps: Gaps) -> Schema:
     return {"type": "number", "exclusiveMinimum": 0, "description": says}
 
 
-def _amount_refunded(gaps: Gaps) -> Schema:
-    return {"type": "integer" if gaps.charge_amount_unit == "minor" else "number", "minimum": 0}
-
-
 class Charge(Made):
     """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
 
@@ -264,7 +260,10 @@ class Charge(Made):
     payment_intent: IntentId | None = None
     failure_code: FailureCode | None = None
     failure_message: str | None = None
-    amount_refunded: Annotated[int | Decimal, by_register(_amount_refunded)] = 0
+    amount_refunded: Annotated[
+        int | Decimal,
+        by_register(lambda gaps: {"type": "integer" if gaps.charge_amount_unit == "minor" else "number", "minimum": 0}),
+    ] = 0
     refunded: bool = False
     metadata: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)

@@ -36,7 +36,7 @@ _UNREQUESTED: Final = (Event, PlantError)
 """Bodies that no operation responds with: what webhooks carry, and the documented error."""
 _SCENARIO: Final = "Makes the operator or the service produce this scenario in this call, to test a failure. Here: "
 EXAMPLES: Final = "examples.json"
-_SHAPES_BY_DEFAULT: Final = {each.id: each.response for each in operations.OPERATIONS}
+_SHAPES_BY_DEFAULT: Final = {operation.id: operation.response for operation in operations.OPERATIONS}
 _SHAPES: Final = {"problem": "Problem", "plain": "PlantError", "envelope": "Envelope"}
 """The component of an error, by `error_format`."""
 _ALWAYS: Final = ("Request-Id", "Sandbox-Provenance", "Api-Version")
@@ -66,13 +66,13 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
     table = (*(row for row in operations.in_force(gaps) if not row.gone), *control.OPERATIONS)
     paths: Schema = {}
     for row in table:
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, gaps, deprecated)
+        paths.setdefault(row.path, {})[row.method.lower()] = _described_operation(row, gaps, deprecated)
     whole = {
         **parts()["whole"],
         "tags": [{"name": group["name"], "description": group["says"]} for group in parts()["groups"]],
         "paths": paths,
         "webhooks": {
-            event_type: {"post": _webhook(happens, event_type, gaps)}
+            event_type: {"post": _described_webhook(happens, event_type, gaps)}
             for happens, event_type in TOLD_AS[gaps.event_types].items()
         },
         "components": {
@@ -90,7 +90,7 @@ def document(gaps: Gaps, deprecated: frozenset[str] = frozenset()) -> Schema:
     return msgspec.json.decode(to_json(whole), type=Schema)
 
 
-def _operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> Schema:
+def _described_operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> Schema:
     # The docstring of what runs has the path before the summary.
     first, _, rest = (operation.says or (operation.run.__doc__ or "").partition(": ")[2]).partition("\n")
     paragraphs = (" ".join(part.split()).partition("Raises ")[0].strip() for part in rest.split("\n\n"))
@@ -105,14 +105,14 @@ def _operation(operation: Operation, gaps: Gaps, deprecated: frozenset[str]) -> 
         "tags": [next(groups)],
         "security": [{f"{scheme.lower()}Auth": []} for scheme in schemes],
         "parameters": [*_parameters(operation, gaps)],
-        "requestBody": _body(operation),
+        "requestBody": _request_body(operation),
         "responses": _responses(operation, gaps),
         **schemas.of_operation(operation),
     }
     return {name: value for name, value in described.items() if value or name == "security"}
 
 
-def _body(operation: Operation) -> Schema:
+def _request_body(operation: Operation) -> Schema:
     if operation.body is None:
         return {}
     name = operation.body.__name__
@@ -134,7 +134,7 @@ def _parameters(operation: Operation, gaps: Gaps) -> Iterator[Schema]:
         yield _idempotency_key(operation, gaps)
     if operation.scenarios:
         offered = [*dict.fromkeys(operation.scenarios)]
-        of_operator = any(each in scenarios.SCENARIOS or each not in ANY_POST for each in offered)
+        of_operator = any(name in scenarios.SCENARIOS or name not in ANY_POST for name in offered)
         says = _SCENARIO + ("the operator's answers." if of_operator else "faults of the service.")
         yield _parameter("header", "Sandbox-Scenario", says, TEXT | {"enum": offered}, schemas.open_in(""))
     if gaps.version_header == "api_version":
@@ -164,19 +164,19 @@ def _parameter(place: str, name: str, says: str, schema: Schema, source: Schema,
         "description": says,
         **({"style": "form", "explode": False} if schema["type"] == "array" else {}),
         # A parameter has no link of its own; its schema may.
-        "schema": schema | {name: each for name, each in source.items() if name == "externalDocs"},
-        **{name: each for name, each in source.items() if name != "externalDocs"},
+        "schema": schema | {key: value for key, value in source.items() if key == "externalDocs"},
+        **{key: value for key, value in source.items() if key != "externalDocs"},
     }
 
 
-def _webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
+def _described_webhook(happens: str, event_type: str, gaps: Gaps) -> Schema:
     family, _, happened = event_type.partition(".")
     words = event_type.replace(".", "_").split("_")
     held = schemas.reference("".join(word.capitalize() for word in happens.partition(".")[0].split("_")))
     members = {"type": {"const": event_type}, "data": {"properties": {"object": held}}}
     content = {
         "schema": {"allOf": [schemas.reference("Event"), {"properties": members}]},
-        "example": _event(happens, gaps),
+        "example": _example_event(happens, gaps),
     }
     waits = ", ".join(str(wait_s) for wait_s in gaps.retry_schedule_s)
     kept = " It is kept for 30 days." if gaps.dead_letter == "dropped" else ""
@@ -249,7 +249,7 @@ def _refusal_components(gaps: Gaps) -> Schema:
     refused = _in_force("refusals", gaps)
     plant = parts()["plant"]
     content = {"schema": schemas.reference("PlantError"), "example": plant["example"]}
-    components = {f"Refusal{status}": _refusal(status, part, gaps) for status, part in refused.items()}
+    components = {f"Refusal{status}": _refusal_response(status, part, gaps) for status, part in refused.items()}
     return components | {"PlantRefusal400": _response(plant["means"], _ALWAYS, JSON, content, gaps)}
 
 
@@ -315,7 +315,7 @@ def _success(operation: Operation, gaps: Gaps) -> Schema:
     return _response("Done.", names, JSON, content, gaps) | ({"links": links} if links else {})
 
 
-def _refusal(status: str, part: Schema, gaps: Gaps) -> Schema:
+def _refusal_response(status: str, part: Schema, gaps: Gaps) -> Schema:
     media_type, members = views.ERROR_FORMATS[gaps.error_format]
     facts = part.get("facts", {})
     if "problems" in facts:
@@ -340,11 +340,11 @@ def _example(operation: str, gaps: Gaps) -> Schema:
     shown = examples_of_run()[operation]
     if operation not in ("listEvents", "retrieveEvent") or (gaps.event_types, gaps.event_payload) == _EVENTS_OF_RUN:
         return shown
-    another = _event("charge.succeeded", gaps)
+    another = _example_event("charge.succeeded", gaps)
     return {**shown, "data": [another]} if operation == "listEvents" else another
 
 
-def _event(happens: str, gaps: Gaps) -> Schema:
+def _example_event(happens: str, gaps: Gaps) -> Schema:
     """An event of the run, written as the service writes it."""
     shown = examples_of_run()[happens]
     event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)

@@ -91,7 +91,7 @@ def _block(block: re.Match[str], link: Link) -> str:
         return _table(block["table"], link)
     if block["items"]:
         kind = "ul" if block["mark"] == "-" else "ol"
-        items = "\n".join(f"<li>{_inline(each.strip(), link)}</li>" for each in _ITEM.split(block["items"])[1:])
+        items = "\n".join(f"<li>{_inline(item.strip(), link)}</li>" for item in _ITEM.split(block["items"])[1:])
         return f"<{kind}>\n{items}\n</{kind}>"
     return f"<p>{_inline(block['paragraph'], link)}</p>" if block["paragraph"] else ""
 

@@ -1,4 +1,4 @@
-"""What the sandbox shows to everybody: its description, pages for people, and the files that these need.
+"""Public pages of the sandbox: its description, pages for people, and the files that these need.
 
 Nothing here asks for anything beyond this machine, and the browser is told to hold the pages to that.
 """
@@ -65,7 +65,7 @@ ONCE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 def entrance(request: Request, choices: InForce, status: int = 0) -> Response:
     """GET /: what this is; where there is a console, with a status, a field for the code that opens it."""
     policy = _SELF_ALONE.replace("form-action 'none'", "form-action 'self'")
-    page = _page("entrance.html", has_door=status > 0, refused=status > HTTPStatus.OK)
+    page = _html_page("entrance.html", has_door=status > 0, refused=status > HTTPStatus.OK)
     return msgspec.structs.replace(page, status=status or 200, headers={"Content-Security-Policy": policy, **ONCE})
 
 
@@ -107,7 +107,7 @@ def docs(request: Request, choices: InForce) -> Response:
 
 def errors(request: Request, choices: InForce) -> Response:
     """GET /docs/errors: every code, with an anchor for each, and why money does not move."""
-    return _page(
+    return _html_page(
         "errors.html",
         kinds=[(kind, list(rows)) for kind, rows in groupby(CODES.items(), key=lambda item: item[1].kind)],
         rows_settling=rows_settling,
@@ -131,12 +131,12 @@ def guide(request: Request, choices: InForce) -> Response:
     name = request.path_params.get("name") or _INDEX
     if name not in resources.guide():
         raise NotFound(f"There is no page {name[:60]!r}; /docs/guide lists them.", code="path_not_found")
-    return _page("guide.html", document=rendered(markdown(name), _served))
+    return _html_page("guide.html", document=rendered(markdown(name), _served))
 
 
 def test_numbers(request: Request, choices: InForce) -> Response:
     """GET /docs/test-numbers: the numbers on which something happens by itself."""
-    return _page(
+    return _html_page(
         "test_numbers.html",
         numbers=scenarios.TEST_NUMBERS,
         operators=[
@@ -156,7 +156,7 @@ def asset(request: Request, choices: InForce) -> Response:
     name = request.path_params["name"]
     if name not in _ASSETS:
         raise NotFound(f"There is no file {name[:60]!r}.", code="path_not_found")
-    return Response(200, _ASSETS[name], _content(name), _ASSET_HEADERS)
+    return Response(200, _ASSETS[name], _file_content(name), _ASSET_HEADERS)
 
 
 PAGES: Final[Mapping[str, Page]] = {
@@ -189,7 +189,7 @@ def markdown(name: str) -> str:
 def alone(name: str, *, linked: bool) -> str:
     """A page of the documentation that needs no other file; `linked` to the others, which stand beside it."""
     link = partial(_leads_to, address="{}.html".format) if linked else _leads_to
-    return _text("guide.html", document=rendered(markdown(name), link), asset=None)
+    return _rendered("guide.html", document=rendered(markdown(name), link), asset=None)
 
 
 def _served(href: str) -> str | None:
@@ -237,7 +237,7 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
         for row in (*in_force(gaps), *control.OPERATIONS)
         if not row.gone
     }
-    return _text(
+    return _rendered(
         "docs.html",
         described=described,
         about=rendered(described["info"]["description"], _served).html,
@@ -246,7 +246,7 @@ def _reference(gaps: Gaps, deprecated: frozenset[str], base_url: str) -> bytes:
         # Events have a section of their own.
         groups={name: operations for name, operations in groups.items() if operations},
         calls={
-            operation["operationId"]: _call(method, path, operation, base_url) for method, path, operation in listed
+            operation["operationId"]: _sample(method, path, operation, base_url) for method, path, operation in listed
         },
         rows=rows,
     ).encode()
@@ -258,7 +258,7 @@ def _sections_page(gaps: Gaps, deprecated: frozenset[str]) -> bytes:
     for _, _, operation in _operations(document(gaps, deprecated)):
         for section in filter(None, operation.get("x-section", "").split(", ")):
             by_section.setdefault(section, []).append(operation["operationId"])
-    return _text("guide.html", document=rendered(_interface(gaps, by_section), _served)).encode()
+    return _rendered("guide.html", document=rendered(_interface(gaps, by_section), _served)).encode()
 
 
 def _operations(described: Schema) -> Iterator[tuple[str, str, Schema]]:
@@ -267,7 +267,7 @@ def _operations(described: Schema) -> Iterator[tuple[str, str, Schema]]:
         yield from ((method.upper(), path, operation) for method, operation in item.items())
 
 
-def _call(method: str, path: str, operation: Schema, base_url: str) -> Snippet:
+def _sample(method: str, path: str, operation: Schema, base_url: str) -> Snippet:
     """The call of the operation's first example, with the ids of the run that its response is from."""
     response = str(examples_of_run()[operation["operationId"]])
     needed = {
@@ -286,21 +286,21 @@ def _call(method: str, path: str, operation: Schema, base_url: str) -> Snippet:
 
 
 @cache
-def _content(name: str) -> bytes:
+def _file_content(name: str) -> bytes:
     return files("workbench").joinpath("templates", name).read_bytes()
 
 
 def _versioned(name: str) -> str:
     """The address of a file, another one when its content is another: it is kept by the browser for good."""
-    return f"/docs/assets/{name}?v={hashlib.sha256(_content(name)).hexdigest()[:12]}"
+    return f"/docs/assets/{name}?v={hashlib.sha256(_file_content(name)).hexdigest()[:12]}"
 
 
-def _page(template: str, **values: Any) -> Response:  # noqa: ANN401  what a template shows is of any type
+def _html_page(template: str, **values: Any) -> Response:  # noqa: ANN401  what a template shows is of any type
     # The first page of a process has the library of templates loaded.
-    return Response(200, _HTML, b"", _PAGE_HEADERS, made=lambda: _text(template, **values).encode())
+    return Response(200, _HTML, b"", _PAGE_HEADERS, made=lambda: _rendered(template, **values).encode())
 
 
-def _text(template: str, **values: Any) -> str:  # noqa: ANN401  the same
+def _rendered(template: str, **values: Any) -> str:  # noqa: ANN401  the same
     return _templates().get_template(template).render({"asset": _versioned} | values)
 
 

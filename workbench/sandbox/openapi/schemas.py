@@ -27,11 +27,11 @@ def of_requests(shapes: Iterable[type[View]], gaps: Gaps) -> dict[str, Schema]:
     for name, schema in components.items():
         struct, properties = structs[name], schema["properties"]
         _refine(properties, struct, gaps)
-        for each in properties.values():
+        for described in properties.values():
             # In a generated client a field with a `default` is required: words tell it.
-            if default := each.pop("default", None):
+            if default := described.pop("default", None):
                 says = f"Default: `{to_json(default).decode()}`."
-                each["description"] = f"{each.get('description', '')} {says}".lstrip()
+                described["description"] = f"{described.get('description', '')} {says}".lstrip()
         whole = struct.__whole__(gaps) if callable(struct.__whole__) else struct.__whole__
         for field in whole.get("required", ()):
             if isinstance(properties[field].get("type"), list):
@@ -64,8 +64,8 @@ def of_responses(table: Iterable[Operation], others: Iterable[type[View]], gaps:
             _refine(schema["properties"], struct, gaps)
             unset = {field.name for field in msgspec.structs.fields(struct) if UnsetType in get_args(field.type)}
         # What is set by default is in each response, not assumed by its reader.
-        for each in schema["properties"].values():
-            each.pop("default", None)
+        for described in schema["properties"].values():
+            described.pop("default", None)
         if struct is PaymentIntent and gaps.intent_fields == "full":
             unset &= {"client_secret", "suspense"}  # an event's intent goes without the one, most without the other
         schema["required"] = [field for field in schema["properties"] if field not in unset]
@@ -135,14 +135,14 @@ def _structs() -> Mapping[str, type[View]]:
     structs, left = dict[str, type[View]](), [View]
     while left:
         below = left.pop().__subclasses__()
-        structs |= {each.__name__: each for each in below}
+        structs |= {struct.__name__: struct for struct in below}
         left += below
     return structs
 
 
 def _components(shapes: Iterable[Any]) -> dict[str, Schema]:
     _, components = msgspec.json.schema_components(list(shapes), ref_template="{name}")
-    return {_component(name): _plain(schema) for name, schema in components.items()}
+    return {_component(name): _plain_schema(schema) for name, schema in components.items()}
 
 
 def _component(name: str) -> str:
@@ -152,10 +152,10 @@ def _component(name: str) -> str:
     return name
 
 
-def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
+def _plain_schema(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
     """A schema with decimals as numbers, a value or null as two types of one schema, and the names of components."""
     if isinstance(schema, list):
-        return [_plain(each) for each in schema]
+        return [_plain_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if schema.get("format") == "decimal":
@@ -168,10 +168,10 @@ def _plain(schema: Any) -> Any:  # noqa: ANN401  JSON is of any type
         case [{"type": "integer"}, {"type": "string", "format": "decimal"}]:
             return {**kept, "type": "number"}
         case [{"type": str(kind), **others}, {"type": "null"}]:
-            plain = _plain({**others, **kept, "type": kind})
-            return plain | {"type": [_plain({**others, "type": kind})["type"], "null"]}
+            plain = _plain_schema({**others, **kept, "type": kind})
+            return plain | {"type": [_plain_schema({**others, "type": kind})["type"], "null"]}
     # That a field may be left out tells `required`; null as its default would say that null is the same.
-    return {name: _plain(value) for name, value in schema.items() if (name, value) != ("default", None)}
+    return {name: _plain_schema(value) for name, value in schema.items() if (name, value) != ("default", None)}
 
 
 def _refine(properties: dict[str, Schema], struct: type[View], gaps: Gaps) -> None:
@@ -193,4 +193,4 @@ def _metas(kind: Any) -> Iterator[Meta]:  # noqa: ANN401  a type
     if get_origin(kind) in (Union, types.UnionType):
         for argument in get_args(kind):
             yield from _metas(argument)
-    yield from (each for each in getattr(kind, "__metadata__", ()) if isinstance(each, Meta))
+    yield from (meta for meta in getattr(kind, "__metadata__", ()) if isinstance(meta, Meta))

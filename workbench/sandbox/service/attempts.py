@@ -91,7 +91,7 @@ def _number_of(tx: Transaction, charge: Charge) -> int:
             account=charge.account, phone=charge.phone, reference=charge.reference, payment_intent=None
         )
     if tx.gaps.intent_states == "failed":
-        others = (_intent_of(tx, each) for each in tx.charges.all(account=charge.account, phone=charge.phone))
+        others = (_intent_of(tx, other) for other in tx.charges.all(account=charge.account, phone=charge.phone))
         return sum(other is not None and other.description == intent.description for other in others)
     return tx.charges.count(payment_intent=intent.id)
 
@@ -137,7 +137,7 @@ def act(tx: Transaction, cause: Cause, session: UssdSession) -> None:
 def enter_pin(tx: Transaction, cause: Cause, session: UssdSession, text: str) -> UssdSession:
     """Judge a PIN from the handset, and forget it."""
     ussd.check_pin(text, _pin_length(session))
-    given = ussd.judged_pin(session, right=scenarios.pin_is_right(text), refusal=SCENARIOS[session.scenario].refusal)
+    given = ussd.judged_pin(session, right=text == scenarios.SANDBOX_PIN, refusal=SCENARIOS[session.scenario].refusal)
     return press(tx, cause, session, given, shown="•" * len(text))
 
 

@@ -151,9 +151,9 @@ def check_known(
     asked: Iterable[str], known: Collection[str], says: str, *, param: str, code: str = "parameter_invalid"
 ) -> None:
     """Raises InvalidRequest: one of those asked for is not known; `says` stands between it and those that are."""
-    for each in asked:
-        if each not in known:
-            raise InvalidRequest(f"{each[:40]!r} {says} {', '.join(known)}.", code=code, param=param)
+    for name in asked:
+        if name not in known:
+            raise InvalidRequest(f"{name[:40]!r} {says} {', '.join(known)}.", code=code, param=param)
 
 
 def whole_ms(seconds: Decimal, most_s: int) -> int:

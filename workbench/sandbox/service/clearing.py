@@ -12,14 +12,14 @@ from workbench.domain.references import reference
 from workbench.sandbox.store import Transaction
 
 CLEARING = "night"
-_FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=each) for each in EVERY_OPERATOR)
+_FLOATS: Final = tuple(ledger.FLOAT.name.format(operator=operator) for operator in EVERY_OPERATOR)
 
 
 def expect(tx: Transaction) -> None:
     """See that the coming midnight finds its work; what is cleared at once is cleared now."""
     if tx.gaps.clearing == "immediate":
         for currency in currencies(tx):
-            _clear(tx, currency)
+            _clear_currency(tx, currency)
     if not tx.is_scheduled(CLEARING):
         tx.schedule(CLEARING, CLEARING, in_ms=day_start_ms(tx.now_ms, days_on=1) - tx.now_ms)
 
@@ -39,7 +39,7 @@ def clear_and_sweep(tx: Transaction) -> bool:
                 credit = reference("credit", tx.now_ms)
                 _post(tx, "sweep_credited", {"swept": in_transit}, currency, words, known_as=credit, operator=operator)
                 moved = True
-        moved |= _clear(tx, currency)
+        moved |= _clear_currency(tx, currency)
         for operator in EVERY_OPERATOR:
             bounds = (midnight_ms, None)
             held = min(
@@ -86,10 +86,10 @@ _RIPE: Final[Mapping[str, Callable[[Transaction, str, str], int]]] = {
     "next_day": _of_days_before,
     "t_plus_2": _of_two_days_before,
 }
-"""How much of a merchant's pending money becomes available now, in minor units, by the register's `clearing`."""
+"""Choice of `clearing` → a merchant's pending money that becomes available now, in minor units."""
 
 
-def _clear(tx: Transaction, currency: str) -> bool:
+def _clear_currency(tx: Transaction, currency: str) -> bool:
     """Clear every merchant. Returns whether anything was moved, or waits for a later night."""
     moved = False
     for merchant in (account.id for account in tx.accounts.all(order="id")):

@@ -31,7 +31,7 @@ from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Outage, Script
 
 _LATEST = 200
-"""So many of the latest prompts tell which handsets were used last."""
+"""Prompts, newest first, that are searched for the handsets used last."""
 _REFUND_SENT, _LATE_MONEY_RETURNED = "refund_sent", "suspense_returned"
 
 

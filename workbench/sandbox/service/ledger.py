@@ -38,7 +38,7 @@ _OF_CUSTOMERS: Final = ("funds_secured", ledger.LATE, "refund_asked", "refund_se
 """Entries by which a customer's money moves; what a refund needs of the bank is about the same payment."""
 _REVERSED, _REPOSTED, _RETURNED = "reversed", "reposted", "payout_returned"
 _UNDONE_BY: Final = (*SETTLED_AS, _RETURNED)
-"""What settles an entry once: after one of these there is nothing left of it to settle or to reverse."""
+"""Recipes that settle an entry once: afterwards nothing of the entry can be settled or reversed."""
 _SHARED: Final = {ledger.WRITE_OFF.name, ledger.ROUNDING.name}
 """Accounts that settlements of every account are posted to."""
 
@@ -56,7 +56,7 @@ def accounts(tx: Transaction, caller: Caller, *, query: BalancesQuery) -> Rows[L
 
 def entries(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> Page[LedgerEntry]:
     """GET /sandbox/ledger/entries: the entries, oldest first, a page of them or all."""
-    return _page(tx.journal.page(query.after), query.limit, partial(_rows, LedgerEntry))
+    return _cut_page(tx.journal.page(query.after), query.limit, partial(_rows_of_entry, LedgerEntry))
 
 
 def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> Page[LedgerPosting]:
@@ -64,9 +64,9 @@ def postings(tx: Transaction, caller: Caller, *, query: EntriesQuery) -> Page[Le
 
     def rows(entry: JournalEntry) -> Iterator[LedgerPosting]:
         lines = ({"line": line, **asdict(posting)} for line, posting in enumerate(entry.postings, start=1))
-        return _rows(LedgerPosting, entry, lines)
+        return _rows_of_entry(LedgerPosting, entry, lines)
 
-    return _page(tx.journal.page(query.after), query.limit, rows)
+    return _cut_page(tx.journal.page(query.after), query.limit, rows)
 
 
 def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> Page[LedgerMovement]:
@@ -84,9 +84,9 @@ def movements(tx: Transaction, caller: Caller, *, query: MovementsQuery) -> Page
             key, batch = ledger.key_and_batch(entry, _known_as(tx, entry))
             shared = {"account": account, "key": key, "batch": batch, "status": "completed"}
             shared |= {"phone": _phone_of(tx, entry), "state": _state_of(tx, entry)}
-            yield from _rows(LedgerMovement, entry, ({**shared, **movement._asdict()} for movement in made))
+            yield from _rows_of_entry(LedgerMovement, entry, ({**shared, **movement._asdict()} for movement in made))
 
-    return _page(tx.journal.page(query.after, filters), query.limit, rows)
+    return _cut_page(tx.journal.page(query.after, filters), query.limit, rows)
 
 
 def verify(tx: Transaction, caller: Caller) -> LedgerVerified:
@@ -98,13 +98,13 @@ def verify(tx: Transaction, caller: Caller) -> LedgerVerified:
     return LedgerVerified(holds=True, entries=number, head=head)
 
 
-def _page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
+def _cut_page(found: Iterator[JournalEntry], limit: int | None, rows: Callable[[JournalEntry], Iterable[R]]) -> Page[R]:
     """The rows of at most so many entries, and whether there are more."""
     shown = list(itertools.islice(found, limit))
     return Page([row for entry in shown for row in rows(entry)], has_more=next(found, None) is not None)
 
 
-def _rows(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
+def _rows_of_entry(shape: type[R], entry: JournalEntry, parts: Iterable[Mapping[str, Any]] = ({},)) -> Iterator[R]:
     """A row for each part of an entry: a column is the part's own, or else the entry's."""
     whole = {
         **asdict(entry),
@@ -149,7 +149,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> LedgerEntry:
     Raises NotFound: no such entry. Raises StateConflict: nobody else knows its movement by an id, or it answers
     another entry.
     """
-    entry = _entry(tx, entry_id, param="entry_id")
+    entry = _find_entry(tx, entry_id, param="entry_id")
     if entry.external_reference is None or entry.reverses or entry.settles:
         message = f"{entry.id} is of the kind {entry.kind}, which cannot be reported twice."
         raise StateConflict(message, code="entry_unsuitable", param="entry_id", current=entry.kind)
@@ -157,7 +157,7 @@ def repeat(tx: Transaction, caller: Caller, *, entry_id: str) -> LedgerEntry:
     # As if its movement had been learnt of twice.
     words, known_as = f"{entry.description}: once more", entry.external_reference
     posted = tx.post(entry.kind, entry.postings, description=words, payment=entry.payment, reference=known_as)
-    return next(_rows(LedgerEntry, posted))
+    return next(_rows_of_entry(LedgerEntry, posted))
 
 
 def settle(tx: Transaction, caller: Caller, body: Settle) -> LedgerEntry:
@@ -168,7 +168,7 @@ def settle(tx: Transaction, caller: Caller, body: Settle) -> LedgerEntry:
     take. Raises NotFound: no such entry. Raises StateConflict: settled already, not of the kind that the
     recipe settles, or at a moment before what it settles or still to come.
     """
-    return next(_rows(LedgerEntry, _settled(tx, body)))
+    return next(_rows_of_entry(LedgerEntry, _settled(tx, body)))
 
 
 def settle_suspense(tx: Transaction, caller: Caller, body: SettleSuspense, *, item: str) -> Suspense:
@@ -199,7 +199,7 @@ def _settled(tx: Transaction, body: Settle) -> JournalEntry:
         posted = _settled_amount(tx, body, row, currency, occurred_ms)
     clearing.expect(tx)
     if posted.kind in SETTLED_AS:
-        suspense.emit_settled(tx, _entry(tx, posted.settles or ""))
+        suspense.emit_settled(tx, _find_entry(tx, posted.settles or ""))
     return posted
 
 
@@ -218,7 +218,7 @@ def _settled_amount(
     if body.fee_minor and not row.takes_fee:
         message = f"{body.recipe} takes no fee_minor: the amount is the fee, or there is none."
         raise InvalidRequest(message, code="parameter_invalid", param="fee_minor")
-    about = None if body.entry is None else _entry(tx, body.entry).id
+    about = None if body.entry is None else _find_entry(tx, body.entry).id
     amounts = {"amount": body.amount_minor, "fee": body.fee_minor}
     made = ledger.settlement_postings(body.recipe, amounts, currency, body.account)
     # Whatever the fee: both post to the account that differs, or to the suspense of who keeps its books.
@@ -244,7 +244,7 @@ def _settled_entry(tx: Transaction, body: Settle, row: ledger.Settlement, occurr
     """Settle an entry, from which the amounts follow."""
     if body.entry is None:
         raise InvalidRequest("entry is required: the entry to settle.", code="parameter_missing", param="entry")
-    entry = _entry(tx, body.entry)
+    entry = _find_entry(tx, body.entry)
     if row.of is not None and entry.kind not in row.of:
         message = f"{entry.id} is of the kind {entry.kind}; {body.recipe} settles {' or '.join(row.of)}."
         raise StateConflict(message, code="entry_unsuitable", param="entry", current=entry.kind)
@@ -281,7 +281,7 @@ def _check_open(tx: Transaction, entry: JournalEntry, body: Settle) -> None:
             raise _settled_already(f"{entry.id} was answered by {answer.id} ({answer.kind})", answer.kind)
 
 
-def _entry(tx: Transaction, entry_id: str, *, param: str = "entry") -> JournalEntry:
+def _find_entry(tx: Transaction, entry_id: str, *, param: str = "entry") -> JournalEntry:
     """The entry of this id. Raises NotFound."""
     entry = tx.journal.get(entry_id)
     if entry is None:

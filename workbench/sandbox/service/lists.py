@@ -29,7 +29,7 @@ class Caller(NamedTuple):
     """The access token itself, for the operation that refreshes it."""
     cause: Cause = BY_ITSELF
     scenario: str | None = None
-    """What the call, or the script of its number, asks to go wrong."""
+    """The scenario that the call, or the script of its number, asks for."""
     relied: tuple[str, ...] = ()
     """Rows of the register without which the credential would not do."""
 
@@ -48,7 +48,7 @@ class Refused(NamedTuple):
 
 W = TypeVar("W")
 Query: TypeAlias = ListQuery | NumberedQuery
-"""What asks for a page: `pagination` decides which."""
+"""The query for a page, by the register's `pagination`."""
 Listed: TypeAlias = List[W] | NumberedList[W]
 
 
@@ -86,7 +86,7 @@ class Resource(NamedTuple, Generic[R, W]):
         if isinstance(query, NumberedQuery):
             number, size = query.page, query.per_page
             rows, total = table.numbered(number, size, also, **equals)
-            return NumberedList(self.url, [self.view(tx, each) for each in rows], number, size, total)
+            return NumberedList(self.url, [self.view(tx, row) for row in rows], number, size, total)
         edges: list[int | None] = []
         for param in ("starting_after", "ending_before"):
             cursor = getattr(query, param)
@@ -101,4 +101,4 @@ class Resource(NamedTuple, Generic[R, W]):
         # One more than asked for tells whether there are more; it stands at the far end.
         goes_back = newer_than is not None and older_than is None
         rows = rows[-query.limit :] if goes_back else rows[: query.limit]
-        return List(url=self.url, has_more=has_more, data=[self.view(tx, each) for each in rows])
+        return List(url=self.url, has_more=has_more, data=[self.view(tx, row) for row in rows])

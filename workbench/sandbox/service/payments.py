@@ -82,7 +82,7 @@ def confirm_intent(
     asked, phone = checks.read_method(tx.gaps, body.payment_method)
     warnings = checks.warnings_of(tx.gaps, asked, phone, "payment_method.mobile_money.provider")
     _check_takes(tx, intent, "confirm")
-    warnings += suspense.warnings_of(tx, intent)
+    warnings += suspense.paid_already(tx, intent)
     named = {"payment_intent": intent.id, "warnings": warnings}
     charge = attempts.new_charge(tx, intent.account, intent.money, asked, phone, **named)
     session = attempts.begin(tx, caller, charge, phone, intent.description)

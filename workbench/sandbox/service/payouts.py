@@ -47,7 +47,7 @@ def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> refunds_
     """Take available money for a payout, and tell of it."""
     made = tx.made("po", caller.account)
     payout = tx.payouts.add(Payout(**made, amount_minor=money.amount_minor, currency=money.currency, **more))
-    _post(tx, payout, "payout_asked", f"{money} to be paid out")
+    _post_payout(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
     return emit(tx, caller.cause, caller.account, "payout.created", views.payout(tx, payout))
 
@@ -84,14 +84,14 @@ def balance(tx: Transaction, caller: Caller) -> Balance:
 def pay_those_due(tx: Transaction) -> bool:
     """Pay what was asked for before today. Returns whether there was any."""
     midnight_ms = day_start_ms(tx.now_ms)
-    due = [each for each in tx.payouts.all(status=payments.PENDING) if each.created_ms < midnight_ms]
+    due = [payout for payout in tx.payouts.all(status=payments.PENDING) if payout.created_ms < midnight_ms]
     for payout in due:
         if payout.scenario == scenarios.BANK_REFUSED:
-            _post(tx, payout, "payout_failed", f"{payout.money} refused by the bank")
-            _move(tx, payout, "failed", "payout.failed", scenarios.BANK_REFUSED)
+            _post_payout(tx, payout, "payout_failed", f"{payout.money} refused by the bank")
+            _move_payout(tx, payout, "failed", "payout.failed", scenarios.BANK_REFUSED)
             continue
-        _post(tx, payout, "payout_paid", f"{payout.money} paid out", payout.id)
-        _move(tx, payout, "paid", "payout.paid", None)
+        _post_payout(tx, payout, "payout_paid", f"{payout.money} paid out", payout.id)
+        _move_payout(tx, payout, "paid", "payout.paid", None)
         if payout.scenario == scenarios.BANK_RETURNED:
             tx.schedule(RETURN, payout.id, in_ms=scenarios.BANK_RETURNS_S * 1000)
     return bool(due)
@@ -102,7 +102,7 @@ def give_back(tx: Transaction, payout_id: str) -> None:
     payout = tx.payouts.get(payout_id)
     if payout is not None and payout.status == payments.PAID:
         returned = reference("return", tx.now_ms, seq=payout.seq)
-        _post(tx, payout, "payout_returned", f"{payout.money} returned by the bank", returned)
+        _post_payout(tx, payout, "payout_returned", f"{payout.money} returned by the bank", returned)
         move_back(tx, payout)
         clearing.expect(tx)
 
@@ -122,14 +122,14 @@ def paid(tx: Transaction, payout_id: str) -> Payout:
 
 def move_back(tx: Transaction, payout: Payout) -> None:
     """A payout has been returned; a return by the bank that is still due finds it so."""
-    _move(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
+    _move_payout(tx, payout, "returned", "payout.failed", scenarios.BANK_RETURNED)
 
 
-def _move(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:
+def _move_payout(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:
     moved = tx.payouts.put(payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=code)
     emit(tx, BY_ITSELF, payout.account, event_type, views.payout(tx, moved), before={"status": payout.status})
 
 
-def _post(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
+def _post_payout(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
     postings = ledger.postings_for(recipe, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
     tx.post(recipe, postings, description=description, payment=payout.id, reference=known_as)

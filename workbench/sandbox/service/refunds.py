@@ -29,7 +29,7 @@ def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refund
     if charge.status != payments.SUCCEEDED:
         message = f"The charge is {charge.status}; only a succeeded one can be refunded."
         raise StateConflict(message, code="charge_not_refundable", param="charge", current=charge.status)
-    amount_minor = _amount(tx, charge, body)
+    amount_minor = _amount_to_refund(tx, charge, body)
     available, pending = (
         clearing.balance_of(tx, kind, charge.currency, merchant=charge.account)
         for kind in (ledger.MERCHANT_AVAILABLE, ledger.MERCHANT_PENDING)
@@ -70,17 +70,17 @@ def send(tx: Transaction, refund_id: str) -> None:
     if refund is None or charge is None or refund.status != payments.PENDING:
         return
     if refund.scenario is not None:
-        _fail(tx, refund, charge, refund.scenario)
+        _fail_refund(tx, refund, charge, refund.scenario)
         return
     top_up(tx, charge, refund.amount_minor, refund.seq)
     sent = reference(charge.provider, tx.now_ms, seq=refund.seq)
     words = f"{refund.money} sent back to the customer"
     post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
-    _move(tx, refund, "sent", "refund.succeeded")
+    _move_refund(tx, refund, "sent", "refund.succeeded")
     emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(tx, charge))
 
 
-def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
+def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
     tx.reverse(refund.entry, "refund_failed", description=f"{refund.money} could not be sent back")
     # What a night took of the merchant for this refund is available again.
     over = -clearing.balance_of(tx, ledger.RECEIVABLE, charge.currency, merchant=charge.account)
@@ -88,11 +88,11 @@ def _fail(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
         words = f"{Money(over, charge.currency)} given back, taken for what was not owed"
         post(tx, charge, "recovery_returned", {"owed": over}, words)
     tx.charges.put(charge, refunded_minor=charge.refunded_minor - refund.amount_minor)
-    _move(tx, refund, "failed", "refund.failed", code)
+    _move_refund(tx, refund, "failed", "refund.failed", code)
     clearing.expect(tx)
 
 
-def _move(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
+def _move_refund(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, event), failure_code=code)
     emit(tx, BY_ITSELF, refund.account, event_type, views.refund(tx, moved), before={"status": refund.status})
 
@@ -110,7 +110,7 @@ def _charge_of(tx: Transaction, caller: Caller, body: CreateRefund) -> Charge:
     return charge
 
 
-def _amount(tx: Transaction, charge: Charge, body: CreateRefund) -> int:
+def _amount_to_refund(tx: Transaction, charge: Charge, body: CreateRefund) -> int:
     """The minor units to refund: all that is left, or the amount of the body in the unit of what it names."""
     currency, left = ISO_4217[charge.currency], charge.amount_minor - charge.refunded_minor
     if body.amount is None:
@@ -157,7 +157,7 @@ _FEES: Final[Mapping[str, Callable[[Transaction, Charge, int], int]]] = {
     "kept": lambda *_: 0,
     "returned": _fee_returned,
 }
-"""What of its fee a payment gets back with another refund, in minor units, by the register's `fee_on_refund`."""
+"""Choice of `fee_on_refund` → the part of the fee that goes back with another refund, in minor units."""
 
 
 def top_up(tx: Transaction, charge: Charge, amount_minor: int, seq: int) -> None:

@@ -83,7 +83,7 @@ def balance(tx: Transaction, caller: Caller) -> list[Amount]:
     return [Amount(Money(minor, currency).major, currency) for currency, minor in sorted(waits.items())]
 
 
-def warnings_of(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
+def paid_already(tx: Transaction, intent: PaymentIntent) -> tuple[str, ...]:
     """A line for each time that the customer has paid already for an intent that is confirmed again.
 
     Raises StateConflict: they have, and then it may not be confirmed.

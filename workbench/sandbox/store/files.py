@@ -105,7 +105,7 @@ def keep_private(store: Path) -> None:
 
 
 @cache
-def _empty() -> bytes:
+def _empty_store() -> bytes:
     """A store that holds nothing yet: to copy it takes a quarter of what its sixty statements take."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         create(connection)
@@ -183,7 +183,7 @@ class Store:
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = DELETE")
             # A lock that is held to the end of the process, as by a delivery that hangs, has a journal.
-            for ending in (*BESIDE, *(f"{each}-journal" for each in BESIDE)):
+            for ending in (*BESIDE, *(f"{beside}-journal" for beside in BESIDE)):
                 Path(f"{self.path}{ending}").unlink(missing_ok=True)
 
     def _connected(self) -> sqlite3.Connection:
@@ -194,7 +194,7 @@ class Store:
         )
         if self.path is None:
             with closing(sqlite3.connect(":memory:")) as empty:
-                empty.deserialize(_empty())
+                empty.deserialize(_empty_store())
                 empty.backup(connection)
         # What is thrown away is undone from memory.
         for way in ("synchronous = NORMAL" if self.path else "journal_mode = MEMORY", "foreign_keys = ON"):

@@ -30,14 +30,14 @@ _LOG = logging.getLogger(__name__)
 _ESCAPE: Final = str.maketrans({each: f"\\{each}" for each in "\\%_"})
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()+./-]")
 _BEFORE_WHOLE: Final = re.compile(r"^(?:(?:00)?260|0)(?=[0-9]{9}$)")
-"""What stands before the nine digits of a whole number, however it is written."""
+"""Prefix before the nine digits of a whole number: 260, 00260 or 0."""
 _FEWEST_DIGITS: Final = 3
 BUSY_S: Final = 30
 """Seconds that a command waits for other processes."""
 _SHORTEST_PAUSE_S: Final = timedelta(milliseconds=1).total_seconds()
 _LONGEST_PAUSE_S: Final = timedelta(milliseconds=20).total_seconds()
 _LOOK_S: Final = timedelta(milliseconds=5).total_seconds()
-"""How long the thread that never waits looks whether another thread ends its command."""
+"""The thread that never waits still gives another thread's command this long to end."""
 _NAMES_CALLS: Final = re.compile(r"(req|pi|ch)_[0-9A-Za-z]+")
 _MOST_HEADERS: Final = 5_000
 """The headers of so many of the latest calls are searched: each is a page of the file; the rest is in an index."""
@@ -58,7 +58,7 @@ _CHANGES: Final = {
 }  # fmt: skip
 """Table → the kind and id of what its new rows change, and an object of the payment that they change."""
 UNWRITTEN: Final = (ServiceUnavailable, StorageFull)
-"""What a command raises whose work cannot be written: nothing of it is done."""
+"""Errors of a command whose work cannot be written: nothing of it is done."""
 _LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _FAILED: Final = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 _MOST_READS_WAIT: Final = 1_000
@@ -68,7 +68,7 @@ _LATEST: Final = "latest_ms"
 _WORTH_TELLING_MS: Final = 1_000
 """Corrections of a machine's clock by less than this are every day's."""
 _READS_OF_AN_OPENING: Final = 1 << 40
-"""So many numbers there are for what only reads, from one opening of a kept file to the next."""
+"""Numbers for calls that only read, from one opening of a kept file to the next."""
 _FORGOTTEN: Final = (
     "attempt", "delivery", "event", "job", "kept_response", "call", "screen", "hold", "ussd_session", "refund",
     "charge", "payment_intent", "payout", "token", "script", "outage", "posting", "entry", "balance",
@@ -132,7 +132,7 @@ def about(text: str) -> Condition:
     """Events in whose body a text stands, in either case; of digits, also those of a number that ends so."""
     ends = _ends_of_number(text)
     phone = ends * _SAME_PAYMENT.count("?")
-    return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_within(text), *phone))
+    return Condition(f"(body LIKE ? ESCAPE '\\' {_SAME_PAYMENT if ends else ''})", (_pattern_within(text), *phone))
 
 
 def holds(text: str, *columns: str, phone: str = "") -> Condition:
@@ -140,7 +140,7 @@ def holds(text: str, *columns: str, phone: str = "") -> Condition:
     terms = [f"{column} LIKE ? ESCAPE '\\'" for column in columns]
     ends = _ends_of_number(text) if phone else ()
     terms += [f"{phone} LIKE ?"] * len(ends)
-    return Condition(f"({' OR '.join(terms)})", (*[_within(text)] * len(columns), *ends))
+    return Condition(f"({' OR '.join(terms)})", (*[_pattern_within(text)] * len(columns), *ends))
 
 
 def called(text: str) -> Condition:
@@ -152,7 +152,7 @@ def called(text: str) -> Condition:
     return Condition(f"(instr(path, ?) OR {recent} AND instr(request_headers, ?))", (text, text))
 
 
-def _within(text: str) -> str:
+def _pattern_within(text: str) -> str:
     return "%" + text.strip().translate(_ESCAPE) + "%"
 
 
@@ -223,7 +223,7 @@ class Transaction:
         """Milliseconds of that which the command has added."""
         self._counters: dict[str, int] = {}
         self._counters_before: dict[str, int] = {}
-        """Those of a throw-away store as they were after the last commit: no file has them."""
+        """Counters of a throw-away store after the last commit: no file has them."""
         self._counted: set[str] = set()
         """Counters that the command has changed."""
         self._shared = shared
@@ -525,8 +525,8 @@ class Transaction:
         self._none_claimed = False
         self._counters.clear()
         self._counted.clear()
-        for each in self._remember:
-            each.forget()
+        for memory in self._remember:
+            memory.forget()
 
     def _clock_row(self) -> tuple[str, int, int]:
         if self._clock is None:
@@ -660,8 +660,8 @@ class Transaction:
             # Rows of the ledger cannot be deleted; its whole table can, and is made anew.
             self._connection.execute(f"DROP TABLE {table}")
         create(self._connection)
-        for each in self._remember:
-            each.forget()
+        for memory in self._remember:
+            memory.forget()
         self.note("reset", self.next_seq())
 
     def set_clock_mode(self, mode: str) -> None:
