@@ -12,6 +12,7 @@ import pandas as pd
 from workbench.analysis.breaks import TIMING
 from workbench.analysis.reconcile.carry_forward import CarryForward
 from workbench.analysis.reconcile.decisions import APPLIED, Signatures, is_open, sign_off
+from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled, by_account
 from workbench.domain.moments import LUSAKA
 
@@ -33,6 +34,11 @@ class Reconciliation(Reconciled):
     """Give it to the next run."""
     signatures: Signatures = field(default_factory=Signatures)
     """The preparer and the reviewer, each with the day."""
+
+    @property
+    def headline(self) -> str:
+        """The outcome in one or two sentences."""
+        return captions.headline(self)
 
     @property
     def is_clean(self) -> bool:
