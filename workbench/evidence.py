@@ -414,6 +414,10 @@ class Evidence(Tabular):
         """Row → what was seen of it, as a question to the provider: for `letter`."""
         return {finding.gap.name: finding.asks for finding in self.findings if finding.shown}
 
+    @property
+    def _heading(self) -> str:
+        return f"What {self.read} recorded exchange{' shows' if self.read == 1 else 's show'}"
+
     def _table(self, most: int = 34) -> Table:
         kinds, rows = ("shown", "contradicted", "open"), []
         for finding in sorted(self.findings, key=lambda finding: (kinds.index(finding.result), not finding.shown)):
@@ -424,7 +428,7 @@ class Evidence(Tabular):
             rows += [(*head, shortened(line, most)) for head, line in zip(heads, lines, strict=True)]
         counts = ", ".join(f"{sum(finding.result == kind for finding in self.findings)} {kind}" for kind in kinds)
         more = "; there were more than are looked at" if self.left_out else ""
-        caption = f"What {self.read} recorded exchanges show: {counts}{more}"
+        caption = f"{self._heading}: {counts}{more}"
         return table(caption, ("name", "result", "value, by which exchange"), rows)
 
     def text(self, width: int | None = None) -> str:
@@ -434,7 +438,7 @@ class Evidence(Tabular):
     @property
     def toml(self) -> str:
         """The rows as `--gaps FILE` takes them; what is not shown, or cannot be reproduced, is a comment."""
-        lines = [f"# What {self.read} recorded exchanges show of the service."]
+        lines = [f"# {self._heading} of the service."]
         for finding in self.findings:
             for text, value, places in finding.says:
                 says = f"{finding.gap.name} = {json.dumps(_told(value), ensure_ascii=False)}  # {places[0]}"
