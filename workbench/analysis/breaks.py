@@ -1,20 +1,26 @@
 """What a break is: a row for each code, with its texts, its place in the order, and the entries that would settle it.
 
-A pair is what both sides say of one thing (`reconcile.pairs.Pair`): the ledger's columns begin with `l_`, the
-statement's with `s_`. An amount as text brings with it whether it is gross, or net of the fee.
+A pair is a ledger row beside its statement row (`reconcile.pairs`): the ledger's columns begin with `l_`, the
+statement's with `s_`. Texts and entries are made of many pairs at once, column by column. An amount as text brings with
+it whether it is gross, or net of the fee.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from itertools import chain, islice
+from string import Formatter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from workbench.analysis.frames import day_number, day_of, python_rows
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.analysis.frames import day_number, python_rows
 from workbench.analysis.shapes import COMPLETED, DIRECTIONS, MADE, STATUSES
 from workbench.domain.masking import mask
-from workbench.domain.moments import DAY_MS, rfc3339
-from workbench.domain.money import major, money_text
+from workbench.domain.moments import DAY_MS
+from workbench.domain.money import decimals_of, money_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,11 +54,12 @@ DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
 MOST_MINOR: Final = 10**15
 """No movement is larger: thirteen digits before the point, as in a statement's cell."""
 
-Pair = Mapping[str, Any]
-Body = dict[str, Any]
-"""What the operation that posts an entry takes."""
-Propose = Callable[[Pair, Sequence[Pair]], list[Body]]
-"""The entries that settle a pair, in the order in which they are posted; of a group its ledger rows are given too."""
+Column = pa.Array | pa.ChunkedArray
+Propose = Callable[[pa.Table, "Entries"], Column]
+"""The body that the operation takes which posts an entry, as JSON, for each pair of a code; null where there is none.
+
+Of pairs that are given together all have a statement row, or none has: then their `s_no` is null.
+"""
 
 
 def bucket_of(age_days: int) -> str:
@@ -81,10 +88,14 @@ def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterabl
     return {name: list(dict.fromkeys(others)) for name, others in found.items()}
 
 
-def reason_of(pair: Pair) -> str:
-    """Why it is a break, with the figures."""
-    text = BREAK_CODES[pair["code"]].reason.format_map(_Facts(pair))
-    return text.replace(_KEYLESS, _KEYLESS.capitalize(), 1) if text.startswith(_KEYLESS) else text
+def reasons_of(pairs: pa.Table) -> Column:
+    """Why these pairs are breaks, with the figures: all are of one code, and all or none has a statement row."""
+    mine = "l" if pairs["s_no"].null_count else "s"
+    parts = Formatter().parse(BREAK_CODES[pairs["code"][0].as_py()].reason)
+    told = [part for literal, name, *_ in parts for part in (literal, _fact(pairs, name, mine) if name else "")]
+    text = _joined(*told)
+    begins = _joined(_KEYLESS[0].upper(), pc.utf8_slice_codeunits(text, 1))
+    return pc.if_else(pc.starts_with(text, _KEYLESS), begins, text)
 
 
 def settlement_of(code: str, account: str = "") -> str:
@@ -96,30 +107,31 @@ def settlement_of(code: str, account: str = "") -> str:
 _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 
-def proposal_of(pair: Pair, members: Sequence[Pair]) -> str | None:
-    """A JSON list of bodies; null where no entry settles it."""
-    propose = BREAK_CODES[pair["code"]].propose
-    bodies = propose(pair, members) if propose else []
-    return json.dumps(bodies) if bodies else None
+def proposals_of(pairs: pa.Table, entries: "Entries") -> Column:
+    """A JSON list of bodies for each of these pairs, all of one code; null where no entry settles the pair."""
+    proposed = [propose(pairs, entries) for propose in BREAK_CODES[pairs["code"][0].as_py()].propose]
+    bodies = [pc.if_else(pc.is_valid(body), _joined(", ", body), "") for body in proposed]
+    listed = _joined("[", *bodies, pa.array([""] * len(pairs)), "]")
+    listed = pc.replace_substring(listed, "[, ", "[", max_replacements=1)
+    return pc.if_else(pc.equal(listed, "[]"), None, listed)
 
 
-class _Facts:
-    """The facts that a reason may name, as text, made when named: amounts in major units with their currency."""
+def _fact(pairs: pa.Table, name: str, mine: str) -> Column:
+    """A fact that a reason may name, as text: amounts in major units with their currency."""
+    if name in _FACTS:
+        return _FACTS[name](pairs, mine)
+    side, _, field = name.partition("_")
+    if field == "amount":
+        return _amount(pairs, side, field)
+    if field == "fee":
+        return _money(pairs[name], _currency(pairs, side))
+    return _day(pairs[name]) if field == "day" else _or(pairs[name])
 
-    def __init__(self, pair: Pair) -> None:
-        self._pair = pair
-        self._mine = "s" if pair["s_no"] is not None else "l"
 
-    def __getitem__(self, name: str) -> str:
-        if name in _FACTS:
-            return _FACTS[name](self._pair, self._mine)
-        side, _, field = name.partition("_")
-        if field == "amount":
-            return _amount(self._pair, side, field)
-        value = self._pair[name]
-        if field == "fee":
-            return money_text(value, _currency(self._pair, side))
-        return _day(value) if field == "day" else _or(value)
+def _joined(*parts: "str | Column") -> Column:
+    """Texts and columns, one after another in each row."""
+    texts = [part if isinstance(part, str) else part.cast(pa.string()) for part in parts]
+    return pc.binary_join_element_wise(*texts, "", null_handling="replace", null_replacement="None")
 
 
 def has_key(key: str | None) -> bool:
@@ -127,35 +139,43 @@ def has_key(key: str | None) -> bool:
     return key is not None and not key.startswith(MADE)
 
 
-def _or(value: object) -> str:
-    return str(value) if has_key(None if value is None else str(value)) else _KEYLESS
+def _or(values: Column) -> Column:
+    texts = values.cast(pa.string())
+    return pc.if_else(pc.starts_with(texts, MADE), _KEYLESS, texts).fill_null(_KEYLESS)
 
 
 _KEYLESS: Final = "a row without a key"
 
 
-def _day(days: int | None) -> str:
-    return "no date" if days is None else day_of(days).isoformat()
+def _day(numbers: Column) -> Column:
+    return numbers.cast(pa.int32()).cast(pa.date32()).cast(pa.string()).fill_null("no date")
 
 
-def _currency(pair: Pair, side: str) -> str | None:
-    found: str | None = pair[f"{side}_currency"] or pair["l_currency"] or pair["s_currency"]
-    return found
+def _currency(pairs: pa.Table, *sides: str) -> Column:
+    """The currency of the first of these sides that names one."""
+    told = [pairs[f"{side}_currency"] for side in (*sides, "l", "s")]
+    return pc.coalesce(*(pc.if_else(pc.equal(currency, ""), None, currency) for currency in told), told[-1])
 
 
-def _amount(pair: Pair, side: str, field: str = "signed") -> str:
-    minor = pair[f"{side}_{field}"]
-    text = money_text(minor, _currency(pair, side))
-    return text if minor is None else f"{text} {'net' if field == 'signed' else 'gross'}"
+def _money(amounts: Column, currencies: Column) -> Column:
+    both = zip(amounts.to_pylist(), currencies.to_pylist(), strict=True)
+    return pa.array([money_text(minor, currency) for minor, currency in both], pa.string())
 
 
-def _apart(pair: Pair, field: str) -> str:
-    return money_text(abs((pair[f"l_{field}"] or 0) - (pair[f"s_{field}"] or 0)), _currency(pair, "s"))
+def _amount(pairs: pa.Table, side: str, field: str = "signed") -> Column:
+    minor = pairs[f"{side}_{field}"]
+    text = _money(minor, _currency(pairs, side))
+    return pc.if_else(pc.is_valid(minor), _joined(text, " net" if field == "signed" else " gross"), text)
 
 
-def _problem(pair: Pair, mine: str) -> str:
+def _off(pairs: pa.Table, field: str) -> Column:
+    """The amount by which both sides are apart."""
+    ours, theirs = (pairs[f"{side}_{field}"].fill_null(0) for side in ("l", "s"))
+    return _money(pc.abs(pc.subtract(ours, theirs)), _currency(pairs, "s"))
+
+
+def _problem(row: Mapping[str, Any]) -> str:
     """Why a row cannot be used: what the reader reported, or which field is missing or out of bounds."""
-    row = {name.removeprefix(f"{mine}_"): value for name, value in pair.items()}
     if row["problem"] is not None:
         # It quotes a cell, which in a row that is shifted may be the customer's number.
         return mask(str(row["problem"])).rstrip(".")
@@ -171,39 +191,70 @@ def _problem(pair: Pair, mine: str) -> str:
     return ", ".join(found)
 
 
-_FACTS: Final[Mapping[str, Callable[[Pair, str], str]]] = {
-    "key": lambda pair, mine: _or(pair[f"{mine}_key"]),
-    "g": lambda pair, _: _or(pair["g"]),
-    "rows": lambda pair, _: str(pair["rows"]),
-    "refers": lambda pair, mine: _or(pair[f"{mine}_refers"]),
-    "problem": _problem,
-    "ledger": lambda pair, _: _amount(pair, "l"),
-    "statement": lambda pair, _: _amount(pair, "s"),
+def _problems(pairs: pa.Table, mine: str) -> Column:
+    names = ("problem", "key", "amount", "fee", "currency", "day", "direction", "status")
+    rows = zip(*(pairs[f"{mine}_{name}"].to_pylist() for name in names), strict=True)
+    return pa.array([_problem(dict(zip(names, row, strict=True))) for row in rows], pa.string())
+
+
+_FACTS: Final[Mapping[str, Callable[[pa.Table, str], Column]]] = {
+    "key": lambda pairs, mine: _or(pairs[f"{mine}_key"]),
+    "g": lambda pairs, _: _or(pairs["g"]),
+    "rows": lambda pairs, _: pairs["rows"],
+    "refers": lambda pairs, mine: _or(pairs[f"{mine}_refers"]),
+    "problem": _problems,
+    "ledger": lambda pairs, _: _amount(pairs, "l"),
+    "statement": lambda pairs, _: _amount(pairs, "s"),
     "moved": _amount,
-    "day": lambda pair, mine: _day(pair[f"{mine}_day"]),
-    "amount_off": lambda pair, _: _apart(pair, "amount"),
-    "fee_off": lambda pair, _: _apart(pair, "fee"),
-    "variance_off": lambda pair, _: _apart(pair, "signed"),
-    "days_off": lambda pair, _: str(abs(pair["l_day"] - pair["s_day"])),
+    "day": lambda pairs, mine: _day(pairs[f"{mine}_day"]),
+    "amount_off": lambda pairs, _: _off(pairs, "amount"),
+    "fee_off": lambda pairs, _: _off(pairs, "fee"),
+    "variance_off": lambda pairs, _: _off(pairs, "signed"),
+    "days_off": lambda pairs, _: pc.abs(pc.subtract(pairs["l_day"], pairs["s_day"])),
 }
 
 
-def _body(pair: Pair, recipe: str, amount: int, text: str, **more: Any) -> Body:  # noqa: ANN401  values of JSON
-    return {
-        "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": pair["l_currency"] or pair["s_currency"],
-        "account": pair["account"], "reference": None, "entry": None, "occurred_at": None, "description": text, **more,
+def _body(pairs: pa.Table, recipe: str | Column, amount: Column, text: Column, **more: Column | int) -> Column:
+    """What the operation that posts an entry takes, as JSON; null where there is no recipe."""
+    body = {
+        "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": _currency(pairs),
+        "account": pairs["account"], "reference": None, "entry": None, "occurred_at": None, "description": text, **more,
     }  # fmt: skip
+    fields = [part for name, value in body.items() for part in (f', "{name}": ', _json(value))]
+    made = _joined("{", fields[0].removeprefix(", "), *fields[1:], "}")
+    return made if isinstance(recipe, str) else pc.if_else(pc.is_valid(recipe), made, None)
 
 
-def _at(pair: Pair) -> str | None:
-    """The statement's moment, if it tells one."""
-    at = pair["s_at"]
-    return rfc3339(at) if at is not None and DAYS[0] <= at // DAY_MS < DAYS[1] else None
+def _json(value: str | int | Column | None) -> str | Column:
+    """A value, or those of a column, as json.dumps has them."""
+    if value is None or isinstance(value, str | int):
+        return json.dumps(value)
+    texts = value.cast(pa.string())
+    if pa.types.is_string(value.type):
+        is_odd = pc.fill_null(pc.match_substring_regex(texts, _ESCAPED), fill_value=False)
+        quoted = pc.binary_join_element_wise('"', texts, '"', "")
+        odd = pa.array(map(json.dumps, texts.filter(is_odd).to_pylist()), pa.string())
+        texts = pc.replace_with_mask(quoted, is_odd, odd) if len(odd) else quoted
+    return texts.fill_null("null")
 
 
-def _booked(pair: Pair, recipe: str, amount: int, fee: int = 0) -> Body:
-    text = f"{pair['code']} of {pair['s_key']} on {pair['s_source']}, line {pair['s_no']}"
-    return _body(pair, recipe, amount, text, fee_minor=fee, reference=pair["g"], occurred_at=_at(pair))
+_ESCAPED: Final = r'[^ -~]|["\\]'
+"""Characters that JSON in ASCII escapes."""
+
+
+def _at(pairs: pa.Table) -> Column:
+    """The statement's moment, if it tells one, as RFC 3339."""
+    at, (first, last) = pairs["s_at"], (day * DAY_MS for day in DAYS)
+    is_known = pc.and_(pc.greater_equal(at, first), pc.less(at, last))
+    text = pc.if_else(is_known, at, None).cast(pa.timestamp("ms")).cast(pa.string())
+    return pc.binary_join_element_wise(pc.replace_substring(text, " ", "T"), "Z", "")
+
+
+def _booked(pairs: pa.Table, recipe: str | Column, amount: Column, fee: Column | int = 0, **more: Column) -> Column:
+    text = _joined(pairs["code"], " of ", pairs["s_key"], " on ", pairs["s_source"], ", line ", pairs["s_no"])
+    return _body(
+        pairs, recipe, amount, text, fee_minor=fee, **{"reference": pairs["g"], "occurred_at": _at(pairs), **more}
+    )
 
 
 _UNKNOWN: Final = ("unknown_credit", "unknown_debit")
@@ -215,7 +266,7 @@ _OF_KIND: Final = {"fee": _FEE, "rounding": _ROUNDED}
 
 def as_kind(proposal: str, kind: str) -> str:
     """A proposal that books unknown money as money of a kind: a charge as a fee."""
-    bodies: list[Body] = json.loads(proposal)
+    bodies: list[dict[str, Any]] = json.loads(proposal)
     for body in bodies:
         if body["recipe"] in _UNKNOWN:
             place = _UNKNOWN.index(body["recipe"])
@@ -226,84 +277,133 @@ def as_kind(proposal: str, kind: str) -> str:
     return json.dumps(bodies)
 
 
-def _net(recipes: tuple[str, str], pair: Pair, amount: int) -> list[Body]:
+def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Column) -> Column:
     """Books a gain by the first recipe and a loss by the second; an amount of 0 books nothing."""
     up, down = recipes
-    return [_booked(pair, up if amount > 0 else down, abs(amount))] if amount else []
+    recipe = pc.if_else(pc.equal(amount, 0), None, pc.if_else(pc.greater(amount, 0), up, down))
+    return _booked(pairs, recipe, pc.abs(amount))
 
 
-def _reverse(pair: Pair, members: Sequence[Pair] = ()) -> list[Body]:
+class Entries(NamedTuple):
+    """The ledger's rows of groups, with their columns in pairs, and the places of each group's by account and name."""
+
+    rows: pa.Table
+    places: Mapping[tuple[str, str], Sequence[int]]
+
+
+def _reverse(pairs: pa.Table, _: Entries) -> Column:
+    """Mirror the entry."""
+    text = _joined("Reverses ", pairs["l_entry"], ": ", pairs["code"])
+    return _body(pairs, "reversed", pairs["l_amount"], text, fee_minor=pairs["l_fee"], entry=pairs["l_entry"])
+
+
+def _reverse_each(pairs: pa.Table, entries: Entries) -> Column:
     """Mirror the entry, or each entry of a group."""
-    made = []
-    for row in members or [pair]:
-        text = f"Reverses {row['l_entry']}: {pair['code']}"
-        made.append(_body(pair, "reversed", row["l_amount"], text, fee_minor=row["l_fee"], entry=row["l_entry"]))
-    return made
+    single = _reverse(pairs, entries).to_pylist()
+    groups = zip(*(pairs[name].to_pylist() for name in ("account", "g", "grouped")), strict=True)
+    places = [entries.places.get((account, g), ()) if is_group else () for account, g, is_group in groups]
+    counts = [place for place, mine in enumerate(places) for _ in mine]
+    rows = pairs.drop_columns(entries.rows.column_names).take(pa.array(counts, pa.int64()))
+    told = entries.rows.take(pa.array(chain(*places), pa.int64()))
+    for name in told.column_names:
+        rows = rows.append_column(name, told[name])
+    bodies = iter(_reverse(rows, entries).to_pylist())
+    texts = [", ".join(islice(bodies, len(mine))) or body for mine, body in zip(places, single, strict=True)]
+    return pa.array(texts, pa.string())
 
 
-def _book(pair: Pair, _: Sequence[Pair] = ()) -> list[Body]:
+def _book(pairs: pa.Table, _: Entries) -> Column:
     """Book what only the statement has."""
-    incoming = pair["s_direction"] == "in"
-    if pair["s_kind"] == "fee" and not incoming:
-        return [_booked(pair, "fee_raised", pair["s_amount"] + pair["s_fee"])]
-    return [_booked(pair, _UNKNOWN[0] if incoming else _UNKNOWN[1], pair["s_amount"], pair["s_fee"])]
+    is_incoming = pc.equal(pairs["s_direction"], "in")
+    is_fee = pc.and_not(pc.fill_null(pc.equal(pairs["s_kind"], "fee"), fill_value=False), is_incoming)
+    recipe = pc.if_else(is_fee, _FEE[1], pc.if_else(is_incoming, *_UNKNOWN))
+    amount = pc.if_else(is_fee, pc.add(pairs["s_amount"], pairs["s_fee"]), pairs["s_amount"])
+    return _booked(pairs, recipe, amount, pc.if_else(is_fee, 0, pairs["s_fee"]))
 
 
-def _book_difference(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    """Book by how much amount and fee of the statement differ from the ledger's, each as what it is."""
-    amount = (pair["s_amount"] - pair["l_amount"]) * (1 if pair["s_direction"] == "in" else -1)
+def _book_difference(pairs: pa.Table, _: Entries) -> Column:
+    """Book by how much the statement's amount differs from the ledger's."""
+    more = pc.subtract(pairs["s_amount"], pairs["l_amount"])
+    amount = pc.if_else(pc.equal(pairs["s_direction"], "in"), more, pc.negate(more))
+    units = pa.array([10 ** decimals_of(currency) for currency in pairs["s_currency"].to_pylist()], pa.int64())
     # Up to half a kwacha is taken for rounding, or half of another currency's major unit.
-    recipes = _ROUNDED if 2 * abs(major(amount, pair["s_currency"])) <= 1 else _UNKNOWN
-    return _net(recipes, pair, amount) + _net(_FEE, pair, pair["l_fee"] - pair["s_fee"])
+    is_rounding = pc.less_equal(pc.multiply(pc.abs(amount), 2), units)
+    return pc.if_else(is_rounding, _net(_ROUNDED, pairs, amount), _net(_UNKNOWN, pairs, amount))
 
 
-def _post_anew(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    """Under the statement's reference; by how much the fees differ is booked besides."""
-    text = f"{pair['l_entry']} under the statement's reference {pair['s_key']}"
-    more = {"reference": pair["s_key"], "entry": pair["l_entry"], "occurred_at": _at(pair)}
-    again = _body(pair, "reposted", pair["l_amount"], text, fee_minor=pair["l_fee"], **more)
-    keyed = {**pair, "g": pair["s_key"]}
-    return [*_reverse(pair), again, *_net(_FEE, keyed, pair["s_signed"] - pair["l_signed"])]
+def _book_variance(pairs: pa.Table, _: Entries) -> Column:
+    return _net(_UNKNOWN, pairs, pc.subtract(pairs["s_signed"], pairs["l_signed"]))
 
 
-def _follow_statement(pair: Pair, members: Sequence[Pair]) -> list[Body]:
+def _book_fee(pairs: pa.Table, _: Entries) -> Column:
+    """Book by how much the statement's fee differs from the ledger's."""
+    return _net(_FEE, pairs, pc.subtract(pairs["l_fee"], pairs["s_fee"]))
+
+
+def _post_anew(pairs: pa.Table, _: Entries) -> Column:
+    """Under the statement's reference."""
+    text = _joined(pairs["l_entry"], " under the statement's reference ", pairs["s_key"])
+    more = {"reference": pairs["s_key"], "entry": pairs["l_entry"], "occurred_at": _at(pairs)}
+    return _body(pairs, "reposted", pairs["l_amount"], text, fee_minor=pairs["l_fee"], **more)
+
+
+def _book_fee_anew(pairs: pa.Table, _: Entries) -> Column:
+    """Under the statement's reference too."""
+    keyed = pairs.set_column(pairs.column_names.index("g"), "g", pairs["s_key"])
+    return _net(_FEE, keyed, pc.subtract(pairs["s_signed"], pairs["l_signed"]))
+
+
+def _follow_statement(pairs: pa.Table, entries: Entries) -> Column:
     """Reverse what only the ledger has, book what only the statement has."""
-    if pair["s_no"] is None:
-        return _reverse(pair, members)
-    return _net(_UNKNOWN, pair, pair["s_signed"]) if pair["rows"] > 1 else _book(pair)
+    if pairs["s_no"].null_count:
+        return _reverse_each(pairs, entries)
+    several = _net(_UNKNOWN, pairs, pairs["s_signed"])
+    return pc.if_else(pc.greater(pairs["rows"], 1), several, _book(pairs, entries))
 
 
-def _settle_suspense(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    text = f"Settles the late money of {pair['l_key']}"
-    return [_body(pair, "suspense_settled", pair["l_amount"], text, entry=pair["l_entry"])]
+def _follow_reversal(pairs: pa.Table, entries: Entries) -> Column:
+    if pairs["s_no"].null_count:
+        return _reverse_each(pairs, entries)
+    mirror = _booked(pairs, "reversed", pairs["s_amount"], pairs["s_fee"], entry=pairs["reversed_entry"])
+    return pc.if_else(pc.is_valid(pairs["reversed_entry"]), mirror, _book(pairs, entries))
 
 
-def _follow_reversal(pair: Pair, members: Sequence[Pair]) -> list[Body]:
-    if pair["s_no"] is None:
-        return _reverse(pair, members)
-    if pair["reversed_entry"] is None:
-        return _book(pair)
-    mirror = {**_booked(pair, "reversed", pair["s_amount"], pair["s_fee"]), "entry": pair["reversed_entry"]}
-    # The mirror gives the fee back as well; what the operator kept of it is booked again.
-    return [mirror, *_net(_FEE, pair, pair["s_signed"] + pair["reversed_signed"])]
+def _book_what_was_kept(pairs: pa.Table, _: Entries) -> Column:
+    """The mirror of a reversed entry gives the fee back as well; what the operator kept of it is booked again."""
+    return _net(_FEE, pairs, pc.add(pairs["s_signed"], pairs["reversed_signed"]))
 
 
-def _return_payout(pair: Pair, _: Sequence[Pair]) -> list[Body]:
-    text = f"The bank did not pay {pair['l_key']}"
-    return [_body(pair, "payout_returned", pair["l_amount"], text, reference=pair["g"], entry=pair["l_entry"])]
+def _follow_status(pairs: pa.Table, entries: Entries) -> Column:
+    is_booked = pc.equal(pairs["l_status"], COMPLETED)
+    return pc.if_else(is_booked, _reverse(pairs, entries), _book(pairs, entries))
+
+
+def _redate(pairs: pa.Table, _: Entries) -> Column:
+    return _booked(pairs, "redated", pairs["l_amount"], entry=pairs["l_entry"])
+
+
+def _settle_suspense(pairs: pa.Table, _: Entries) -> Column:
+    text = _joined("Settles the late money of ", pairs["l_key"])
+    return _body(pairs, "suspense_settled", pairs["l_amount"], text, entry=pairs["l_entry"])
+
+
+def _return_payout(pairs: pa.Table, _: Entries) -> Column:
+    text = _joined("The bank did not pay ", pairs["l_key"])
+    return _body(pairs, "payout_returned", pairs["l_amount"], text, reference=pairs["g"], entry=pairs["l_entry"])
 
 
 class BreakCode(NamedTuple):
     """The texts and the proposal for breaks of one code.
 
     `meaning` explains the code in a report. `reason` is a template over the facts of a break, and `settlement` advises
-    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle it, if any can.
+    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle it, in the
+    order in which they are posted.
     """
 
     meaning: str
     reason: str
     settlement: str
-    propose: Propose | None = None
+    propose: Sequence[Propose] = ()
 
 
 BREAK_CODES: Final[Mapping[str, BreakCode]] = {
@@ -316,13 +416,13 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "The ledger has a key more than once in one direction, the statement does not; each extra entry is a break.",
         "{key} is booked more than once; this extra entry moves {ledger}, and the statement has no row for it.",
         "Unless the statement has this movement under another key, reverse the extra entry.",
-        _reverse,
+        (_reverse,),
     ),
     DUPLICATE["statement"]: BreakCode(
         "The statement has a key more than once in one direction, and the ledger does not; each extra row is a break.",
         "{key} is on the statement more than once; this extra row moves {statement}, without an entry in the ledger.",
         "Ask {whom} whether the money moved twice. If it did, book it as unknown money under the same reference.",
-        _book,
+        (_book,),
     ),
     AMBIGUOUS: BreakCode(
         "Several rows fit equally well, so a person must choose.",
@@ -338,46 +438,46 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "One side says completed, the other does not.",
         "{key} is {l_status} in the ledger ({ledger}) and {s_status} on the statement ({statement}).",
         "Follow the side that can show the money: reverse the entry, or book what the statement shows.",
-        lambda pair, _: _reverse(pair) if pair["l_status"] == COMPLETED else _book(pair),
+        (_follow_status,),
     ),
     "direction_mismatch": BreakCode(
         "One side has the money coming in, the other going out.",
         "The ledger has {key} going {l_direction} ({ledger}), the statement has it going {s_direction} ({statement}).",
         "Reverse the entry and book the movement as the statement has it.",
-        lambda pair, _: [*_reverse(pair), *_book(pair)],
+        (_reverse, _book),
     ),
     "amount_mismatch": BreakCode(
         "One key, two amounts.",
         "{key} is {l_amount} in the ledger and {s_amount} on the statement: {amount_off} apart; "
         "with fees of {l_fee} and {s_fee} that is {ledger} and {statement}.",
         "Ask {whom} which is right; if the statement is, book the difference.",
-        _book_difference,
+        (_book_difference, _book_fee),
     ),
     "fee_mismatch": BreakCode(
         "One key and one amount, two fees.",
         "The fee of {key} is {l_fee} in the ledger and {s_fee} on the statement: {fee_off} apart, "
         "which leaves {ledger} and {statement}.",
         "Check it against the tariff of {whom}; if the statement is right, book the difference as fee.",
-        _book_difference,
+        (_book_difference, _book_fee),
     ),
     "date_mismatch": BreakCode(
         "The same movement on two days, further apart than the tolerance.",
         "{key} is of {l_day} in the ledger and of {s_day} on the statement: {days_off} days apart.",
         "Acknowledge the statement's date.",
-        lambda pair, _: [{**_booked(pair, "redated", pair["l_amount"]), "entry": pair["l_entry"]}],
+        (_redate,),
     ),
     WRONG_REFERENCE: BreakCode(
         "No common key, but phone, amount and time agree (or the fields that you chose): probably one movement.",
         "{l_key} of the ledger and {s_key} of the statement agree in {fits}: {s_amount}.",
         "If both rows are one movement, book it again under the statement's reference.",
-        _post_anew,
+        (_reverse, _post_anew, _book_fee_anew),
     ),
     BATCH_MISMATCH: BreakCode(
         "The rows of a batch do not add up to the other side.",
         "The {rows} rows of {g} add up to {ledger} in the ledger and to {statement} on the statement: "
         "{variance_off} apart.",
         "Find the part that is missing from the batch; then book the difference under its reference.",
-        lambda pair, _: _net(_UNKNOWN, pair, pair["s_signed"] - pair["l_signed"]),
+        (_book_variance,),
     ),
     TIMING: BreakCode(
         "One side has it; within the cut-off, the other may still follow.",
@@ -388,31 +488,31 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "The ledger has it, the statement does not, and it is past the cut-off.",
         "The ledger moves {ledger} on {day} ({l_key}); the statement does not have it.",
         "Ask {whom}; if the money never moved, reverse the entry.",
-        _follow_statement,
+        (_follow_statement,),
     ),
     MISSING["statement"]: BreakCode(
         "The statement has it, the ledger does not, and it is past the cut-off.",
         "The statement moves {statement} on {day} ({s_key}); the ledger does not have it.",
         "Find out whose money it is; until then, book it as unknown money.",
-        _follow_statement,
+        (_follow_statement,),
     ),
     LATE_SUCCESS: BreakCode(
         "Money that arrived after its payment had failed; it is in suspense until somebody decides.",
         "{key} brought {ledger} after the payment had failed; the money is still in suspense.",
         "Give it to the merchant, or send it back to the customer.",
-        _settle_suspense,
+        (_settle_suspense,),
     ),
     REVERSED_UNMATCHED: BreakCode(
         "A reversal that the other side does not have.",
         "{key} reverses {refers} by {moved}; the other side has no such reversal.",
         "Book the reversal too; if only the ledger has it and it never happened, reverse it.",
-        _follow_reversal,
+        (_follow_reversal, _book_what_was_kept),
     ),
     PAYOUT_UNPAID: BreakCode(
         "A payout that the ledger shows as paid and the bank does not.",
         "The ledger paid out {ledger} on {day} ({l_key}); the bank never did.",
         "Ask the bank; if it did not pay, book the payout as returned.",
-        _return_payout,
+        (_return_payout,),
     ),
 }
 """By code, in the order in which the rules give them; everything that goes by code is derived from this table."""

@@ -1,6 +1,6 @@
 """Builds the breaks: pairs that differ, rows that only one side has (rule 6), and the frame of both.
 
-They are columns of Arrow, since nearly every row may be open: only while its texts are made is a pair an object.
+They are columns of Arrow, since nearly every row may be open: no pair is ever an object.
 """
 
 import base64
@@ -8,7 +8,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -57,7 +57,7 @@ _BROKEN: Shape = {
     **{name: ROW[name] for name in OF_SIDE},
 }  # fmt: skip
 _TEXTS_AT_ONCE = 20_000
-"""The most pairs that are Python objects at a time."""
+"""The most pairs of which the texts are made at a time."""
 
 
 class Open(NamedTuple):
@@ -334,10 +334,10 @@ def _hashes(pairs: pa.Table, groups: Mapping[tuple[str, str], str]) -> list[str]
     ours, theirs = (_contents(pairs, prefix) for prefix in PREFIX.values())
     alone = pc.binary_join_element_wise(pairs["account"], pairs["code"], ours, theirs, _ROW)
     grouped = zip(pairs["grouped"].to_pylist(), pairs["account"].to_pylist(), pairs["g"].to_pylist(), strict=True)
-    return [
-        _id(f"{account}{_ROW}{groups[account, g]}" if is_group else content)
+    return _ids(
+        f"{account}{_ROW}{groups[account, g]}" if is_group else content
         for content, (is_group, account, g) in zip(alone.to_pylist(), grouped, strict=True)
-    ]
+    )
 
 
 def _contents(rows: pa.Table, prefix: str) -> pa.ChunkedArray:
@@ -362,9 +362,12 @@ def _group_contents(found: Open) -> Mapping[tuple[str, str], str]:
     return made
 
 
-def _id(content: str) -> str:
-    """55 bits of a hash. The letter in front keeps spreadsheets from taking it for a number."""
-    return "b" + base64.b32encode(hashlib.blake2b(content.encode(), digest_size=7).digest())[:11].decode().lower()
+def _ids(contents: Iterable[str]) -> list[str]:
+    """55 bits of a hash of each text. The letter in front keeps spreadsheets from taking it for a number."""
+    # Base 32 writes five bytes as eight letters: filled up to ten bytes, all hashes are written at once.
+    hashes = (hashlib.blake2b(content.encode(), digest_size=7).digest().ljust(10) for content in contents)
+    letters = base64.b32encode(b"".join(hashes)).decode().lower()
+    return [f"b{letters[start : start + 11]}" for start in range(0, len(letters), 16)]
 
 
 def _distinct(ids: Iterable[str]) -> list[str]:
@@ -374,7 +377,7 @@ def _distinct(ids: Iterable[str]) -> list[str]:
         copy, other = 1, name
         while other in made:
             copy += 1
-            other = _id(f"{name}{UNIT}{copy}")
+            (other,) = _ids([f"{name}{UNIT}{copy}"])
         made[other] = None
     return list(made)
 
@@ -392,27 +395,30 @@ def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
     """A hash, the reason and the proposal of each pair, in this order."""
-    bodies, groups, names = _bodies(found.members), _group_contents(found), found.pairs.column_names
-    texts: list[list[pa.Array]] = [[], [], []]
-    for start in range(0, len(order), _TEXTS_AT_ONCE):
-        pairs = found.pairs.take(order.slice(start, _TEXTS_AT_ONCE))
-        columns = [column.to_pylist() for column in pairs.columns]
-        rows = zip(*columns, strict=True)
-        made = [dict(zip(names, row, strict=True)) for row in rows]
-        reasons = [codes.reason_of(pair) for pair in made]
-        proposed = [codes.proposal_of(pair, bodies.get((pair["account"], pair["g"]), ())) for pair in made]
-        for kept, new in zip(texts, (_hashes(pairs, groups), reasons, proposed), strict=True):
-            kept.append(pa.array(new, pa.string()))
-    return [pa.chunked_array(text, pa.string()) for text in texts]
+    entries, groups, made = _entries(found.members), _group_contents(found), []
+    # A reason names the statement's row where there is one.
+    alike = pc.binary_join_element_wise(found.pairs["code"], pc.is_valid(found.pairs["s_no"]).cast(pa.string()), UNIT)
+    for name in pc.unique(alike):
+        places = pc.indices_nonzero(pc.equal(alike, name))
+        for start in range(0, len(places), _TEXTS_AT_ONCE):
+            mine = places.slice(start, _TEXTS_AT_ONCE)
+            pairs = found.pairs.take(mine)
+            texts = _hashes(pairs, groups), codes.reasons_of(pairs), codes.proposals_of(pairs, entries)
+            made.append(pa.table([mine, *texts], _TEXT))
+    whole = pa.concat_tables([pa.table([[]] * 4, _TEXT), *made]).sort_by("place").take(order)
+    return [whole[name] for name in _TEXT.names[1:]]
 
 
-def _bodies(members: pa.Table) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
+_TEXT: Final = pa.schema({"place": pa.uint64(), **dict.fromkeys(("id", "reason", "proposal"), pa.string())})
+
+
+def _entries(members: pa.Table) -> codes.Entries:
     """The ledger's entries and amounts in each group, in their order, for proposals."""
     ours = members.filter(pc.equal(members["side"], LEDGER)).sort_by([("no", "ascending"), ("entry", "ascending")])
-    found = defaultdict(list)
-    for row in ours.select(["account", "g", "entry", "amount", "fee"]).to_pylist():
-        found[row["account"], row["g"]].append({f"l_{name}": row[name] for name in ("entry", "amount", "fee")})
-    return found
+    places = defaultdict(list)
+    for place, group in enumerate(zip(*(ours[name].to_pylist() for name in GROUP), strict=True)):
+        places[group].append(place)
+    return codes.Entries(pa.table({f"l_{name}": ours[name] for name in ("entry", "amount", "fee")}), places)
 
 
 def broken_rows(found: Open) -> pa.Table:
