@@ -410,6 +410,16 @@ class TestTheResult:
         result = reconcile(tmp_path / "ledger.parquet", KINDS[kind](theirs))
         assert codes(result.breaks) == [("z", "wrong_reference")]
 
+    def test_a_proposal_is_json_in_ascii_whatever_a_key_is_made_of(self):
+        keys = ["plain", 'a "quoted" key', "back\\slash", "\u017c\u00f3\u0142w \U0001f422", "tab\tand\x7f", "n\u0142"]
+        found = reconcile(
+            ledger_of({**A, "key": "o"}), statement_of(*(movement(key, 100) for key in keys)), cut_off=0
+        ).breaks
+        texts = dict(zip(found["key"], found["proposal"], strict=True))
+        for key in keys:
+            (body,) = json.loads(texts[key])
+            assert (body["reference"], json.dumps([body])) == (key, texts[key])
+
     def test_every_code_has_its_texts(self):
         assert all(row.meaning and row.reason and row.settlement for row in BREAK_CODES.values())
 

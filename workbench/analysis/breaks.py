@@ -47,15 +47,14 @@ VERDICTS: Final[Mapping[str, str]] = {
 
 _PARTNERS: Final = 10
 """So many breaks with the opposite amount are offered as the other part of one."""
-BUCKETS: Final = {"0–1": 1, "2–3": 3, "4–7": 7, "8–30": 30, "31+": None}  # noqa: RUF001  an en dash, as in print
-"""The name of each age and the days to which it reaches."""
+BUCKETS: Final = {"0\u20131": 1, "2\u20133": 3, "4\u20137": 7, "8\u201330": 30, "31+": None}
+"""The name of each age, with an en dash as in print, and the days to which it reaches."""
 DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
 """A date before or after is none: no calendar of a spreadsheet has it, or no text of a date."""
 MOST_MINOR: Final = 10**15
 """No movement is larger: thirteen digits before the point, as in a statement's cell."""
 
-Column = pa.Array | pa.ChunkedArray
-Propose = Callable[[pa.Table, "Entries"], Column]
+Propose = Callable[[pa.Table, "Entries"], pa.ChunkedArray]
 """The body that the operation takes which posts an entry, as JSON, for each pair of a code; null where there is none.
 
 Of pairs that are given together all have a statement row, or none has: then their `s_no` is null.
@@ -88,7 +87,7 @@ def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterabl
     return {name: list(dict.fromkeys(others)) for name, others in found.items()}
 
 
-def reasons_of(pairs: pa.Table) -> Column:
+def reasons_of(pairs: pa.Table) -> pa.ChunkedArray:
     """Why these pairs are breaks, with the figures: all are of one code, and all or none has a statement row."""
     mine = "l" if pairs["s_no"].null_count else "s"
     parts = Formatter().parse(BREAK_CODES[pairs["code"][0].as_py()].reason)
@@ -107,7 +106,7 @@ def settlement_of(code: str, account: str = "") -> str:
 _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 
-def proposals_of(pairs: pa.Table, entries: "Entries") -> Column:
+def proposals_of(pairs: pa.Table, entries: "Entries") -> pa.ChunkedArray:
     """A JSON list of bodies for each of these pairs, all of one code; null where no entry settles the pair."""
     proposed = [propose(pairs, entries) for propose in BREAK_CODES[pairs["code"][0].as_py()].propose]
     bodies = [pc.if_else(pc.is_valid(body), _joined(", ", body), "") for body in proposed]
@@ -116,7 +115,7 @@ def proposals_of(pairs: pa.Table, entries: "Entries") -> Column:
     return pc.if_else(pc.equal(listed, "[]"), None, listed)
 
 
-def _fact(pairs: pa.Table, name: str, mine: str) -> Column:
+def _fact(pairs: pa.Table, name: str, mine: str) -> pa.ChunkedArray:
     """A fact that a reason may name, as text: amounts in major units with their currency."""
     if name in _FACTS:
         return _FACTS[name](pairs, mine)
@@ -128,7 +127,7 @@ def _fact(pairs: pa.Table, name: str, mine: str) -> Column:
     return _day(pairs[name]) if field == "day" else _or(pairs[name])
 
 
-def _joined(*parts: "str | Column") -> Column:
+def _joined(*parts: str | pa.ChunkedArray) -> pa.ChunkedArray:
     """Texts and columns, one after another in each row."""
     texts = [part if isinstance(part, str) else part.cast(pa.string()) for part in parts]
     return pc.binary_join_element_wise(*texts, "", null_handling="replace", null_replacement="None")
@@ -139,7 +138,7 @@ def has_key(key: str | None) -> bool:
     return key is not None and not key.startswith(MADE)
 
 
-def _or(values: Column) -> Column:
+def _or(values: pa.ChunkedArray) -> pa.ChunkedArray:
     texts = values.cast(pa.string())
     return pc.if_else(pc.starts_with(texts, MADE), _KEYLESS, texts).fill_null(_KEYLESS)
 
@@ -147,28 +146,28 @@ def _or(values: Column) -> Column:
 _KEYLESS: Final = "a row without a key"
 
 
-def _day(numbers: Column) -> Column:
+def _day(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
     return numbers.cast(pa.int32()).cast(pa.date32()).cast(pa.string()).fill_null("no date")
 
 
-def _currency(pairs: pa.Table, *sides: str) -> Column:
+def _currency(pairs: pa.Table, *sides: str) -> pa.ChunkedArray:
     """The currency of the first of these sides that names one."""
     told = [pairs[f"{side}_currency"] for side in (*sides, "l", "s")]
     return pc.coalesce(*(pc.if_else(pc.equal(currency, ""), None, currency) for currency in told), told[-1])
 
 
-def _money(amounts: Column, currencies: Column) -> Column:
+def _money(amounts: pa.ChunkedArray, currencies: pa.ChunkedArray) -> pa.ChunkedArray:
     both = zip(amounts.to_pylist(), currencies.to_pylist(), strict=True)
     return pa.array([money_text(minor, currency) for minor, currency in both], pa.string())
 
 
-def _amount(pairs: pa.Table, side: str, field: str = "signed") -> Column:
+def _amount(pairs: pa.Table, side: str, field: str = "signed") -> pa.ChunkedArray:
     minor = pairs[f"{side}_{field}"]
     text = _money(minor, _currency(pairs, side))
     return pc.if_else(pc.is_valid(minor), _joined(text, " net" if field == "signed" else " gross"), text)
 
 
-def _off(pairs: pa.Table, field: str) -> Column:
+def _off(pairs: pa.Table, field: str) -> pa.ChunkedArray:
     """The amount by which both sides are apart."""
     ours, theirs = (pairs[f"{side}_{field}"].fill_null(0) for side in ("l", "s"))
     return _money(pc.abs(pc.subtract(ours, theirs)), _currency(pairs, "s"))
@@ -191,13 +190,13 @@ def _problem(row: Mapping[str, Any]) -> str:
     return ", ".join(found)
 
 
-def _problems(pairs: pa.Table, mine: str) -> Column:
+def _problems(pairs: pa.Table, mine: str) -> pa.ChunkedArray:
     names = ("problem", "key", "amount", "fee", "currency", "day", "direction", "status")
     rows = zip(*(pairs[f"{mine}_{name}"].to_pylist() for name in names), strict=True)
     return pa.array([_problem(dict(zip(names, row, strict=True))) for row in rows], pa.string())
 
 
-_FACTS: Final[Mapping[str, Callable[[pa.Table, str], Column]]] = {
+_FACTS: Final[Mapping[str, Callable[[pa.Table, str], pa.ChunkedArray]]] = {
     "key": lambda pairs, mine: _or(pairs[f"{mine}_key"]),
     "g": lambda pairs, _: _or(pairs["g"]),
     "rows": lambda pairs, _: pairs["rows"],
@@ -214,7 +213,13 @@ _FACTS: Final[Mapping[str, Callable[[pa.Table, str], Column]]] = {
 }
 
 
-def _body(pairs: pa.Table, recipe: str | Column, amount: Column, text: Column, **more: Column | int) -> Column:
+def _body(
+    pairs: pa.Table,
+    recipe: str | pa.ChunkedArray,
+    amount: pa.ChunkedArray,
+    text: pa.ChunkedArray,
+    **more: pa.ChunkedArray | int,
+) -> pa.ChunkedArray:
     """What the operation that posts an entry takes, as JSON; null where there is no recipe."""
     body = {
         "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": _currency(pairs),
@@ -225,7 +230,7 @@ def _body(pairs: pa.Table, recipe: str | Column, amount: Column, text: Column, *
     return made if isinstance(recipe, str) else pc.if_else(pc.is_valid(recipe), made, None)
 
 
-def _json(value: str | int | Column | None) -> str | Column:
+def _json(value: str | int | pa.ChunkedArray | None) -> str | pa.ChunkedArray:
     """A value, or those of a column, as json.dumps has them."""
     if value is None or isinstance(value, str | int):
         return json.dumps(value)
@@ -242,7 +247,7 @@ _ESCAPED: Final = r'[^ -~]|["\\]'
 """Characters that JSON in ASCII escapes."""
 
 
-def _at(pairs: pa.Table) -> Column:
+def _at(pairs: pa.Table) -> pa.ChunkedArray:
     """The statement's moment, if it tells one, as RFC 3339."""
     at, (first, last) = pairs["s_at"], (day * DAY_MS for day in DAYS)
     is_known = pc.and_(pc.greater_equal(at, first), pc.less(at, last))
@@ -250,7 +255,13 @@ def _at(pairs: pa.Table) -> Column:
     return pc.binary_join_element_wise(pc.replace_substring(text, " ", "T"), "Z", "")
 
 
-def _booked(pairs: pa.Table, recipe: str | Column, amount: Column, fee: Column | int = 0, **more: Column) -> Column:
+def _booked(
+    pairs: pa.Table,
+    recipe: str | pa.ChunkedArray,
+    amount: pa.ChunkedArray,
+    fee: pa.ChunkedArray | int = 0,
+    **more: pa.ChunkedArray,
+) -> pa.ChunkedArray:
     text = _joined(pairs["code"], " of ", pairs["s_key"], " on ", pairs["s_source"], ", line ", pairs["s_no"])
     return _body(
         pairs, recipe, amount, text, fee_minor=fee, **{"reference": pairs["g"], "occurred_at": _at(pairs), **more}
@@ -277,7 +288,7 @@ def as_kind(proposal: str, kind: str) -> str:
     return json.dumps(bodies)
 
 
-def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Column) -> Column:
+def _net(recipes: tuple[str, str], pairs: pa.Table, amount: pa.ChunkedArray) -> pa.ChunkedArray:
     """Books a gain by the first recipe and a loss by the second; an amount of 0 books nothing."""
     up, down = recipes
     recipe = pc.if_else(pc.equal(amount, 0), None, pc.if_else(pc.greater(amount, 0), up, down))
@@ -291,13 +302,13 @@ class Entries(NamedTuple):
     places: Mapping[tuple[str, str], Sequence[int]]
 
 
-def _reverse(pairs: pa.Table, _: Entries) -> Column:
+def _reverse(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     """Mirror the entry."""
     text = _joined("Reverses ", pairs["l_entry"], ": ", pairs["code"])
     return _body(pairs, "reversed", pairs["l_amount"], text, fee_minor=pairs["l_fee"], entry=pairs["l_entry"])
 
 
-def _reverse_each(pairs: pa.Table, entries: Entries) -> Column:
+def _reverse_each(pairs: pa.Table, entries: Entries) -> pa.ChunkedArray:
     """Mirror the entry, or each entry of a group."""
     single = _reverse(pairs, entries).to_pylist()
     groups = zip(*(pairs[name].to_pylist() for name in ("account", "g", "grouped")), strict=True)
@@ -312,7 +323,7 @@ def _reverse_each(pairs: pa.Table, entries: Entries) -> Column:
     return pa.array(texts, pa.string())
 
 
-def _book(pairs: pa.Table, _: Entries) -> Column:
+def _book(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     """Book what only the statement has."""
     is_incoming = pc.equal(pairs["s_direction"], "in")
     is_fee = pc.and_not(pc.fill_null(pc.equal(pairs["s_kind"], "fee"), fill_value=False), is_incoming)
@@ -321,7 +332,7 @@ def _book(pairs: pa.Table, _: Entries) -> Column:
     return _booked(pairs, recipe, amount, pc.if_else(is_fee, 0, pairs["s_fee"]))
 
 
-def _book_difference(pairs: pa.Table, _: Entries) -> Column:
+def _book_difference(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     """Book by how much the statement's amount differs from the ledger's."""
     more = pc.subtract(pairs["s_amount"], pairs["l_amount"])
     amount = pc.if_else(pc.equal(pairs["s_direction"], "in"), more, pc.negate(more))
@@ -331,29 +342,29 @@ def _book_difference(pairs: pa.Table, _: Entries) -> Column:
     return pc.if_else(is_rounding, _net(_ROUNDED, pairs, amount), _net(_UNKNOWN, pairs, amount))
 
 
-def _book_variance(pairs: pa.Table, _: Entries) -> Column:
+def _book_variance(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     return _net(_UNKNOWN, pairs, pc.subtract(pairs["s_signed"], pairs["l_signed"]))
 
 
-def _book_fee(pairs: pa.Table, _: Entries) -> Column:
+def _book_fee(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     """Book by how much the statement's fee differs from the ledger's."""
     return _net(_FEE, pairs, pc.subtract(pairs["l_fee"], pairs["s_fee"]))
 
 
-def _post_anew(pairs: pa.Table, _: Entries) -> Column:
+def _post_anew(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     """Under the statement's reference."""
     text = _joined(pairs["l_entry"], " under the statement's reference ", pairs["s_key"])
     more = {"reference": pairs["s_key"], "entry": pairs["l_entry"], "occurred_at": _at(pairs)}
     return _body(pairs, "reposted", pairs["l_amount"], text, fee_minor=pairs["l_fee"], **more)
 
 
-def _book_fee_anew(pairs: pa.Table, _: Entries) -> Column:
+def _book_fee_anew(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     """Under the statement's reference too."""
     keyed = pairs.set_column(pairs.column_names.index("g"), "g", pairs["s_key"])
     return _net(_FEE, keyed, pc.subtract(pairs["s_signed"], pairs["l_signed"]))
 
 
-def _follow_statement(pairs: pa.Table, entries: Entries) -> Column:
+def _follow_statement(pairs: pa.Table, entries: Entries) -> pa.ChunkedArray:
     """Reverse what only the ledger has, book what only the statement has."""
     if pairs["s_no"].null_count:
         return _reverse_each(pairs, entries)
@@ -361,33 +372,33 @@ def _follow_statement(pairs: pa.Table, entries: Entries) -> Column:
     return pc.if_else(pc.greater(pairs["rows"], 1), several, _book(pairs, entries))
 
 
-def _follow_reversal(pairs: pa.Table, entries: Entries) -> Column:
+def _follow_reversal(pairs: pa.Table, entries: Entries) -> pa.ChunkedArray:
     if pairs["s_no"].null_count:
         return _reverse_each(pairs, entries)
     mirror = _booked(pairs, "reversed", pairs["s_amount"], pairs["s_fee"], entry=pairs["reversed_entry"])
     return pc.if_else(pc.is_valid(pairs["reversed_entry"]), mirror, _book(pairs, entries))
 
 
-def _book_what_was_kept(pairs: pa.Table, _: Entries) -> Column:
+def _book_what_was_kept(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     """The mirror of a reversed entry gives the fee back as well; what the operator kept of it is booked again."""
     return _net(_FEE, pairs, pc.add(pairs["s_signed"], pairs["reversed_signed"]))
 
 
-def _follow_status(pairs: pa.Table, entries: Entries) -> Column:
+def _follow_status(pairs: pa.Table, entries: Entries) -> pa.ChunkedArray:
     is_booked = pc.equal(pairs["l_status"], COMPLETED)
     return pc.if_else(is_booked, _reverse(pairs, entries), _book(pairs, entries))
 
 
-def _redate(pairs: pa.Table, _: Entries) -> Column:
+def _redate(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     return _booked(pairs, "redated", pairs["l_amount"], entry=pairs["l_entry"])
 
 
-def _settle_suspense(pairs: pa.Table, _: Entries) -> Column:
+def _settle_suspense(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     text = _joined("Settles the late money of ", pairs["l_key"])
     return _body(pairs, "suspense_settled", pairs["l_amount"], text, entry=pairs["l_entry"])
 
 
-def _return_payout(pairs: pa.Table, _: Entries) -> Column:
+def _return_payout(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     text = _joined("The bank did not pay ", pairs["l_key"])
     return _body(pairs, "payout_returned", pairs["l_amount"], text, reference=pairs["g"], entry=pairs["l_entry"])
 

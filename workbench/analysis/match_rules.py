@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -83,7 +83,7 @@ WITHOUT_KEYS: Final = (BY_KEY, MatchRule(on=(AMOUNT,), days=2))
 """The rules of an account whose statement has no keys, where nobody says others."""
 
 
-def match_rules(given: Any) -> MatchRules:  # noqa: ANN401  as TOML or a caller has it
+def match_rules(given: object) -> MatchRules:
     """The rules of one account, the one by key first, which is always there.
 
     Raises ValueError: it is no list of rules, or the rules have no such order; the words follow a name.
@@ -99,7 +99,7 @@ def match_rules(given: Any) -> MatchRules:  # noqa: ANN401  as TOML or a caller 
     return rules if rules and rules[0].on == BY_KEY.on else (BY_KEY, *rules) if rules else ()
 
 
-def by_account(given: Any) -> Mapping[str, MatchRules]:  # noqa: ANN401  as TOML or a caller has it
+def by_account(given: object) -> Mapping[str, MatchRules]:
     """Account → its rules; `*` in an account stands for anything, and a list is for every account.
 
     Raises ValueError: see match_rules.
@@ -113,7 +113,7 @@ def rules_of(account: str, declared: Mapping[str, MatchRules]) -> MatchRules:
     return next((rules for name, rules in declared.items() if fnmatchcase(account, name)), ())
 
 
-def instead_of(days: int | None, minutes: int | None, pair_by: Any) -> str:  # noqa: ANN401  whatever was given
+def instead_of(days: int | None, minutes: int | None, pair_by: object) -> str:
     """The rules to write for what was once a tolerance of `days` or `minutes`, or the fields of `pair_by`."""
     fields = [*pair_by] if isinstance(pair_by, Sequence) and not isinstance(pair_by, str) else []
     rules = [BY_KEY if days is None else f'{{ on = ["key"], days = {days} }}']

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -25,6 +25,7 @@ from workbench.visible import visible
 
 if TYPE_CHECKING:
     from workbench.analysis.reconcile import Reconciliation, Tolerance
+    from workbench.analysis.statements import Ledger, Statement
 
 
 @click.command()
@@ -306,7 +307,8 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
     options = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
     with _spark(engine), _progress() as say:
         read = [
-            _statement(path, say, layout=layout_of[path], account=account_of[path], **options) for path in statements
+            _statement(path, say, {"layout": layout_of[path], "account": account_of[path], **options})
+            for path in statements
         ]
         say("Reading the ledger")
         books = _ledger(ledger, query, ledger_layout, phone_key)
@@ -386,7 +388,7 @@ def _report_decisions(result: "Reconciliation", *, is_done: bool) -> None:
         show("\n" + visible(text))
 
 
-def _statement(path: Path, say: Say, **options: Any) -> Any:  # noqa: ANN401  a statement or a path
+def _statement(path: Path, say: Say, options: Mapping[str, Any]) -> "Statement | Path":
     """The statement in a file; the engine itself reads a Parquet file."""
     from workbench.analysis.statements import read_statement
 
@@ -419,7 +421,7 @@ def _sides(given: Sequence[str], named: str | None) -> tuple[str, tuple[Path, ..
     return ledger, tuple(map(Path, others))
 
 
-def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> Any:  # noqa: ANN401  a ledger or a path
+def _ledger(place: str, query: Path | None, layout: str | None, key: Path | None) -> "Ledger | Path":
     """The ledger; a whole table in Parquet the engine itself reads, no more of it than it needs."""
     from workbench.analysis.reconcile.rules import LEDGER_READ, OPTIONAL
     from workbench.analysis.statements import read_ledger

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -99,23 +99,14 @@ def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
     The columns are account, currency, and the counts and values of all of them and of those that matched. `rows` are
     part of breaks; `met` were carried forward, and are not.
     """
-    waiting = rows.filter(pc.is_valid(rows["since"]))
-    columns = ["account", "currency", "moved", "matched"]
-    parts = [
-        part.select(columns[:2])
-        .append_column("moved", pc.abs(part[moved]))
-        .append_column("matched", pa.array([matched] * len(part), pa.int64()))
-        for part, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1))
-    ]
-    whole = pa.concat_tables(parts)
-    of_matched = pc.multiply(whole["moved"], whole["matched"])
-    summed = whole.append_column("matched_value", of_matched).group_by(["account", "currency"], use_threads=False)
-    found = summed.aggregate([("moved", "count"), ("moved", "sum"), ("matched", "sum"), ("matched_value", "sum")])
-    named = found.rename_columns([_AS.get(name, name) for name in found.column_names])
-    made: pd.DataFrame = named.sort_by([(name, "ascending") for name in columns[:2]]).to_pandas()
+    waiting, by = rows.filter(pc.is_valid(rows["since"])), ["account", "currency"]
+    parts = []
+    for part, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1)):
+        value = pc.abs(part[moved])
+        counts = {"rows": pa.repeat(1, len(part)), "matched_rows": pa.repeat(matched, len(part))}
+        counts |= {"value": value, "matched_value": pc.multiply(value, matched)}
+        parts.append(pa.table({name: part[name] for name in by} | counts))
+    sums = pa.concat_tables(parts).group_by(by, use_threads=False).aggregate([(name, "sum") for name in counts])
+    named = sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
+    made: pd.DataFrame = named.sort_by([(name, "ascending") for name in by]).to_pandas()
     return made
-
-
-_AS: Final = {
-    "moved_count": "rows", "moved_sum": "value", "matched_sum": "matched_rows", "matched_value_sum": "matched_value",
-}  # fmt: skip

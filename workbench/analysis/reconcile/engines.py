@@ -112,6 +112,10 @@ class Engine(ABC):
     """A moment as milliseconds since 1970: the text around its column, as `{0}`."""
     _DAYS: str
     """A date as days since 1970, in the same way."""
+    _SHA256: str
+    """The SHA-256 of a text, in hexadecimal digits, in the same way."""
+    _REPLACED: str
+    """A text without whatever fits the pattern `{1}`."""
 
     @abstractmethod
     def paths(self, paths: Sequence[Path], shape: Shape) -> Frame:
@@ -142,13 +146,13 @@ class Engine(ABC):
     def text(self, value: str) -> str:
         """A text as a literal."""
 
-    @abstractmethod
     def sha256(self, text: str) -> str:
         """The SHA-256 of a text, in hexadecimal digits."""
+        return self._SHA256.format(text)
 
-    @abstractmethod
     def replaced(self, text: str, pattern: str) -> str:
         """The text without whatever fits the pattern."""
+        return self._REPLACED.format(text, self.text(pattern))
 
     @abstractmethod
     def keep(self, frame: Frame) -> Frame:
@@ -158,7 +162,8 @@ class Engine(ABC):
         """The rows of a side, which are used often; kept where the tables are so small that this costs less."""
         return frame
 
-    def close(self) -> None:  # noqa: B027  Spark's session is another's
+    @abstractmethod
+    def close(self) -> None:
         """Let go of what was kept."""
 
     def _read(self, given: str, shape: Shape) -> Frame:
@@ -194,6 +199,8 @@ class _DuckDB(Engine):
     # A moment to the nanosecond is of a type that `epoch_ms` does not take.
     _MILLISECONDS = 'epoch_ms(cast("{0}" as timestamptz))'
     _DAYS = "cast(\"{0}\" - date '1970-01-01' as bigint)"
+    _SHA256 = "sha256({0})"
+    _REPLACED = "regexp_replace({0}, {1}, '', 'g')"
 
     def __init__(self) -> None:
         self._connection = _database(os.getpid()).cursor()
@@ -221,12 +228,6 @@ class _DuckDB(Engine):
         doubled = value.replace("'", "''")
         return f"'{doubled}'"
 
-    def sha256(self, text: str) -> str:
-        return f"sha256({text})"
-
-    def replaced(self, text: str, pattern: str) -> str:
-        return f"regexp_replace({text}, {self.text(pattern)}, '', 'g')"
-
     def loaded(self, frame: Frame) -> Frame:
         return self.keep(frame) if self._loaded_bytes < _FEW_BYTES else frame
 
@@ -248,6 +249,8 @@ class _Spark(Engine):
     name = SPARK
     _MILLISECONDS = 'unix_millis(cast("{0}" as timestamp))'
     _DAYS = 'cast(unix_date(cast("{0}" as date)) as bigint)'
+    _SHA256 = "sha2({0}, 256)"
+    _REPLACED = "regexp_replace({0}, {1}, '')"
 
     def __init__(self, session: Native = None) -> None:
         if session is None:
@@ -278,12 +281,6 @@ class _Spark(Engine):
         units = value.encode("utf-16-be")
         escaped = "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
         return f"'{escaped}'"
-
-    def sha256(self, text: str) -> str:
-        return f"sha2({text}, 256)"
-
-    def replaced(self, text: str, pattern: str) -> str:
-        return f"regexp_replace({text}, {self.text(pattern)}, '')"
 
     def keep(self, frame: Frame) -> Frame:
         # A checkpoint on the executors: what led to the rows is forgotten, so that no plan grows without end. They

@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from glob import glob, has_magic
@@ -30,7 +30,7 @@ from workbench.analysis.reconcile.rules import (
     Native,
     Shape,
 )
-from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATUSES
+from workbench.analysis.shapes import COMPLETED, DIRECTIONS, LEDGER_MOVEMENT, STATEMENT_ROW, STATUSES, Columns
 from workbench.analysis.statements.own_ledger import Ledger as OwnLedger
 from workbench.analysis.statements.own_ledger import read_ledger
 from workbench.analysis.statements.statement import Statement, read_statement
@@ -38,7 +38,7 @@ from workbench.domain.moments import DAY_MS
 from workbench.errors import ReconcileRefused, StatementRefused
 from workbench.extras import how_to_install
 
-PATHS, ARROW, PANDAS = "paths", "arrow", "pandas"
+PATHS, ARROW = "paths", "arrow"
 
 _FITS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
     nw.String: ("text", lambda kind: kind in (nw.String, nw.Categorical, nw.Enum)),
@@ -52,12 +52,13 @@ _FITS: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
 
 
 class Side(NamedTuple):
-    """Words for messages about a side: its name, the source of its columns, and other inputs that it takes."""
+    """The columns of a side, and words about it: its name, the source of its columns, other inputs that it takes."""
 
     called: str
     columns_from: str
     file_from: str
     first: str
+    columns: Columns
 
 
 THE_LEDGER: Final = Side(
@@ -66,6 +67,7 @@ THE_LEDGER: Final = Side(
     "your own with read_ledger() first, which needs only four columns; ledger_columns() shows all.",
     "Read a ledger of your own with read_ledger() first.",
     "`bench.ledger`, what read_ledger() gives, ",
+    {**LEDGER_MOVEMENT, "phone_hash": "string"},
 )
 THE_STATEMENT: Final = Side(
     "The statement",
@@ -73,6 +75,7 @@ THE_STATEMENT: Final = Side(
     "column of `shapes.STATEMENT_ROW`.",
     "Read a statement that an operator exported with read_statement() first.",
     "what read_statement() gives, ",
+    STATEMENT_ROW,
 )
 _WHOLE: Final = (
     "Money cannot be a float: give minor units as integers, with frame.astype({'amount_minor': 'int64'}) where they "
@@ -84,7 +87,7 @@ _SMALL: Final = {"account", "key"}
 
 @dataclass(frozen=True)
 class Source:
-    """A table as it was given: `kind` is the engine whose own it is, or `pandas`, `arrow` (Polars too) or `paths`."""
+    """A table as it was given: `kind` is the engine whose own it is, or `paths`, or `arrow` (pandas and Polars too)."""
 
     kind: str
     given: Native
@@ -97,15 +100,15 @@ class Source:
     """The hash of the last entry of a sandbox's chain."""
     file: Statement | None = None
     """The statement whose rows these are, if it was read from a file."""
+    called: str = ""
+    """The library and class of a table that was another's before it was Arrow's."""
 
     def load(self, engine: Engine, shape: Shape) -> Frame:
         """The columns of `shape` as a frame of the engine; of those that are OPTIONAL what is missing is empty.
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
-        if self.kind == PANDAS:
-            return replace(self, kind=ARROW, given=self._from_pandas(shape)).load(engine, shape)
-        schema = self._schema(shape)
+        schema = self._schema()
         there = {name: kind for name, kind in shape.items() if name in schema or name not in OPTIONAL}
         self._check(there, schema)
         try:
@@ -137,11 +140,9 @@ class Source:
                 wrong=tuple(wrong),
             )
 
-    def _schema(self, shape: Shape) -> Mapping[str, Any]:
+    def _schema(self) -> Mapping[str, Any]:
         """Column → type, without reading rows where that can be helped."""
-        if self.kind == PATHS:
-            return self._of_files
-        return dict(nw.from_native(self._from_pandas(shape) if self.kind == PANDAS else self.given).collect_schema())
+        return self._of_files if self.kind == PATHS else dict(nw.from_native(self.given).collect_schema())
 
     @cached_property
     def _of_files(self) -> Mapping[str, Any]:
@@ -154,23 +155,13 @@ class Source:
 
     def has_text(self, name: str) -> bool:
         """True if the table has a text column of this name."""
-        return _FITS[nw.String][1](self._schema({name: nw.String}).get(name))
+        return _FITS[nw.String][1](self._schema().get(name))
 
     def arrow(self, shape: Shape) -> pa.Table:
         """The columns of `shape` as an Arrow table."""
-        if self.kind == PANDAS:
-            return self._from_pandas(shape)
         if isinstance(self.given, pa.Table):
             return self.given.select(list(shape))
         return nw.from_native(self.given).lazy().select(*shape).collect("pyarrow").to_native()
-
-    def _from_pandas(self, shape: Shape) -> pa.Table:
-        """The columns of `shape` that the pandas table has, as Arrow."""
-        there = self.given[[name for name in shape if name in self.given.columns]]
-        try:
-            return pa.Table.from_pandas(there, preserve_index=False)
-        except pa.ArrowException as problem:
-            raise ReconcileRefused(f"{self.side.called} has a column of mixed types: {problem}") from problem
 
     @property
     def hashed(self) -> str | None:
@@ -183,7 +174,7 @@ class Source:
         if self.kind != PATHS:
             shape = LEDGER_READ if self.side is THE_LEDGER else STATEMENT_READ
             # Without the hashes of numbers, which stand under a key of the run.
-            told = (name for name in shape if name in self._schema(shape) and name != "phone_hash")
+            told = (name for name in shape if name in self._schema() and name != "phone_hash")
             return sha256_of(self.arrow(dict.fromkeys(told)))
         digest = hashlib.sha256()
         for path in self.given:
@@ -205,7 +196,7 @@ class Source:
         if read := self.read_from or self.file:
             return read.name
         if self.kind != PATHS:
-            return f"{type(self.given).__module__.split('.')[0].lstrip('_')} {type(self.given).__name__}"
+            return self.called or " ".join(_class_of(self.given))
         return self.given[0].name if len(self.given) == 1 else f"{len(self.given)} files"
 
 
@@ -235,21 +226,29 @@ _OTHERS: Final = {
 """Library and class → the kind; told by name, since none of them need be installed, nor be loaded."""
 
 
+def _class_of(given: object) -> tuple[str, str]:
+    return type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
+
+
 def source(given: Native, side: Side) -> Source:
     """Recognises a table by its class. Raises ReconcileRefused: no table, or a path where nothing is."""
     if isinstance(given, str | Path):
         return Source(PATHS, _files(Path(given), side), side)
     if isinstance(given, pd.DataFrame):
-        return Source(PANDAS, given, side)
+        there = given[[name for name in given.columns if name in side.columns]]
+        try:
+            table = pa.Table.from_pandas(there, preserve_index=False)
+        except pa.ArrowException as problem:
+            raise ReconcileRefused(f"{side.called} has a column of mixed types: {problem}") from problem
+        return Source(ARROW, table, side, called=" ".join(_class_of(given)))
     if isinstance(given, pa.Table):
         return Source(ARROW, given, side)
     if isinstance(given, OwnLedger) and side is THE_LEDGER:
         return Source(ARROW, given.table, side, given)
-    root, name = type(given).__module__.partition(".")[0].lstrip("_"), type(given).__name__
-    if (root, name) == ("workbench", "Ledger") and side is THE_LEDGER:
+    if _class_of(given) == ("workbench", "Ledger") and side is THE_LEDGER:
         pages = [schema_of(LEDGER_MOVEMENT).empty_table(), *given.movements()]
         return Source(ARROW, pa.concat_tables(pages), side, as_of=given.business_date, head=given.head)
-    kind = _OTHERS.get((root, name))
+    kind = _OTHERS.get(_class_of(given))
     if kind is None:
         raise ReconcileRefused(
             f"{side.called} is a {type(given).__name__}, which is not a table that can be reconciled.",

@@ -230,25 +230,18 @@ def known(balance: int | None) -> bool:
     return balance is not None and abs(balance) <= 1000 * MOST_MINOR
 
 
-_End = Mapping[str, Any] | None
-
-
-def _end_balances(first: _End, last: _End, moved: int) -> tuple[int | None, int | None]:
+def _end_balances(
+    first: Mapping[str, Any] | None, last: Mapping[str, Any] | None, moved: int
+) -> tuple[int | None, int | None]:
     """The balance before the earlier of two rows and after the later one; all rows together moved so much."""
-    as_it_stands, turned = _between(first, last), _between(last, first)
+    opening = first["balance_minor"] - first["signed"] if first else None
+    closing = last["balance_minor"] if last else None
+    if not (first and last and opening is not None and first["order"] > last["order"]):
+        return opening, closing
     # Some operators print the newest row first; with others an old row comes late, and the balances tell that.
-    if first and last and first["order"] > last["order"]:
-        return as_it_stands if _follows(as_it_stands, moved) and not _follows(turned, moved) else turned
-    return as_it_stands
-
-
-def _between(first: _End, last: _End) -> tuple[int | None, int | None]:
-    return (first["balance_minor"] - first["signed"] if first else None), (last["balance_minor"] if last else None)
-
-
-def _follows(ends: tuple[int | None, int | None], moved: int) -> bool:
-    opening, closing = ends
-    return opening is not None and closing is not None and opening + moved == closing
+    turned = last["balance_minor"] - last["signed"], first["balance_minor"]
+    is_late = opening + moved == closing and turned[0] + moved != turned[1]
+    return (opening, closing) if is_late else turned
 
 
 def check_accounts(ledger: Totals, found: Sequence[Book]) -> None:

@@ -1,6 +1,5 @@
 """The result of a reconciliation: frames with declared columns, and its views as text and HTML."""
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -86,15 +85,12 @@ class Reconciliation(Reconciled):
     @property
     def rates(self) -> pd.DataFrame:
         """For each account the share of this period's rows that matched, and of their net value: from 0 to 1."""
-        sums: dict[str, Counter[str]] = defaultdict(Counter)
-        for line in by_account(self):
-            sums[line.account].update(rows=line.of_period[1], matched=line.of_period[0])
-            sums[line.account].update(value=line.value_of_period[1], agreed=line.value_of_period[0])
-        made = [
-            (account, counts["matched"] / counts["rows"] if counts["rows"] else 1.0,
-             counts["agreed"] / counts["value"] if counts["value"] else 1.0) for account, counts in sums.items()
-        ]  # fmt: skip
-        return pd.DataFrame(made, columns=["account", "by_count", "by_value"])
+        counts = ["matched", "rows", "agreed", "value"]
+        made = [(line.account, *line.of_period, *line.value_of_period) for line in by_account(self)]
+        sums = pd.DataFrame(made, columns=["account", *counts]).groupby("account", as_index=False).sum()
+        parts = {"by_count": ("matched", "rows"), "by_value": ("agreed", "value")}
+        shares = {name: (sums[part] / sums[whole]).fillna(1.0) for name, (part, whole) in parts.items()}
+        return sums[["account"]].assign(**shares)
 
     @property
     def figures(self) -> "Figures":

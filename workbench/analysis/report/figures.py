@@ -32,18 +32,15 @@ def ageing(nets: Mapping[str, Net], currency: str) -> Figure:
     """Variance of the open breaks by age, above and below zero, with the number of breaks below each bar."""
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes, places, bars = figure.subplots(), range(len(nets)), nets.values()
-    axes.bar(places, [net.up_minor for net in bars], width=0.7, color=_BLUE, label="the ledger has more")
-    axes.bar(
-        places, [net.down_minor for net in bars], width=0.7, color=_ORANGE, hatch="////", edgecolor=_INK, linewidth=0.6,
+    up, down = [net.up_minor for net in bars], [net.down_minor for net in bars]
+    more = axes.bar(places, up, width=0.7, color=_BLUE, label="the ledger has more")
+    less = axes.bar(
+        places, down, width=0.7, color=_ORANGE, hatch="////", edgecolor=_INK, linewidth=0.6,
         label="the statement has more",
     )  # fmt: skip
-    for place, net in zip(places, bars, strict=True):
-        for minor, offset, anchor in ((net.up_minor, 3, "bottom"), (net.down_minor, -3, "top")):
-            if minor:
-                axes.annotate(
-                    major_text(minor, currency, signed=True), (place, minor), xytext=(0, offset),
-                    textcoords="offset points", ha="center", va=anchor, fontsize=8, color=_INK,
-                )  # fmt: skip
+    for drawn, minors in ((more, up), (less, down)):
+        labels = [major_text(minor, currency, signed=True) if minor else "" for minor in minors]
+        axes.bar_label(drawn, labels, padding=3, fontsize=8, color=_INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=9, colors=_INK)

@@ -148,7 +148,7 @@ def cut(text: str) -> str:
     return kept.decode("utf-16-le", "ignore") + CUT_MARK
 
 
-def _held(number: Decimal, units: int) -> Any:  # noqa: ANN401  xlsxwriter takes a Decimal and declares a float
+def _held(number: Decimal, units: int) -> Decimal:
     if abs(units) >= 10**_MAX_DIGITS:
         raise ReportRefused(
             f"{number:,} has more than {_MAX_DIGITS} digits, and a spreadsheet would round it.",
