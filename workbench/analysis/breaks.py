@@ -9,9 +9,8 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from itertools import chain, islice
 from string import Formatter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,10 +53,13 @@ DAYS: Final = tuple(day_number(date(year, 1, 1)) for year in (1900, 3000))
 MOST_MINOR: Final = 10**15
 """No movement is larger: thirteen digits before the point, as in a statement's cell."""
 
-Propose = Callable[[pa.Table, "Entries"], pa.ChunkedArray]
+Values: TypeAlias = pa.ChunkedArray
+"""A column of pairs."""
+Propose = Callable[[pa.Table], Values]
 """The body that the operation takes which posts an entry, as JSON, for each pair of a code; null where there is none.
 
-Of pairs that are given together all have a statement row, or none has: then their `s_no` is null.
+Of pairs that are given together all have a statement row, or none has: then their `s_no` is null. Of a group
+`reversals` has the bodies that mirror its ledger rows.
 """
 
 
@@ -87,7 +89,7 @@ def partners_of(breaks: "pd.DataFrame", suggested: Iterable[str], names: Iterabl
     return {name: list(dict.fromkeys(others)) for name, others in found.items()}
 
 
-def reasons_of(pairs: pa.Table) -> pa.ChunkedArray:
+def reasons_of(pairs: pa.Table) -> Values:
     """Why these pairs are breaks, with the figures: all are of one code, and all or none has a statement row."""
     mine = "l" if pairs["s_no"].null_count else "s"
     parts = Formatter().parse(BREAK_CODES[pairs["code"][0].as_py()].reason)
@@ -106,16 +108,16 @@ def settlement_of(code: str, account: str = "") -> str:
 _WHOM: Final = {"operator:": "the operator", "bank:": "the bank"}
 
 
-def proposals_of(pairs: pa.Table, entries: "Entries") -> pa.ChunkedArray:
+def proposals_of(pairs: pa.Table) -> Values:
     """A JSON list of bodies for each of these pairs, all of one code; null where no entry settles the pair."""
-    proposed = [propose(pairs, entries) for propose in BREAK_CODES[pairs["code"][0].as_py()].propose]
+    proposed = [propose(pairs) for propose in BREAK_CODES[pairs["code"][0].as_py()].propose]
     bodies = [pc.if_else(pc.is_valid(body), _joined(", ", body), "") for body in proposed]
     listed = _joined("[", *bodies, pa.array([""] * len(pairs)), "]")
     listed = pc.replace_substring(listed, "[, ", "[", max_replacements=1)
     return pc.if_else(pc.equal(listed, "[]"), None, listed)
 
 
-def _fact(pairs: pa.Table, name: str, mine: str) -> pa.ChunkedArray:
+def _fact(pairs: pa.Table, name: str, mine: str) -> Values:
     """A fact that a reason may name, as text: amounts in major units with their currency."""
     if name in _FACTS:
         return _FACTS[name](pairs, mine)
@@ -127,7 +129,7 @@ def _fact(pairs: pa.Table, name: str, mine: str) -> pa.ChunkedArray:
     return _day(pairs[name]) if field == "day" else _or(pairs[name])
 
 
-def _joined(*parts: str | pa.ChunkedArray) -> pa.ChunkedArray:
+def _joined(*parts: str | Values) -> Values:
     """Texts and columns, one after another in each row."""
     texts = [part if isinstance(part, str) else part.cast(pa.string()) for part in parts]
     return pc.binary_join_element_wise(*texts, "", null_handling="replace", null_replacement="None")
@@ -138,7 +140,7 @@ def has_key(key: str | None) -> bool:
     return key is not None and not key.startswith(MADE)
 
 
-def _or(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _or(values: Values) -> Values:
     texts = values.cast(pa.string())
     return pc.if_else(pc.starts_with(texts, MADE), _KEYLESS, texts).fill_null(_KEYLESS)
 
@@ -146,31 +148,34 @@ def _or(values: pa.ChunkedArray) -> pa.ChunkedArray:
 _KEYLESS: Final = "a row without a key"
 
 
-def _day(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+def _day(numbers: Values) -> Values:
     return numbers.cast(pa.int32()).cast(pa.date32()).cast(pa.string()).fill_null("no date")
 
 
-def _currency(pairs: pa.Table, *sides: str) -> pa.ChunkedArray:
+def _currency(pairs: pa.Table, *sides: str) -> Values:
     """The currency of the first of these sides that names one."""
     told = [pairs[f"{side}_currency"] for side in (*sides, "l", "s")]
     return pc.coalesce(*(pc.if_else(pc.equal(currency, ""), None, currency) for currency in told), told[-1])
 
 
-def _money(amounts: pa.ChunkedArray, currencies: pa.ChunkedArray) -> pa.ChunkedArray:
+def _money(amounts: Values, currencies: Values) -> Values:
     both = zip(amounts.to_pylist(), currencies.to_pylist(), strict=True)
     return pa.array([money_text(minor, currency) for minor, currency in both], pa.string())
 
 
-def _amount(pairs: pa.Table, side: str, field: str = "signed") -> pa.ChunkedArray:
+def _amount(pairs: pa.Table, side: str, field: str = "signed") -> Values:
     minor = pairs[f"{side}_{field}"]
     text = _money(minor, _currency(pairs, side))
     return pc.if_else(pc.is_valid(minor), _joined(text, " net" if field == "signed" else " gross"), text)
 
 
-def _off(pairs: pa.Table, field: str) -> pa.ChunkedArray:
-    """The amount by which both sides are apart."""
-    ours, theirs = (pairs[f"{side}_{field}"].fill_null(0) for side in ("l", "s"))
-    return _money(pc.abs(pc.subtract(ours, theirs)), _currency(pairs, "s"))
+def _apart(pairs: pa.Table, field: str) -> Values:
+    """By how much the statement has more than the ledger."""
+    return pc.subtract(*(pairs[f"{side}_{field}"].fill_null(0) for side in ("s", "l")))
+
+
+def _off(pairs: pa.Table, field: str) -> Values:
+    return _money(pc.abs(_apart(pairs, field)), _currency(pairs, "s"))
 
 
 def _problem(row: Mapping[str, Any]) -> str:
@@ -190,13 +195,13 @@ def _problem(row: Mapping[str, Any]) -> str:
     return ", ".join(found)
 
 
-def _problems(pairs: pa.Table, mine: str) -> pa.ChunkedArray:
+def _problems(pairs: pa.Table, mine: str) -> Values:
     names = ("problem", "key", "amount", "fee", "currency", "day", "direction", "status")
     rows = zip(*(pairs[f"{mine}_{name}"].to_pylist() for name in names), strict=True)
     return pa.array([_problem(dict(zip(names, row, strict=True))) for row in rows], pa.string())
 
 
-_FACTS: Final[Mapping[str, Callable[[pa.Table, str], pa.ChunkedArray]]] = {
+_FACTS: Final[Mapping[str, Callable[[pa.Table, str], Values]]] = {
     "key": lambda pairs, mine: _or(pairs[f"{mine}_key"]),
     "g": lambda pairs, _: _or(pairs["g"]),
     "rows": lambda pairs, _: pairs["rows"],
@@ -213,13 +218,7 @@ _FACTS: Final[Mapping[str, Callable[[pa.Table, str], pa.ChunkedArray]]] = {
 }
 
 
-def _body(
-    pairs: pa.Table,
-    recipe: str | pa.ChunkedArray,
-    amount: pa.ChunkedArray,
-    text: pa.ChunkedArray,
-    **more: pa.ChunkedArray | int,
-) -> pa.ChunkedArray:
+def _body(pairs: pa.Table, recipe: str | Values, amount: Values, text: Values, **more: Values | int) -> Values:
     """What the operation that posts an entry takes, as JSON; null where there is no recipe."""
     body = {
         "recipe": recipe, "amount_minor": amount, "fee_minor": 0, "currency": _currency(pairs),
@@ -230,24 +229,22 @@ def _body(
     return made if isinstance(recipe, str) else pc.if_else(pc.is_valid(recipe), made, None)
 
 
-def _json(value: str | int | pa.ChunkedArray | None) -> str | pa.ChunkedArray:
+def _json(value: str | int | Values | None) -> str | Values:
     """A value, or those of a column, as json.dumps has them."""
     if value is None or isinstance(value, str | int):
         return json.dumps(value)
-    texts = value.cast(pa.string())
-    if pa.types.is_string(value.type):
-        is_odd = pc.fill_null(pc.match_substring_regex(texts, _ESCAPED), fill_value=False)
-        quoted = pc.binary_join_element_wise('"', texts, '"', "")
-        odd = pa.array(map(json.dumps, texts.filter(is_odd).to_pylist()), pa.string())
-        texts = pc.replace_with_mask(quoted, is_odd, odd) if len(odd) else quoted
-    return texts.fill_null("null")
+    if not pa.types.is_string(value.type):
+        return value.cast(pa.string()).fill_null("null")
+    if pc.any(pc.match_substring_regex(value, _ESCAPED)).as_py():
+        return pa.array(map(json.dumps, value.to_pylist()), pa.string())
+    return pc.binary_join_element_wise('"', value, '"', "").fill_null("null")
 
 
 _ESCAPED: Final = r'[^ -~]|["\\]'
 """Characters that JSON in ASCII escapes."""
 
 
-def _at(pairs: pa.Table) -> pa.ChunkedArray:
+def _at(pairs: pa.Table) -> Values:
     """The statement's moment, if it tells one, as RFC 3339."""
     at, (first, last) = pairs["s_at"], (day * DAY_MS for day in DAYS)
     is_known = pc.and_(pc.greater_equal(at, first), pc.less(at, last))
@@ -255,17 +252,10 @@ def _at(pairs: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(pc.replace_substring(text, " ", "T"), "Z", "")
 
 
-def _booked(
-    pairs: pa.Table,
-    recipe: str | pa.ChunkedArray,
-    amount: pa.ChunkedArray,
-    fee: pa.ChunkedArray | int = 0,
-    **more: pa.ChunkedArray,
-) -> pa.ChunkedArray:
+def _booked(pairs: pa.Table, recipe: str | Values, amount: Values, fee: Values | int = 0, **more: Values) -> Values:
     text = _joined(pairs["code"], " of ", pairs["s_key"], " on ", pairs["s_source"], ", line ", pairs["s_no"])
-    return _body(
-        pairs, recipe, amount, text, fee_minor=fee, **{"reference": pairs["g"], "occurred_at": _at(pairs), **more}
-    )
+    more = {"reference": pairs["g"], "occurred_at": _at(pairs), **more}
+    return _body(pairs, recipe, amount, text, fee_minor=fee, **more)
 
 
 _UNKNOWN: Final = ("unknown_credit", "unknown_debit")
@@ -288,42 +278,20 @@ def as_kind(proposal: str, kind: str) -> str:
     return json.dumps(bodies)
 
 
-def _net(recipes: tuple[str, str], pairs: pa.Table, amount: pa.ChunkedArray) -> pa.ChunkedArray:
+def _net(recipes: tuple[str, str], pairs: pa.Table, amount: Values) -> Values:
     """Books a gain by the first recipe and a loss by the second; an amount of 0 books nothing."""
     up, down = recipes
     recipe = pc.if_else(pc.equal(amount, 0), None, pc.if_else(pc.greater(amount, 0), up, down))
     return _booked(pairs, recipe, pc.abs(amount))
 
 
-class Entries(NamedTuple):
-    """The ledger's rows of groups, with their columns in pairs, and the places of each group's by account and name."""
-
-    rows: pa.Table
-    places: Mapping[tuple[str, str], Sequence[int]]
-
-
-def _reverse(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
+def reverse(pairs: pa.Table) -> Values:
     """Mirror the entry."""
     text = _joined("Reverses ", pairs["l_entry"], ": ", pairs["code"])
     return _body(pairs, "reversed", pairs["l_amount"], text, fee_minor=pairs["l_fee"], entry=pairs["l_entry"])
 
 
-def _reverse_each(pairs: pa.Table, entries: Entries) -> pa.ChunkedArray:
-    """Mirror the entry, or each entry of a group."""
-    single = _reverse(pairs, entries).to_pylist()
-    groups = zip(*(pairs[name].to_pylist() for name in ("account", "g", "grouped")), strict=True)
-    places = [entries.places.get((account, g), ()) if is_group else () for account, g, is_group in groups]
-    counts = [place for place, mine in enumerate(places) for _ in mine]
-    rows = pairs.drop_columns(entries.rows.column_names).take(pa.array(counts, pa.int64()))
-    told = entries.rows.take(pa.array(chain(*places), pa.int64()))
-    for name in told.column_names:
-        rows = rows.append_column(name, told[name])
-    bodies = iter(_reverse(rows, entries).to_pylist())
-    texts = [", ".join(islice(bodies, len(mine))) or body for mine, body in zip(places, single, strict=True)]
-    return pa.array(texts, pa.string())
-
-
-def _book(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
+def _book(pairs: pa.Table) -> Values:
     """Book what only the statement has."""
     is_incoming = pc.equal(pairs["s_direction"], "in")
     is_fee = pc.and_not(pc.fill_null(pc.equal(pairs["s_kind"], "fee"), fill_value=False), is_incoming)
@@ -332,9 +300,9 @@ def _book(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     return _booked(pairs, recipe, amount, pc.if_else(is_fee, 0, pairs["s_fee"]))
 
 
-def _book_difference(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
+def _book_difference(pairs: pa.Table) -> Values:
     """Book by how much the statement's amount differs from the ledger's."""
-    more = pc.subtract(pairs["s_amount"], pairs["l_amount"])
+    more = _apart(pairs, "amount")
     amount = pc.if_else(pc.equal(pairs["s_direction"], "in"), more, pc.negate(more))
     units = pa.array([10 ** decimals_of(currency) for currency in pairs["s_currency"].to_pylist()], pa.int64())
     # Up to half a kwacha is taken for rounding, or half of another currency's major unit.
@@ -342,65 +310,42 @@ def _book_difference(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
     return pc.if_else(is_rounding, _net(_ROUNDED, pairs, amount), _net(_UNKNOWN, pairs, amount))
 
 
-def _book_variance(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
-    return _net(_UNKNOWN, pairs, pc.subtract(pairs["s_signed"], pairs["l_signed"]))
-
-
-def _book_fee(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
+def _book_fee(pairs: pa.Table) -> Values:
     """Book by how much the statement's fee differs from the ledger's."""
-    return _net(_FEE, pairs, pc.subtract(pairs["l_fee"], pairs["s_fee"]))
+    return _net(_FEE, pairs, pc.negate(_apart(pairs, "fee")))
 
 
-def _post_anew(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
+def _book_fee_anew(pairs: pa.Table) -> Values:
+    """Under the statement's reference too."""
+    keyed = pairs.set_column(pairs.column_names.index("g"), "g", pairs["s_key"])
+    return _net(_FEE, keyed, _apart(pairs, "signed"))
+
+
+def _post_anew(pairs: pa.Table) -> Values:
     """Under the statement's reference."""
     text = _joined(pairs["l_entry"], " under the statement's reference ", pairs["s_key"])
     more = {"reference": pairs["s_key"], "entry": pairs["l_entry"], "occurred_at": _at(pairs)}
     return _body(pairs, "reposted", pairs["l_amount"], text, fee_minor=pairs["l_fee"], **more)
 
 
-def _book_fee_anew(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
-    """Under the statement's reference too."""
-    keyed = pairs.set_column(pairs.column_names.index("g"), "g", pairs["s_key"])
-    return _net(_FEE, keyed, pc.subtract(pairs["s_signed"], pairs["l_signed"]))
-
-
-def _follow_statement(pairs: pa.Table, entries: Entries) -> pa.ChunkedArray:
+def _follow_statement(pairs: pa.Table) -> Values:
     """Reverse what only the ledger has, book what only the statement has."""
     if pairs["s_no"].null_count:
-        return _reverse_each(pairs, entries)
+        return pc.coalesce(pairs["reversals"], reverse(pairs))
     several = _net(_UNKNOWN, pairs, pairs["s_signed"])
-    return pc.if_else(pc.greater(pairs["rows"], 1), several, _book(pairs, entries))
+    return pc.if_else(pc.greater(pairs["rows"], 1), several, _book(pairs))
 
 
-def _follow_reversal(pairs: pa.Table, entries: Entries) -> pa.ChunkedArray:
+def _follow_reversal(pairs: pa.Table) -> Values:
     if pairs["s_no"].null_count:
-        return _reverse_each(pairs, entries)
+        return pc.coalesce(pairs["reversals"], reverse(pairs))
     mirror = _booked(pairs, "reversed", pairs["s_amount"], pairs["s_fee"], entry=pairs["reversed_entry"])
-    return pc.if_else(pc.is_valid(pairs["reversed_entry"]), mirror, _book(pairs, entries))
+    return pc.if_else(pc.is_valid(pairs["reversed_entry"]), mirror, _book(pairs))
 
 
-def _book_what_was_kept(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
-    """The mirror of a reversed entry gives the fee back as well; what the operator kept of it is booked again."""
-    return _net(_FEE, pairs, pc.add(pairs["s_signed"], pairs["reversed_signed"]))
-
-
-def _follow_status(pairs: pa.Table, entries: Entries) -> pa.ChunkedArray:
+def _follow_status(pairs: pa.Table) -> Values:
     is_booked = pc.equal(pairs["l_status"], COMPLETED)
-    return pc.if_else(is_booked, _reverse(pairs, entries), _book(pairs, entries))
-
-
-def _redate(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
-    return _booked(pairs, "redated", pairs["l_amount"], entry=pairs["l_entry"])
-
-
-def _settle_suspense(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
-    text = _joined("Settles the late money of ", pairs["l_key"])
-    return _body(pairs, "suspense_settled", pairs["l_amount"], text, entry=pairs["l_entry"])
-
-
-def _return_payout(pairs: pa.Table, _: Entries) -> pa.ChunkedArray:
-    text = _joined("The bank did not pay ", pairs["l_key"])
-    return _body(pairs, "payout_returned", pairs["l_amount"], text, reference=pairs["g"], entry=pairs["l_entry"])
+    return pc.if_else(is_booked, reverse(pairs), _book(pairs))
 
 
 class BreakCode(NamedTuple):
@@ -427,7 +372,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "The ledger has a key more than once in one direction, the statement does not; each extra entry is a break.",
         "{key} is booked more than once; this extra entry moves {ledger}, and the statement has no row for it.",
         "Unless the statement has this movement under another key, reverse the extra entry.",
-        (_reverse,),
+        (reverse,),
     ),
     DUPLICATE["statement"]: BreakCode(
         "The statement has a key more than once in one direction, and the ledger does not; each extra row is a break.",
@@ -455,7 +400,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "One side has the money coming in, the other going out.",
         "The ledger has {key} going {l_direction} ({ledger}), the statement has it going {s_direction} ({statement}).",
         "Reverse the entry and book the movement as the statement has it.",
-        (_reverse, _book),
+        (reverse, _book),
     ),
     "amount_mismatch": BreakCode(
         "One key, two amounts.",
@@ -475,20 +420,20 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "The same movement on two days, further apart than the tolerance.",
         "{key} is of {l_day} in the ledger and of {s_day} on the statement: {days_off} days apart.",
         "Acknowledge the statement's date.",
-        (_redate,),
+        (lambda pairs: _booked(pairs, "redated", pairs["l_amount"], entry=pairs["l_entry"]),),
     ),
     WRONG_REFERENCE: BreakCode(
         "No common key, but phone, amount and time agree (or the fields that you chose): probably one movement.",
         "{l_key} of the ledger and {s_key} of the statement agree in {fits}: {s_amount}.",
         "If both rows are one movement, book it again under the statement's reference.",
-        (_reverse, _post_anew, _book_fee_anew),
+        (reverse, _post_anew, _book_fee_anew),
     ),
     BATCH_MISMATCH: BreakCode(
         "The rows of a batch do not add up to the other side.",
         "The {rows} rows of {g} add up to {ledger} in the ledger and to {statement} on the statement: "
         "{variance_off} apart.",
         "Find the part that is missing from the batch; then book the difference under its reference.",
-        (_book_variance,),
+        (lambda pairs: _net(_UNKNOWN, pairs, _apart(pairs, "signed")),),
     ),
     TIMING: BreakCode(
         "One side has it; within the cut-off, the other may still follow.",
@@ -511,19 +456,37 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "Money that arrived after its payment had failed; it is in suspense until somebody decides.",
         "{key} brought {ledger} after the payment had failed; the money is still in suspense.",
         "Give it to the merchant, or send it back to the customer.",
-        (_settle_suspense,),
+        (
+            lambda pairs: _body(
+                pairs,
+                "suspense_settled",
+                pairs["l_amount"],
+                _joined("Settles the late money of ", pairs["l_key"]),
+                entry=pairs["l_entry"],
+            ),
+        ),
     ),
     REVERSED_UNMATCHED: BreakCode(
         "A reversal that the other side does not have.",
         "{key} reverses {refers} by {moved}; the other side has no such reversal.",
         "Book the reversal too; if only the ledger has it and it never happened, reverse it.",
-        (_follow_reversal, _book_what_was_kept),
+        # The mirror gives the fee back as well; what the operator kept of it is booked again.
+        (_follow_reversal, lambda pairs: _net(_FEE, pairs, pc.add(pairs["s_signed"], pairs["reversed_signed"]))),
     ),
     PAYOUT_UNPAID: BreakCode(
         "A payout that the ledger shows as paid and the bank does not.",
         "The ledger paid out {ledger} on {day} ({l_key}); the bank never did.",
         "Ask the bank; if it did not pay, book the payout as returned.",
-        (_return_payout,),
+        (
+            lambda pairs: _body(
+                pairs,
+                "payout_returned",
+                pairs["l_amount"],
+                _joined("The bank did not pay ", pairs["l_key"]),
+                reference=pairs["g"],
+                entry=pairs["l_entry"],
+            ),
+        ),
     ),
 }
 """By code, in the order in which the rules give them; everything that goes by code is derived from this table."""

@@ -74,6 +74,8 @@ def simulate(payments: int, days: int, seed: str | None, out: Path, breaks: tupl
 
 
 Say = Callable[[str], None]
+Option = Any
+"""The value of an option that reconcile() takes in Python too, by the same name."""
 
 _TABLE: Final = ".parquet"
 _HAVE_ALL: Final = (".csv", ".xlsx", _TABLE)
@@ -236,7 +238,7 @@ def _given_day(_: click.Context, __: click.Parameter, text: str | None) -> date 
 @click.option("--with-matches", is_flag=True, help="Write every row that agrees into the workbook too.")
 @click.option("--prepared-by", metavar="NAME", default="", help="Who prepared the reconciliation, for the sign-off.")
 @click.option("--reviewed-by", metavar="NAME", default="", help="Who reviewed it: another person.")
-def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
+def reconcile(  # noqa: PLR0913  one argument per option
     *,
     given: tuple[str, ...],
     named: str | None,
@@ -244,17 +246,10 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
     ledger_layout: str | None,
     outs: tuple[Path, ...],
     excel: str | None,
-    engine: str,
     tolerances: tuple[tuple[str, str], ...],
     pair_by: str | None,
-    phone_key: Path | None,
-    cut_off: int,
-    as_of: date | None,
     brought: Path | None,
     kept: Path | None,
-    skip_settled: bool,
-    decisions: Path | None,
-    rules: Path | None,
     journal: Path | None,
     journal_form: str,
     journal_accounts: tuple[str, ...],
@@ -265,6 +260,7 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
     layouts: Path | None,
     accounts_given: tuple[str, ...],
     date_format: str | None,
+    **options: Option,
 ) -> None:
     """Compare a ledger with statements.
 
@@ -290,9 +286,8 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
     _tolerance(tolerances, pair_by, [max(ISO_4217, key=decimals_of)])
     ledger, statements = _sides(given, named)
     ours = () if is_address(ledger) else (Path(ledger),)
-    outputs.check(
-        (*outs, *([journal] if journal else [])), (*ours, *statements, *filter(None, (decisions, rules, phone_key)))
-    )
+    phone_key, others = options["phone_key"], [options[name] for name in ("decisions", "rules", "phone_key")]
+    outputs.check([*outs, *filter(None, [journal])], [*ours, *statements, *filter(None, others)])
     carried = None if brought is None else CarryForward.load(brought)
     if phone_key is not None:
         refuse_within(phone_key, [path for path in (brought, kept) if path is not None])
@@ -304,10 +299,10 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
         raise click.BadParameter(f"{excel!r} is none of {', '.join(outputs.LOCALES)}.", param_hint="--excel")
     layout_of = named_for("layout", layouts_given, statements)
     account_of = named_for("account", accounts_given, statements)
-    options = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
-    with _spark(engine), _progress() as say:
+    usual = {"date_format": date_format, "layouts": layouts or (), "phone_key": phone_key}
+    with _spark(options["engine"]), _progress() as say:
         read = [
-            _statement(path, say, {"layout": layout_of[path], "account": account_of[path], **options})
+            _statement(path, say, {"layout": layout_of[path], "account": account_of[path], **usual})
             for path in statements
         ]
         say("Reading the ledger")
@@ -317,14 +312,8 @@ def reconcile(  # noqa: PLR0913  one argument per option, handed over by name
             books,
             read,
             tolerance=_tolerance(tolerances, pair_by, {getattr(statement, "currency", ZMW.code) for statement in read}),
-            cut_off=cut_off,
             carry_forward=carried,
-            skip_settled=skip_settled,
-            as_of=as_of,
-            engine=engine,
-            decisions=decisions,
-            rules=rules,
-            phone_key=phone_key,
+            **options,
         )
         result = result.sign(prepared_by=prepared_by, reviewed_by=reviewed_by)
         written = []

@@ -395,15 +395,16 @@ def _narratives(pairs: pa.Table, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 
 def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
     """A hash, the reason and the proposal of each pair, in this order."""
-    entries, groups, made = _entries(found.members), _group_contents(found), []
+    groups, made = _group_contents(found), []
+    every = found.pairs.append_column("reversals", _reversals(found))
     # A reason names the statement's row where there is one.
     alike = pc.binary_join_element_wise(found.pairs["code"], pc.is_valid(found.pairs["s_no"]).cast(pa.string()), UNIT)
     for name in pc.unique(alike):
         places = pc.indices_nonzero(pc.equal(alike, name))
         for start in range(0, len(places), _TEXTS_AT_ONCE):
             mine = places.slice(start, _TEXTS_AT_ONCE)
-            pairs = found.pairs.take(mine)
-            texts = _hashes(pairs, groups), codes.reasons_of(pairs), codes.proposals_of(pairs, entries)
+            pairs = every.take(mine)
+            texts = _hashes(pairs, groups), codes.reasons_of(pairs), codes.proposals_of(pairs)
             made.append(pa.table([mine, *texts], _TEXT))
     whole = pa.concat_tables([pa.table([[]] * 4, _TEXT), *made]).sort_by("place").take(order)
     return [whole[name] for name in _TEXT.names[1:]]
@@ -412,13 +413,23 @@ def _texts(found: Open, order: pa.Array) -> list[pa.ChunkedArray]:
 _TEXT: Final = pa.schema({"place": pa.uint64(), **dict.fromkeys(("id", "reason", "proposal"), pa.string())})
 
 
-def _entries(members: pa.Table) -> codes.Entries:
-    """The ledger's entries and amounts in each group, in their order, for proposals."""
-    ours = members.filter(pc.equal(members["side"], LEDGER)).sort_by([("no", "ascending"), ("entry", "ascending")])
-    places = defaultdict(list)
-    for place, group in enumerate(zip(*(ours[name].to_pylist() for name in GROUP), strict=True)):
-        places[group].append(place)
-    return codes.Entries(pa.table({f"l_{name}": ours[name] for name in ("entry", "amount", "fee")}), places)
+def _reversals(found: Open) -> pa.Array:
+    """For each pair of a group the bodies that mirror its ledger entries, in their order; null for other pairs."""
+    groups = found.pairs.filter(found.pairs["grouped"]).select([*GROUP, "code", "l_currency", "s_currency"])
+    ours = found.members.filter(pc.equal(found.members["side"], LEDGER)).select(
+        [*GROUP, "no", "entry", "amount", "fee"]
+    )
+    rows = ours.join(groups, GROUP, join_type="inner").sort_by([("no", "ascending"), ("entry", "ascending")])
+    rows = rows.rename_columns({name: f"l_{name}" for name in ("entry", "amount", "fee")})
+    bodies = defaultdict(list)
+    for account, g, body in zip(
+        *(column.to_pylist() for column in (*rows.select(GROUP), codes.reverse(rows))), strict=True
+    ):
+        bodies[account, g].append(body)
+    made = {group: ", ".join(texts) for group, texts in bodies.items()}
+    named = zip(*(found.pairs[name].to_pylist() for name in (*GROUP, "grouped")), strict=True) if made else ()
+    texts = [made.get((account, g)) if is_group else None for account, g, is_group in named]
+    return pa.array(texts, pa.string()) if made else pa.nulls(len(found.pairs), pa.string())
 
 
 def broken_rows(found: Open) -> pa.Table:
