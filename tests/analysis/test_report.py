@@ -187,11 +187,11 @@ class TestFigures:
 class TestTotals:
     def test_opposite_variances_do_not_hide_each_other_and_ages_are_in_their_order(self):
         result = reconciled(breaks=[a_break("timing", 500, rows=3), a_break("timing", -500)])
-        assert totals.by_day(result) == {FIRST: Net(2, 500, -500)}
+        assert totals.by_day(result, "ZMW") == {FIRST: Net(2, 500, -500)}
         (code,) = totals.by_code(result)
         assert (code.breaks, code.rows, code.up_minor, code.down_minor) == (2, 4, 500, -500)
         result = reconciled(breaks=[a_break("timing", 1, bucket=name) for name in reversed(BUCKETS)])
-        assert list(totals.by_bucket(result)) == list(BUCKETS)
+        assert list(totals.by_bucket(result, "ZMW")) == list(BUCKETS)
 
     def test_rates_count_both_sides(self):
         bank, mtn = totals.by_account(reconciled())
@@ -481,7 +481,6 @@ class TestReconciliation:
         statement, books = (each.minor for each in lines if each.text.startswith("Adjusted"))
         assert books - statement == rest
         assert sum(each.minor for each in lines if each.is_item) == statement + books - 10_000 - explained - rest
-        assert set(bank_reconciliation.ITEMS) == set(CODES)
 
 
 @pytest.fixture

@@ -348,18 +348,40 @@ def _follow_status(pairs: pa.Table) -> Values:
     return pc.if_else(is_booked, reverse(pairs), _book(pairs))
 
 
+STATEMENT, BOOKS = "statement", "books"
+
+
+class Item(NamedTuple):
+    """The words for a code's breaks where they add to a balance, and where they lower it if these are others.
+
+    A break adjusts the statement or the books; without `adjusts` the side that lacks its row.
+    """
+
+    plus: str
+    less: str = ""
+    adjusts: str | None = None
+
+
+def in_books(text: str) -> Item:
+    """An item that adjusts the books."""
+    return Item(text, adjusts=BOOKS)
+
+
 class BreakCode(NamedTuple):
     """The texts and the proposal for breaks of one code.
 
     `meaning` explains the code in a report. `reason` is a template over the facts of a break, and `settlement` advises
     a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle it, in the
-    order in which they are posted.
+    order in which they are posted. In an account's
+    reconciliation the breaks are an `item`.
     """
 
     meaning: str
     reason: str
     settlement: str
     propose: Sequence[Propose] = ()
+    item: Item | None = None
+    """None where the item goes by the side that lacks the row, as outstanding or not booked."""
 
 
 BREAK_CODES: Final[Mapping[str, BreakCode]] = {
@@ -367,40 +389,47 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "A row that cannot be used: it cannot be read, or has no key.",
         "The row cannot be used: {problem}.",
         "Correct the row at its source and read it again; nothing is posted for it.",
+        item=Item("rows that cannot be read"),
     ),
     DUPLICATE["ledger"]: BreakCode(
         "The ledger has a key more than once in one direction, the statement does not; each extra entry is a break.",
         "{key} is booked more than once; this extra entry moves {ledger}, and the statement has no row for it.",
         "Unless the statement has this movement under another key, reverse the extra entry.",
         (reverse,),
+        item=in_books("errors: booked twice"),
     ),
     DUPLICATE["statement"]: BreakCode(
         "The statement has a key more than once in one direction, and the ledger does not; each extra row is a break.",
         "{key} is on the statement more than once; this extra row moves {statement}, without an entry in the ledger.",
         "Ask {whom} whether the money moved twice. If it did, book it as unknown money under the same reference.",
         (_book,),
+        item=in_books("on the statement twice, booked once"),
     ),
     AMBIGUOUS: BreakCode(
         "Several rows fit equally well, so a person must choose.",
         "{key} moves {moved}, and several rows fit by {fits}.",
         "Choose the matching row by hand: the files do not tell which it is.",
+        item=Item("rows that fit several of the other side"),
     ),
     "currency_mismatch": BreakCode(
         "One key, two currencies.",
         "{key} is in {l_currency} in the ledger and in {s_currency} on the statement.",
         "Ask {whom} for a corrected statement.",
+        item=Item("errors of the statement: another currency", adjusts=STATEMENT),
     ),
     "status_mismatch": BreakCode(
         "One side says completed, the other does not.",
         "{key} is {l_status} in the ledger ({ledger}) and {s_status} on the statement ({statement}).",
         "Follow the side that can show the money: reverse the entry, or book what the statement shows.",
         (_follow_status,),
+        item=in_books("errors: completed on one side only"),
     ),
     "direction_mismatch": BreakCode(
         "One side has the money coming in, the other going out.",
         "The ledger has {key} going {l_direction} ({ledger}), the statement has it going {s_direction} ({statement}).",
         "Reverse the entry and book the movement as the statement has it.",
         (reverse, _book),
+        item=in_books("errors: booked in the wrong direction"),
     ),
     "amount_mismatch": BreakCode(
         "One key, two amounts.",
@@ -408,6 +437,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "with fees of {l_fee} and {s_fee} that is {ledger} and {statement}.",
         "Ask {whom} which is right; if the statement is, book the difference.",
         (_book_difference, _book_fee),
+        item=in_books("errors: booked with another amount"),
     ),
     "fee_mismatch": BreakCode(
         "One key and one amount, two fees.",
@@ -415,18 +445,21 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "which leaves {ledger} and {statement}.",
         "Check it against the tariff of {whom}; if the statement is right, book the difference as fee.",
         (_book_difference, _book_fee),
+        item=in_books("charges booked with another amount"),
     ),
     "date_mismatch": BreakCode(
         "The same movement on two days, further apart than the tolerance.",
         "{key} is of {l_day} in the ledger and of {s_day} on the statement: {days_off} days apart.",
         "Acknowledge the statement's date.",
         (lambda pairs: _booked(pairs, "redated", pairs["l_amount"], entry=pairs["l_entry"]),),
+        item=in_books("errors: booked on another day"),
     ),
     WRONG_REFERENCE: BreakCode(
         "No common key, but phone, amount and time agree (or the fields that you chose): probably one movement.",
         "{l_key} of the ledger and {s_key} of the statement agree in {fits}: {s_amount}.",
         "If both rows are one movement, book it again under the statement's reference.",
         (reverse, _post_anew, _book_fee_anew),
+        item=in_books("errors: booked under another reference"),
     ),
     BATCH_MISMATCH: BreakCode(
         "The rows of a batch do not add up to the other side.",
@@ -434,6 +467,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "{variance_off} apart.",
         "Find the part that is missing from the batch; then book the difference under its reference.",
         (lambda pairs: _net(_UNKNOWN, pairs, _apart(pairs, "signed")),),
+        item=in_books("errors: batches booked with another amount"),
     ),
     TIMING: BreakCode(
         "One side has it; within the cut-off, the other may still follow.",
@@ -465,6 +499,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
                 entry=pairs["l_entry"],
             ),
         ),
+        item=in_books("late money in suspense"),
     ),
     REVERSED_UNMATCHED: BreakCode(
         "A reversal that the other side does not have.",
@@ -472,6 +507,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
         "Book the reversal too; if only the ledger has it and it never happened, reverse it.",
         # The mirror gives the fee back as well; what the operator kept of it is booked again.
         (_follow_reversal, lambda pairs: _net(_FEE, pairs, pc.add(pairs["s_signed"], pairs["reversed_signed"]))),
+        item=Item("reversals that only one side has"),
     ),
     PAYOUT_UNPAID: BreakCode(
         "A payout that the ledger shows as paid and the bank does not.",
@@ -487,6 +523,7 @@ BREAK_CODES: Final[Mapping[str, BreakCode]] = {
                 entry=pairs["l_entry"],
             ),
         ),
+        item=in_books("payouts booked that the bank did not pay"),
     ),
 }
 """By code, in the order in which the rules give them; everything that goes by code is derived from this table."""

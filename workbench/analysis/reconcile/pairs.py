@@ -19,7 +19,7 @@ from workbench.analysis import breaks as codes
 from workbench.analysis.frames import arranged, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey
-from workbench.analysis.reconcile.classify import Classified, coded_here
+from workbench.analysis.reconcile.classify import Classified, alike, coded_here, firsts
 from workbench.analysis.reconcile.engines import UNIT, Engine, mapped, shaped, with_column
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
 from workbench.analysis.reconcile.rules import (
@@ -36,7 +36,6 @@ from workbench.analysis.reconcile.rules import (
     Frame,
     Shape,
 )
-from workbench.analysis.reconcile.within import alike, firsts
 from workbench.analysis.shapes import BREAK
 from workbench.domain.masking import mask
 from workbench.domain.phones import mask_column

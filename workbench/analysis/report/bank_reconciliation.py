@@ -10,67 +10,24 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from workbench.analysis import breaks
+from workbench.analysis.breaks import BOOKS, BREAK_CODES, STATEMENT, Item, in_books
 from workbench.analysis.frames import python_rows
 from workbench.analysis.report.totals import Reconciled
 from workbench.analysis.shapes import EXACT
 from workbench.domain.money import major_text, money_text
 from workbench.render import Column, Table, table
 
-STATEMENT, BOOKS = "statement", "books"
-
-
-class Item(NamedTuple):
-    """The words for a code's breaks where they add to a balance and where they lower it, and the side they adjust.
-
-    Without `adjusts` a break adjusts the side that lacks its row.
-    """
-
-    plus: str
-    less: str
-    adjusts: str | None = None
-
-
-def _books(text: str) -> Item:
-    return Item(text, text, BOOKS)
-
-
-_UNRESOLVED: Final = "rows that fit several of the other side"
-_OTHER_CURRENCY: Final = "errors of the statement: another currency"
-_REVERSALS: Final = "reversals that only one side has"
-_UNREADABLE: Final = "rows that cannot be read"
 _MISSING: Final[Mapping[str, Item]] = {
     STATEMENT: Item("receipts in the books, not yet on the statement", "outstanding payments"),
     BOOKS: Item("receipts on the statement, not in the books", "payments on the statement, not in the books"),
 }
-_CHARGES: Final = _books("charges not booked")
-ITEMS: Final[Mapping[str, Item | None]] = {
-    breaks.INVALID: Item(_UNREADABLE, _UNREADABLE),
-    breaks.DUPLICATE["ledger"]: _books("errors: booked twice"),
-    breaks.DUPLICATE["statement"]: _books("on the statement twice, booked once"),
-    breaks.AMBIGUOUS: Item(_UNRESOLVED, _UNRESOLVED),
-    "currency_mismatch": Item(_OTHER_CURRENCY, _OTHER_CURRENCY, STATEMENT),
-    "status_mismatch": _books("errors: completed on one side only"),
-    "direction_mismatch": _books("errors: booked in the wrong direction"),
-    "amount_mismatch": _books("errors: booked with another amount"),
-    "fee_mismatch": _books("charges booked with another amount"),
-    "date_mismatch": _books("errors: booked on another day"),
-    breaks.WRONG_REFERENCE: _books("errors: booked under another reference"),
-    breaks.BATCH_MISMATCH: _books("errors: batches booked with another amount"),
-    breaks.TIMING: None,
-    breaks.MISSING["ledger"]: None,
-    breaks.MISSING["statement"]: None,
-    breaks.LATE_SUCCESS: _books("late money in suspense"),
-    breaks.REVERSED_UNMATCHED: Item(_REVERSALS, _REVERSALS),
-    breaks.PAYOUT_UNPAID: _books("payouts booked that the bank did not pay"),
-}
-"""By code; None where it goes by the side that lacks the row, as outstanding or not booked."""
+_CHARGES: Final = in_books("charges not booked")
 
 
 def item_of(code: str, side: str) -> tuple[Item, str]:
     """The item of a break by its code and the `side` of its row, and the balance it adjusts: STATEMENT or BOOKS."""
     lacks = STATEMENT if side == "ledger" else BOOKS
-    item = ITEMS[code] or _MISSING[lacks]
+    item = BREAK_CODES[code].item or _MISSING[lacks]
     return item, item.adjusts or lacks
 
 
@@ -100,7 +57,7 @@ def lines(result: Reconciled) -> Iterator[list[Line]]:
         if item is _MISSING[BOOKS] and _is_charge(proposal):
             item = _CHARGES
         minor = variance if adjusts == STATEMENT else -variance
-        text = item.plus if minor > 0 else item.less
+        text = item.plus if minor > 0 else item.less or item.plus
         sums.setdefault(account, {}).setdefault(adjusts, Counter())[text] += minor
         counts[account, adjusts, text] += 1
     for row in python_rows(result.proof, "account", "currency", *_PROOF):

@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
-from workbench.analysis.breaks import VERDICTS
+from workbench.analysis.breaks import BOOKS, VERDICTS
 from workbench.analysis.files import written_whole
 from workbench.analysis.frames import frame, python_rows
-from workbench.analysis.report.bank_reconciliation import BOOKS, item_of
+from workbench.analysis.report.bank_reconciliation import item_of
 from workbench.analysis.report.totals import Reconciled, named
 from workbench.analysis.shapes import JOURNAL
 from workbench.domain.money import major

@@ -265,20 +265,20 @@ def rules_named(names: Collection[str]) -> list[str]:
     return [f"the rule{'s' if len(names) > 1 else ''} {listed(sorted(names))}"] if names else []
 
 
-def by_bucket(result: Reconciled, currency: str | None = None) -> Mapping[str, Net]:
+def by_bucket(result: Reconciled, currency: str) -> Mapping[str, Net]:
     """The breaks of the accounts in one currency by age, youngest first; those without a date are in none."""
-    frame = _in_currency(result, result.breaks, currency)
-    found = _grouped(python_rows(frame, "bucket", "variance_minor"))
+    found = _grouped(python_rows(_in_currency(result, currency), "bucket", "variance_minor"))
     return {bucket: found[bucket] for bucket in BUCKETS if bucket in found}
 
 
-def by_day(result: Reconciled, currency: str | None = None) -> Mapping[date, Net]:
+def by_day(result: Reconciled, currency: str) -> Mapping[date, Net]:
     """The breaks of the accounts in one currency by business date; those without one are in none."""
-    frame = _in_currency(result, result.breaks, currency)
-    return dict(sorted(_grouped(python_rows(frame, "business_date", "variance_minor")).items()))
+    return dict(
+        sorted(_grouped(python_rows(_in_currency(result, currency), "business_date", "variance_minor")).items())
+    )
 
 
-def currency_of(result: Reconciled, currency: str | None = None) -> str:
+def currency_of(result: Reconciled, currency: str | None) -> str:
     """The currency that was asked for, or the only one that the accounts have; nothing where there is no account.
 
     Raises ReportRefused: there are several, or no account has that one.
@@ -292,11 +292,10 @@ def currency_of(result: Reconciled, currency: str | None = None) -> str:
     )
 
 
-def _in_currency(result: Reconciled, frame: pd.DataFrame, currency: str | None) -> pd.DataFrame:
-    """The rows of accounts in that currency: a break may itself be about another."""
-    wanted = currency_of(result, currency)
-    accounts = [account for account, code in python_rows(result.proof, "account", "currency") if code == wanted]
-    return frame[frame["account"].isin(accounts)]
+def _in_currency(result: Reconciled, currency: str) -> pd.DataFrame:
+    """The breaks of accounts in that currency: a break may itself be about another."""
+    accounts = [account for account, code in python_rows(result.proof, "account", "currency") if code == currency]
+    return result.breaks[result.breaks["account"].isin(accounts)]
 
 
 def _grouped(pairs: Iterable[tuple[Any, ...]]) -> dict[Any, Net]:
