@@ -1,18 +1,29 @@
-"""The result of a reconciliation: frames with declared columns, and its views as text and HTML."""
+"""The result of a reconciliation: frames with declared columns, what a period closes, notes, and views of all that."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.analysis.breaks import TIMING
-from workbench.analysis.reconcile.carry_forward import CarryForward
-from workbench.analysis.reconcile.decisions import APPLIED, Signatures, is_open, sign_off
+from workbench.analysis.frames import day_of, frame, python_rows, untyped
+from workbench.analysis.match_rules import AMOUNT, WITHOUT_KEYS, MatchRules
+from workbench.analysis.phone_key import OF, PhoneKey
+from workbench.analysis.reconcile.carry_forward import GIVE_THE_KEY, CarryForward, rows_named
+from workbench.analysis.reconcile.decisions import APPLIED, SETTLED, Signatures, ids_of, is_open, known_as, sign_off
+from workbench.analysis.reconcile.engines import texts_of
+from workbench.analysis.reconcile.inputs import Inputs
+from workbench.analysis.reconcile.rules import LEDGER
 from workbench.analysis.report import captions
 from workbench.analysis.report.totals import Reconciled, by_account
+from workbench.analysis.shapes import CARRIED, CLOSED_BREAK, COMPLETED
+from workbench.analysis.statements.statement import Statement
 from workbench.domain.moments import LUSAKA
 
 if TYPE_CHECKING:
@@ -143,3 +154,190 @@ class Reconciliation(Reconciled):
         from workbench.analysis.report import overview
 
         return overview.html(self)
+
+
+_SAYS: Mapping[str, str] = {
+    **{name: name for name in ("side", "account", "key", "direction", "currency", "status")},
+    "day": "business_date", "amount": "amount_minor", "fee": "fee_minor",
+}  # fmt: skip
+"""Columns that tell a row that was carried forward from other open rows: where it stands may have changed.
+
+The row's name of a column → that of CARRIED.
+"""
+
+
+def groups_closed(breaks: pd.DataFrame) -> pd.Series:
+    """For each break that is decided to zero the ids of all that were decided with it; null for every other break.
+
+    Breaks that were matched are, if they add up to zero in each account and currency, and so is a date that was
+    accepted: nothing is left to book.
+    """
+    is_dated = (breaks["code"] == "date_mismatch") & (breaks["verdict"] == "accept")
+    is_match = breaks["verdict"] == "match"
+    if not (is_dated | is_match).any():
+        return pd.Series(pd.NA, index=breaks.index, dtype="string")
+    told = python_rows(breaks, "id", "partner")
+    ids = ["; ".join(sorted(ids_of({"break": name, "partner": other}))) for name, other in told]
+    groups: pd.Series = pd.Series(ids, index=breaks.index, dtype="string").where(is_dated | is_match)
+    sums = breaks[is_match].assign(group=groups).groupby(["group", "account", "currency"], observed=True, dropna=False)
+    moved = sums["variance_minor"].sum()
+    return groups.mask(groups.isin(moved[moved != 0].index.get_level_values("group")))
+
+
+def met_since(carried: pd.DataFrame, rows: pa.Table) -> pa.Table:
+    """The rows that were carried forward (CARRIED) and are part of no break any more, with what each moves as `moved`.
+
+    `rows` are those that are part of breaks.
+    """
+    kept = untyped(carried, CARRIED)
+    amount, fee = (kept[f"{name}_minor"].fill_null(0) for name in ("amount", "fee"))
+    gross = pc.if_else(pc.equal(kept["direction"], "in"), amount, pc.negate(amount))
+    moves = pc.and_(pc.equal(kept["status"], COMPLETED), pc.is_valid(kept["direction"]))
+    moved = pc.if_else(pc.fill_null(moves, fill_value=False), pc.subtract(gross, fee), 0)
+    kept = kept.append_column("moved", moved)
+    # Of equal rows as many are open as before, at most.
+    opened, gone = Counter(texts_of(rows, _SAYS).to_pylist()), []
+    for text in texts_of(kept, _SAYS.values()).to_pylist():
+        gone.append(not opened[text])
+        opened[text] -= opened[text] > 0
+    return kept.filter(pa.array(gone, pa.bool_()))
+
+
+def closed_breaks(decided: pd.DataFrame, met: pa.Table, decisions: pd.DataFrame, settled: pa.Table) -> pd.DataFrame:
+    """The frame CLOSED_BREAK: breaks that were `decided` to zero, and those of which the rows `met` their other part.
+
+    `settled` are the pairs that a rule matched, and `decisions` (DECISION) tell who had decided about what was booked.
+    """
+    if decided.empty and not len(met):
+        return frame([], CLOSED_BREAK)
+    same = ("id", "account", "key", "code", "currency", "variance_minor", "since_date", "verdict", "who", "when", "why")
+    made = [dict(zip(same, row, strict=True)) for row in python_rows(decided, *same)]
+    named = ("account", "key", "break", "verdict", "who", "when", "why")
+    about = {
+        (account, known_as(key)): dict(zip(("id", *named[3:]), row, strict=True))
+        for account, key, *row in python_rows(decisions[decisions["state"] == SETTLED], *named)
+    }
+    rules = settled["rule"].to_pylist()
+    by_place = {
+        place: rule
+        for names in (("account", "l_entry"), ("account", "s_source", "s_no"))
+        for place, rule in zip(zip(*(settled[name].to_pylist() for name in names), strict=True), rules, strict=True)
+    }
+    broken: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in met.to_pylist():
+        place = (row["account"], *((row["entry"],) if row["side"] == LEDGER else (row["statement"], row["line"])))
+        same_break = tuple(row[name] for name in ("account", "key", "code", "currency", "since_date"))
+        begun = dict(zip(("account", "key", "code", "currency", "since_date"), same_break, strict=True))
+        made_of = broken.setdefault(same_break, begun | {"variance_minor": 0, "rule": by_place.get(place, "key")})
+        made_of["variance_minor"] += row["moved"] if row["side"] == LEDGER else -row["moved"]
+    made += [closed | about.get((closed["account"], known_as(closed["key"])), {}) for closed in broken.values()]
+    rows = [dict.fromkeys(CLOSED_BREAK) | row for row in made]
+    return frame(rows, CLOSED_BREAK).sort_values(["account", "key", "code"], ignore_index=True)
+
+
+def aside_of(met: pa.Table, rows: pa.Table, gone: pa.Table) -> pd.DataFrame:
+    """The rows of each account that no rate counts, since they are of earlier periods, or decided to zero (`gone`).
+
+    The columns are account, currency, and the counts and values of all of them and of those that matched. `rows` are
+    part of breaks; `met` were carried forward, and are not.
+    """
+    waiting, by = rows.filter(pc.is_valid(rows["since"])), ["account", "currency"]
+    parts = []
+    for part, moved, matched in ((met, "moved", 1), (waiting, "signed", 0), (gone, "signed", 1)):
+        value = pc.abs(part[moved])
+        counts = {"rows": pa.repeat(1, len(part)), "matched_rows": pa.repeat(matched, len(part))}
+        counts |= {"value": value, "matched_value": pc.multiply(value, matched)}
+        parts.append(pa.table({name: part[name] for name in by} | counts))
+    sums = pa.concat_tables(parts).group_by(by, use_threads=False).aggregate([(name, "sum") for name in counts])
+    named = sums.rename_columns([name.removesuffix("_sum") for name in sums.column_names])
+    made: pd.DataFrame = named.sort_by([(name, "ascending") for name in by]).to_pandas()
+    return made
+
+
+_FAR = 31
+"""A gap of more days before the last day is noted, if all earlier rows span fewer days."""
+
+
+def notes_of(
+    inputs: Inputs, carried: CarryForward, closing: Mapping[str, int], key: PhoneKey, unsure: int, late: pd.DataFrame
+) -> tuple[str, ...]:
+    """The notes in their order; `closing` has each account's last day, `unsure` is Open's, `late` LedgerRead's."""
+    far = [note for file in inputs.reported.values() for note in _far(file, closing)]
+    return (
+        *far,
+        *(f"{file.name}: {file.continued}" for file in inputs.reported.values() if file.continued),
+        *_unopened(inputs, carried, closing),
+        *_booked_after(inputs, carried, late),
+        *_phones(carried, key, unsure),
+    )
+
+
+def matched_notes(rules: Mapping[str, MatchRules], settled: pa.Table, names: Mapping[str, str]) -> Iterator[str]:
+    """Counts the pairs that each account's rules matched without a key; `names` are the books' names of accounts."""
+    counted = Counter(zip(settled["account"].to_pylist(), settled["rule"].to_pylist(), strict=True))
+    for account, declared in rules.items():
+        told = [
+            f"{many:,} by {rule.name}{' alone' if rule.on == (AMOUNT,) else ''}"
+            for rule in declared[1:] if (many := counted[account, rule.name])
+        ]  # fmt: skip
+        called = names.get(account, account)
+        if declared == WITHOUT_KEYS:
+            many = counted[account, declared[-1].name]
+            yield (
+                f"The statement of {called} has no keys, so its rows are matched by {declared[-1].name} alone: "
+                f"{many:,} pair{'s' * (many != 1)}. Another rule is declared with match, in its layout."
+            )
+        elif told:
+            yield f"Pairs of {called} that were matched without a common key: {', '.join(told)}."
+
+
+def _far(file: Statement, closing: Mapping[str, int]) -> Iterator[str]:
+    """Warns if the books close on a lone day long after all others: its year may be mistyped."""
+    told = file.days
+    days = sorted(told)
+    if len(days) > 1 and closing.get(file.account) == days[-1]:
+        first, before, last = days[0], *days[-2:]
+        if last - before > max(_FAR, before - first):
+            yield (
+                f"{file.account} closes on {day_of(last)} because of {told[last]:,} of {sum(told.values()):,} rows of "
+                f"{file.name}; the day before that is {day_of(before)}. Check the year; with --as-of {day_of(before)} "
+                "(as_of) these rows close nothing."
+            )
+
+
+def _unopened(inputs: Inputs, carried: CarryForward, closing: Mapping[str, int]) -> Iterator[str]:
+    """The accounts of which one's own books tell no balance, so that they open as the other side does."""
+    books = inputs.ledger.read_from
+    if books is None or not carried.is_first:
+        return
+    told = books.table["account"].filter(books.table["balance_minor"].is_valid()).unique().to_pylist()
+    if silent := sorted(books.account_names.get(account, account) for account in {*closing}.difference(told)):
+        yield (
+            f"{books.name} has no balance for {' and '.join(silent)}: the statement's opening balance is used, so the "
+            "proof covers only the movements. To compare the openings, add a column balance or balance_minor."
+        )
+
+
+def _booked_after(inputs: Inputs, carried: CarryForward, late: pd.DataFrame) -> Iterator[str]:
+    """The rows that the ledger has since a close to which they are dated."""
+    books = inputs.ledger.read_from
+    for account, rows in ((str(name), rows) for name, rows in late.groupby("account", observed=True)):
+        called = books.account_names.get(account, account) if books else account
+        many = "1 row of the ledger is" if len(rows) == 1 else f"{len(rows):,} rows of the ledger are"
+        close = carried.closed_of(account)["closing_date"]
+        yield f"{called}: {many} booked after the close of {close}, and read now: {rows_named(rows)}."
+
+
+def _phones(carried: CarryForward, key: PhoneKey, unsure: int) -> Iterator[str]:
+    """Notes a new key, and customers' numbers that could not be compared."""
+    if key.made:
+        yield f"{key.made} did not exist; it is a new key for customers' numbers. Give it in every later run."
+    hashes: list[str] = carried.rows["phone_hash"].dropna().tolist()
+    other = sum(bool(hashed) and not hashed.startswith(key.id + OF) for hashed in hashes)
+    if other:
+        rows = "row" if other == 1 else "rows"
+        text = f"The customers' numbers of {other:,} {rows} brought forward cannot be compared: another key was used"
+        yield f"{text} then. {GIVE_THE_KEY}"
+    elif unsure:
+        rows = f"{unsure:,} open row{'s' if unsure > 1 else ''}"
+        yield f"{rows} may match by the customer's number, but the numbers cannot be compared. {GIVE_THE_KEY}"

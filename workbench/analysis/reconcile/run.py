@@ -30,7 +30,6 @@ from workbench.analysis.reconcile.carry_forward import (
     with_carried,
 )
 from workbench.analysis.reconcile.classify import LINE, Classified, classify, settled_lines
-from workbench.analysis.reconcile.closed import aside_of, closed_breaks, groups_closed, met_since
 from workbench.analysis.reconcile.decisions import Input, Row, Rule, applied, carried_on, decisions_in, ruled, rules_in
 from workbench.analysis.reconcile.engines import Engine, both, conform, listed, same
 from workbench.analysis.reconcile.inputs import Inputs, numbered, read_inputs, rows_of, sha256_of, where
@@ -40,7 +39,6 @@ from workbench.analysis.reconcile.narratives import (
     without_charges,
     without_late_bookings,
 )
-from workbench.analysis.reconcile.notes import matched_notes, notes_of
 from workbench.analysis.reconcile.pairs import Open, breaks_of, broken_rows, open_pairs
 from workbench.analysis.reconcile.proof import (
     Read,
@@ -57,7 +55,15 @@ from workbench.analysis.reconcile.proof import (
     told_again,
     totals,
 )
-from workbench.analysis.reconcile.result import Reconciliation
+from workbench.analysis.reconcile.result import (
+    Reconciliation,
+    aside_of,
+    closed_breaks,
+    groups_closed,
+    matched_notes,
+    met_since,
+    notes_of,
+)
 from workbench.analysis.reconcile.rules import (
     ANY_DAY,
     LEDGER,
