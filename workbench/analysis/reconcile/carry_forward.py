@@ -130,11 +130,6 @@ class CarryForward(Tabular):
         mine = self.closed[self.closed["account"] == account]
         return {} if mine.empty else {str(name): value for name, value in mine.iloc[0].items()}
 
-    def closing_of(self, accounts: Sequence[str]) -> Mapping[int, int]:
-        """The place of each account that was closed, and its closing day."""
-        days = zip(self.closed["account"], self.closed["closing_date"], strict=True)
-        return {accounts.index(account): day_number(day) for account, day in days}
-
     @property
     def note(self) -> str:
         """A sentence about numbers that the next run cannot compare; empty if it can compare all."""

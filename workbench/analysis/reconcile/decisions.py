@@ -407,7 +407,9 @@ def applied(
     places = {name: place for name, place in zip(wanted, found, strict=True) if place >= 0}
     named = python_rows(breaks.iloc[list(places.values())], "account", "key", "code")
     about = dict(zip(places, named, strict=True))
-    open_keys = _open_keys(breaks, rows) if len(places) < len(wanted) else set()
+    of_accounts = {row["account"] for row in rows if len(places) < len(wanted)} - {None}
+    still_open = python_rows(breaks[breaks["account"].isin(of_accounts)], "account", "key")
+    open_keys = {(account, known_as(key)) for account, key in still_open}
     made, texts = [], {}
     for row in rows:
         ids = ids_of(row)
@@ -427,12 +429,6 @@ def applied(
 
 def _rows(decisions: pd.DataFrame) -> list[Row]:
     return [dict(zip(DECIDED, row, strict=True)) for row in python_rows(decisions, *DECIDED)]
-
-
-def _open_keys(breaks: pd.DataFrame, rows: Sequence[Row]) -> set[tuple[str | None, str]]:
-    """The accounts and keys of the breaks, of those accounts that decisions name."""
-    named = breaks[breaks["account"].isin({row["account"] for row in rows} - {None})]
-    return {(account, known_as(key)) for account, key in python_rows(named, "account", "key")}
 
 
 def known_as(key: str | None) -> str:

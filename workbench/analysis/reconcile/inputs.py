@@ -108,7 +108,7 @@ class Source:
 
         Raises ReconcileRefused: a column is missing or of another type, or the table cannot be read.
         """
-        schema = self._schema()
+        schema = self._schema
         there = {name: kind for name, kind in shape.items() if name in schema or name not in OPTIONAL}
         self._check(there, schema)
         try:
@@ -140,13 +140,11 @@ class Source:
                 wrong=tuple(wrong),
             )
 
-    def _schema(self) -> Mapping[str, Any]:
-        """Column → type, without reading rows where that can be helped."""
-        return self._of_files if self.kind == PATHS else dict(nw.from_native(self.given).collect_schema())
-
     @cached_property
-    def _of_files(self) -> Mapping[str, Any]:
-        """Column → type, as the first of the files says it."""
+    def _schema(self) -> Mapping[str, Any]:
+        """Column → type, without reading rows where that can be helped; of files as the first of them says it."""
+        if self.kind != PATHS:
+            return dict(nw.from_native(self.given).collect_schema())
         try:
             return dict(nw.from_native(pq.read_schema(self.given[0]).empty_table()).collect_schema())
         except (pa.ArrowException, OSError) as problem:
@@ -155,7 +153,7 @@ class Source:
 
     def has_text(self, name: str) -> bool:
         """True if the table has a text column of this name."""
-        return _FITS[nw.String][1](self._schema().get(name))
+        return _FITS[nw.String][1](self._schema.get(name))
 
     def arrow(self, shape: Shape) -> pa.Table:
         """The columns of `shape` as an Arrow table."""
@@ -174,7 +172,7 @@ class Source:
         if self.kind != PATHS:
             shape = LEDGER_READ if self.side is THE_LEDGER else STATEMENT_READ
             # Without the hashes of numbers, which stand under a key of the run.
-            told = (name for name in shape if name in self._schema() and name != "phone_hash")
+            told = (name for name in shape if name in self._schema and name != "phone_hash")
             return sha256_of(self.arrow(dict.fromkeys(told)))
         digest = hashlib.sha256()
         for path in self.given:

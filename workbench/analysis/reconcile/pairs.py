@@ -278,7 +278,8 @@ def breaks_of(
     result = typed([arranged(columns, BREAK)], BREAK).assign(place=order.to_numpy())
     if result.duplicated(_SORTED[:-1]).any():
         result = result.sort_values([*_SORTED, "id"], kind="stable", ignore_index=True)
-    result["id"] = pd.Series(_distinct(result["id"]), dtype="string")
+    if not result["id"].is_unique:
+        result["id"] = pd.Series(_distinct(result["id"]), dtype="string")
     result["code"] = result["code"].cat.set_categories(codes.CODES)
     result["bucket"] = result["bucket"].cat.set_categories(list(codes.BUCKETS), ordered=True)
     return result, pa.array(result.pop("place").to_numpy(), pa.int64())

@@ -270,7 +270,7 @@ class _Run:
             sums = {side: totals(self.engine, sides[side]) for side in SIDES}
             rows = {side: numbered(self.engine, sides[side], accounts) for side in SIDES}
             closed = numbered(self.engine, read.closed, accounts)
-            rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, accounts, allowed)
+            rows[STATEMENT] = self._without_settled(rows[STATEMENT], closed, accounts, allowed, mine)
         return Read(accounts, rows, sums, found, closings, last, everything, read, rules, allowed, mine)
 
     def _rules(self, accounts: Sequence[str], counted: Totals) -> dict[str, MatchRules]:
@@ -294,16 +294,15 @@ class _Run:
             rules[account] = given or next(iter(in_layouts), WITHOUT_KEYS if is_keyless else (BY_KEY,))
         return rules
 
-    def _without_settled(self, theirs: Frame, closed: Frame, accounts: Sequence[str], allowed: Allowed) -> Frame:
+    def _without_settled(
+        self, theirs: Frame, closed: Frame, accounts: Sequence[str], allowed: Allowed, mine: CarryForward
+    ) -> Frame:
         """The statement's rows with those marked that were settled before: they agree again with what was `closed`.
 
         Raises ReconcileRefused: there are any, and nobody asked to skip them.
         """
-        mine = self.carried.of(accounts)
-        ends = mine.closing_of(accounts)
-        if not ends:
-            return theirs
-        within = " or ".join(f"account = {place} and day <= {day}" for place, day in ends.items())
+        ends = zip(mine.closed["account"], mine.closed["closing_date"], strict=True)
+        within = " or ".join(f"account = {accounts.index(name)} and day <= {day_number(day)}" for name, day in ends)
         again = self.engine.keep(conform(theirs, ROW, f"was is null and not bad and ({within})"))
         if not len(self.engine.table(f"(select side from {again} limit 1)", {"side": nw.String})):
             return theirs

@@ -54,7 +54,7 @@ def lines(result: Reconciled) -> Iterator[list[Line]]:
         if not variance:
             continue
         item, adjusts = item_of(code, side)
-        if item is _MISSING[BOOKS] and _is_charge(proposal):
+        if item is _MISSING[BOOKS] and proposal and '"fee_raised"' in proposal and '"unknown_' not in proposal:
             item = _CHARGES
         minor = variance if adjusts == STATEMENT else -variance
         text = item.plus if minor > 0 else item.less or item.plus
@@ -102,10 +102,6 @@ def _items(found: pd.DataFrame) -> Iterator[tuple[str, str, str, int, str | None
 
 
 _PROOF: Final = ("ledger_minor", "statement_minor", "tolerated_minor", "brought_minor", "unexplained_minor")
-
-
-def _is_charge(proposal: str | None) -> bool:
-    return proposal is not None and '"fee_raised"' in proposal and '"unknown_' not in proposal
 
 
 def captioned(result: Reconciled) -> Iterator[tuple[str, list[Line]]]:

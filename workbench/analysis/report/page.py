@@ -50,7 +50,8 @@ def page(result: Reconciled) -> str:
     """The HTML of the page; the same results give the same text."""
     whole, result = result, totals.named(result)
     currencies = sorted({currency for (currency,) in python_rows(result.proof, "currency")})
-    sections = list(_sections(whole))
+    sections, script = list(_sections(whole)), _script()
+    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _template().render(
         headline=captions.headline(result),
         is_proven=captions.is_proven(result),
@@ -61,8 +62,9 @@ def page(result: Reconciled) -> str:
         accounts=captions.accounts(result),
         proof=captions.proof(result),
         sign_off=result.sign_off,
-        script=_script(),
-        script_hash=_hashed(_script()),
+        script=script,
+        # By it the page's policy allows this script, and no other.
+        script_hash=f"sha256-{hashed}",
         sections=sections,
         others=_decided_elsewhere(whole, {row["id"] for section in sections for row in section["listed"]}),
         money=[
@@ -191,11 +193,6 @@ def _script() -> str:
     """The page's script, with the signs that begin a formula in every output."""
     text = files(__package__).joinpath("templates", "page.js").read_text("utf-8")
     return text.replace("__FORMULA__", FORMULA)
-
-
-def _hashed(script: str) -> str:
-    """By which the page's policy allows this script, and no other."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 @cache

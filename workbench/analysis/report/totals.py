@@ -1,7 +1,7 @@
 """Sums of the frames by account, code, age and day, in whole minor units."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -115,8 +115,8 @@ class Account(NamedTuple):
     variance_minor: int
     aside_rows: int = 0
     aside_matched_rows: int = 0
-    aside_minor: int = 0
-    aside_matched_minor: int = 0
+    aside_value: int = 0
+    aside_matched_value: int = 0
     """Rows, and their values, of earlier periods or decided to zero: no rate counts them."""
 
     @property
@@ -132,7 +132,7 @@ class Account(NamedTuple):
     @property
     def value_of_period(self) -> tuple[int, int]:
         """The value of this period's rows that matched, and of all of them."""
-        return self.matched_minor - self.aside_matched_minor, self.value_minor - self.aside_minor
+        return self.matched_minor - self.aside_matched_value, self.value_minor - self.aside_value
 
 
 class Code(NamedTuple):
@@ -223,10 +223,8 @@ def by_account(result: Reconciled) -> list[Account]:
         else:
             found.update(variance_minor=variance, timing_rows=both if code == TIMING else 0)
     for row in result.aside.to_dict("records"):
-        sums[row["account"] or "", row["currency"] or ""].update(
-            aside_rows=row["rows"], aside_matched_rows=row["matched_rows"],
-            aside_minor=row["value"], aside_matched_minor=row["matched_value"],
-        )  # fmt: skip
+        account, currency = row.pop("account"), row.pop("currency")
+        sums[account or "", currency or ""].update({f"aside_{name}": count for name, count in row.items()})
     return [Account(*key, *(found[name] for name in Account._fields[2:])) for key, found in sorted(sums.items())]
 
 
@@ -241,13 +239,14 @@ def by_code(result: Reconciled) -> list[Code]:
     for (code, currency), breaks in found.items():
         variances, rows, ages, verdicts, who, rules, settlements = zip(*breaks, strict=True)
         by_rule = {repr(rule) for rule, one, said in zip(rules, who, verdicts, strict=True) if said and not one}
+        of_rules = [f"the rule{'s' if len(by_rule) > 1 else ''} {listed(sorted(by_rule))}"][: len(by_rule)]
         to_do = {text for text, said in zip(settlements, verdicts, strict=True) if text and not said}
         net = _grouped((code, variance) for variance in variances)[code]
         made.append(
             Code(
                 code, currency, net.breaks, sum(rows), net.up_minor, net.down_minor,
                 decided=sum(verdict is not None for verdict in verdicts),
-                who=listed([*sorted({person for person in who if person}), *rules_named(by_rule)]),
+                who=listed([*sorted({person for person in who if person}), *of_rules]),
                 oldest_days=max((age for age in ages if age is not None), default=None),
                 settlement=to_do.pop() if len(to_do) == 1 else settlement_of(code),
             )
@@ -258,11 +257,6 @@ def by_code(result: Reconciled) -> list[Code]:
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
-
-
-def rules_named(names: Collection[str]) -> list[str]:
-    """`the rule 'a'`, or `the rules 'a' and 'b'`, as one of those that decided."""
-    return [f"the rule{'s' if len(names) > 1 else ''} {listed(sorted(names))}"] if names else []
 
 
 def by_bucket(result: Reconciled, currency: str) -> Mapping[str, Net]:
