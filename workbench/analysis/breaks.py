@@ -316,13 +316,13 @@ def _book_fee(pairs: pa.Table) -> Values:
 
 
 def _book_fee_anew(pairs: pa.Table) -> Values:
-    """Under the statement's reference too."""
+    """Book by how much the fees differ, under the statement's reference."""
     keyed = pairs.set_column(pairs.column_names.index("g"), "g", pairs["s_key"])
     return _net(_FEE, keyed, _apart(pairs, "signed"))
 
 
 def _post_anew(pairs: pa.Table) -> Values:
-    """Under the statement's reference."""
+    """Post the entry again, under the statement's reference."""
     text = _joined(pairs["l_entry"], " under the statement's reference ", pairs["s_key"])
     more = {"reference": pairs["s_key"], "entry": pairs["l_entry"], "occurred_at": _at(pairs)}
     return _body(pairs, "reposted", pairs["l_amount"], text, fee_minor=pairs["l_fee"], **more)
@@ -371,9 +371,8 @@ class BreakCode(NamedTuple):
     """The texts and the proposal for breaks of one code.
 
     `meaning` explains the code in a report. `reason` is a template over the facts of a break, and `settlement` advises
-    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle it, in the
-    order in which they are posted. In an account's
-    reconciliation the breaks are an `item`.
+    a person: `settlement_of` fills in whom to ask. `propose` makes the entries that settle it, in the order in which
+    they are posted. In an account's reconciliation the breaks are an `item`.
     """
 
     meaning: str

@@ -19,7 +19,7 @@ from workbench.analysis import breaks as codes
 from workbench.analysis.frames import arranged, typed
 from workbench.analysis.match_rules import MatchRules
 from workbench.analysis.phone_key import PhoneKey
-from workbench.analysis.reconcile.classify import Classified, alike, coded_here, firsts
+from workbench.analysis.reconcile.classify import Classified, bare_in_sql, coded_here, firsts
 from workbench.analysis.reconcile.engines import UNIT, Engine, mapped, shaped, with_column
 from workbench.analysis.reconcile.matching import PARTNERS_BY, Describe, Found, Pairs, found_among
 from workbench.analysis.reconcile.rules import (
@@ -186,7 +186,7 @@ def _with_reversed(engine: Engine, waiting: pa.Table, ledger: Frame) -> pa.Table
     shape = {"account": nw.Int64, "asks": nw.String, "reversed_entry": nw.String, "reversed_signed": nw.Int64}
     found = []
     # Most are written as in the ledger: only for the others is every key of it made bare.
-    for spelt in (str, partial(alike, engine)):
+    for spelt in (str, partial(bare_in_sql, engine)):
         if len(named):
             asked = engine.arrow(named, {"account": nw.Int64, "key": nw.String})
             there = f"""(select x.account, y.key as asks, min(entry) as reversed_entry, max(signed) as reversed_signed
