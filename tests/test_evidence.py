@@ -429,6 +429,16 @@ def test_what_fits_no_value_is_told_as_it_is(row: str, what: str, exchanges: lis
     assert ([*found.shown], found.value) == ([Other(what)], None)
 
 
+@pytest.mark.parametrize(("made", "shown"), [("05:59:30", ["thirty_seconds"]), ("06:00:20", [])])
+def test_an_event_that_came_before_it_was_made_does_not_tell_how_late_events_come(
+    made: str, shown: list[str], tmp_path: Path
+):
+    event = {"id": "e", "type": "charge.succeeded", "timestamp": f"2026-01-05T{made}Z", "data": {"object": {"id": "c"}}}
+    posted = entry("POST", "https://shop.example/in", 200, event, {}, **HOOK)
+    file = saved(tmp_path / "a.har", {**posted, "startedDateTime": "2026-01-05T06:00:00Z"})
+    assert [[*each.shown] for each in fit(file).findings if each.gap.name == "lateness"] == [shown]
+
+
 SECRETS = ("sk_live_51ABCDEF", "+260961234567", "0961234567", "eyJhbGciOi", "s3cret-value", "Zm9vOmJhcg0000", "sid=abc")
 
 
