@@ -84,9 +84,9 @@ def reported(file: Path) -> set[str] | None:
         return set()
     except ValueError:  # killed while it told
         return None
-    told = {line["sandbox"]: line["rows"] for line in lines if "rows" in line}
-    is_whole = all(line["sandbox"] in told for line in lines)
-    return {row for rows in told.values() for row in rows} if is_whole else None
+    rows_of = {line["sandbox"]: line["rows"] for line in lines if "rows" in line}
+    is_whole = all(line["sandbox"] in rows_of for line in lines)
+    return {row for rows in rows_of.values() for row in rows} if is_whole else None
 
 
 def _append(file: Path, line: Mapping[str, object]) -> None:

@@ -113,30 +113,30 @@ _LONG: Final = {operator.long_id for operator in EVERY_OPERATOR.values()}
 def _operator_ids(traffic: Sequence[ObservedCall]) -> Readings:
     """Reads the operators' identifiers in responses."""
     for call in traffic:
-        found = [charge.get(name) for charge in call.charges for name in ("channel", "provider")]
-        found += [within(intent, "payment_method", "mobile_money").get("provider") for intent in call.intents]
-        for name in map(str, filter(None, found)):
+        named = [charge.get(name) for charge in call.charges for name in ("channel", "provider")]
+        named += [within(intent, "payment_method", "mobile_money").get("provider") for intent in call.intents]
+        for name in map(str, filter(None, named)):
             ours = "short" if name in EVERY_OPERATOR else "long" if name in _LONG else None
             yield "operator_ids", Part(ours, name, 3) if ours else Other(name[:40]), call.place
 
 
 def _bounds(traffic: Sequence[ObservedCall]) -> Readings:
     """The amounts of intents that were accepted and rejected: bounds are shown to the ngwee, or not at all."""
-    tried = {
+    decided = {
         call.amount: call for call in traffic
         if call.id == "createPaymentIntent" and call.amount and not call.is_fraction
         and (call.ok or (call.status in {400, 422} and "amount" in call.text))
     }  # fmt: skip
     low, high = _BOUNDS["1_to_20000"]
-    telling = {amount: call for amount, call in sorted(tried.items()) if not low <= amount <= high}
+    telling = {amount: call for amount, call in sorted(decided.items()) if not low <= amount <= high}
     what = ", ".join(f"{amount:.2f} is {'accepted' if call.ok else 'rejected'}" for amount, call in telling.items())
-    told: Reading = Other(what)
+    reading: Reading = Other(what)
     for value, (least, most) in _BOUNDS.items():
-        if all(call.ok is (least <= amount <= most) for amount, call in tried.items()):
+        if all(call.ok is (least <= amount <= most) for amount, call in decided.items()):
             edges = {least, most} | ({least - CENT, most + CENT} if value != "none" else set())
-            told = value if edges <= {*tried} else Part(value, what)
+            reading = value if edges <= {*decided} else Part(value, what)
     for call in [*telling.values()][-1:]:
-        yield "amount_bounds", told, call.place
+        yield "amount_bounds", reading, call.place
 
 
 def _unit(traffic: Sequence[ObservedCall]) -> Readings:
@@ -150,10 +150,10 @@ def _unit(traffic: Sequence[ObservedCall]) -> Readings:
                 intents[intent["id"]] = amount
     for call in traffic:
         for charge in call.charges:
-            major, told = intents.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
-            if charge.get("payment_intent") and major and told:
-                unit = "minor" if told == major * 100 else "major" if told == major else None
-                yield "charge_amount_unit", unit or Other(f"{told} where the intent has {major}"), call.place
+            major, amount = intents.get(str(charge.get("payment_intent"))), number_in(charge.get("amount"))
+            if charge.get("payment_intent") and major and amount:
+                unit = "minor" if amount == major * 100 else "major" if amount == major else None
+                yield "charge_amount_unit", unit or Other(f"{amount} where the intent has {major}"), call.place
 
 
 def _wait(traffic: Sequence[ObservedCall]) -> Readings:
@@ -211,8 +211,8 @@ def _keys(traffic: Sequence[ObservedCall]) -> Readings:
         is_fault = before.status >= HTTPStatus.INTERNAL_SERVER_ERROR
         kept = "a 5xx" if is_fault else "a decline" if before.status == HTTPStatus.PAYMENT_REQUIRED else ""
         if kept and (again or call.took):
-            told = Part("declines", f"{kept} is repeated", 2) if again else Part("none", f"{kept} is not repeated", 2)
-            yield "idempotency_keeps_errors", told, call.place
+            what = f"{kept} is {'repeated' if again else 'not repeated'}"
+            yield "idempotency_keeps_errors", Part("declines" if again else "none", what, 2), call.place
         if before.ok and (again or call.ok) and call.at_s and before.at_s:
             waited.append((call.at_s - before.at_s, again, call.place))
         if not again:
@@ -229,8 +229,8 @@ def _retained(waited: Sequence[tuple[Decimal, bool, str]]) -> Readings:
     between = f"known after {known:.0f} s, forgotten after {float(forgotten):.0f} s"
     if waited and not fits[1:]:
         is_near = forgotten - known <= 2 * _MINUTE_S
-        told = Other(between) if not fits else fits[0] if is_near else Part(fits[0], between)
-        yield "idempotency_retention_s", told, waited[-1][2]
+        reading = Other(between) if not fits else fits[0] if is_near else Part(fits[0], between)
+        yield "idempotency_retention_s", reading, waited[-1][2]
 
 
 _AT_LEAST_S, _FIRST_WAIT_S = 45, 180
@@ -253,8 +253,8 @@ def _retries(traffic: Sequence[ObservedCall]) -> Readings:
         is_soon = again and again.at_s - tries[0].at_s < _MINUTE_S
         if tries[0].status == HTTPStatus.OK and again and is_soon and event_id not in replayed:
             yield "repeats", Part("duplicate", "an event that was accepted came again"), again.place
-        is_told_when = bool({attempt.status for attempt in tries} & _WAITS)
-        if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not is_told_when:
+        asks_to_wait = bool({attempt.status for attempt in tries} & _WAITS)
+        if tries[0].status >= HTTPStatus.INTERNAL_SERVER_ERROR and url not in gone and not asks_to_wait:
             yield "retry_schedule_s", _schedule(tries, ended_s), tries[-1].place
     for call in traffic:
         off = [endpoint for endpoint in call.of_kind("webhook_endpoint") if endpoint.get("status") == "disabled"]
@@ -276,8 +276,8 @@ def _second(first: ObservedCall, again: ObservedCall | None, ended_s: Decimal) -
         wait_s, asked = again.at_s - first.at_s, first.got.get("retry-after", "")
         least_s = max(_AT_LEAST_S, min(int(asked), 2 * _MINUTE_S)) if asked.isdecimal() else _AT_LEAST_S
         near = "ignored" if wait_s < _AT_LEAST_S else "honoured" if least_s <= wait_s < _FIRST_WAIT_S else None
-        told = "Retry-After" if asked else "a minute after 429, 502 and 504"
-        yield "delivery_retry_after", near and Part(near, told, 2), again.place
+        what = "Retry-After" if asked else "a minute after 429, 502 and 504"
+        yield "delivery_retry_after", near and Part(near, what, 2), again.place
 
 
 def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
@@ -291,17 +291,17 @@ def _schedule(tries: Sequence[ObservedCall], ended_s: Decimal) -> Reading:
         near = all(0.8 * one - _NEAR_S <= wait <= 1.2 * one + _NEAR_S for wait, one in zip(waits, due, strict=False))
         return near and (len(waits) == len(due) if is_over else len(waits) <= len(due))
 
-    found = [schedule for schedule in _offered("retry_schedule_s") if fits(schedule)]
-    told = "waits of " + written([round(wait) for wait in waits])
-    if len(found) == 1:
-        return found[0] if is_over else Part(found[0], told)
-    return None if found else Other(told)
+    fitting = [schedule for schedule in _offered("retry_schedule_s") if fits(schedule)]
+    what = "waits of " + written([round(wait) for wait in waits])
+    if len(fitting) == 1:
+        return fitting[0] if is_over else Part(fitting[0], what)
+    return None if fitting else Other(what)
 
 
 def _order(traffic: Sequence[ObservedCall]) -> Readings:
     """Finds events that arrived after younger ones of their object, and how soon outcomes arrived."""
     newest: dict[object, Decimal] = {}
-    known, tried, found, soonest = set(), set(), {}, {}
+    known, tried, late_by, soonest = set(), set(), {}, {}
     for call in traffic:
         at_s, about = _time_s(call.asked), next((item["id"] for item in call.objects), None)
         if call.id != WEBHOOK or not at_s or about is None:
@@ -310,21 +310,21 @@ def _order(traffic: Sequence[ObservedCall]) -> Readings:
         late_s = call.at_s - at_s
         if call.ok and is_late and same not in known:
             way = "out_of_order" if same not in tried and _NEAR_S < late_s < _MINUTE_S else "unordered"
-            found[way] = call.place
+            late_by[way] = call.place
         if call.at_s and same not in tried and call.event.endswith(("succeeded", "successful", "failed")):
             soonest[late_s] = call.place
         tried.add(same)
         if call.ok:
             known.add(same)
             newest[about] = max(at_s, newest.get(about, at_s))
-    for way in sorted(found)[:1]:
+    for way in sorted(late_by)[:1]:
         what = f"an event came late, after a younger one: {way}"
-        yield "ordering", "unordered" if way == "unordered" else Part(way, what), found[way]
+        yield "ordering", "unordered" if way == "unordered" else Part(way, what), late_by[way]
     # An event that came before it was made shows only that two clocks differ.
     for late_s in [late_s for late_s in sorted(soonest)[:1] if late_s >= -_NEAR_S]:
         near = {"at_once": 0, "thirty_seconds": 30}.items()
-        told = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
-        yield "lateness", told[0] if told else Other(f"{late_s:.0f} s after"), soonest[late_s]
+        values = [value for value, after_s in near if abs(late_s - after_s) <= _NEAR_S]
+        yield "lateness", values[0] if values else Other(f"{late_s:.0f} s after"), soonest[late_s]
 
 
 TOGETHER: Final[Mapping[str, Callable[[Sequence[ObservedCall]], Readings]]] = {
@@ -362,22 +362,22 @@ class Finding(NamedTuple):
     @property
     def says(self) -> list[tuple[str, Value | Other, Sequence[str]]]:
         """A text, a value and the exchanges for each value; of one that was seen in part, what was seen."""
-        told: list[tuple[str, Value | Other, Sequence[str]]] = []
+        texts: list[tuple[str, Value | Other, Sequence[str]]] = []
         for value, parts in self.shown.items():
             text = f"none of ours: {value.what}" if isinstance(value, Other) else written(value)
             text = text if "" in parts else f"{', '.join(parts)}: consistent with {text}, not shown"
-            told.append((text, value, [*chain.from_iterable(parts.values())]))
-        return told
+            texts.append((text, value, [*chain.from_iterable(parts.values())]))
+        return texts
 
     @property
     def asks(self) -> str:
         """A question to the provider that asks whether what was seen is right."""
         meanings = {self.gap.default: self.gap.says, **self.gap.alternatives}
-        told = []
+        texts = []
         for value, parts in self.shown.items():
             meaning = value.what if isinstance(value, Other) else meanings[value]
-            told.append(meaning if "" in parts else f"{', '.join(parts)}, as it would be if this holds: {meaning}")
-        return f"{'; and '.join(told)}. {'Which is' if len(told) > 1 else 'Is that'} right?"
+            texts.append(meaning if "" in parts else f"{', '.join(parts)}, as it would be if this holds: {meaning}")
+        return f"{'; and '.join(texts)}. {'Which is' if len(texts) > 1 else 'Is that'} right?"
 
     @property
     def why(self) -> str:
@@ -386,12 +386,12 @@ class Finding(NamedTuple):
 
     def as_record(self) -> dict[str, Any]:
         """The finding as JSON types."""
-        values = [{"value": _told(value), "says": text, "by": places} for text, value, places in self.says]
+        values = [{"value": _as_json(value), "says": text, "by": places} for text, value, places in self.says]
         about = {"section": self.gap.section, "name": self.gap.name, "result": self.result}
         return {**about, "values": values, "why": self.why}
 
 
-def _told(value: Value | Other) -> object:
+def _as_json(value: Value | Other) -> object:
     return value.what if isinstance(value, Other) else list(value) if isinstance(value, tuple) else value
 
 
@@ -442,7 +442,7 @@ class Evidence(Tabular):
         lines = [f"# {self._heading} of the service."]
         for finding in self.findings:
             for text, value, places in finding.says:
-                says = f"{finding.gap.name} = {json.dumps(_told(value), ensure_ascii=False)}  # {places[0]}"
+                says = f"{finding.gap.name} = {json.dumps(_as_json(value), ensure_ascii=False)}  # {places[0]}"
                 why = "none of ours" if isinstance(value, Other) else "contradicted" if len(finding.shown) > 1 else text
                 lines.append(says if finding.value is not None else f"# {why}: {says}")
         return "\n".join(lines) + "\n"
@@ -473,7 +473,7 @@ def fit(*places: str | Path) -> Evidence:
     traffic, room = [], MOST_TEXT
     files = [file for place in places for file in files_of(Path(place))]
 
-    # A webhook is told by its headers and its body, whatever it is sent to.
+    # A webhook is known by its headers and its body, whatever it is sent to.
     def is_wanted(method: str, url: str) -> bool:
         return method == "POST" or _operation(method, url) is not None
 
@@ -495,12 +495,12 @@ def fit(*places: str | Path) -> Evidence:
 
 
 def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
-    found: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
+    shown_by_row: dict[str, dict[Value | Other, dict[str, list[str]]]] = defaultdict(dict)
     whole = []
     for row, shown, place in _shown(traffic):
         if shown is not None:
             value, what, most = shown if isinstance(shown, Part) else (shown, "", 0)
-            parts = found[row].setdefault(value, {})
+            parts = shown_by_row[row].setdefault(value, {})
             parts.setdefault(what, []).append(place)
             if len(parts) == most:
                 whole.append(parts)
@@ -508,7 +508,7 @@ def _findings(traffic: Sequence[ObservedCall]) -> Iterable[Finding]:
         parts.setdefault("", [])
     for gap in REGISTER:
         row, value = gap.unless
-        yield Finding(gap, {} if value in found.get(row, {}) else found.get(gap.name, {}))
+        yield Finding(gap, {} if value in shown_by_row.get(row, {}) else shown_by_row.get(gap.name, {}))
 
 
 def _shown(traffic: Sequence[ObservedCall]) -> Readings:

@@ -115,7 +115,7 @@ def read_trace(*paths: Path) -> list[TraceRow]:
     Raises CheckLiveRefused: it cannot be read, holds none, or the last page is missing.
     """
     form = "a trace, such as GET /sandbox/trace returns or bench.trace.save('trace.har') writes"
-    found: list[TraceRow] = []
+    trace: list[TraceRow] = []
     for path in paths:
         read = _read(path, list[TraceRow] | _Kept, form)
         rows = (read.log.trace if read.log else read.data) if isinstance(read, _Kept) else read
@@ -130,8 +130,8 @@ def read_trace(*paths: Path) -> list[TraceRow]:
             details = [msgspec.to_builtins(_DETAILS[row.kind]({"detail": row.detail})) for row in rows]
         except (KeyError, msgspec.ValidationError) as error:
             raise CheckLiveRefused(f"{path} is not {form}: {visible(str(error))}.") from None
-        found += [msgspec.structs.replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)]
-    return found
+        trace += [msgspec.structs.replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)]
+    return trace
 
 
 def _read(path: Path, shape: Any, form: str) -> Any:  # noqa: ANN401  what msgspec decodes is of any type
@@ -251,8 +251,8 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
         }[gaps.late_success],
     }
     for item in tomllib.loads(_BY_HAND.read_text("utf-8"))["item"]:
-        told = {name: item[name].format_map(thresholds) for name in ("what", "why", "evidence")}
-        yield Item(item["cost"], item["topic"], **told)
+        texts = {name: item[name].format_map(thresholds) for name in ("what", "why", "evidence")}
+        yield Item(item["cost"], item["topic"], **texts)
 
 
 _BY_HAND: Final = Path(__file__).with_suffix(".toml")
@@ -263,7 +263,7 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
     used = None if trace is None else relied_on(trace)
     rows = [row for row in map(GapRow, gaps.as_records()) if not row["of_sandbox"]]
     rows.sort(key=lambda row: -row["cost"])
-    told = [row for row in rows if row["name"] in settled]
+    answered = [row for row in rows if row["name"] in settled]
     left = [row for row in rows if row["name"] not in settled and (used is None or row["name"] in used)]
     for row in left[:_MOST_ROWS]:
         by = f" Your run relied on it: {', '.join(used[row['name']][:_MOST_USES])}." if used else ""
@@ -276,15 +276,15 @@ def _rows(gaps: Gaps, settled: frozenset[str], trace: Sequence[TraceRow] | None)
                    "The interface leaves them open.",
                    "The provider's answers to the letter of --letter. Name them in the file of --gaps.",
                    OPEN, tuple(row["name"] for row in rest))
-    if otherwise := [row for row in told if row.is_changed]:
+    if otherwise := [row for row in answered if row.is_changed]:
         listed = "; ".join(f"{row['name']}: {row.cells['does']}" for row in otherwise)
         yield Item(otherwise[0]["cost"], ROWS, f"The provider answered {listed}", "The sandbox's default differs.",
                    "Your tests pass against workbench serve --gaps FILE.")
-    if as_assumed := [row["name"] for row in told if not row.is_changed]:
+    if as_assumed := [row["name"] for row in answered if not row.is_changed]:
         yield Item(1, ROWS, f"Answered as assumed: {', '.join(as_assumed)}", "Your file says so.",
                    "The provider's answers are filed.", DONE, tuple(as_assumed))
     if used is not None:
-        others = len(rows) - len(told) - len(left)
+        others = len(rows) - len(answered) - len(left)
         yield Item(1, ROWS, f"{others} other rows are assumptions; the run did not rely on them",
                    "An assumption that nothing depends on costs nothing, if the run did everything your shop does.",
                    "The trace is that of your whole test suite, not of one payment.")

@@ -115,7 +115,7 @@ def read_orders(text: str) -> dict[str, ShopOrder]:
 
     Raises ExamRefused: a line is not such JSON.
     """
-    found: dict[str, list[ShopOrder]] = {}
+    orders_of: dict[str, list[ShopOrder]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
@@ -128,8 +128,8 @@ def read_orders(text: str) -> dict[str, ShopOrder]:
         if not is_order or not isinstance(status, str | None):
             message = f"Line {number} of --orders is {visible(mask(line[:80]))!r}."
             raise ExamRefused(message, hint='A line looks like {"payment": "pi_…", "fulfilled": 1, "status": "paid"}.')
-        found.setdefault(payment, []).append(ShopOrder(fulfilled, status))
-    return {payment: total(orders) for payment, orders in found.items()}
+        orders_of.setdefault(payment, []).append(ShopOrder(fulfilled, status))
+    return {payment: total(orders) for payment, orders in orders_of.items()}
 
 
 def _output_of(option: str, command: str, environment: Mapping[str, str]) -> str:

@@ -115,8 +115,8 @@ class Choice(NamedTuple):
     is_default: bool = False
 
     def __str__(self) -> str:
-        told = self.says if self.says.startswith(self.value) else f"{self.value}: {self.says}"
-        return f"{told} (default)" if self.is_default else told
+        text = self.says if self.says.startswith(self.value) else f"{self.value}: {self.says}"
+        return f"{text} (default)" if self.is_default else text
 
 
 def choices_of(record: Mapping[str, Any]) -> list[Choice]:
@@ -682,13 +682,13 @@ _BY_NAME = {gap.name: gap for gap in REGISTER}
 @cache
 def rows_by(kind: str = "") -> Mapping[str, tuple[str, ...]]:
     """Maps the entries of the column `relied` to rows; with a `kind`, such as `warning`, only its entries."""
-    found: dict[str, tuple[str, ...]] = {}
+    rows_of: dict[str, tuple[str, ...]] = {}
     for gap in REGISTER:
         for thing in gap.relied:
             if not kind or thing.startswith(f"{kind} "):
                 name = thing.removeprefix(f"{kind} ")
-                found[name] = (*found.get(name, ()), gap.name)
-    return found
+                rows_of[name] = (*rows_of.get(name, ()), gap.name)
+    return rows_of
 
 
 def rows_settling(thing: str) -> tuple[str, ...]:

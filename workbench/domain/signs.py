@@ -107,9 +107,9 @@ class ObservedCall:
         self.is_fraction = self.amount is not None and self.amount != round(self.amount, 2)
         self.unknown = [name for name in self.asked if fields is not None and name not in fields]
         listed = self.body.get("data") if self.status in SUCCESS else []
-        found = listed if isinstance(listed, list) else [self.body]
-        found = [within(self.asked, "data", "object")] if operation == WEBHOOK else found
-        self.objects: list[Body] = [item for item in map(within, found) if isinstance(item.get("id"), str)]
+        items = listed if isinstance(listed, list) else [self.body]
+        items = [within(self.asked, "data", "object")] if operation == WEBHOOK else items
+        self.objects: list[Body] = [item for item in map(within, items) if isinstance(item.get("id"), str)]
         intents = "createPaymentIntent retrievePaymentIntent listPaymentIntents"
         self.intents: list[Body] = self.of_kind("payment_intent", intents)
         self.charges: list[Body] = self.of_kind("charge", "createCharge retrieveCharge listCharges")
@@ -277,8 +277,8 @@ def signature_shown(call: ObservedCall) -> Reading:
             with suppress(SignatureRefused):
                 way.read({header: call.sent[header.lower()] for header in way.headers})
                 return name
-    found = [name for name in call.sent if "signature" in name]
-    return Other(f"the header {found[0][:60]}") if found else None
+    unknown = [name for name in call.sent if "signature" in name]
+    return Other(f"the header {unknown[0][:60]}") if unknown else None
 
 
 def rate_shown(call: ObservedCall) -> Reading:
