@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -32,6 +32,7 @@ from workbench.register import GapRow
 from workbench.render import Table, Tabular, table
 from workbench.visible import visible
 
+T = TypeVar("T")
 OPEN: Final = "open"
 DONE: Final = "done"
 BY_HAND: Final = "by hand"
@@ -102,7 +103,7 @@ _DETAILS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
 
 def read_exam(path: Path) -> Exam:
     """The report of an exam. Raises CheckLiveRefused: it cannot be read, or is none."""
-    exam: Exam = _read(path, Exam, "the JSON that `workbench certify … --report REPORT.json` writes")
+    exam = _read(path, msgspec.json.Decoder(Exam), "the JSON that `workbench certify … --report REPORT.json` writes")
     if not isinstance(exam.switched, dict):
         message = f"{path} is an older version's report: the rows of the register in it cannot be compared."
         raise CheckLiveRefused(message, hint="Take the exam again: workbench certify URL … --report REPORT.json.")
@@ -116,8 +117,9 @@ def read_trace(*paths: Path) -> list[TraceRow]:
     """
     form = "a trace, such as GET /sandbox/trace returns or bench.trace.save('trace.har') writes"
     trace: list[TraceRow] = []
+    decoder = msgspec.json.Decoder(list[TraceRow] | _Kept)
     for path in paths:
-        read = _read(path, list[TraceRow] | _Kept, form)
+        read: list[TraceRow] | _Kept = _read(path, decoder, form)
         rows = (read.log.trace if read.log else read.data) if isinstance(read, _Kept) else read
         if rows is None:
             raise CheckLiveRefused(f"{path} is not {form}.")
@@ -134,9 +136,9 @@ def read_trace(*paths: Path) -> list[TraceRow]:
     return trace
 
 
-def _read(path: Path, shape: Any, form: str) -> Any:  # noqa: ANN401  what msgspec decodes is of any type
+def _read(path: Path, decoder: msgspec.json.Decoder[T], form: str) -> T:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=shape)
+        return decoder.decode(path.read_bytes())
     except OSError as error:
         raise CheckLiveRefused(f"{path} cannot be read: {error.strerror}.") from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

@@ -57,7 +57,8 @@ class GapRow(Tabular, dict[str, Any]):
             "code": ", ".join(self["code"]),
         }  # fmt: skip
 
-    def text(self, width: int | None = None) -> str:  # noqa: D102  the base class's
+    def text(self, width: int | None = None) -> str:
+        """The row in lines of at most `width` columns, 80 by default."""
         does, *others = [f"{choice.value}: {choice._replace(value='')}" for choice in self.choices]
         cells = self.cells
         parts = [

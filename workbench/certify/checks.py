@@ -35,12 +35,12 @@ Judge = Callable[[Reply, int], str]
 """A response and the limit in seconds → the fault in words, or an empty text."""
 
 
-def accepted(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
+def accepted(reply: Reply, _: int) -> str:
     """Expects 2xx to a genuine message."""
     return "" if is_accepted(reply) else shown(reply)
 
 
-def refused(reply: Reply, limit_s: int) -> str:  # noqa: ARG001  one signature
+def refused(reply: Reply, _: int) -> str:
     """Expects a 4xx except 410 to a forged message: 410 disables the endpoint, and a 5xx is a fault of the shop."""
     if reply.status_code == _GONE:
         return f"{shown(reply)}, which disables the endpoint"

@@ -20,28 +20,30 @@ PORT: Final = click.IntRange(0, 65_535)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 
 
-class _Rows(click.Path):
-    """A TOML file of rows of the register, read: row → value."""
+def _rows_in(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, Any] | None:
+    from workbench.domain.gaps import REGISTER
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
-        from workbench.domain.gaps import REGISTER
-
-        path = FILE.convert(value, param, ctx)
-        try:
-            rows = read_toml(path.read_bytes())
-        except OSError as error:
-            raise click.BadParameter(f"{path} cannot be read: {error.strerror}.", param_hint="--gaps") from None
-        except ValueError as error:
-            raise click.BadParameter(f"{path} {error}.", param_hint="--gaps") from None
-        known = {row.name for row in REGISTER}
-        if tables := [name for name, declared in rows.items() if isinstance(declared, dict) and name not in known]:
-            message = f"{path} has a table [{tables[0]}]; put rows at the top level, such as: prompt_timeout_s = 60"
-            raise click.BadParameter(message, param_hint="--gaps")
-        return rows
+    if path is None:
+        return None
+    try:
+        rows = read_toml(path.read_bytes())
+    except OSError as error:
+        raise click.BadParameter(f"{path} cannot be read: {error.strerror}.", param_hint="--gaps") from None
+    except ValueError as error:
+        raise click.BadParameter(f"{path} {error}.", param_hint="--gaps") from None
+    known = {row.name for row in REGISTER}
+    if tables := [name for name, value in rows.items() if isinstance(value, dict) and name not in known]:
+        message = f"{path} has a table [{tables[0]}]; put rows at the top level, such as: prompt_timeout_s = 60"
+        raise click.BadParameter(message, param_hint="--gaps")
+    return rows
 
 
 gaps_option: Final = click.option(
-    "--gaps", "rows", type=_Rows(), help="A TOML file with rows of the register, such as: prompt_timeout_s = 60."
+    "--gaps",
+    "rows",
+    type=FILE,
+    callback=_rows_in,
+    help="A TOML file with rows of the register, such as: prompt_timeout_s = 60.",
 )
 
 

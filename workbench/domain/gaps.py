@@ -103,7 +103,7 @@ def written(value: object) -> str:
     if not isinstance(value, list | tuple):
         return str(value)
     runs = ([str(item) for item in same] for _, same in groupby(value))
-    parts = (f"{len(run)} × {run[0]}" if len(run) >= _MANY else ", ".join(run) for run in runs)  # noqa: RUF001  times
+    parts = (f"{len(run)} \u00d7 {run[0]}" if len(run) >= _MANY else ", ".join(run) for run in runs)
     return f"{', '.join(parts)} s"
 
 
@@ -127,7 +127,7 @@ def choices_of(record: Mapping[str, Any]) -> list[Choice]:
     return sorted(listed, key=lambda choice: choice.value != force)
 
 
-def row(section: str, default: V, says: str, **others: Any) -> V:  # noqa: ANN401  each column has its own type
+def row(section: str, default: V, says: str, **others: object) -> V:
     """A field of `Gaps`: its section, its default and what that means, and the other columns of the row by name."""
     return field(default=default, metadata={"section": section, "says": says, **others})
 
@@ -662,7 +662,8 @@ class Gaps:
         """
         if not isinstance(choices or {}, Mapping):
             raise GapRefused(f"gaps is a mapping of names to values, not {type(choices).__name__}.")
-        return cls(**{name: _checked(name, value) for name, value in (choices or {}).items()})
+        checked: dict[str, Any] = {name: _checked(name, value) for name, value in (choices or {}).items()}
+        return cls(**checked)
 
     def as_records(self) -> list[dict[str, Any]]:
         """The rows of the register as JSON types, each with the `value` in force."""
@@ -726,7 +727,7 @@ def _nearest(name: str) -> str | None:
     return by_words if words & {*by_words.split("_")} else next(iter(alike), None)
 
 
-def _checked(name: str, value: object) -> Any:  # noqa: ANN401  each row has its own type
+def _checked(name: str, value: object) -> Value:
     gap = _gap_named(name)
     value = tuple(value) if isinstance(value, list) else value
     if isinstance(value, tuple) and any(type(item) is not int for item in value):
