@@ -587,9 +587,10 @@ def test_a_command_that_fails_or_does_not_end_is_refused_with_what_it_printed(mo
         ("sleep 60", "not ended after"),
     ):
         with pytest.raises(ExamRefused, match=said):
-            shop.checkout_by(command, {})("+260960000001")
-    read = shop.orders_by('echo "{\\"payment\\": \\"$WHO\\", \\"fulfilled\\": 2}"; sleep 60 &', {"WHO": "pi_1"})
-    assert read() == {"pi_1": (2, None)}, "what it leaves in the background does not keep it open"
+            shop.output_of("--checkout", command, {})
+    line = 'echo "{\\"payment\\": \\"$WHO\\", \\"fulfilled\\": 2}"; sleep 60 &'
+    orders = shop.read_orders(shop.output_of("--orders", line, {"WHO": "pi_1"}))
+    assert orders == {"pi_1": (2, None)}, "what it leaves in the background does not keep it open"
 
 
 SHOP = """

@@ -87,8 +87,9 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
     Exit status 0 when no examined check fails, 1 when one fails, 2 when the exam cannot run, 130 after Ctrl-C.
     """
     from workbench.bench import Workbench
-    from workbench.certify import report, run, shop
+    from workbench.certify import report, run
     from workbench.certify.sending import Target
+    from workbench.certify.shop import PHONE, output_of, read_orders, running
     from workbench.domain.gaps import Gaps
 
     for path in reports:
@@ -113,15 +114,17 @@ def certify(  # noqa: PLR0913  one argument per option, handed over by name
             "PAYMENTS_PUBLISHABLE_KEY": str(served.publishable_key),
             "PAYMENTS_WEBHOOK_SECRET": secret,
         }
-        started = open_.enter_context(shop.running(cmd, environment, target)) if cmd else None
+        started = open_.enter_context(running(cmd, environment, target)) if cmd else None
         status = None
         try:
             result = run.certify(
                 bench,
                 url,
                 secret,
-                checkout=shop.checkout_by(checkout, environment) if checkout else None,
-                orders=shop.orders_by(orders, environment) if orders else None,
+                checkout=(lambda phone: output_of("--checkout", checkout, {**environment, PHONE: phone}))
+                if checkout
+                else None,
+                orders=(lambda: read_orders(output_of("--orders", orders, environment))) if orders else None,
                 printed=started.printed if started else str,
                 restart=started.restart if started else None,
                 ended=lambda row: click.echo(row.line(terminal_width())),
