@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import lru_cache
+from itertools import product
 from typing import Final, NamedTuple
 
 from workbench.errors import SignatureRefused
@@ -31,6 +32,7 @@ SECRET_PREFIX: Final = "whsec_"  # noqa: S105  the prefix, not a secret
 STANDARD: Final = "standard_webhooks"
 _KEY_BYTES = range(24, 65)
 _GITHUB_SECRET = 40
+_WITHOUT_EXPONENT = 10**21
 _SECONDS = re.compile(r"[0-9]{1,12}")
 _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
 _Encode = Callable[[bytes], str]
@@ -217,22 +219,29 @@ def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedH
         if _any_match(tried, guess.prefix(*signed[:2]), guess.encode, signed, body):
             return guess.reason
     prefix = way.prefix(*signed[:2])
-    if any(_any_match(keys, prefix, way.encode, signed, other) for other in _rewritten(body)):
+    if any(_any_match(keys, prefix, way.encode, signed, other) for other in respellings(body)):
         return "body_reserialised"
     return "signature_mismatch"
 
 
-def _rewritten(body: bytes) -> Iterable[bytes]:
-    """Writes the JSON again as libraries do, its amounts with and without two decimals."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return
-    for ascii_only in (True, False):
-        for separators in ((",", ":"), (", ", ": ")):
-            text = json.dumps(value, separators=separators, ensure_ascii=ascii_only)
-            yield _bytes(text)
-            yield _bytes(_AMOUNT.sub(lambda match: f"{match[1]}{Decimal(match[2]):.2f}", text))
+def respellings(body: bytes) -> list[bytes]:
+    """Writes the JSON of a body again as libraries do, in one order for all bodies; an empty list if it is no JSON."""
+    texts: list[bytes] = []
+    for number in (float, _javascript_number):
+        try:
+            value = json.loads(body, parse_float=number)
+        except (ValueError, RecursionError):
+            return []
+        for separators, is_ascii in product(((",", ":"), (", ", ": ")), (True, False)):
+            text = json.dumps(value, separators=separators, ensure_ascii=is_ascii)
+            texts += [_bytes(text), _bytes(_AMOUNT.sub(lambda match: f"{match[1]}{Decimal(match[2]):.2f}", text))]
+    return texts
+
+
+def _javascript_number(text: str) -> float:
+    """A number as JavaScript writes it: a whole one below 1e21 without a point."""
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < _WITHOUT_EXPONENT else number
 
 
 def id_in(body: bytes) -> str:
