@@ -115,7 +115,7 @@ def listening(take: Callable[[bytes, dict[str, str]], int], text: bytes = b"", *
 Flaw = Callable[[Shop, bytes, dict[str, str]], int | None]
 
 
-def genuine(body: bytes, headers: dict[str, str], **more: Any) -> dict[str, Any] | None:  # noqa: ANN401  those of `verify`
+def genuine(body: bytes, headers: dict[str, str], **more: int) -> dict[str, Any] | None:
     """The event, if the message holds."""
     try:
         verify(body, headers, [SECRET], **{"now_s": int(time.time()), **more})
@@ -383,7 +383,7 @@ def test_an_endpoint_that_hangs_midway_is_left_soon(monkeypatch: pytest.MonkeyPa
 
     with sandbox() as bench, listening(hang_after_ten) as url:
         report = certify(bench, url, SECRET, limit_s=1)
-    assert sum(each.verdict == "failed" for each in report.rows) == run._MOST_TIMEOUTS  # noqa: SLF001  so many
+    assert sum(each.verdict == "failed" for each in report.rows) == run.MOST_TIMEOUTS
     assert report.rows[-1].came == "answers did not come in time any more"
 
 
@@ -681,10 +681,10 @@ def test_a_command_that_is_asked_to_end_ends_its_shop(command: str, tmp_path: Pa
     port = int(url.split(":")[2].partition("/")[0])
     line = [command, "certify", url, "--cmd", f"{sys.executable} {tmp_path}/shop.py {port} & wait"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603  our own command
-        assert is_true_soon(lambda: sending._connects("127.0.0.1", port))  # noqa: SLF001  whether it listens
+        assert is_true_soon(sending.Target(url).listens)
         process.terminate()
         assert process.wait(10) == 128 + signal.SIGTERM
-    assert not sending._connects("127.0.0.1", port)  # noqa: SLF001  the same
+    assert not sending.Target(url).listens()
 
 
 def test_a_checkout_that_makes_no_payment_or_another_is_refused_and_one_that_breaks_midway_fails():

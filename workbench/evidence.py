@@ -111,7 +111,6 @@ _LONG: Final = {operator.long_id for operator in EVERY_OPERATOR.values()}
 
 
 def _operator_ids(traffic: Sequence[ObservedCall]) -> Readings:
-    """Reads the operators' identifiers in responses."""
     for call in traffic:
         named = [charge.get(name) for charge in call.charges for name in ("channel", "provider")]
         named += [within(intent, "payment_method", "mobile_money").get("provider") for intent in call.intents]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 import msgspec
 
 from workbench.domain.gaps import REGISTER, Gaps, written
-from workbench.domain.moments import in_lusaka, milliseconds
+from workbench.domain.moments import in_lusaka, milliseconds, span
 from workbench.domain.payments import offer_again_s
 from workbench.domain.reliance import relied_on
 from workbench.domain.wire.trace_rows import (
@@ -237,11 +237,11 @@ def _by_hand(gaps: Gaps, trace: Sequence[TraceRow] | None) -> Iterator[Item]:
     called = [name for name, start in _CALLED.items() if paths is None or any(path.startswith(start) for path in paths)]
     values = {row.name: getattr(gaps, row.name) for row in REGISTER}
     thresholds = {
-        **{name: _time(value) if isinstance(value, int) else value for name, value in values.items()},
-        "hosts": ", ".join(called or _CALLED), "stale": _time(offer_again_s(gaps)),
-        "skew": _time(max(1, gaps.signature_tolerance_s // 10)),
-        "last": f"The last attempt, of {len(waits)}, is about {_time(sum(waits))} after the first",
-        "off": f"After {_time(off_after_s)} without a success the endpoint is disabled." if off_after_s else
+        **{name: span(value) if isinstance(value, int) else value for name, value in values.items()},
+        "hosts": ", ".join(called or _CALLED), "stale": span(offer_again_s(gaps)),
+        "skew": span(max(1, gaps.signature_tolerance_s // 10)),
+        "last": f"The last attempt, of {len(waits)}, is about {span(sum(waits))} after the first",
+        "off": f"After {span(off_after_s)} without a success the endpoint is disabled." if off_after_s else
                "The endpoint is never disabled: only your own log shows that all deliveries fail.",
         "clears": next(
             str(row.choices[0]._replace(value="", is_default=False))
@@ -327,15 +327,3 @@ def _examined(gaps: Gaps, exam: Exam | None) -> Iterator[Item]:
         yield Item(1, EXAM, f"Passed: {exam.score}; {taken}",
                    "The report is about the code that was examined.",
                    "The same code goes live; if not, the exam is taken again.", DONE)
-
-
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-
-
-def _time(seconds: int) -> str:
-    """The two largest units of a time, such as `3 d 3 h`."""
-    parts = []
-    for unit, size in _UNITS:
-        count, seconds = divmod(seconds, size)
-        parts += [f"{count} {unit}"] if count else []
-    return " ".join(parts[:2]) or "0 s"

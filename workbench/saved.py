@@ -98,7 +98,6 @@ class TAccounts:
 
 
 def _cells(account: TAccount) -> Iterator[tuple[str, ...]]:
-    """Pairs of debit and credit cells."""
     sides = (
         [f"{posting.entry}  {posting.money.plain}" for posting in side] for side in (account.debits, account.credits)
     )

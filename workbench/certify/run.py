@@ -27,7 +27,7 @@ _PATIENCE_S: Final = 5
 _EXAM_S: Final = 300
 """No check begins later than this many seconds after the exam's start."""
 _TIME_UP: Final = f"{_EXAM_S} s are up"
-_MOST_TIMEOUTS: Final = 2
+MOST_TIMEOUTS: Final = 2
 _ORDERS_S: Final = 5.0
 _POLL_S: Final = 0.2
 _GONE: Final = "nothing listens any more"
@@ -162,7 +162,7 @@ def _why_stopped(exam: Exam, result: Result, timeouts: int) -> str:
     if result.check is CHECKS[0] and not any(is_accepted(exchange.reply) for exchange in exam.exchanges):
         # A shop that rejects every message would pass the checks with forged messages undeservedly.
         return _UNACCEPTED
-    if timeouts >= _MOST_TIMEOUTS:
+    if timeouts >= MOST_TIMEOUTS:
         return "answers did not come in time any more"
     return _GONE if result.verdict == FAILED and not exam.target.listens() else ""
 
@@ -183,7 +183,6 @@ def _judged(check: Check, exchanges: Sequence[Exchange], limit_s: int) -> Result
 
 
 def _restarted(restart: Callable[[], object], orders: Orders | None, known: dict[str, int | ShopOrder]) -> None:
-    """Adds the shop's orders to `known`, then restarts the shop."""
     known.update(orders() if orders else {})
     restart()
 
