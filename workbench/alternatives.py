@@ -82,7 +82,7 @@ def reported(file: Path) -> set[str] | None:
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     except FileNotFoundError:
         return set()
-    except ValueError:  # killed while it told
+    except ValueError:  # killed while it reported
         return None
     rows_of = {line["sandbox"]: line["rows"] for line in lines if "rows" in line}
     is_whole = all(line["sandbox"] in rows_of for line in lines)

@@ -164,11 +164,6 @@ class Checklist(Tabular, tuple[Item, ...]):
         return [name for item in self.open for name in item.rows]
 
     @property
-    def confirmed(self) -> list[str]:
-        """The rows of the register that the provider has answered as the sandbox does it."""
-        return [name for item in self if item.state == DONE for name in item.rows]
-
-    @property
     def summary(self) -> str:
         """The number of items in each state, in words."""
         states = [item.state for item in self]

@@ -142,9 +142,9 @@ def _secret(name: str | None, path: Path | None) -> str | None:
     if name and path:
         raise click.UsageError("Give either --secret-env or --secret-file, not both.")
     if name:
-        if not (found := os.environ.get(name, "").strip()):
+        if not (secret := os.environ.get(name, "").strip()):
             raise ExamRefused(f"The environment variable {visible(name)} is not set.")
-        return found
+        return secret
     try:
         return path.read_text("utf-8").strip() if path else None
     except (OSError, UnicodeError) as error:

@@ -47,14 +47,14 @@ def check_live(
     if out is not None and out.suffix not in {".md", ".html"}:
         raise click.BadParameter(f"{out} ends in neither .md nor .html.", param_hint="--out")
     trace = read_trace(*traces) if traces else None
-    found = checklist(rows, read_exam(exam) if exam else None, trace)
+    items = checklist(rows, read_exam(exam) if exam else None, trace)
     if letter_file:
         used = relied_on(trace or ())
-        asked = (row for row in Gaps.chosen(rows).as_records() if row["name"] in found.guessed)
+        asked = (row for row in Gaps.chosen(rows).as_records() if row["name"] in items.guessed)
         write_out(letter_file, letter({**row, "used_by": used.get(row["name"], ())} for row in asked))
     if out is None:
-        show_page(found.markdown())
+        show_page(items.markdown())
     else:
-        write_out(out, found.html() if out.suffix == ".html" else found.markdown())
-        click.echo(f"{found.summary}.")
-    sys.exit(1 if found.open else 0)
+        write_out(out, items.html() if out.suffix == ".html" else items.markdown())
+        click.echo(f"{items.summary}.")
+    sys.exit(1 if items.open else 0)

@@ -212,15 +212,15 @@ def fit(*, recordings: tuple[Path, ...], out: Path | None, letter_file: Path | N
     from workbench.evidence import fit as fitted
     from workbench.register import letter
 
-    found = fitted(*recordings)
+    evidence = fitted(*recordings)
     if out:
-        write_out(out, found.toml)
+        write_out(out, evidence.toml)
     if letter_file:
-        write_out(letter_file, letter(Gaps().as_records(), found.seen))
+        write_out(letter_file, letter(Gaps().as_records(), evidence.seen))
     if as_json:
-        click.echo(laid_out([finding.as_record() for finding in found.findings]))
+        click.echo(laid_out([finding.as_record() for finding in evidence.findings]))
     else:
-        show(found)
+        show(evidence)
 
 
 @click.command()
