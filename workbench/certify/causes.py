@@ -1,6 +1,7 @@
 """Causes that explain several failures at once: one row per cause, in the order in which they are tried."""
 
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 from workbench.certify.checks import PARSES_FIRST, REFUSED, REFUSED_BADLY, RESPONDS_LATE, Result, accepted, refused
@@ -43,7 +44,7 @@ def _parses_first(result: Result, context: _Context) -> bool:
 
 def _is_rejected_respelling(exchange: Exchange, place: int) -> bool:
     """True if the shop rejected a message whose bytes differ from the JSON spelling at `place`."""
-    return exchange.reply.status_code in REFUSED and respellings(exchange.body)[place] != exchange.body
+    return exchange.reply.status_code in REFUSED and _spellings(exchange.body)[place] != exchange.body
 
 
 def _forged(result: Result, fits: Callable[[Exchange], bool]) -> bool:
@@ -104,7 +105,7 @@ def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
     """Finds the spelling that the shop verifies: sends rejected genuine messages again, signed over each spelling."""
     for result in failed:
         for exchange in result.faulty if result.check.judge is accepted else ():
-            event, spellings = Event.read(exchange.body), respellings(exchange.body)
+            event, spellings = Event.read(exchange.body), _spellings(exchange.body)
             places = [place for place in range(len(spellings)) if _is_rejected_respelling(exchange, place)]
             if not places or is_accepted(exam.target.post(exchange.body, exam.signed(event))):
                 continue
@@ -114,3 +115,12 @@ def _verified_spelling(exam: Exam, failed: Sequence[Result]) -> int | None:
                     return place
             break
     return None
+
+
+def _spellings(body: bytes) -> list[bytes]:
+    """The body's JSON as different libraries write it."""
+    return [*respellings(body), *respellings(body, _javascript_number)]
+
+
+def _javascript_number(text: str) -> object:
+    return int(Decimal(text)) if Decimal(text) == int(Decimal(text)) else float(text)

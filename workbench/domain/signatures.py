@@ -32,7 +32,6 @@ SECRET_PREFIX: Final = "whsec_"  # noqa: S105  the prefix, not a secret
 STANDARD: Final = "standard_webhooks"
 _KEY_BYTES = range(24, 65)
 _GITHUB_SECRET = 40
-_WITHOUT_EXPONENT = 10**21
 _SECONDS = re.compile(r"[0-9]{1,12}")
 _AMOUNT = re.compile(r'("amount": ?)([0-9]+(?:\.[0-9]+)?)')
 _Encode = Callable[[bytes], str]
@@ -224,24 +223,20 @@ def _mistake(way: Scheme, secrets: list[str], keys: list[bytes], signed: SignedH
     return "signature_mismatch"
 
 
-def respellings(body: bytes) -> list[bytes]:
-    """Writes the JSON of a body again as libraries do, in one order for all bodies; an empty list if it is no JSON."""
+def respellings(body: bytes, number: Callable[[str], object] | None = None) -> list[bytes]:
+    """Writes the JSON of a body again as libraries do, in one order for all bodies; an empty list if it is no JSON.
+
+    `number` reads its decimals, as another language would.
+    """
+    try:
+        value = json.loads(body, parse_float=number)
+    except (ValueError, RecursionError):
+        return []
     texts: list[bytes] = []
-    for number in (float, _javascript_number):
-        try:
-            value = json.loads(body, parse_float=number)
-        except (ValueError, RecursionError):
-            return []
-        for separators, is_ascii in product(((",", ":"), (", ", ": ")), (True, False)):
-            text = json.dumps(value, separators=separators, ensure_ascii=is_ascii)
-            texts += [_bytes(text), _bytes(_AMOUNT.sub(lambda match: f"{match[1]}{Decimal(match[2]):.2f}", text))]
+    for is_ascii, separators in product((True, False), ((",", ":"), (", ", ": "))):
+        text = json.dumps(value, separators=separators, ensure_ascii=is_ascii)
+        texts += [_bytes(text), _bytes(_AMOUNT.sub(lambda match: f"{match[1]}{Decimal(match[2]):.2f}", text))]
     return texts
-
-
-def _javascript_number(text: str) -> float:
-    """A number as JavaScript writes it: a whole one below 1e21 without a point."""
-    number = float(text)
-    return int(number) if number.is_integer() and abs(number) < _WITHOUT_EXPONENT else number
 
 
 def id_in(body: bytes) -> str:
