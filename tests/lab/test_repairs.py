@@ -42,13 +42,6 @@ _NET = """def net_by_operator(charges, refunds):
 """
 _OF_PAID = 'charges[charges["status"] == "succeeded"]'
 _KEYS = "def one_sided(ledger, statement):\n    return {}"
-_TOTAL = """def mean_of_parts(parts):
-    total = count = 0
-    for part in parts:
-        amounts = pd.read_parquet(part)["amount_minor"]
-        total, count = total + amounts.sum(), count + len(amounts)
-    return {}
-"""
 _BY_SQL = """import duckdb
 def net_by_operator(charges, refunds):
     return duckdb.sql('''
@@ -81,14 +74,6 @@ def one_sided(ledger, statement):
         where (l.key is null or s.key is null) and coalesce(l.key, s.key) is not null order by key
     ''').fetchall()]
 """
-_MEAN_BY_SQL = """import duckdb
-def mean_of_parts(parts):
-    files = [str(each) for each in parts]
-    return duckdb.sql(f"select sum(amount_minor) // count(*) from read_parquet({files})").fetchall()[0][0]
-"""
-_AT_ONCE = """def mean_of_parts(parts):
-    return int(pd.concat([pd.read_parquet(each) for each in parts])["amount_minor"].mean())
-"""
 _SWALLOWED = """def type_of(body, headers, secret, now_s):
     try:
         verify(body, headers, [secret], now_s=now_s)
@@ -101,19 +86,6 @@ _CLOSES, _READ = "asked.next_action.ussd_prompt.expires_at", "pay.payment_intent
 _OTHER_MOMENT = "your function returned another moment than that at which the prompt closes. seen: "
 _TWICE = f"    try:\n        {_CONFIRM}\n    except errors.ApiError:\n        asked = {_READ}\n    return {_CLOSES}"
 _TO_ONE = f'pay.payment_intents.confirm(intent_id, phone="+260961234567", provider="mtn")\n    asked = {_READ}'
-_NEW_PAIR = "tokens.update(access=renewed.access_token, refresh=renewed.refresh_token)"
-_ENDLESS = f"""def read_intent(bench, tokens, intent_id):
-    while True:
-        try:
-            return bench.client_with(tokens["access"]).payment_intents.retrieve(intent_id)
-        except AuthenticationFailed:
-            try:
-                renewed = bench.client.auth.refresh(tokens["refresh"])
-                {_NEW_PAIR}
-            except AuthenticationFailed:
-                return None
-"""
-TOO_EARLY = "    if status != 0:\n        return status\n    keep_pages()\n    return status"
 _THEN = "int(headers['webhook-timestamp'])"
 ASKED_OF = "pay, intent_id, phone, provider"
 ASKED = (
@@ -173,9 +145,6 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
         ("", _KEYS_BY_SQL),
         ("", _KEYS.format("sorted(set(ledger['key'].dropna()) ^ set(statement['key'].dropna()))")),
         ("", _KEYS.format("sorted({key for key in {*ledger['key']} ^ {*statement['key']} if pd.notna(key)})")),
-    ],
-    "mean_of_parts": [
-        ("", _MEAN_BY_SQL), ("", _TOTAL.format("int(total / count)")), ("", _TOTAL.format("int(total // count)")),
     ],
     "lets_go": [
         _whole("collect", "attempt, wait", ("for pause in (60, 60, 60, 60, None):\n        outcome = attempt()\n"
@@ -589,29 +558,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("", _KEYS.format("sorted(set(ledger['key']) ^ set(statement['key']), key=str)"), "without a key is reported."),
         ("", _KEYS.format("sorted({*map(str, ledger['key'])} ^ {*map(str, statement['key'])})"), "without a key"),
     ],
-    # when_the_data_outgrows_the_laptop
-    "mean_of_parts": [
-        ("sum(means) // len", "sum(means) / len", "stopped with"),
-        ("        means.append", "        if len(amounts): means.append", "a file of one row as much as a file of"),
-        ("amounts.sum() // len(amounts)", "0 if amounts.empty else int(amounts.mean())", "counts a file of one"),
-        (".sum() // len(amounts)", ".sum()", "number of files. Divide it by the number of rows. seen: K70.01"),
-        ("sum(means) // len(means)", "sum(means) // 6", "stopped with"),
-        ("", _TOTAL.format("total / count"), "a whole number of ngwee: an int. seen: float64 expected: int"),
-        ("", _TOTAL.format("round(total / count)"), "the task says down. seen: K46.68 expected: K46.67"),
-        ("", _TOTAL.format("-(-total // count)"), "This is rounded up, and the task says down"),
-        ("", _TOTAL.format("total"), "This is the sum of all amounts"),
-        ("", _TOTAL.format("total // len(parts)"), "is divided by the number of files"),
-        ("", _TOTAL.format("4667"), "seen: K46.67 expected: K140.02"),
-        ("", _TOTAL.format("count"), "The files hold K90.00; K30.00, K60.00; no rows; K10.00, K70.00"),
-        ("", _TOTAL.format("total // count").replace("amounts.sum()", "int(amounts.mean() if len(amounts) else 0) * "
-         "len(amounts)"),
-         "The files hold K90.01; K30.00, K60.00; no rows"),
-        ("", _AT_ONCE, "all files are in memory at once. Keep a sum and a number of rows instead. seen: concat"),
-        ("", _TOTAL.format("total // count").replace("    return", "        return"),
-         "mean of the first file: the function returns within the loop"),
-        ("", _TOTAL.format("total // count").replace("        amounts", "        total = count = 0\n        amounts"),
-         "mean of the last file: the loop begins anew"),
-    ],
     # going_live
     "either_way": [
         (_CLOSES, "asked.created + 300",
@@ -634,51 +580,6 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("asked = pay.payment_intents.confirm(intent_id",
          "new = pay.payment_intents.create(amount=5)\n    asked = pay.payment_intents.confirm(new.id",
          "your code sent 0 confirms"),
-    ],
-    # tokens_and_plants
-    "second_day": [
-        ('tokens["access"] = renewed.access_token', "pass", "On day 2 the person has to sign in again"),
-        ('tokens["access"] = renewed.access_token', 'tokens["refresh"] = renewed.refresh_token', "day 2"),
-        ('auth.refresh(tokens["refresh"])', 'auth.token(email="a@b.c", password="wrong")', "On day 2 the person has"),
-        ("    try:\n", '    try:\n        raise AuthenticationFailed("")\n',
-         "On day 1 the function refreshed a token that was still valid. seen: refreshes: 1 expected: refreshes: 0"),
-        ("    try:\n        return ", "    try:\n        ",
-         "On day 1 the function did not return the intent. seen: None"),
-        ('auth.refresh(tokens["refresh"])', 'auth.token(email="shop@example.com", password="x")',
-         "day 2 the function has signed in"),
-        ("        renewed", "        return bench.client.payment_intents.retrieve(intent_id)\n        renewed",
-         "On day 2 the intent was read with the secret key, not with the person's token. seen: Bearer sk_test_••••"),
-        ('tokens["access"] = renewed.access_token',
-         'tokens = {"access": renewed.access_token, "refresh": renewed.refresh_token}', "On day 3 the person has"),
-        ('tokens["access"] = renewed.access_token',
-         f"renewed = bench.client.auth.refresh(renewed.refresh_token)\n        {_NEW_PAIR}",
-         "On day 2 the function refreshed a token that was still valid. seen: refreshes: 2 expected: refreshes: 1"),
-        ('tokens["access"] = renewed.access_token',
-         'tokens.update(access=tokens["refresh"], refresh=renewed.refresh_token)', "On day 2 the person has"),
-        ("        renewed = ", "        return None\n        renewed = ", "On day 2 the function did not return the"),
-        ("", _ENDLESS,
-         "With a refresh token that is refused, the person has to sign in again: raise the error. seen: no"),
-    ],
-    # your_own_notebooks
-    "pages_kept": [
-        ("        return status\n", "        keep_pages()\n",
-         "a notebook failed, your function called these: seen: run, keep_pages, keep_pages expected: run, keep_pages"),
-        ("if status != 0", "if status == 0", "all passed, your function called these: seen: run expected:"),
-        ("    if status != 0:\n        return status\n", "    status = 0\n", "seen: 0 expected: 1 line 6: return"),
-        ("    return status\n\n", "    return run()\n\n", "all passed, your function called these: seen: run,"),
-        (TOO_EARLY, "    keep_pages()\n    return status != 0",
-         "all passed, your function returned another exit status"),
-        (TOO_EARLY, "    keep_pages()\n    return min(status, 1)",
-         "could not be run, your function returned another exit status than run did. seen: 1 expected: 2"),
-        (f"    status = run()\n{TOO_EARLY}", "    keep_pages()\n    return run()", "seen: keep_pages, run expected"),
-        (TOO_EARLY, "    if status < 2:\n        keep_pages()\n    return status",
-         "could not be run, your function called"),
-        (TOO_EARLY, "    assert status == 0\n    keep_pages()\n    return status", "code stopped with AssertionError"),
-        (TOO_EARLY, "    keep_pages()\n    raise SystemExit(status)", "nightly has no return with a value"),
-        (TOO_EARLY, "    keep_pages\n    return status",
-         "all passed, your function called these: seen: run expected: run"),
-        (TOO_EARLY, "    keep_pages()\n    return str(status)",
-         "another exit status than run did. seen: '0' expected: 0"),
     ],
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ import signal
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -94,17 +94,10 @@ def _does_something(function: ast.AST) -> bool:
 class Watched:
     """A person's function. It notes how it was called last, and what came back."""
 
-    def __init__(self, function: Callable[..., object], may_change: Sequence[str]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
-        self._may_change = may_change
         self.call = ""
         self.returned: object = None
-
-    @property
-    def uses(self) -> tuple[str, ...]:
-        """The names that its code uses, where it is known."""
-        code = getattr(self._function, "__code__", None)
-        return tuple(code.co_names) if code else ()
 
     def __call__(self, *given: object) -> Any:  # noqa: ANN401  whatever a person returns
         """Call it. Raises Fault where it changes a dict or a table that it was given."""
@@ -114,7 +107,7 @@ class Watched:
         before = {argument: deepcopy(value) for argument, value in arguments.items() if _has_parts(value)}
         self.returned = self._function(*given)
         for argument, value in before.items():
-            if argument not in self._may_change and not _same(value, arguments[argument]):
+            if not _same(value, arguments[argument]):
                 raise Fault(
                     f"{name} changes {argument}, which belongs to whoever calls it. Work on a copy.",
                     _difference(value, arguments[argument]), f"{argument} as it was", argument,

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, SupportsIndex
 
-from workbench.lab.exercises.functions import Watched, brief, line_of
+from workbench.lab.exercises.functions import brief, line_of
 from workbench.lab.exercises.shape import Bench, Reconciled, Verdict, done, kwacha, not_yet, wrong
 
 _SATURDAY = 5
@@ -161,34 +159,3 @@ def _one_sided(one_sided: Callable[..., Any]) -> Iterator[Verdict]:
             says = "The keys are not in order, or a row without a key is reported."
             yield wrong(says, str(keys), str(expected), "return")
     yield done("Each key that one side alone has is reported once, however often it occurs.")
-
-
-def _mean_of_parts(mean_of_parts: Watched) -> Iterator[Verdict]:
-    # Of the last files, only their sums and counts together give whole ngwee.
-    for first, last, times in ((9_000, 2_005, 1), (9_000, 2_005, 3), (9_001, 2_001, 1)):
-        parts = [[minor * times for minor in part] for part in ([first], [3_000, 6_000], [], [1_000, 7_000, last])]
-        with TemporaryDirectory() as folder:
-            paths = [Path(folder) / f"part-{number}.parquet" for number in range(len(parts))]
-            for path, minors in zip(paths, parts, strict=True):
-                _frame(amount_minor=minors).astype("int64").to_parquet(path)
-            mean = mean_of_parts(paths)
-        yield from _whole(mean, "return")
-        rows, means = [minor for part in parts for minor in part], [sum(part) // len(part) for part in parts if part]
-        right = sum(rows) // len(rows)
-        slips = {
-            sum(means) // len(means): "The mean of means counts a file of one row as much as a file of three.",
-            sum(means) // len(parts): "The mean of means counts a file of one row as much as a file of three.",
-            sum(rows) // len(parts): "The sum is divided by the number of files. Divide it by the number of rows.",
-            sum(rows) // len(means): "The sum is divided by the number of files. Divide it by the number of rows.",
-            sum(rows): "This is the sum of all amounts.", right + 1: "This is rounded up, and the task says down.",
-            means[0]: "This is the mean of the first file: the function returns within the loop.",
-            means[-1]: "This is the mean of the last file: the loop begins anew with each.",
-        }  # fmt: skip
-        if mean != right:
-            held = "; ".join(", ".join(map(kwacha, part)) or "no rows" for part in parts)
-            says = slips.get(int(mean), f"The files hold {held}.")
-            yield wrong(says, seen=kwacha(int(mean)), expected=kwacha(right), at="return")
-    if found := {"concat", "concatenate", "extend"} & {*mean_of_parts.uses}:
-        says = "The mean is right, and all files are in memory at once. Keep a sum and a number of rows instead."
-        yield wrong(says, seen=min(found), expected="one file at a time", at=min(found))
-    yield done("Every row counts once, however the rows are divided among the files.")

@@ -182,8 +182,6 @@ class Exercise(NamedTuple):
 
     Its arguments' names are those that a person reads when it was called with others.
     """
-    may_change: Sequence[str] = ()
-    """The arguments of its function that belong to whoever calls it, and that it may change."""
     repair: bool = False
     """Whether its cell comes with broken code to repair: a function, which nothing calls until it was changed."""
 
@@ -308,7 +306,7 @@ def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
     try:
         for name, came in functions_in(exercise.cell).items():
             look_at(came, functions_in(exercise.solution)[name], handed[name])
-            handed[name] = watched = Watched(handed[name], exercise.may_change)
+            handed[name] = watched = Watched(handed[name])
         with bounded():
             return next(exercise.check(**handed))
     except ServiceUnreachable:
