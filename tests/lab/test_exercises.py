@@ -8,6 +8,7 @@ import linecache
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -570,7 +571,7 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
 
 def told_of(name: str, code: str, names: dict[str, Any], said: Said) -> str:
     """What the check of a cell prints, run as a kernel runs it: under a name by which its lines are found."""
-    check = next(line for line in BY_NAME[name].cell.splitlines() if line.startswith("exercises.check("))
+    check = next(line for line in BY_NAME[name].written.cell.splitlines() if line.startswith("exercises.check("))
     return told_of_cell(f"{code}\n\n{check}\n", names, said)
 
 
@@ -676,7 +677,7 @@ class TestNothingRaises:
             told = said(check, exercise.name, bench)
             assert told.startswith("Not ")
             assert exercise.name == "own_message" or "Run the notebook from its first cell" in told
-        broken = BY_NAME["second_payment"]._replace(check=lambda _: iter(()))
+        broken = replace(BY_NAME["second_payment"], check=lambda _: iter(()))
         monkeypatch.setattr(exercises, "EXERCISES", (broken,))
         assert "The check cannot use what it was handed (StopIteration: " in said(check, "second_payment", 7)
 
@@ -697,7 +698,7 @@ def test_a_name_that_is_none_and_a_run_in_which_all_must_be_done(
 def test_each_hint_tells_more_and_the_last_where_the_solution_is(said: Said, capsys: pytest.CaptureFixture[str]):
     exercise = BY_NAME["second_payment"]
     told = [said(exercises.hint, exercise.name) for _ in range(len(exercise.hints) + 2)]
-    assert [exercise.task in each for each in told] == [True] * 5
+    assert [exercise.written.task in each for each in told] == [True] * 5
     # Those that were shown are shown again.
     assert [text.count("Hint ") for text in told] == [1, 2, 3, 3, 3]
     assert told[-1] == told[-2]
@@ -732,7 +733,7 @@ class TestProgress:
         shown = exercises.report()._repr_mimebundle_()
         assert "<caption>Exercises: 0 of" in shown["text/html"]
         assert all(
-            resources.notebook_name(each.notebook) in shown["text/plain"] and each.title in shown["text/html"]
+            resources.notebook_name(each.notebook) in shown["text/plain"] and each.written.title in shown["text/html"]
             for each in EXERCISES
         )
         monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
@@ -799,7 +800,8 @@ def test_the_notebooks_cells_and_words_are_those_of_the_table_in_their_order():
     assert counts == dict.fromkeys(numbered, 2)
     assert {each.notebook for each in EXERCISES if each.repair} == {*numbered}
     for exercise in EXERCISES:
-        assert (bool(exercise.title), bool(exercise.task), len(exercise.hints) >= 2) == (True, True, True)
+        assert all(exercise.written)
+        assert len(exercise.hints) >= 2
         assert "exercises.check" not in exercise.solution
         compile(exercise.solution, exercise.name, "exec")
         # A line of the solution may stand in the last hint alone.

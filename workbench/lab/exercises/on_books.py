@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any, SupportsIndex
 
 from workbench.lab.exercises.functions import brief, line_of
-from workbench.lab.exercises.shape import Bench, Reconciled, Verdict, done, kwacha, not_yet, wrong
+from workbench.lab.exercises.shape import Bench, Given, Verdict, done, kwacha, not_yet, wrong
 
 _SATURDAY = 5
 _IN_KWACHA = "This is in kwacha, and the tables count ngwee."
@@ -62,7 +62,7 @@ def _weekends(bench: Bench, weekend_minor: SupportsIndex) -> Iterator[Verdict]:
     )  # fmt: skip
 
 
-def _what_is_left(second: Reconciled, left_minor: SupportsIndex) -> Iterator[Verdict]:
+def _what_is_left(second: Given, left_minor: SupportsIndex) -> Iterator[Verdict]:
     yield from _whole(left_minor, "left_minor =")
     account, variances = "operator:mtn:float", second.breaks["variance_minor"]
     of_mtn = variances[second.breaks["account"] == account]

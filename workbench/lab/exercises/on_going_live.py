@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from workbench.lab.exercises.functions import brief, line_of
-from workbench.lab.exercises.shape import Bench, Verdict, calls_of, done, fresh, same, wrong
+from workbench.lab.exercises.shape import Bench, Given, Verdict, done, fresh, same, wrong
 
 _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "payout": "bank"}
 """What the strict shop of the notebook files each event under."""
 
 
-def _passes_the_exam(examined: Any, Repaired: Any) -> Iterator[Verdict]:  # noqa: ANN401, N803  whatever, a class
+def _passes_the_exam(examined: Given, Repaired: Given) -> Iterator[Verdict]:  # noqa: N803  a class
     if not (callable(examined) and callable(Repaired)):
         says = "Repaired should be a class, or a function, that takes a sandbox and returns a shop."
         yield wrong(says, type(Repaired).__name__, "class Repaired(Strict)", "Repaired =")
@@ -64,7 +64,7 @@ def _either_way(bench: Bench, prompt_closes: Callable[..., Any]) -> Iterator[Ver
                 says = f"{where}, the response to the confirm has only id and status. Your code stopped{line_of(error)}"
                 yield wrong(says, "no next_action in the response", "when the prompt closes", ".confirm(")
                 return
-            confirms = sum(call.target.endswith(f"{intent.id}/confirm") for call in calls_of(sandbox))
+            confirms = sum(f"/{intent.id}/confirm " in exchange.request for exchange in sandbox.trace.exchanges)
             says = f"{where}, your code sent {confirms} confirms."
             yield from same(confirms, 1, says, ".confirm(", brief)
             rung = " and ".join(number for _, _, number in _WAYS if sandbox.phone(number).waiting)

@@ -12,7 +12,6 @@ from workbench.lab.exercises.shape import (
     SOMEBODY,
     Bench,
     Verdict,
-    calls_of,
     done,
     fresh,
     kwacha,
@@ -50,14 +49,14 @@ def _second_try(_: Bench, basil: Sale) -> Iterator[Verdict]:
 
 @sale_of("Lily", is_sold_once=True)
 def _from_the_app(bench: Bench, lily: Sale) -> Iterator[Verdict]:
-    target = f"POST /v1/payment_intents/{lily.intent.id}/confirm"
-    confirms = [call for call in calls_of(bench) if call.target == target]
-    accepted = [call.request for call in confirms if call.response.status == HTTPStatus.OK]
+    target = f"/{lily.intent.id}/confirm "
+    confirms = [exchange for exchange in bench.trace.exchanges if target in exchange.request]
+    accepted = [exchange.request for exchange in confirms if exchange.status == HTTPStatus.OK]
     if confirms and not accepted:
-        response = confirms[-1].response
-        says = f"The confirm was rejected: {json_of(response.body).get('message') or response.body}"
-        yield wrong(says, str(response.status), "200", ".confirm(")
-    keys = [request.headers["Authorization"] for request in accepted]
+        body = confirms[-1].response.partition("\n\n")[2]
+        says = f"The confirm was rejected: {json_of(body).get('message') or body}"
+        yield wrong(says, str(confirms[-1].status), "200", ".confirm(")
+    keys = [request.partition("Authorization: ")[2].partition("\n")[0] for request in accepted]
     if foreign := [key for key in keys if "pk_test" not in key]:
         key = "an access token" if "at_" in foreign[-1] else "the secret key"
         says = f"It was confirmed with {key}, which an app must not hold. Create another, and confirm it with app."
@@ -80,7 +79,7 @@ def _only_when_paid(bench: Bench, may_leave: Callable[..., Any]) -> Iterator[Ver
     yield done("Only a paid plant leaves the shop.")
 
 
-def _one_in_each_state(sandbox: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401  a Workbench, as of `fresh`
+def _one_in_each_state(sandbox: Bench) -> Iterator[tuple[str, str]]:
     """The id of an intent in each status, and what came before where the status does not tell."""
     pay, handset = sandbox.client.payment_intents, sandbox.phone(SOMEBODY)
     new, waiting, undecided, given_up, refused = [
