@@ -26,8 +26,9 @@ _STATES = {State.NOT_YET: "not begun", State.WRONG: "â€¦ tried", State.DONE: "âœ
 _ROWS = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text("utf-8"))
 _CHECKS = {**vars(on_payments), **vars(on_records), **vars(on_failures), **vars(on_books), **vars(on_going_live)}
 EXERCISES = tuple(
-    Exercise(name, check=_CHECKS[f"_{name}"], **row)
-    for name, row in sorted(_ROWS.items(), key=lambda item: list(course()).index(item[1]["notebook"]))
+    Exercise(name, slug, check=_CHECKS[f"_{name}"], **row)
+    for slug in course()
+    for name, row in _ROWS.get(slug, {}).items()
 )
 """In the order of the notebooks."""
 

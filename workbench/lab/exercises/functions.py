@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, TypeAlias
 
+Given: TypeAlias = Any
+"""Whatever a person hands over: what a function returns, a class, a reconciliation."""
 LIMIT_S = 10
 """A check is done in a second; a function that loops without end, or sleeps, is stopped after this many."""
 _OF_THE_NOTEBOOK = ("bench", "pay")
@@ -26,11 +28,7 @@ _INSTALLED = "-packages"
 
 
 class Fault(BaseException):
-    """What is wrong with a function, found while it ran. No `except Exception` of a person's stops it."""
-
-    def __init__(self, says: str, seen: str = "", expected: str = "", at: str = "") -> None:
-        super().__init__(says)
-        self.says, self.seen, self.expected, self.at = says, seen, expected, at
+    """What is wrong with a function, in the words of a verdict. No `except Exception` of a person's stops it."""
 
 
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:
@@ -84,12 +82,16 @@ class Watched:
         self.call = ""
         self.returned: object = None
 
-    def __call__(self, *given: object) -> Any:  # noqa: ANN401  whatever a person returns
+    def __call__(self, *given: object) -> Given:
         """Call it. Raises Fault where it changes a dict or a table that it was given."""
         name = getattr(self._function, "__name__", "the function")
         arguments: dict[str, Any] = dict(zip(inspect.signature(self._function).parameters, given, strict=False))
         self.call = _shown(name, arguments)
-        before = {argument: deepcopy(value) for argument, value in arguments.items() if _has_parts(value)}
+        before = {
+            argument: deepcopy(value)
+            for argument, value in arguments.items()
+            if isinstance(value, dict) or hasattr(value, "columns")  # a table
+        }
         self.returned = self._function(*given)
         for argument, value in before.items():
             now = arguments[argument]
@@ -99,11 +101,6 @@ class Watched:
                 says = f"{name} changes {argument}, which belongs to whoever calls it. Work on a copy."
                 raise Fault(says, [*moved, "another value"][0], f"{argument} as it was", argument)
         return self.returned
-
-
-def _has_parts(value: object) -> bool:
-    """Whether it is a dict, or a table of pandas."""
-    return isinstance(value, dict) or hasattr(value, "columns")
 
 
 def _shown(name: str, arguments: Mapping[str, object]) -> str:

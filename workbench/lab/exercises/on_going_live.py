@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from workbench.lab.exercises.functions import brief, line_of
-from workbench.lab.exercises.shape import Bench, Given, Verdict, done, fresh, same, wrong
+from workbench.lab.exercises.functions import Given, brief, line_of
+from workbench.lab.exercises.shape import Bench, Verdict, done, fresh, same, wrong
 
 _SUBJECTS = {"payment_intent": "orders", "charge": "orders", "refund": "orders", "payout": "bank"}
 """What the strict shop of the notebook files each event under."""

@@ -8,17 +8,7 @@ from typing import Any
 
 from workbench.lab.exercises.functions import brief
 from workbench.lab.exercises.looking import Sale, charges, json_of, sale_of
-from workbench.lab.exercises.shape import (
-    SOMEBODY,
-    Bench,
-    Verdict,
-    done,
-    fresh,
-    kwacha,
-    number_of,
-    same,
-    wrong,
-)
+from workbench.lab.exercises.shape import SOMEBODY, Bench, Verdict, done, fresh, kwacha, number_of, same, wrong
 
 
 @sale_of("Fern", is_sold_once=True)
@@ -118,12 +108,12 @@ def _priced_in_ngwee(bench: Bench, order: Callable[..., Any]) -> Iterator[Verdic
 
 
 _ASKED = {
-    "approve": ("The customer approves.", ["paid"]),
-    "declined_by_customer": ("The customer presses cancel.", ["failed"]),
-    "operator_unknown": ("No answer comes, and the money may still move.", ["unknown"]),
-    "prompt_timeout": ("The prompt is still open, and the customer may yet pay.", ["unknown"]),
+    "approve": ("The customer approves.", "paid"),
+    "declined_by_customer": ("The customer presses cancel.", "failed"),
+    "operator_unknown": ("No answer comes, and the money may still move.", "unknown"),
+    "prompt_timeout": ("The prompt is still open, and the customer may yet pay.", "unknown"),
 }
-"""By scenario: what happens, and what may be returned."""
+"""By scenario: what happens, and what should be returned."""
 
 
 def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterator[Verdict]:
@@ -137,12 +127,9 @@ def _unknown_is_not_failed(bench: Bench, collect: Callable[..., Any]) -> Iterato
                 says = f"{what} The function cancels the payment instead of reporting what it knows."
                 yield wrong(says, status, "an open payment", ".cancel(")
             # Of a function that waits longer: that attempt has failed, and late money may still come.
-            may_be = [*right, "failed"] if status == "requires_payment_method" else right
-            if seen not in may_be:
+            if not (seen == "failed" and status == "requires_payment_method"):
                 says = f"{what} The function returns {brief(repr(seen))} while the intent is {status}."
-                yield from same(
-                    seen, right[0], says, f"return {json.dumps(seen)}" if isinstance(seen, str) else "return"
-                )
+                yield from same(seen, right, says, f"return {json.dumps(seen)}" if isinstance(seen, str) else "return")
             prompts = sum(charge.payment_intent == intent.id for charge in pay.charges.each())
             says = f"{what} The function sends {prompts} prompts: it should ask the customer once."
             yield from same(prompts, 1, says, ".confirm(")

@@ -69,8 +69,9 @@ class Question(NamedTuple):
 
 
 QUESTIONS = {
-    name: Question(name, **row)
-    for name, row in tomllib.loads(Path(__file__).with_name("predictions.toml").read_text("utf-8")).items()
+    name: Question(name, slug, **row)
+    for slug, rows in tomllib.loads(Path(__file__).with_name("predictions.toml").read_text("utf-8")).items()
+    for name, row in rows.items()
 }
 _chosen: dict[str, str] = {}
 """The letter that was chosen, by the question's name; as long as this process lives."""

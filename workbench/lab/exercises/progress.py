@@ -5,7 +5,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from workbench.lab.exercises.shape import State
+from workbench.lab.exercises.shape import State, tell
 from workbench.render import is_live
 from workbench.resources import write_whole
 
@@ -57,7 +57,7 @@ class Progress:
     def _give_up(self, what: str, error: Exception) -> dict[str, State]:
         why = getattr(error, "strerror", None) or "it holds something else"
         problem = f"{self._path and self._path.name}, which keeps your progress, cannot be {what}: {why}."
-        print(f"{problem} From here on it is kept in this notebook alone.")  # noqa: T201  for a cell
+        tell(f"{problem} From here on it is kept in this notebook alone.")
         self._path = None
         return {}
 

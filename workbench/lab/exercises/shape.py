@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from textwrap import fill
 from typing import Any, NamedTuple, TypeAlias
 
+from workbench.domain.scenarios import SCENARIOS
 from workbench.errors import ServiceUnreachable
 from workbench.lab.exercises.functions import Fault, Watched, bounded, brief, functions_in, line_of, look_at
 from workbench.render import bundle, sentence
@@ -22,8 +23,6 @@ WIDTH = 76
 """In letters; a line of this width is not broken once more in a notebook beside a handset."""
 Bench: TypeAlias = Any
 """A Workbench, which stands above the Lab, as do its tables."""
-Given: TypeAlias = Any
-"""Whatever a person hands over: a function's result, a class, a reconciliation."""
 
 
 class State(Enum):
@@ -175,14 +174,12 @@ SOMEBODY = "+260961234567"
 
 def number_of(scenario: str) -> str:
     """The test number that acts a scenario out by itself."""
-    # Here, as below, so that the exercises alone load little.
-    from workbench.domain.scenarios import SCENARIOS
-
     return f"+26096{SCENARIOS[scenario].numbers[0].ending}"
 
 
 def kwacha(minor: int) -> str:
     """An amount for a sentence: 123450 is K1,234.50."""
+    # Here, so that the exercises alone load little.
     from workbench.domain.money import ZMW, money_text
 
     return money_text(minor, ZMW.code)
@@ -221,7 +218,8 @@ def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
     except ServiceUnreachable:
         return not_yet("The sandbox does not respond; it may be closed. Run the notebook from its first cell.")
     except Fault as fault:
-        return wrong(f"{fault.says}{line_of(fault)}", fault.seen, fault.expected, fault.at)
+        says, *seen = fault.args
+        return wrong(f"{says}{line_of(fault)}", *seen)
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever was handed over is a person's first try
         return _of_error(error, watched, [*handed.values()][-1])
 
@@ -242,8 +240,6 @@ def _unless_typed(exercise: Exercise, handed: Mapping[str, object], cell: Cell, 
     for name in handed:
         literal = cell.literal_of(name)
         if literal and verdict.state is State.DONE and not Cell(exercise.solution).literal_of(name):
-            return wrong(
-                f"This is right, and it is typed: with another seed it would not be. Let code find {name}.",
-                seen=literal, expected="code", at=f"{name} =",
-            )  # fmt: skip
+            says = f"This is right, and it is typed: with another seed it would not be. Let code find {name}."
+            return wrong(says, literal, "code", f"{name} =")
     return verdict
