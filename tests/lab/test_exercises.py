@@ -4,7 +4,6 @@ import ast
 import base64
 import inspect
 import json
-import linecache
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -99,17 +98,6 @@ def _nobody_has_begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
     exercises._hints_shown.clear()  # noqa: SLF001  what a new kernel would not know
     yield
     progress.cache_clear()
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-
-    def said(call: Callable[..., object], *given: object) -> str:
-        capsys.readouterr()
-        call(*given)
-        return " ".join(capsys.readouterr().out.split())
-
-    return said
 
 
 def do(bench: Workbench, code: str, **more: object) -> dict[str, Any]:
@@ -367,8 +355,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "code", "words"), CASES, ids=[f"{name}-{words[-20:]}" for name, _, words in CASES])
-def test_a_mistake_is_told(bench: Workbench, said: Said, name: str, code: str, words: str):
-    told = told_of(name, code, do(bench, "", exercises=exercises), said)
+def test_a_mistake_is_told(bench: Workbench, told_of: Said, name: str, code: str, words: str):
+    told = told_of(name, code, do(bench, "", exercises=exercises))
     assert words in told
     assert_names_its_fault(told)
     assert (f'exercises.hint("{name}") helps.' in told) is not told.startswith("Done")
@@ -569,36 +557,35 @@ ANSWERS: dict[str, tuple[Callable[[Workbench, Path], dict[str, Any]], dict[str, 
 }  # fmt: skip
 
 
-def told_of(name: str, code: str, names: dict[str, Any], said: Said) -> str:
-    """What the check of a cell prints, run as a kernel runs it: under a name by which its lines are found."""
-    check = next(line for line in BY_NAME[name].written.cell.splitlines() if line.startswith("exercises.check("))
-    return told_of_cell(f"{code}\n\n{check}\n", names, said)
+@pytest.fixture
+def told_of(run_cell: Said) -> Said:
+    """Puts code above the check of an exercise, and returns what the check prints."""
 
+    def told_of(name: str, code: str, names: dict[str, Any]) -> str:
+        check = next(line for line in BY_NAME[name].written.cell.splitlines() if line.startswith("exercises.check("))
+        return run_cell(f"{code}\n\n{check}\n", names)
 
-def told_of_cell(source: str, names: dict[str, Any], said: Said) -> str:
-    cell = "a cell"
-    linecache.cache[cell] = (len(source), None, source.splitlines(keepends=True), cell)
-    return said(lambda: exec(compile(source, cell, "exec"), names))  # noqa: S102  our own lines
+    return told_of
 
 
 def test_an_order_that_was_left_on_the_phone_is_cleared_and_the_cell_run_again(
-    bench: Workbench, said: Said, tmp_path: Path
+    bench: Workbench, told_of: Said, tmp_path: Path
 ):
     names = do(bench, "", exercises=exercises, **_at_the_shop(bench, tmp_path))
     refused = f'mint = buy("Mint"){CANCEL}{READ_AGAIN}'
-    assert "prompt is still on the customer's phone" in told_of("refused_order", 'mint = buy("Mint")', names, said)
-    assert "Cancel every prompt" in told_of("refused_order", refused, names, said)
+    assert "prompt is still on the customer's phone" in told_of("refused_order", 'mint = buy("Mint")', names)
+    assert "Cancel every prompt" in told_of("refused_order", refused, names)
     bench.phone(PHONE).cancel()
     for _ in ("once", "again"):
-        assert told_of("refused_order", refused, names, said).startswith("Done: ")
+        assert told_of("refused_order", refused, names).startswith("Done: ")
 
 
 @pytest.mark.parametrize(
     ("name", "code", "words"), [(name, *row) for name, (_, rows) in ANSWERS.items() for row in rows.items()]
 )
-def test_an_answer_is_judged(bench: Workbench, said: Said, tmp_path: Path, name: str, code: str, words: str):
+def test_an_answer_is_judged(bench: Workbench, told_of: Said, tmp_path: Path, name: str, code: str, words: str):
     names = do(bench, "", exercises=exercises, **ANSWERS[name][0](bench, tmp_path))
-    told = told_of(name, code, names, said)
+    told = told_of(name, code, names)
     assert words in told
     assert_names_its_fault(told)
 
@@ -609,9 +596,9 @@ def test_an_answer_is_judged(bench: Workbench, said: Said, tmp_path: Path, name:
     ('for name in ["second_payment"]:\n    exercises.check(name, bench)', False),
 ])  # fmt: skip
 def test_a_script_of_several_checks_is_no_cell_whose_line_is_named(
-    bench: Workbench, said: Said, checks: str, *, is_cell: bool
+    bench: Workbench, run_cell: Said, checks: str, *, is_cell: bool
 ):
-    told = told_of_cell(f"{code_of('buy:Fern:3550')}\n{checks}\n", do(bench, "", exercises=exercises), said)
+    told = run_cell(f"{code_of('buy:Fern:3550')}\n{checks}\n", do(bench, "", exercises=exercises))
     assert "seen: K3,550.00" in told
     assert (" line 1: it = pay" in told) is is_cell
 
@@ -628,9 +615,9 @@ def test_a_cell_that_is_run_again_may_sell_again_and_one_that_sells_twice_stays_
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name != "passes_the_exam"])
-def test_the_solution_of_an_answer_is_right(bench: Workbench, said: Said, tmp_path: Path, name: str):
+def test_the_solution_of_an_answer_is_right(bench: Workbench, told_of: Said, tmp_path: Path, name: str):
     names = do(bench, "", exercises=exercises, **ANSWERS[name][0](bench, tmp_path))
-    assert told_of(name, BY_NAME[name].solution, names, said).startswith("Done: ")
+    assert told_of(name, BY_NAME[name].solution, names).startswith("Done: ")
 
 
 def assert_names_its_fault(told: str) -> None:

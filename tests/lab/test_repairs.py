@@ -2,9 +2,9 @@
 
 import inspect
 import json
-import linecache
 import re
 import signal
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -14,9 +14,9 @@ import pytest
 from workbench import Workbench, errors, exercises, verify
 from workbench.lab.exercises import EXERCISES
 from workbench.lab.exercises.progress import FILE_VARIABLE, progress
-from workbench.lab.exercises.shape import Exercise
 
 REPAIRS = {each.name: each for each in EXERCISES if each.repair}
+CHECK = "exercises.check("
 
 _PENDING_TOO = """balance.pending[0].amount + balance.available[0].amount
     if amount == 0:
@@ -218,6 +218,7 @@ RIGHT: dict[str, list[tuple[str, str]]] = {
     "split_to_the_ngwee": [
         ("", _SPLIT.format("max(1, int((Decimal(gross_minor) * 25 / 1000).quantize(Decimal(1), 'ROUND_HALF_UP')))")),
         ("", _SPLIT.format("max(1, (gross_minor + 20) // 40)")),
+        ("", _SPLIT.format("max(1, (gross_minor + 20) // 40)").replace("fee", "pay")),
     ],
     "genuine_messages": [
         ("", _BY_HAND.format(f"{_AGE}raise ValueError('old')")),
@@ -591,31 +592,29 @@ IMPORTED = {**vars(errors), "errors": errors, "Decimal": Decimal, "json": json, 
 """What the first cells of the notebooks import."""
 
 
-def told_of(exercise: Exercise, source: str, bench: Workbench, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the check of a cell prints, run as a kernel runs it: under a name by which its lines are found."""
-    name = f"cell of {exercise.name}"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    names: dict[str, Any] = {"bench": bench, "pay": bench.client, "exercises": exercises} | IMPORTED
-    capsys.readouterr()
-    exec(compile(source, name, "exec"), names)  # noqa: S102  our own cells
-    return " ".join(capsys.readouterr().out.split())
+@pytest.fixture
+def tried(bench: Workbench, run_cell: Callable[[str, dict[str, Any]], str]) -> Callable[[str, str, str], str]:
+    """Replaces code of a repair's cell, or all of it, and returns what its check prints."""
+
+    def tried(name: str, old: str, new: str) -> str:
+        cell = REPAIRS[name].written.cell
+        assert not old or cell.count(old) == 1
+        source = cell.replace(old, new) if old else f"{new}\n\n\n{cell[cell.index(CHECK) :]}"
+        return run_cell(source, {"bench": bench, "pay": bench.client, "exercises": exercises} | IMPORTED)
+
+    return tried
 
 
-def solved(exercise: Exercise) -> str:
-    check = exercise.written.cell[exercise.written.cell.index("exercises.check(") :]
-    return f"{exercise.solution}\n{check}"
-
-
-@pytest.mark.parametrize("exercise", REPAIRS.values(), ids=REPAIRS)
+@pytest.mark.parametrize("name", REPAIRS)
 def test_as_it_came_it_is_not_called_and_its_solution_is_right(
-    exercise: Exercise, bench: Workbench, capsys: pytest.CaptureFixture[str]
+    bench: Workbench, tried: Callable[[str, str, str], str], name: str
 ):
-    as_it_came = f"{exercise.written.cell}\n# a remark changes nothing"
     before = len(bench.trace)
-    assert told_of(exercise, as_it_came, bench, capsys).startswith("Not done yet: You have not changed the code yet.")
-    assert told_of(exercise, f"{exercise.written.cell}\n7", bench, capsys).startswith("Not right yet: "), "it is broken"
+    as_it_came = tried(name, CHECK, f"# a remark changes nothing\n{CHECK}")
+    assert as_it_came.startswith("Not done yet: You have not changed the code yet.")
+    assert tried(name, CHECK, f"7\n{CHECK}").startswith("Not right yet: "), "it is broken"
     for _ in ("once", "again"):
-        assert told_of(exercise, solved(exercise), bench, capsys).startswith("Done: ")
+        assert tried(name, "", REPAIRS[name].solution).startswith("Done: ")
     assert len(bench.trace) == before, "it is tried in a sandbox of its own"
 
 
@@ -623,12 +622,9 @@ def test_as_it_came_it_is_not_called_and_its_solution_is_right(
     ("name", "old", "new", "words"), [(name, *row) for name, rows in ATTEMPTS.items() for row in rows]
 )
 def test_a_wrong_attempt_is_told_its_fault(
-    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str, words: str
+    tried: Callable[[str, str, str], str], name: str, old: str, new: str, words: str
 ):
-    cell = REPAIRS[name].written.cell
-    check = cell[cell.index("exercises.check(") :]
-    assert not old or cell.count(old) == 1
-    told = told_of(REPAIRS[name], cell.replace(old, new) if old else f"{new}\n\n\n{check}", bench, capsys)
+    told = tried(name, old, new)
     assert told.startswith("Not right yet: ")
     assert words in told
     assert "expected: " in told or "your code stopped with" in told.lower()
@@ -636,14 +632,8 @@ def test_a_wrong_attempt_is_told_its_fault(
 
 
 @pytest.mark.parametrize(("name", "old", "new"), [(name, *row) for name, rows in RIGHT.items() for row in rows])
-def test_another_right_way_is_right(
-    bench: Workbench, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str
-):
-    cell = REPAIRS[name].written.cell
-    check = cell[cell.index("exercises.check(") :]
-    assert not old or cell.count(old) == 1
-    told = told_of(REPAIRS[name], cell.replace(old, new) if old else f"{new}\n\n\n{check}", bench, capsys)
-    assert told.startswith("Done: ")
+def test_another_right_way_is_right(tried: Callable[[str, str, str], str], name: str, old: str, new: str):
+    assert tried(name, old, new).startswith("Done: ")
 
 
 ASKS = "    return pay.payment_intents.retrieve(intent_id).status"
@@ -675,13 +665,12 @@ OF_ANY_FUNCTION = [
 
 @pytest.mark.parametrize(("source", "words"), OF_ANY_FUNCTION)
 def test_a_fault_of_any_function_is_told(
-    bench: Workbench, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, source: str, words: str
+    tried: Callable[[str, str, str], str], monkeypatch: pytest.MonkeyPatch, source: str, words: str
 ):
     if "while True" in source:
         set_timer = signal.setitimer
         monkeypatch.setattr(signal, "setitimer", lambda which, after, *more: set_timer(which, after and 0.2, *more))
-    check = 'exercises.check("only_when_paid", bench, may_leave)'
-    told = told_of(REPAIRS["only_when_paid"], f"{source}\n\n{check}", bench, capsys)
+    told = tried("only_when_paid", "", source)
     assert told.startswith("Not right yet: ")
     assert words in told
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0, "it rings no more"

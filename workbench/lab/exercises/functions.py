@@ -24,11 +24,11 @@ _SHORT = 12
 """Letters of a text that says something in a message: a status or a timestamp, and no number or id."""
 _OF_OTHERS = (str(Path(__file__).parents[2]), sysconfig.get_paths()["stdlib"], "<frozen ")
 _INSTALLED = "-packages"
-"""Where code stands that no learner has written: here, in Python, and in site-packages or dist-packages."""
+"""Part of the path of installed libraries, site-packages or dist-packages, whose code no learner has written."""
 
 
 class Fault(BaseException):
-    """What is wrong with a function, in the words of a verdict. No `except Exception` of a person's stops it."""
+    """A fault of a function, in the words of a verdict. No `except Exception` of a person's stops it."""
 
 
 def functions_in(source: str) -> dict[str, ast.FunctionDef]:
@@ -52,11 +52,11 @@ def look_at(came: ast.FunctionDef, solution: ast.FunctionDef, given: object) -> 
     if inspect.isgeneratorfunction(given):
         raise Fault(f"{name} has a yield, so a call of it runs nothing.", "yield", "return", "yield")
     try:
-        code = functions_in(dedent(inspect.getsource(given)))[name]
-    except (OSError, TypeError, SyntaxError, KeyError):
+        (code,) = functions_in(dedent(inspect.getsource(given))).values()
+    except (OSError, TypeError, SyntaxError, ValueError):
         return
     names = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
-    for word in names.intersection(_OF_THE_NOTEBOOK).difference(signature.parameters):
+    for word in names.intersection(_OF_THE_NOTEBOOK).difference(inspect.unwrap(given).__code__.co_varnames):
         says = f"{name} uses the notebook's {word}, and the check hands it another sandbox. Use its arguments."
         raise Fault(says, word, " or ".join(signature.parameters), f"{word}.")
     if _returns(solution) and not _returns(code):
@@ -134,7 +134,7 @@ def bounded() -> Iterator[None]:
 
 
 def line_of(error: BaseException) -> str:
-    """Where in a person's own code an error arose, to end a sentence with; empty where it did not pass through any."""
+    """The line of a person's own code in which an error arose, to end a sentence with; empty if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [
         frame
@@ -152,7 +152,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def brief(value: object) -> str:
-    """What was seen, for one line of a message."""
+    """A value as text for one line of a message, shortened."""
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(_ADDRESS.sub("", text).split())
     return text if len(text) <= 160 else f"{text[:150]} …"  # noqa: PLR2004  two lines of a cell

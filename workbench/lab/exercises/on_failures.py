@@ -108,7 +108,7 @@ def _refused_order(bench: Bench, mint: dict[str, Any]) -> Iterator[Verdict]:
     yield done("The customer refused, a webhook told the shop, and the order is open with its reason.")
 
 
-def _since(bench: Bench, intent_id: str) -> set[str]:
+def _since(bench: Bench, intent_id: str) -> set[str | None]:
     """The intents that are pending, or to which something has happened after this intent was created."""
     since = {charge.payment_intent for charge in charges(bench, status="pending")}
     for event in bench.looking().events.each():  # the newest first
@@ -124,7 +124,7 @@ _ASKED_AGAIN_AFTER = ("payer_busy", "operator_unavailable")
 
 
 def _scripts() -> Iterator[tuple[tuple[str, ...], int, str]]:
-    """What attempts come to one after the other, how many of them are worth making, and why."""
+    """Yields the outcomes of attempts one after the other, how many attempts are worth making, and why."""
     from workbench.domain.payments import FAILURES
 
     final = {code: f"After {code}, it should not ask again. {why}" for code, why in FAILURES.items()}
@@ -172,7 +172,7 @@ def _lets_go(collect: Callable[..., Any]) -> Iterator[Verdict]:
 
 
 def _of_pauses(waited: list[Any]) -> Iterator[Verdict]:
-    """What is wrong with the lengths of the pauses between attempts."""
+    """Yields a verdict if the pauses between attempts have wrong lengths."""
     told = partial(wrong, seen=", ".join(f"{wait_s!r}" for wait_s in waited), at="wait(")
     if not all(isinstance(wait_s, int | float | Decimal) for wait_s in waited):
         yield told("wait takes a number of seconds.", expected="a number such as 60")

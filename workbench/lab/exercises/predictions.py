@@ -14,7 +14,7 @@ from workbench.render import Widget, bundle, with_widget
 
 
 class Question(NamedTuple):
-    """What is asked before a run. Shown, it has buttons to choose by, where a person looks."""
+    """A question before a run. Shown to a person, it has buttons to choose by."""
 
     name: str
     notebook: str
@@ -76,7 +76,7 @@ QUESTIONS = {
 _chosen: dict[str, str] = {}
 """The letter that was chosen, by the question's name; as long as this process lives."""
 _found: dict[str, State] = {}
-"""How a choice compared with the run."""
+"""The verdict on a choice once its cell has run."""
 _lines: dict[str, list[Any]] = {}
 """The lines below a question's buttons that say the choice, one for each time that the question was shown."""
 

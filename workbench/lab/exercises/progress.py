@@ -1,4 +1,4 @@
-"""How far the exercises are, kept where a person works."""
+"""Keeps which exercises were tried and done, where a person works."""
 
 import json
 import os
@@ -16,14 +16,14 @@ _KEPT_STATES = {word: state for state, word in _NAMES.items()}
 
 
 class Progress:
-    """How far each exercise is, by its name; without a file only as long as this process lives."""
+    """The state of each exercise, by its name; without a file only as long as this process lives."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._here: dict[str, State] = {}
 
     def states(self) -> dict[str, State]:
-        """Those that were tried or done, here or in another notebook."""
+        """The states of what was tried or done, here or in another notebook."""
         return _further(self._read(), self._here)
 
     def note(self, name: str, state: State) -> None:
@@ -77,5 +77,5 @@ def progress() -> Progress:
 
 
 def _further(one: dict[str, State], other: dict[str, State]) -> dict[str, State]:
-    """What is done in either is done."""
+    """Adds the other states to these; an exercise that is done in either is done."""
     return {**one, **other, **{name: state for name, state in one.items() if state is State.DONE}}

@@ -1,4 +1,4 @@
-"""What an exercise is, how a try is judged, and what its check can ask of a bench."""
+"""Describes an exercise, judges a try at it, and has what checks ask of a bench."""
 
 import ast
 import inspect
@@ -26,7 +26,7 @@ Bench: TypeAlias = Any
 
 
 class State(Enum):
-    """How far an exercise is, or what a prediction came to; each colour is read on white and on black."""
+    """The state of an exercise or of a prediction; each colour can be read on white and on black."""
 
     NOT_YET = ("Not done yet", "…", "#5f6368")
     WRONG = ("Not right yet", "✗", "#b3261e")
@@ -56,7 +56,7 @@ def tell(*lines: str, state: State | None = None) -> None:
 
 
 class Verdict(NamedTuple):
-    """What a check found, in a sentence for the person who did it."""
+    """The result of a check, in a sentence for the person who did the exercise."""
 
     state: State
     says: str
@@ -77,13 +77,13 @@ _TYPES = {"Decimal", "int", "str"}
 
 
 def same(seen: object, expected: object, says: str, at: str, shown: Callable[[Any], str] = repr) -> Iterator[Verdict]:
-    """What is wrong where one is not as the other; True is not 1."""
+    """Yields a verdict if two values differ; True is not 1."""
     if type(seen) is not type(expected) or seen != expected:
         yield wrong(says, shown(seen), shown(expected), at)
 
 
 class Cell(NamedTuple):
-    """What a person wrote in the cell of a check; empty where its code is not known."""
+    """The code of the cell of a check; empty if it is not known."""
 
     source: str
 
@@ -102,11 +102,11 @@ class Cell(NamedTuple):
         return found[-1] if found and piece else ""
 
     def is_as_in(self, shipped: str) -> bool:
-        """Whether it still does what the notebook as it came does; comments and blank lines do not count."""
+        """True if the cell still does what it did as it came; comments and blank lines do not count."""
         return bool(self.source) and ast.dump(self._tree()) == ast.dump(ast.parse(shipped))
 
     def literal_of(self, name: str) -> str:
-        """What is assigned to a name last, where it is a text or a number that was typed; else empty."""
+        """The text or number that was typed and assigned to a name last; else empty."""
         values = [
             statement.value
             for statement in self._tree().body
@@ -124,7 +124,7 @@ class Cell(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a notebook has of an exercise: `**Title.** Task` in the text above its check, and the cell of the check."""
+    """An exercise in its notebook: `**Title.** Task` in the text above its check, and the cell of the check."""
 
     title: str
     task: str
@@ -151,7 +151,7 @@ class Exercise:
     Its arguments' names are those that a person reads when it was called with others.
     """
     repair: bool = False
-    """Whether its cell comes with broken code to repair: a function, which nothing calls until it was changed."""
+    """True if its cell comes with broken code to repair: a function, which nothing calls until it was changed."""
 
     @cached_property
     def written(self) -> Written:
@@ -186,7 +186,7 @@ def kwacha(minor: int) -> str:
 
 
 def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Verdict:
-    """What becomes of an answer; nothing that goes wrong in a check, or in a person's code, is raised."""
+    """Judges an answer; no error in a check, or in a person's code, is raised."""
     if any(value is ... for value in given):
         return not_yet("Your answer is still open.")
     if any(value is None for value in given):
@@ -207,7 +207,7 @@ def verdict_on(exercise: Exercise, given: tuple[object, ...], cell: Cell) -> Ver
 
 
 def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
-    """What the check yields, or what a person is told where it or their function stopped."""
+    """Runs the check; if it or a person's function stops with an error, the verdict says so."""
     watched: Watched | None = None
     try:
         for name, came in functions_in(exercise.written.cell).items():
@@ -225,7 +225,7 @@ def _tried(exercise: Exercise, handed: dict[str, Any]) -> Verdict:
 
 
 def _of_error(error: BaseException, watched: Watched | None, answer: object) -> Verdict:
-    """What a person is told of an error: where their code stopped, or what the check could not use."""
+    """The verdict on an error: where a person's code stopped, or what the check could not use."""
     what, place = f"{type(error).__name__}: {str(error).removesuffix('.')}", line_of(error)
     if place:
         called = f"Called as {watched.call}, your" if watched and watched.call else "Your"
