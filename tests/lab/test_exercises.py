@@ -36,7 +36,6 @@ STEPS = {
     "order": 'it = pay.payment_intents.create(amount=Decimal("{1}"), description="{0}", metadata={{"order": "{2}"}})',
     "annul": "pay.payment_intents.cancel(it.id)",
     "ring": f"pay{CONFIRM}phone)",
-    "ring_late": f'pay{CONFIRM}prefix + "0000010")',
     "ring_at": f'pay{CONFIRM}prefix + "000000{{0}}")\npay.wait(it.id)',
     "app": f"app{CONFIRM}phone, client_secret=it.client_secret)",
     "app_without_secret": TRY.format(f"app{CONFIRM}phone)"),
@@ -52,11 +51,6 @@ STEPS = {
     "refund_charge": "pay.refunds.create(charge=pay.payment_intents.retrieve(it.id).latest_charge, amount={0} or None)",
     "pay_out": 'pay.payouts.create(amount=pay.balance.retrieve().available[0].amount, currency="ZMW")',
     "charge": CHARGE.format("{0}", "{1}", "phone"),
-    "charge_at": CHARGE.format("{0}", "{1}", 'prefix + "000000{2}"'),
-    "charge_refused": TRY.format(CHARGE.format("{0}", "{1}", "phone")),
-    "charge_at_refused": TRY.format(CHARGE.format("{0}", "{1}", 'prefix + "000000{2}"')),
-    "list": "pay.charges.list()",
-    "no_json": 'bench.http.post("/v1/charges", content="{{", auth=(str(bench.secret_key), ""))',
     "outage": "bench.operator.outage(provider, seconds={0})",
     "fails_then_pays": 'bench.operator.script(prefix + "0000001", ["operator_unavailable", "approve"])',
     "later": "bench.clock.advance(seconds={0})",
@@ -265,7 +259,6 @@ MISTAKES = {
         "down buy:Rose ring pin later:345600 up replay buy:Rose ring pin": "Done: ",
     },
 }
-TOKEN = 'pay.auth.token(email="shop@example.com", password="x").access_token'
 WRONG_TYPE = {**EVENT, "type": "charge.succeeded"}
 SURELY = BY_NAME["charge_surely"].solution
 SIGNATURE = SURELY.partition("\n")[0]

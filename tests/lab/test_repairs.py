@@ -18,13 +18,7 @@ from workbench.lab.exercises.progress import FILE_VARIABLE, progress
 REPAIRS = {each.name: each for each in EXERCISES if each.repair}
 CHECK = "exercises.check("
 
-_PENDING_TOO = """balance.pending[0].amount + balance.available[0].amount
-    if amount == 0:
-        return None
-"""
-_AVAILABLE_ALONE = _PENDING_TOO.partition(" + ")[2]
 _DUMPED, _REST = "json.dumps(event).encode()", "headers, [secret], now_s=now_s"
-_PENDING, _WAITS = 'each.status == "pending"', 'each.status in ("requires_action", "processing")'
 _SUMMED, _SUCCEEDED = (
     'refunds.groupby("charge")["amount_minor"].sum().reset_index()',
     'refunds[refunds["status"] == "succeeded"]',
@@ -285,10 +279,9 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "still move. The function returns 'paid' while the intent is processing. seen: 'paid'"),
         ("timeout_s=60", "timeout_s=600", "seen: 'failed' expected: 'unknown' line 7: return"),
         ('        return "failed"',
-         (
-                 '        if pay.payment_intents.retrieve(intent_id).status == "processing":\n'
-                 '            return "unknown"\n        return "failed"'
-             ), "The prompt is still open, and the customer may yet pay."),
+         ('        if pay.payment_intents.retrieve(intent_id).status == "processing":\n'
+         '            return "unknown"\n        return "failed"'),
+         "The prompt is still open, and the customer may yet pay."),
         ('        return "failed"', "        return collect(pay, intent_id, phone, provider)", "StateConflict: "),
         ('        return "failed"', '        pay.payment_intents.cancel(intent_id)\n        return "failed"',
          "StateConflict: "),
@@ -328,10 +321,9 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("", _SPLIT.format("max(1, (gross_minor * 100 + 5000) // 10000)"), "seen: K1.00 expected: K2.50"),
         ("", _SPLIT.format("round(Decimal(gross_minor) * Decimal('0.025'), 0)"), "(Decimal('9750'), Decimal('250'))"),
         ("",
-         (
-                 "def split(gross_minor):\n    fee = max(1, (gross_minor * 25 + 500) // 1000)\n"
-                 "    return fee, gross_minor - fee"
-             ), "The share comes first, and then the fee. seen: K2.50 expected: K97.50 line 3: return fee"),
+         ("def split(gross_minor):\n    fee = max(1, (gross_minor * 25 + 500) // 1000)\n"
+         "    return fee, gross_minor - fee"),
+         "The share comes first, and then the fee. seen: K2.50 expected: K97.50 line 3: return fee"),
         ("", "def split(gross_minor):\n    print((gross_minor * 25 + 500) // 1000)",
          "split prints its result and returns None. seen: print expected: return line 2: print("),
         ("round(gross_minor * 0.975)", "gross_minor * 0.975", "Return two integers"),
@@ -353,16 +345,13 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
          "ValueError: forged"),
         ("", _BY_HAND.format(f"{_AGE}return None"), "refuses a message that is 301 seconds old by returning None. Its"),
         ("",
-         (
-                 "def type_of(body, headers, secret, now_s):\n"
-                 "    verify(body, headers, [secret], now_s=now_s)\n"
-                 '    return "payment_intent.created"'
-             ), "something other than its type. seen: payment_intent.created expected: payment_"),
+         ("def type_of(body, headers, secret, now_s):\n"
+         "    verify(body, headers, [secret], now_s=now_s)\n"
+         '    return "payment_intent.created"'),
+         "something other than its type. seen: payment_intent.created expected: payment_"),
         ("",
-         (
-                 "def type_of(body, headers, secret, now_s):\n"
-                 "    verify(body, headers, bench.receiver.secrets, now_s=now_s)"
-             ), "type_of uses the notebook's bench"),
+         ("def type_of(body, headers, secret, now_s):\n"
+         "    verify(body, headers, bench.receiver.secrets, now_s=now_s)"), "type_of uses the notebook's bench"),
         ("", _SWALLOWED.format("pass"),
          "whose content was changed by returning None. Its caller cannot tell this from a message without a type:"),
         ("", _SWALLOWED.format("return None"), "seen: None expected: an exception line 5: except"),
@@ -379,12 +368,10 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('outcome != "succeeded"', 'outcome not in ("succeeded", "limit_reached")',
          "After insufficient_funds, it should"),
         ("",
-         (
-                 "def collect(attempt, wait):\n    outcome = attempt()\n"
-                 '    tries = 1\n    while outcome == "payer_busy" or (outcome == "operator_unavailable" and tries '
-                 "< 5):\n        wait(60)\n        outcome = attempt()\n"
-                 "        tries += 1\n    return outcome"
-             ), "Every attempt ends with payer_busy. seen: more than 5 attempts"),
+         ("def collect(attempt, wait):\n    outcome = attempt()\n"
+         '    tries = 1\n    while outcome == "payer_busy" or (outcome == "operator_unavailable" and tries '
+         "< 5):\n        wait(60)\n        outcome = attempt()\n"
+         "        tries += 1\n    return outcome"), "Every attempt ends with payer_busy. seen: more than 5 attempts"),
         ("", 'def collect(attempt, wait):\n    return "succeeded" or attempt()', "The function makes no attempt."),
         ("        outcome = attempt()\n", "", "seen: 6 calls of wait, 1 attempts expected: 0 calls line 6: wait("),
         ("", AGAIN.format("60", ENDS).replace("return outcome", "return 60"), "seen: 60 expected: 'insuff"),
@@ -411,23 +398,17 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("handled.add(event.id)", "handled.add(event.type)",
          "the id of this event, and nothing else. seen: p"),
         ("",
-         (
-                 'def handle(event, handled, ship):\n    key = event.data.object["id"]\n'
-                 '    if key not in handled:\n        if event.type == "payment_intent.succeeded":\n'
-                 "            ship(key)\n            handled.add(key)"
-             ), "the id of this event, and nothing else. seen: pi_"),
+         ('def handle(event, handled, ship):\n    key = event.data.object["id"]\n'
+         '    if key not in handled:\n        if event.type == "payment_intent.succeeded":\n'
+         "            ship(key)\n            handled.add(key)"), "the id of this event, and nothing else. seen: pi_"),
         ("",
-         (
-                 "def handle(event, handled, ship):\n    if event.id not in handled:\n"
-                 '        ship(event.data.object["id"])\n'
-                 "        handled.add(event.id)"
-             ), "Only one type of event means that the order is paid. seen: 10 shipped"),
+         ("def handle(event, handled, ship):\n    if event.id not in handled:\n"
+         '        ship(event.data.object["id"])\n'
+         "        handled.add(event.id)"), "Only one type of event means that the order is paid. seen: 10 shipped"),
         ("",
-         (
-                 'def handle(event, handled, ship):\n    if event.type == "payment_intent.succeeded":\n'
-                 '        ship(event.data.object["id"])\n'
-                 "        handled.add(event.id)"
-             ), "seen: 5 shipped expected: 2 shipped line"),
+         ('def handle(event, handled, ship):\n    if event.type == "payment_intent.succeeded":\n'
+         '        ship(event.data.object["id"])\n'
+         "        handled.add(event.id)"), "seen: 5 shipped expected: 2 shipped line"),
         ('ship(event.data.object["id"])', "ship(event.id)", "something other than the order's id. seen: evt_"),
         ("event.type ==", "event.id not in handled and event.type ==", "ship was not called for a paid order"),
         ('ship(event.data.object["id"])', 'try: ship(event.data.object["id"])\n        except Exception: return',
@@ -453,17 +434,14 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ('f"{key}-again"', "key", "keeps a 500 under its key. The function sent the request again under it"),
         (_ONCE_MORE, "None", "Now return it. seen: None expected: the charge line"),
         (_ONCE_MORE, "next(client.charges.each())",
-         (
-                 "returns the charge of another order. An order's charge is known by its reference. seen: A expected: B"
-             )),
+         ("returns the charge of another order. An order's charge is known by its reference. seen: A expected: B")),
         ("    try:\n", "    order['metadata'] = {}\n    try:\n", "changes order, which belongs to whoever calls it."),
         ("        return client.charges.create(**order, idempotency_key=f",
-         (
-                 "        for each in client.charges.each():\n"
-                 "            if each.reference == order['reference']:\n"
-                 "                return each\n            break\n"
-                 "        return client.charges.create(**order, idempotency_key=f"
-             ), "The customer had paid before, and the customer was charged again. seen: 2 charges"),
+         ("        for each in client.charges.each():\n"
+         "            if each.reference == order['reference']:\n"
+         "                return each\n            break\n"
+         "        return client.charges.create(**order, idempotency_key=f"),
+         "The customer had paid before, and the customer was charged again. seen: 2 charges"),
         (_RETURN, _FOUND.format(' and each.status == "succeeded"', "return each"),
          "The charge was pending, and the customer was charged again. seen: 2 charges expected: 1"),
         (_RETURN, _FOUND.format(' and each.status != "pending"', "return each"), "The charge was pending, and the cus"),
@@ -475,10 +453,8 @@ ATTEMPTS: dict[str, list[tuple[str, str, str]]] = {
         ("-attempt-1", "-{id({})}", "The customer had paid before, and the customer was charged again."),
         (_RETURN, "        raise", "code stopped with ServiceFailed"),
         (_RETURN,
-         (
-                 "        for _ in range(3):\n            try:\n                return client.charges.create(**order, "
-                 "idempotency_key=key)\n            except ServiceFailed:\n                pass"
-             ),
+         ("        for _ in range(3):\n            try:\n                return client.charges.create(**order, "
+         "idempotency_key=key)\n            except ServiceFailed:\n                pass"),
          "the same 500 came back. Look for the charge first. seen: 500 expected: the charge"),
     ],
 
