@@ -12,8 +12,9 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.doors.choices import Looks
 from tests.sandbox import test_openapi_holds as holds
-from workbench import Workbench, receiver
+from workbench import Workbench
 from workbench.cli import app
 from workbench.domain.gaps import REGISTER, Gaps
 from workbench.domain.interface import SECTIONS
@@ -186,15 +187,13 @@ def declined(bench: Workbench) -> None:
         charge(bench, phone="+260960000002")
 
 
-def answering(status: int, seconds: int = 0) -> Callable[[Workbench], None]:
+def answered(status: int, seconds: int = 0) -> Callable[[Workbench], None]:
     """A payment while the shop answers webhooks with a status."""
 
     def act(bench: Workbench) -> None:
-        receiver._STATUS.setdefault(status, f"{status} As Asked")  # noqa: SLF001  statuses that the receiver never gives
-        answer = bench.receiver._respond  # noqa: SLF001  the merchant's server, answering otherwise
-        bench.receiver._respond = lambda environ: (status, answer(environ)[1])  # type: ignore[method-assign]  # noqa: SLF001  the same
-        charge(bench)
-        bench.clock.advance(seconds)
+        with Looks(bench).answering(status):
+            charge(bench)
+            bench.clock.advance(seconds)
 
     return act
 
@@ -234,9 +233,9 @@ def disabled(bench: Workbench) -> None:
 
 ACTS: dict[str, Callable[[Workbench], object]] = {
     "event_types": charge, "event_payload": charge, "signature_scheme": charge, "signature_tolerance_s": charge,
-    "retry_schedule_s": answering(500), "delivery_gone": answering(410), "delivery_retry_after": answering(429),
-    "dead_letter": answering(500, 10 * 86_400), "repeats": charge, "lateness": charge,
-    "delivery_success": answering(204), "prompt_timeout_s": late,
+    "retry_schedule_s": answered(500), "delivery_gone": answered(410), "delivery_retry_after": answered(429),
+    "dead_letter": answered(500, 10 * 86_400), "repeats": charge, "lateness": charge,
+    "delivery_success": answered(204), "prompt_timeout_s": late,
     "late_success": late, "pin_attempts": lambda bench: (pay(bench), bench.phone(PHONE).enter_pin("0000")),
     "failure_triggers": declined, "merchant_fee": charge, "operator_fee": charge, "fee_on_refund": refunded,
     "clearing": cleared, "payouts": paid_out, "ordering": out_of_order, "endpoint_disable_after_s": disabled,
