@@ -6,6 +6,7 @@ import itertools
 import json
 import select
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -373,6 +374,11 @@ def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
     """Status, code and field of a response that refuses."""
     body = answer.json()
     return answer.status_code, body["code"], body.get("param")
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
 
 
 def is_true_soon(condition: Callable[[], bool], within_s: float = 10) -> bool:

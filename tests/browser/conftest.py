@@ -10,10 +10,8 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -27,6 +25,7 @@ import pytest
 from nbformat.sign import NotebookNotary
 from PIL import Image
 
+from tests.conftest import free_port, is_true_soon
 from workbench.resources import fixture
 
 if TYPE_CHECKING:
@@ -162,12 +161,6 @@ def tools() -> Tools:
     return found or pytest.fail(reason)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HERE, 0))
-        return int(probe.getsockname()[1])
-
-
 class Jupyter(NamedTuple):
     url: str
     folder: Path
@@ -193,11 +186,6 @@ def apart(folder: Path) -> dict[str, str]:
         Path(path).mkdir(exist_ok=True)
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "JPY_", "PYTEST"))}
     return plain | kept | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-@pytest.fixture(scope="session")
-def kept_apart() -> Callable[[Path], dict[str, str]]:
-    return apart
 
 
 @pytest.fixture(scope="session")
@@ -229,11 +217,8 @@ def served(program: str, options: Sequence[str], top: Path, bounded: "Bounded") 
         process = subprocess.Popen(command, env=apart(top), stdout=told, stderr=told)  # noqa: S603  our own server
     found = Jupyter(f"http://{HERE}:{port}", root, top / "settings")
     with bounded(process):
-        until = time.monotonic() + START_S
-        while not answers(found.url):
-            assert time.monotonic() < until, f"nothing answers at {found.url}: {log.read_text()}"
-            assert process.poll() is None, log.read_text()
-            time.sleep(0.05)
+        assert is_true_soon(lambda: process.poll() is not None or answers(found.url), START_S), log.read_text()
+        assert process.poll() is None, log.read_text()
         quiet(found.settings)
         yield found
         found.end_kernels()

@@ -912,6 +912,7 @@ class Looks(Caller):
 
     def tables_console_and_handset_go_on(self) -> int:
         """How many deliveries are made of an event that is replayed."""
+        assert self.bench.receiver.secrets
         name = self.paid("+260961234574")
         assert name in [*self.bench.tables.payments["id"]]
         for each in ("charges", "refunds", "payouts", "events", "deliveries"):

@@ -3,7 +3,7 @@
 import base64
 import json
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -195,3 +195,20 @@ def wire(bench: Workbench, new_number: Callable[..., str]) -> Wire:
 def exact() -> Callable[[httpx.Response], dict[str, Any]]:
     """A body with every number that has a point as Decimal."""
     return lambda response: json.loads(response.content, parse_float=Decimal)
+
+
+@pytest.fixture(scope="module")
+def served(served_bench: Workbench) -> Door:
+    return Door.of(served_bench)
+
+
+@pytest.fixture(scope="module")
+def threaded() -> Iterator[Door]:
+    """A sandbox of this process on a port; it answers by the names by which the session's does."""
+    with Workbench(seed=7) as bench, bench.serve(allow_hosts=["allowed.example", "192.0.2.7"]) as at:
+        yield Door.of(at)
+
+
+@pytest.fixture(params=["served", "threaded"])
+def door(request: pytest.FixtureRequest) -> Door:
+    return request.getfixturevalue(request.param)

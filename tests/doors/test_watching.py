@@ -118,9 +118,5 @@ def test_whoever_looks_meanwhile_webhooks_arrive_before_the_next_line_and_the_hi
     assert histories[0] == histories[1]
 
 
-def key_of(bench: Workbench) -> dict[str, str]:
-    return {"Authorization": f"Bearer {bench.secret_key}"}
-
-
 def clock_of(bench: Workbench) -> dict[str, int]:
     return bench.http.get("/sandbox/clock", headers=bearer(bench)).json()

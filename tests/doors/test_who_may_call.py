@@ -54,22 +54,6 @@ ASKED = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def served(served_bench: Workbench) -> Door:
-    return Door.of(served_bench)
-
-
-@pytest.fixture(scope="module")
-def threaded() -> Iterator[Door]:
-    with Workbench(seed=7) as bench, bench.serve(allow_hosts=["allowed.example", "192.0.2.7"]) as served:
-        yield Door.of(served)
-
-
-@pytest.fixture(params=["served", "threaded"])
-def door(request: pytest.FixtureRequest) -> Door:
-    return request.getfixturevalue(request.param)
-
-
 @pytest.fixture(params=[pytest.param("served", marks=pytest.mark.thorough), "threaded"])
 def hurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[Door, float]:
     """A door, and how long a body may take there: a server of this process is told to wait less."""
