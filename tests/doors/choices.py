@@ -701,7 +701,8 @@ class Looks(Caller):
             seen.append([*named, "deprecation" in rows_in(answer), described()])
             self.bench.control.deprecate("retrieveBalance", marked=False)
         assert seen[0] == seen[1]
-        return seen[0]
+        self.bench.control.deprecate("createPaymentIntent")
+        return [*seen[0], self.intent().headers.get("Deprecation")]
 
     def not_to_be_marked(self) -> list[int]:
         """What is no operation, or no moment, or one that has passed."""
@@ -1148,8 +1149,8 @@ CHOICES = [
     Choice("version_header", Looks.of_a_version,
         {"api_version": (True, "version_unknown"), "none": (False, "parameter_missing")}),
     Choice("deprecation", Looks.deprecated, {
-        "headers": ["@1767571200", "Thu, 31 Dec 2026 22:00:00 GMT", True, ["retrieveBalance"]],
-        "none": [None, None, False, []]}),
+        "headers": ["@1767571200", "Thu, 31 Dec 2026 22:00:00 GMT", True, ["retrieveBalance"], "@1767592800"],
+        "none": [None, None, False, [], None]}),
     Choice("deprecation", Looks.not_to_be_marked, {"headers": [404, 409, 400]}),
 ]
 # fmt: on
