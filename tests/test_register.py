@@ -241,7 +241,7 @@ def test_the_letter_asks_the_five_that_cost_most_first_and_the_others_in_a_line_
     with Workbench(seed=7, gaps={"charge_amount_unit": "major"}) as bench:
         assert "depends on nothing" in GapRows(bench.control.gaps()).questions()
         for _ in "ab":
-            Looks(bench).asked(150)
+            Looks(bench).charged(150)
         letter, used = bench.gaps.questions(), bench.gaps.used
     first, _, others = letter.partition("## Appendix: ")
     asked = re.findall(r"^## \d\. (.+)$", first, re.MULTILINE)

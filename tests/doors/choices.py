@@ -72,7 +72,7 @@ class Looks(Caller):
         path = f"/v1/payment_intents/{self.intent().json()['id']}/confirm"
         return self.post(path, {**method_on(phone), **more})
 
-    def asked(self, amount: int = 10_000, phone: str = PHONE, **more: str) -> Charge:
+    def charged(self, amount: int = 10_000, phone: str = PHONE, **more: str) -> Charge:
         """A charge by the client, with an idempotency key of its own unless one is given."""
         given = {"idempotency_key": f"key-{next(_numbers)}", "channel": "mtn", **more}
         return self.pay.charges.create(amount=amount, phone=phone, **given)
@@ -92,7 +92,7 @@ class Looks(Caller):
         """What is seen when the clock has moved by each of some steps."""
         return [(self.advance(step), look())[1] for step in steps]
 
-    def told(self, payment: str) -> list[str]:
+    def events_of(self, payment: str) -> list[str]:
         """The types of the events about a payment, in order."""
         objects = [(each.type, each.data.object) for each in self.pay.events.each()]
         return [kind for kind, thing in objects[::-1] if payment in (thing["id"], thing.get("payment_intent"))]
@@ -131,7 +131,7 @@ class Looks(Caller):
         seen = []
         for amount in (10_000, 5_000, 0, 0):
             if amount:
-                self.asked(amount)
+                self.charged(amount)
             seen.append(self.books().get(2010, 0))
             assert str(self.pay.balance.retrieve().available[0].amount) == f"{seen[-1] / 100:.2f}"
             self.advance(DAY_S)
@@ -139,9 +139,9 @@ class Looks(Caller):
 
     def refunded_before_it_is_cleared(self) -> list[int]:
         """What is pending after a refund of the first payment and a night, and available after another night."""
-        first = self.asked()
+        first = self.charged()
         self.advance(DAY_S)
-        self.asked(5_000)
+        self.charged(5_000)
         self.pay.refunds.create(charge=first.id)
         first_night, second_night = self.after_each((DAY_S, DAY_S), self.books)
         return [first_night[2000], second_night[2010]]
@@ -155,7 +155,7 @@ class Looks(Caller):
 
     def undone_after_it_was_cleared(self) -> tuple[int, int]:
         """What is pending, and how much happened in ten nights after it: it keeps none of them going."""
-        self.asked()
+        self.charged()
         self.advance(3 * DAY_S)
         self.bench.control.settle({"recipe": "reversed", "entry": self.bench.ledger.entries["id"].iloc[0]})
         self.advance(3 * DAY_S)
@@ -166,7 +166,7 @@ class Looks(Caller):
     def paid_out(self) -> tuple[list[tuple[str, str]], list[str], str]:
         """The payouts after three payments, their events, and why one more is refused."""
         for _ in range(3):
-            self.asked()
+            self.charged()
             self.advance(DAY_S)
         self.advance(5 * DAY_S)
         made = [(str(each.amount), each.status) for each in self.pay.payouts.each()]
@@ -175,7 +175,7 @@ class Looks(Caller):
 
     def fee_after_refunds(self) -> list[object]:
         """What is left of the fee on 100.01 after a third goes back, after another one fails, and after the rest."""
-        made, seen = self.asked(10_001), list[object]()
+        made, seen = self.charged(10_001), list[object]()
         for minor, headers in ((3_333, {}), (3_333, {"Sandbox_Scenario": "limit_reached"}), (6_668, {})):
             assert self.post("/v1/refunds", {"charge": made.id, "amount": minor}, **headers).status_code == 200
             seen += self.after_each((0, 5), lambda: self.books()[4000])
@@ -200,7 +200,7 @@ class Looks(Caller):
         for code in ("JPY", "USD", "KWD", "UYW"):
             one = 10 ** ISO_4217[code].decimals
             asked_for.append(100 if in_whole_units else 100 * one)
-            made = self.asked(asked_for[-1], currency=code.lower())
+            made = self.charged(asked_for[-1], currency=code.lower())
             assert (made.amount, made.currency) == (asked_for[-1], code.lower())
             of_code = self.bench.ledger.accounts.query("currency == @code").set_index("code")["balance_minor"]
             fee = int(Decimal("2.5") * one + Decimal("0.5"))
@@ -218,14 +218,14 @@ class Looks(Caller):
 
     def at_the_bounds_of_each_currency(self) -> Mapping[str, list[str]]:
         """Currency → how its least and largest amounts are answered, and those beyond them."""
-        found: dict[str, list[str]] = {}
+        responses: dict[str, list[str]] = {}
         for code in ("JPY", "ZMW", "KWD"):
             one = 10 ** ISO_4217[code].decimals
-            found[code] = [
+            responses[code] = [
                 self.charge(f"{code}-{amount}", amount=amount, currency=code.lower()).json().get("code", "paid")
                 for amount in (one, 20_000 * one, one - 1, 20_000 * one + 1)
             ]
-        return found
+        return responses
 
     def beyond_the_bounds(self) -> tuple[int, int]:
         return self.charge(amount=99).status_code, self.intent(amount=20_001).status_code
@@ -237,9 +237,9 @@ class Looks(Caller):
     def one_customer_by_both_numbers(self) -> str:
         self.bench.operator.script("0961234567", ["insufficient_funds", "server_error"])
         with pytest.raises(PaymentDeclined):
-            self.asked()
+            self.charged()
         with pytest.raises(ApiError, match="before it did anything"):
-            self.asked(phone="0961234567")
+            self.charged(phone="0961234567")
         made = self.prompted("0961234567")
         assert self.bench.phone(PHONE).waiting
         self.bench.phone("0961234567").enter_pin("1234")
@@ -251,9 +251,9 @@ class Looks(Caller):
 
     def zed_as_any_operator(self) -> tuple[str, str | None]:
         """It has accounts of its own, is warned of like any other, and may be down."""
-        made = self.asked(phone="+260791234567", channel="zed")
+        made = self.charged(phone="+260791234567", channel="zed")
         assert made.warnings == []
-        assert self.asked(phone=ZED).warnings == [
+        assert self.charged(phone=ZED).warnings == [
             "channel is mtn, and the number belongs to zed, which is asked for the money."
         ]
         self.pay.refunds.create(charge=made.id)
@@ -263,7 +263,7 @@ class Looks(Caller):
         assert balances["operator:zed:float"] == 0
         self.bench.operator.outage("zed", seconds=600)
         with pytest.raises(PaymentDeclined, match="down"):
-            self.asked(phone="+260581234567", channel="ZED_mobile_ZMB")
+            self.charged(phone="+260581234567", channel="ZED_mobile_ZMB")
         return made.channel, made.provider
 
     def of_150_units(self) -> tuple[int, bool, int]:
@@ -282,7 +282,7 @@ class Looks(Caller):
         assert self.pay.charges.retrieve(made).refunded
         assert self.bench.tables.charges[["amount_minor", "refunded_minor"]].to_numpy().tolist() == [[8_735, 8_735]]
         assert self.bench.tables.refunds["amount_minor"].tolist() == [735, 8_000]
-        assert self.asked(150).amount == 150
+        assert self.charged(150).amount == 150
         text = self.get(f"/v1/charges/{made}").text.partition('"amount":')[2].partition(",")[0]
         return [shown.amount, shown.amount_refunded, shown.refunded, part.amount, rest.amount, text]
 
@@ -294,16 +294,16 @@ class Looks(Caller):
 
     def warned_of_a_hundredth(self) -> list[str]:
         """The warnings of an amount that looks a hundred times off, among those of its own currency."""
-        usual = [self.asked(15_000 + place, phone=APPROVES) for place in range(20)]
+        usual = [self.charged(15_000 + place, phone=APPROVES) for place in range(20)]
         assert not any(each.warnings for each in usual)
-        found = []
+        warnings = []
         for amount, says in ((150, "far less"), (1_500_000, "far more")):
-            (warning,) = self.asked(amount).warnings
+            (warning,) = self.charged(amount).warnings
             assert "K150.10" in warning
-            found.append(says if says in warning else warning)
-        assert self.asked(700_000).warnings == []
-        assert self.asked(100, currency="jpy").warnings == [], "beside those of its own currency"
-        return found
+            warnings.append(says if says in warning else warning)
+        assert self.charged(700_000).warnings == []
+        assert self.charged(100, currency="jpy").warnings == [], "beside those of its own currency"
+        return warnings
 
     def fees(self) -> tuple[int, int]:
         self.charge()
@@ -324,7 +324,7 @@ class Looks(Caller):
         """
         made, phone = self.charge(reference="order-1"), self.bench.phone(PHONE)
         body, then = made.json(), list[str]()
-        is_asked = phone.waiting and "order-1" in phone.screen and self.told(body["id"]) == ["charge.pending"]
+        is_asked = phone.waiting and "order-1" in phone.screen and self.events_of(body["id"]) == ["charge.pending"]
         for pin in ("0000", "1234") if is_asked else ():
             phone.enter_pin(pin)
             then += self.statuses(body["id"])
@@ -332,24 +332,24 @@ class Looks(Caller):
         assert self.pay.wait_charge(body["id"], timeout_s=0).status == "succeeded"
         result = next(row for row in self.bench.trace if row["what"] == "POST /v1/charges")["result"]
         assert (result, body["failure_code"]) == (str(made.status_code), None)
-        assert self.bench.is_served or self.told(body["id"]) == [each.type for each in self.bench.receiver.events]
-        return [made.status_code, body["status"], is_asked, then, self.told(body["id"])]
+        assert self.bench.is_served or self.events_of(body["id"]) == [each.type for each in self.bench.receiver.events]
+        return [made.status_code, body["status"], is_asked, then, self.events_of(body["id"])]
 
     def failing_as_the_customer_has_it(self) -> list[tuple[str, ...]]:
         """How a charge stands a second before its time is over, why it failed then, and what was told of it."""
         seen = []
         for press in (Phone.cancel, Phone.ignore, lambda _: None):
-            made = self.asked()
+            made = self.charged()
             press(self.bench.phone(PHONE))
             self.advance(299)
             before, ended = self.statuses(made.id)[0], self.pay.wait_charge(made.id)
-            seen.append((before, ended.status, str(ended.failure_code), *self.told(made.id)))
+            seen.append((before, ended.status, str(ended.failure_code), *self.events_of(made.id)))
         assert self.books() == {}
         return seen
 
     def by_test_numbers(self) -> list[str | None]:
         """None is declined within the call; each acts by itself."""
-        made = [self.asked(phone=f"+26096000000{ending}") for ending in (1, 2, 3, 4, 7, 9)]
+        made = [self.charged(phone=f"+26096000000{ending}") for ending in (1, 2, 3, 4, 7, 9)]
         assert {each.status for each in made} == {"pending"}
         self.advance(5)
         assert self.books()[1100] == 10_000 - 100
@@ -357,25 +357,22 @@ class Looks(Caller):
 
     def repeated_after_it_was_paid(self) -> list[str]:
         """The same key gives the pending response once more and prompts nobody."""
-        first = self.asked(idempotency_key="once")
+        first = self.charged(idempotency_key="once")
         self.bench.phone(PHONE).enter_pin("1234")
-        again = self.asked(idempotency_key="once")
+        again = self.charged(idempotency_key="once")
         assert (again.id, again.status) == (first.id, "pending")
         assert not self.bench.phone(PHONE).waiting
         return [row["result"] for row in self.bench.trace if row["what"] == "POST /v1/charges"]
 
     def several_prompts_queue(self) -> str:
         """How the first response stands in the diagram; a wait may run out."""
-        first, second = self.asked(), self.asked(amount=20_000)
+        first, second = self.charged(), self.charged(amount=20_000)
         assert self.bench.phone(PHONE).shown["queued"] == 1
         self.bench.phone(PHONE).enter_pin("1234")
         with pytest.raises(WaitExpired, match="is still pending"):
             self.pay.wait_charge(second.id, timeout_s=0)
-        assert (
-            self.statuses(first.id, second.id)
-            == self.bench.tables.charges["status"].tolist()
-            == ["succeeded", "pending"]
-        )
+        assert self.statuses(first.id, second.id) == ["succeeded", "pending"]
+        assert self.bench.tables.charges["status"].tolist() == ["succeeded", "pending"]
         return re.findall(r"20. pending", str(self.bench.trace.sequence))[0]
 
     def unanswered(self, phone: str, seconds: int) -> list[str]:
@@ -386,16 +383,16 @@ class Looks(Caller):
 
     def late_money_that_pays(self) -> list[str]:
         """How intent, its charge and one of its own stand when the prompt has expired; a minute later both are paid."""
-        intent_id, alone = self.prompted(COMES_LATE), self.asked(5_000, COMES_LATE)
+        intent_id, own = self.prompted(COMES_LATE), self.charged(5_000, COMES_LATE)
         assert self.pay.wait(intent_id).last_payment_error.code == "prompt_timeout"
         attempt = self.pay.payment_intents.retrieve(intent_id).latest_charge
-        ended = self.statuses(intent_id, attempt, alone.id)
+        ended = self.statuses(intent_id, attempt, own.id)
         self.advance(60)
         now = self.pay.payment_intents.retrieve(intent_id)
         assert (now.status, now.last_payment_error) == ("succeeded", None)
-        assert self.statuses(alone.id) == ["succeeded"]
-        assert self.told(intent_id)[-2:] == ["charge.succeeded", "payment_intent.succeeded"]
-        assert self.told(alone.id) == ["charge.pending", "charge.failed", "charge.succeeded"]
+        assert self.statuses(own.id) == ["succeeded"]
+        assert self.events_of(intent_id)[-2:] == ["charge.succeeded", "payment_intent.succeeded"]
+        assert self.events_of(own.id) == ["charge.pending", "charge.failed", "charge.succeeded"]
         assert self.books().get(2900) is None
         refund = self.pay.refunds.create(payment_intent=intent_id, amount=Decimal("0.01"))
         self.advance(5)
@@ -415,7 +412,7 @@ class Looks(Caller):
             return ["failed"]
         self.pay.payment_intents.cancel(intent_id)
         self.advance(60)
-        return [*self.statuses(intent_id), *self.told(intent_id)[-2:], self.books()[2900]]
+        return [*self.statuses(intent_id), *self.events_of(intent_id)[-2:], self.books()[2900]]
 
     def tried_again_as_another(self) -> list[str]:
         """How three intents end whose customer fails once for each order."""
@@ -447,7 +444,7 @@ class Looks(Caller):
             if other == AIRTEL:
                 self.bench.phone(other).enter_pin("1234")
             self.advance(60)
-            assert self.told(intent_id)[-1] == "payment_intent.late_success"
+            assert self.events_of(intent_id)[-1] == "payment_intent.late_success"
             seen += [*self.statuses(intent_id), self.books()[2900]]
         return seen
 
@@ -471,9 +468,9 @@ class Looks(Caller):
 
     def all_of_it_together(self) -> list[object]:
         """A payment in yen from a national number of Zed, and one that comes late."""
-        zed = self.asked(150, phone="0981234567", channel="zed", currency="jpy")
+        zed = self.charged(150, phone="0981234567", channel="zed", currency="jpy")
         self.bench.phone("0981234567").enter_pin("1234")
-        late = self.asked(20, phone="0960000010")
+        late = self.charged(20, phone="0960000010")
         seen = self.after_each((299, 1), lambda: self.statuses(late.id)[0])
         self.pay.refunds.create(charge=zed.id, amount=50)
         seen += self.after_each((60,), lambda: self.statuses(late.id)[0])
@@ -597,7 +594,7 @@ class Looks(Caller):
         last = self.bench.receiver.arrivals[-1]
         return [last.verdict, *last.headers]
 
-    def told_of(self) -> list[str]:
+    def types_that_arrive(self) -> list[str]:
         """The types of events of an intent that is made, a charge and a decline."""
         self.intent(), self.charge(), self.charge(key="declined", phone=BROKE)
         return [each.type for each in self.bench.receiver.events]
@@ -654,7 +651,7 @@ class Looks(Caller):
     def declined_to_the_client(self) -> list[object]:
         """What the client makes of a decline, in whatever form it comes."""
         with pytest.raises(PaymentDeclined) as declined:
-            self.asked(phone=BROKE)
+            self.charged(phone=BROKE)
         error = declined.value
         return [error.decline_code, error.code, *self.statuses(*filter(None, [error.facts.get("charge")]))]
 
@@ -1077,7 +1074,8 @@ CHOICES = [
         "overlap": [[(200, True), (401, False)]] * 2 + [[(401, True), (401, False)]]}, NUMBERED, COMMAND),
 
     # 6. Webhooks
-    Choice("event_types", Looks.told_of, {"by_object": ["payment_intent.created", "charge.succeeded", "charge.failed"],
+    Choice("event_types", Looks.types_that_arrive, {
+        "by_object": ["payment_intent.created", "charge.succeeded", "charge.failed"],
         "collection": ["collection.successful", "collection.failed"]}, {}, NEVER),
     Choice("event_payload", Looks.first_in_the_body,
         {"envelope": ["id", True, True], "cloudevents": ["specversion", True, True]}, {}, NEVER),

@@ -72,12 +72,12 @@ def test_the_command_takes_several_from_a_file(chosen: Mapping[str, object], ser
 def test_every_value_that_is_offered_is_seen_by_a_look_that_sees_another_by_default():
     defaults = {gap.name: gap.default for gap in REGISTER}
     offered = {(gap.name, value) for gap in REGISTER if gap.alternatives for value in (gap.default, *gap.alternatives)}
-    told_apart = set(SOCKETS)
+    apart = set(SOCKETS)
     for choice in CHOICES:
         if (default := defaults[choice.row]) in choice.seen:
             others = [value for value, seen in choice.seen.items() if seen != choice.seen[default]]
-            told_apart |= {(choice.row, value) for value in (default, *others)}
-    assert offered == told_apart
+            apart |= {(choice.row, value) for value in (default, *others)}
+    assert offered == apart
 
 
 def test_how_long_to_wait_is_read_of_any_service():
