@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from tests.conftest import INTENT, Serving, is_true_soon
-from tests.doors.conftest import Door
+from tests.doors.conftest import JSON, Door
 from workbench import Receiver, Workbench
 from workbench.bench import Served
 from workbench.errors import (
@@ -32,7 +32,6 @@ from workbench.errors import (
     UnexpectedResponse,
 )
 
-JSON = {"Content-Type": "application/json"}
 NewNumber = Callable[..., str]
 
 
@@ -233,9 +232,6 @@ class TestConnect:
                 _ = backend.clock.now
         with pytest.raises(ServiceUnreachable):
             Workbench.connect(served.base_url, served.secret_key)
-
-
-NewNumber = Callable[..., str]
 
 
 @pytest.mark.thorough
