@@ -331,7 +331,7 @@ class Workbench(Session):
         """Payments, charges, refunds, payouts, late money, events and deliveries, as DataFrames."""
         from workbench.analysis.tables import Tables
 
-        return Tables(self.reading, self.control)
+        return Tables(self.acting, self.control)
 
     @extras_named()
     def settle(self, item: object) -> "pd.DataFrame":

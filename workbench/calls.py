@@ -81,6 +81,7 @@ class RequestParts(TypedDict, total=False):
 
     body: Mapping[str, Any] | None
     query: Mapping[str, str] | None
+    headers: Mapping[str, str]
     basic: bool
     key: str | None
 
@@ -91,8 +92,6 @@ class Calls:
     def __init__(self, key: str, http: httpx.Client, *, allow_live: bool = False) -> None:
         self._allow_live = allow_live
         self.hold(key)
-        self.always: Mapping[str, str] = {}
-        """Headers that go with every request."""
         self._http = http
         self._latest: Mapping[str, str] = {}
         """The headers of the last response."""
@@ -125,7 +124,7 @@ class Calls:
         it is not what the interface describes.
         """
         content = b"" if body is None else to_json({k: v for k, v in body.items() if v is not None})
-        sent = {**self.always, **(headers or {})}
+        sent = {**(headers or {})}
         if body is not None:
             sent["Content-Type"] = "application/json"
         if method != "GET":

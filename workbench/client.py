@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from decimal import Decimal
 from typing import Any, Final, Generic, Protocol, TypeVar, Unpack, cast, get_args
 
@@ -40,8 +41,13 @@ class Resource:
     _version = "/v1"
     _path: str
 
+    _is_on_dashboards = False
+    """True if a sandbox may offer the group on its dashboard alone, because the interface does not show it."""
+
     def __init__(self, client: "PaymentsClient") -> None:
         self._client = client
+        if self._is_on_dashboards and self._path.startswith(client.on_dashboard):
+            self._version = DASHBOARD
 
     def _send(
         self,
@@ -51,15 +57,11 @@ class Resource:
         idempotency_key: str | None = None,
         **parts: Unpack[RequestParts],
     ) -> Shape:
-        headers = {}
         if idempotency_key is not None:
-            headers["Idempotency-Key"] = checked_text("idempotency_key", idempotency_key, such_as="order-1")
+            key = checked_text("idempotency_key", idempotency_key, such_as="order-1")
+            parts["headers"] = {"Idempotency-Key": key}
         url = f"{getattr(self._client, self._host)}{self._version}{self._path}{segments(*identifiers)}"
-        return self._client.calls.send(method, url, shape, headers=headers, **parts)
-
-    def use_dashboard(self) -> None:
-        """Call the same operations on a sandbox's dashboard, where the interface has none of them."""
-        self._version = DASHBOARD
+        return self._client.send(method, url, shape, **parts)
 
 
 class Listed(Resource, Generic[T]):
@@ -71,6 +73,7 @@ class Listed(Resource, Generic[T]):
 
     _shape: type[T]
     _page: type[List[T]]
+    _is_on_dashboards = True
 
     def retrieve(self, identifier: str) -> T:
         """The object as it is now. Raises NotFound."""
@@ -209,7 +212,7 @@ class ApiKeys(Listed[ApiKey]):
 class Balance(Resource):
     """The merchant's pending, available and owed money."""
 
-    _path = "/balance"
+    _path, _is_on_dashboards = "/balance", True
 
     def retrieve(self) -> refunds_and_payouts.Balance:
         """The balance as it is now."""
@@ -484,7 +487,7 @@ class Deliveries(Listed[Delivery]):
     def replay_dead_letters(self) -> List[Delivery]:
         """Send every dead letter again, if its endpoint is enabled."""
         url = f"{self._client.base_url}{self._version}/dead_letters/replay"
-        return self._client.calls.send("POST", url, List[Delivery])
+        return self._client.send("POST", url, List[Delivery])
 
 
 _STANDS: Final = (
@@ -516,11 +519,15 @@ class PaymentsClient(Closing):
         sleep: Callable[[float], object] = time.sleep,
         pagination: str = "cursor",
     ) -> None:
-        self._owned = http is None
+        self.owns_http = http is None
         self._http = http or httpx.Client()
         self.calls = Calls(secret_key, self._http, allow_live=allow_live)
         self._sleep = sleep
         self.pagination = pagination
+        self.headers: Mapping[str, str] = {}
+        """Headers that go with every request."""
+        self.on_dashboard: tuple[str, ...] = ()
+        """The beginnings of the paths of groups that are called on a sandbox's dashboard."""
         self.base_url = host_of(base_url)
         self.charges_url = host_of(charges_url, "charges_url") if charges_url else self.base_url
         self.plants_url = host_of(plants_url, "plants_url") if plants_url else self.base_url
@@ -536,11 +543,23 @@ class PaymentsClient(Closing):
         self.auth = Auth(self)
         self.plants = Plants(self)
 
-    def use_dashboard(self, *, endpoints_alone: bool) -> None:
-        """Call all groups, or webhook endpoints alone, on a sandbox's dashboard, where the interface lacks them."""
-        groups = (part for part in vars(self).values() if isinstance(part, Listed | Balance))
-        for group in (self.webhook_endpoints,) if endpoints_alone else groups:
-            group.use_dashboard()
+    def in_mode(self, headers: Mapping[str, str], on_dashboard: tuple[str, ...] = ()) -> "PaymentsClient":
+        """This client in another mode, with the same key and connection.
+
+        `headers` go with every request; groups whose paths begin with one of `on_dashboard` are called on a sandbox's
+        dashboard, where the interface lacks them.
+        """
+        other = copy(self)
+        other.owns_http, other.headers, other.on_dashboard = False, headers, on_dashboard
+        for name, group in vars(self).items():
+            if isinstance(group, Resource):
+                setattr(other, name, type(group)(other))
+        return other
+
+    def send(self, method: str, url: str, shape: type[Shape], **parts: Unpack[RequestParts]) -> Shape:
+        """Send one request in this client's mode; returns and raises as `Calls.send` does."""
+        parts["headers"] = {**self.headers, **parts.get("headers", {})}
+        return self.calls.send(method, url, shape, **parts)
 
     def wait(self, intent_id: str, *, timeout_s: float = 330.0, poll_s: float = 5.0) -> PaymentIntent:
         """Poll an intent until its attempt has ended, one way or the other.
@@ -603,14 +622,14 @@ class PaymentsClient(Closing):
         if passed_s < timeout_s or not self.calls.is_sandbox:
             return ""
         try:
-            clock = self.calls.send("GET", f"{self.base_url}/sandbox/clock", dict[str, object])
+            clock = self.send("GET", f"{self.base_url}/sandbox/clock", dict[str, object])
         except WorkbenchError:
             return ""
         return _STANDS if clock.get("mode") == "manual" else ""
 
     def close(self) -> None:
         """Close the httpx client, if it was made here."""
-        if self._owned:
+        if self.owns_http:
             self._http.close()
 
     def __repr__(self) -> str:

@@ -195,11 +195,11 @@ class SandboxControl:
 
     def get(self, path: str, shape: type[T], **query: str) -> T:
         """GET a path below `/sandbox`, and read the response as a `shape`."""
-        return self.client.calls.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
+        return self.client.send("GET", f"{self.client.base_url}/sandbox/{path}", shape, query=query or None)
 
     def post(self, path: str, shape: type[T], body: Mapping[str, Any] | None = None) -> T:
         """POST to a path below `/sandbox`, and read the response as a `shape`."""
-        return self.client.calls.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
+        return self.client.send("POST", f"{self.client.base_url}/sandbox/{path}", shape, body=body)
 
 
 class Clock:
