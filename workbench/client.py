@@ -12,14 +12,12 @@ from msgspec import Struct
 from workbench.calls import Calls, RequestParts, checked_text, host_of, invalid, segments
 from workbench.closing import Closing
 from workbench.domain.payments import CANCELED, FAILED, PENDING, REQUIRES_PAYMENT_METHOD, SUCCEEDED
-from workbench.domain.wire import refunds_and_payouts
-from workbench.domain.wire.accounts_and_keys import ApiKey, Token
-from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire import payments_and_payouts
+from workbench.domain.wire.accounts_and_keys import ApiKey, Plant, Token
+from workbench.domain.wire.base import List, NumberedList
 from workbench.domain.wire.endpoints_and_events import Deleted, Delivery, Event, WebhookEndpoint
-from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
-from workbench.domain.wire.paging import List, NumberedList
-from workbench.domain.wire.plants import Plant
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import InvalidRequest, RateLimited, UnexpectedResponse, WaitExpired, WorkbenchError
 
 
@@ -214,9 +212,9 @@ class Balance(Resource):
 
     _path, _is_on_dashboards = "/balance", True
 
-    def retrieve(self) -> refunds_and_payouts.Balance:
+    def retrieve(self) -> payments_and_payouts.Balance:
         """The balance as it is now."""
-        return self._send("GET", refunds_and_payouts.Balance)
+        return self._send("GET", payments_and_payouts.Balance)
 
 
 class Payouts(Listed[Payout]):

@@ -13,14 +13,31 @@ from workbench.client import PaymentsClient, listed
 from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.domain.signing import SignedMessage
 from workbench.domain.wire import sandbox_controls
-from workbench.domain.wire.console_rows import LoggedRequest, Payment, PaymentDetails
+from workbench.domain.wire.base import Found, Page, Rows
 from workbench.domain.wire.endpoints_and_events import FaultyEndpoint, Signed
-from workbench.domain.wire.intents_and_charges import Charge, Suspense
-from workbench.domain.wire.ledger_rows import LedgerAccount, LedgerEntry, LedgerMovement, LedgerPosting, LedgerVerified
-from workbench.domain.wire.operators_and_handsets import Handset, Message, OperatorState, Scripted
-from workbench.domain.wire.paging import Found, Page, Rows
-from workbench.domain.wire.sandbox_controls import Deprecated, Simulated, SimulatedCommand, WasReset
-from workbench.domain.wire.trace_rows import TracePage, TraceRow
+from workbench.domain.wire.ledger_and_trace import (
+    LedgerAccount,
+    LedgerEntry,
+    LedgerMovement,
+    LedgerPosting,
+    LedgerVerified,
+    TracePage,
+    TraceRow,
+)
+from workbench.domain.wire.payments_and_payouts import Charge, Suspense
+from workbench.domain.wire.sandbox_controls import (
+    Deprecated,
+    Handset,
+    LoggedRequest,
+    Message,
+    OperatorState,
+    Payment,
+    PaymentDetails,
+    Scripted,
+    Simulated,
+    SimulatedCommand,
+    WasReset,
+)
 from workbench.errors import ApiError, AuthenticationFailed, PermissionDenied, UnexpectedResponse
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from workbench.control import SandboxControl
 from workbench.domain.masking import mask
 from workbench.domain.moments import clock_text, utc_text
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
-from workbench.domain.wire.operators_and_handsets import Handset
+from workbench.domain.wire.sandbox_controls import Handset
 from workbench.render import Table, Tabular, table
 from workbench.saved import Saved
 from workbench.visible import visible

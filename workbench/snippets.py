@@ -21,7 +21,7 @@ from workbench.domain.masking import SECRET_FIELDS, mask, mask_secrets
 from workbench.domain.phones import MARK
 from workbench.domain.reading import json_from
 from workbench.domain.scenarios import SANDBOX_PIN
-from workbench.domain.wire.trace_rows import TracedCall
+from workbench.domain.wire.ledger_and_trace import TracedCall
 from workbench.errors import InvalidRequest
 from workbench.visible import escaped, visible
 

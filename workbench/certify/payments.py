@@ -8,7 +8,7 @@ import msgspec
 
 from workbench.certify.sending import Event
 from workbench.domain.payments import REQUIRES_PAYMENT_METHOD
-from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import WorkbenchError
 from workbench.session import Session
 

@@ -13,13 +13,14 @@ from workbench.domain.wire.accounts_and_keys import (
     ApiKey,
     CreateApiKey,
     NamedToken,
+    NewPlant,
+    Plant,
     RefreshRequest,
     Token,
     TokenRequest,
     WrappedToken,
 )
-from workbench.domain.wire.base import View
-from workbench.domain.wire.console_rows import DASHBOARD
+from workbench.domain.wire.base import List, ListQuery, NumberedList, View, numbered_query
 from workbench.domain.wire.endpoints_and_events import (
     CreateWebhookEndpoint,
     Deleted,
@@ -30,19 +31,23 @@ from workbench.domain.wire.endpoints_and_events import (
     UpdateWebhookEndpoint,
     WebhookEndpoint,
 )
-from workbench.domain.wire.intents_and_charges import (
+from workbench.domain.wire.payments_and_payouts import (
     AcceptedIntent,
+    Balance,
     CancelPaymentIntent,
     Charge,
     ClientSecretQuery,
     ConfirmPaymentIntent,
     CreateCharge,
     CreatePaymentIntent,
+    CreatePayout,
+    CreateRefund,
     PaymentIntent,
+    Payout,
+    Refund,
+    RefundsQuery,
 )
-from workbench.domain.wire.paging import List, ListQuery, NumberedList, numbered_query
-from workbench.domain.wire.plants import NewPlant, Plant
-from workbench.domain.wire.refunds_and_payouts import Balance, CreatePayout, CreateRefund, Payout, Refund, RefundsQuery
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.sandbox.messages import JSON
 from workbench.sandbox.service import accounts, payments, payouts, refunds, webhooks
 from workbench.sandbox.service.accounts import KEYS

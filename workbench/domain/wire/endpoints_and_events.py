@@ -18,24 +18,31 @@ from workbench.domain.webhooks import (
     types_and_families,
     types_of,
 )
-from workbench.domain.wire.base import OfSandbox, Schema, Source, View, WithSecrets, by_register, meaning, parameter
-from workbench.domain.wire.field_types import (
+from workbench.domain.wire.base import (
     MAX_AT_MS,
     DateTime,
     EndpointId,
     EventId,
+    List,
+    ListQuery,
     Live,
     Made,
     Moment,
     NeverNegative,
+    OfSandbox,
     Positive,
+    Schema,
     Seconds,
+    Source,
+    View,
+    WithSecrets,
+    by_register,
     comma_separated,
     is_id,
+    meaning,
+    parameter,
 )
-from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent
-from workbench.domain.wire.paging import List, ListQuery
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund
 
 API_VERSION = "1"
 ENDPOINTS: Final = "/v1/webhook_endpoints"

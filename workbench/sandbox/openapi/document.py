@@ -19,11 +19,9 @@ from workbench.domain.catalogue import CODES
 from workbench.domain.gaps import Gaps
 from workbench.domain.interface import PAGE
 from workbench.domain.webhooks import TOLD_AS
-from workbench.domain.wire.base import Source, to_json
+from workbench.domain.wire.accounts_and_keys import PlantError
+from workbench.domain.wire.base import PATHS, ListQuery, Source, to_json
 from workbench.domain.wire.endpoints_and_events import API_VERSION, MEDIA_TYPES, Event
-from workbench.domain.wire.field_types import PATHS
-from workbench.domain.wire.paging import ListQuery
-from workbench.domain.wire.plants import PlantError
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
 from workbench.sandbox import control, operations, views
 from workbench.sandbox.idempotency import KEY

@@ -12,7 +12,7 @@ from workbench.domain.gaps import Gaps
 from workbench.domain.interface import link_to
 from workbench.domain.wire.base import Source, View, to_json
 from workbench.domain.wire.endpoints_and_events import CloudEvent, Event
-from workbench.domain.wire.intents_and_charges import PaymentIntent
+from workbench.domain.wire.payments_and_payouts import PaymentIntent
 from workbench.sandbox.operations import Operation
 
 Schema = dict[str, Any]
