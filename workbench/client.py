@@ -186,7 +186,8 @@ class Auth(Resource):
 
     def refresh(self, refresh_token: str) -> Token:
         """Exchange a refresh token for a new pair; the old pair becomes invalid."""
-        return self._send("POST", _AnyToken, "refresh", body={"refresh_token": refresh_token}, key="").read()
+        body = {"refresh_token": checked_text("refresh_token", refresh_token)}
+        return self._send("POST", _AnyToken, "refresh", body=body, key="").read()
 
 
 class ApiKeys(Listed[ApiKey]):
