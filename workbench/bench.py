@@ -160,7 +160,7 @@ class Workbench(Session):
         except WorkbenchError:
             bench.close()
             raise
-        bench._dock()  # noqa: SLF001  made by this
+        cls._dock(bench)
         return bench
 
     def serve(self, port: int = 0, *, allow_hosts: Iterable[str] = (), allow_origins: Iterable[str] = ()) -> Served:

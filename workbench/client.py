@@ -242,7 +242,7 @@ class Plants(Resource):
 
     _host, _version, _path = "plants_url", "", "/plants"
 
-    def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> Plant:  # noqa: A002  the field's name
+    def create(self, *, id: int, name: str, tag: str | None = None, token: str | None = None) -> Plant:
         """Add a plant; `token` is a bearer to use in place of the key."""
         return self._send("POST", Plant, body={"id": id, "name": name, "tag": tag}, key=token)
 
@@ -319,7 +319,7 @@ class Charges(Listed[Charge]):
         phone: str,
         idempotency_key: str,
         currency: str = "zmw",
-        type: str = "mobile_money",  # noqa: A002  the field's name in the interface
+        type: str = "mobile_money",
         reference: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Charge:
@@ -426,7 +426,7 @@ class Events(Listed[Event]):
         starting_after: str | None = None,
         ending_before: str | None = None,
         page: int | None = None,
-        type: str | None = None,  # noqa: A002  the field's name
+        type: str | None = None,
         created_since: str | None = None,
         search: str | None = None,
     ) -> List[Event]:
@@ -441,7 +441,7 @@ class Events(Listed[Event]):
     def each(
         self,
         *,
-        type: str | None = None,  # noqa: A002  the field's name
+        type: str | None = None,
         created_since: str | None = None,
         search: str | None = None,
     ) -> Iterator[Event]:

@@ -423,7 +423,7 @@ class _Unsent(Exception):
     """The HTTP method, URL and parts of a request that a method of the client would send."""
 
 
-def _stop(method: str, url: str, _shape: object, **parts: Any) -> NoReturn:  # noqa: ANN401  the parts of a request
+def _stop(method: str, url: str, _shape: object, **parts: object) -> NoReturn:
     raise _Unsent(method, url, parts)
 
 

@@ -23,6 +23,8 @@ from workbench.domain.wire.base import (
 EMAIL: Final = re.compile(r"[^@\x00-\x20\x7f]+@[^@\x00-\x20\x7f]+")
 """An e-mail address, in a spelling that JSON Schema reads alike."""
 
+BEARER: Final = "Bearer"
+
 
 def _who(anybody: str) -> Meta:
     """Who may sign in."""
@@ -51,7 +53,7 @@ class Token(WithSecrets):
 
     access_token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
-    token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    token_type: Annotated[str, meaning(const=BEARER)] = BEARER
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
 
@@ -60,7 +62,7 @@ class NamedToken(WithSecrets):
 
     token: Annotated[str, meaning("Sent as `Authorization: Bearer` for 86400 seconds.")]
     refresh_token: Annotated[str, meaning("Good for one new pair.")]
-    token_type: Annotated[str, meaning(const="Bearer")] = "Bearer"  # noqa: S105  the scheme's name
+    token_type: Annotated[str, meaning(const=BEARER)] = BEARER
     expires_in: Annotated[int, meaning(const=86_400)] = 86_400
 
 

@@ -210,7 +210,7 @@ def _responses(operation: Operation, gaps: Gaps) -> Schema:
     """The responses of an operation by status."""
     by_status = {str(operation.success): _success(operation, gaps)}
     for status in _refusals(operation, gaps):
-        plain = operation.plain_400 and status == 400  # noqa: PLR2004  the one documented status
+        plain = operation.plain_400 and status == HTTPStatus.BAD_REQUEST
         by_status[str(status)] = {"$ref": f"#/components/responses/{'Plant' if plain else ''}Refusal{status}"}
     return by_status
 
