@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from workbench import PaymentsClient, resources
-from workbench.client import Resource
+from workbench.client import Group
 from workbench.control import SandboxControl
 from workbench.domain.wire.accounts_and_keys import Token
 from workbench.domain.wire.sandbox_controls import DASHBOARD
@@ -339,7 +339,7 @@ PAY = PaymentsClient("https://api.example.com", KEY)
 PAY.send = stop
 CALLED = [
     getattr(group, name)
-    for group in (*(part for part in vars(PAY).values() if isinstance(part, Resource)), SandboxControl(PAY))
+    for group in (*(part for part in vars(PAY).values() if isinstance(part, Group)), SandboxControl(PAY))
     for name in dir(group)
     if not name.startswith("_") and name not in {"client", "get", "post"}
 ]

@@ -32,7 +32,7 @@ Shape = TypeVar("Shape")
 Payment = TypeVar("Payment", PaymentIntent, Charge)
 
 
-class Resource:
+class Group:
     """One group of calls: below `_path` of the version, on the host that `_host` names."""
 
     _host = "base_url"
@@ -62,7 +62,7 @@ class Resource:
         return self._client.send(method, url, shape, **parts)
 
 
-class Listed(Resource, Generic[T]):
+class Listed(Group, Generic[T]):
     """A group whose objects can be listed and retrieved.
 
     `_shape` is one object and `_page` a page of them. A group that can be filtered names its filters, so that a
@@ -151,7 +151,7 @@ def exact(amount: Decimal | int, *, is_whole: bool = False) -> Decimal | int:
     raise InvalidRequest(message, code="amount_not_exact", param="amount")
 
 
-def listed(name: str, values: Sequence[str], such_as: str) -> list[str]:
+def checked_names(name: str, values: Sequence[str], such_as: str) -> list[str]:
     """A list of names. Raises InvalidRequest: one bare string, whose letters would be the names, or no list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise invalid(f'{name} must be a list, such as ["{such_as}"], not {values!r}.', name)
@@ -175,7 +175,7 @@ class _AnyToken(Struct):
         return Token(access, self.refresh_token)
 
 
-class Auth(Resource):
+class Auth(Group):
     """Section 4, the illustrative token flow; the token is read by any of the names that it may have."""
 
     _path = "/auth"
@@ -208,7 +208,7 @@ class ApiKeys(Listed[ApiKey]):
         return self._send("DELETE", ApiKey, key_id)
 
 
-class Balance(Resource):
+class Balance(Group):
     """The merchant's pending, available and owed money."""
 
     _path, _is_on_dashboards = "/balance", True
@@ -237,7 +237,7 @@ class Payouts(Listed[Payout]):
         return self._send("POST", Payout, idempotency_key=idempotency_key, body=body)
 
 
-class Plants(Resource):
+class Plants(Group):
     """Section 2.4, the sample plant store."""
 
     _host, _version, _path = "plants_url", "", "/plants"
@@ -269,7 +269,7 @@ class PaymentIntents(Listed[PaymentIntent]):
         body = {
             "amount": exact(amount),
             "currency": currency,
-            "payment_method_types": listed("payment_method_types", payment_method_types, "mobile_money"),
+            "payment_method_types": checked_names("payment_method_types", payment_method_types, "mobile_money"),
             "description": description,
             "metadata": metadata,
         }
@@ -389,7 +389,7 @@ class WebhookEndpoints(Listed[WebhookEndpoint]):
 
     def create(self, *, url: str, enabled_events: Sequence[str] = ("*",)) -> WebhookEndpoint:
         """Register an endpoint; only this response shows its signing secret."""
-        body = {"url": url, "enabled_events": listed("enabled_events", enabled_events, "charge.*")}
+        body = {"url": url, "enabled_events": checked_names("enabled_events", enabled_events, "charge.*")}
         return self._send("POST", WebhookEndpoint, body=body)
 
     def update(
@@ -401,7 +401,7 @@ class WebhookEndpoints(Listed[WebhookEndpoint]):
         status: str | None = None,
     ) -> WebhookEndpoint:
         """Change the given fields; `status` is enabled or disabled."""
-        wanted = None if enabled_events is None else listed("enabled_events", enabled_events, "charge.*")
+        wanted = None if enabled_events is None else checked_names("enabled_events", enabled_events, "charge.*")
         body = {"url": url, "enabled_events": wanted, "status": status}
         return self._send("PATCH", WebhookEndpoint, endpoint_id, body=body)
 
@@ -551,7 +551,7 @@ class PaymentsClient(Closing):
         other = copy(self)
         other.owns_http, other.headers, other.on_dashboard = False, headers, on_dashboard
         for name, group in vars(self).items():
-            if isinstance(group, Resource):
+            if isinstance(group, Group):
                 setattr(other, name, type(group)(other))
         return other
 

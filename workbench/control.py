@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import asdict
 
 from workbench.calls import invalid, segments
-from workbench.client import PaymentsClient, listed
+from workbench.client import PaymentsClient, checked_names
 from workbench.domain.moments import clock_text, moment, rfc3339
 from workbench.domain.signing import SignedMessage
 from workbench.domain.wire import sandbox_controls as wire
@@ -290,7 +290,7 @@ class Operator:
 
         >>> bench.operator.script("+260961234567", ["insufficient_funds", "approve"])  # doctest: +SKIP
         """
-        body = {"phone": phone, "answers": listed("answers", answers, "approve")}
+        body = {"phone": phone, "answers": checked_names("answers", answers, "approve")}
         self._control.post("operator/script", wire.Scripted, body)
         return self
 

@@ -71,13 +71,10 @@ class Phone:
         return self
 
     def __repr__(self) -> str:
-        return self._receipt().text
+        return _record(self._look(), self._control.clock().now_ms).text
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self._receipt().bundle
-
-    def _receipt(self) -> Saved:
-        return _record(self._look(), self._control.clock().now_ms)
+        return _record(self._look(), self._control.clock().now_ms).bundle
 
     def _look(self) -> Handset:
         return self._control.phone(self.number)

@@ -76,7 +76,7 @@ def snippet(  # noqa: PLR0913  one argument per part of a request
     }
     value, content = _body(body, path)
     usual = "none" if path.startswith("/v1/auth/") else "Basic" if (method, path) == _BASIC else "Bearer"
-    request = Request(
+    request = UnsentRequest(
         method, mask_secrets(path), value, content, _hidden_members(asked),
         _sent(headers or {}, has_body=value is not None), scheme or usual, key, base_url.rstrip("/"),
     )  # fmt: skip
@@ -215,7 +215,7 @@ _BASIC = ("POST", "/v1/charges")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
-class Request(NamedTuple):
+class UnsentRequest(NamedTuple):
     """A request to write as text: its query is apart from its path, and every secret is a variable or masked."""
 
     method: str
@@ -290,7 +290,7 @@ def _python_key(key: str) -> str:
     return f"bench.{key}" if key in ("secret_key", "publishable_key") else key
 
 
-def _httpx(request: Request) -> str:
+def _httpx(request: UnsentRequest) -> str:
     """The request as `bench.http` sends it."""
     arguments = [_literal(_path(request))]
     if request.query:
@@ -307,7 +307,7 @@ def _httpx(request: Request) -> str:
     return _call("bench.http.request", [_literal(request.method), *arguments])
 
 
-def _python_headers(request: Request) -> str:
+def _python_headers(request: UnsentRequest) -> str:
     headers = [
         f"{_literal(name)}: {_literal(value)}"
         for name, value in request.headers.items()
@@ -318,7 +318,7 @@ def _python_headers(request: Request) -> str:
     return "{" + ", ".join(headers) + "}" if headers else ""
 
 
-def _curl(request: Request) -> str:
+def _curl(request: UnsentRequest) -> str:
     """The request as curl sends it, one option on a line."""
     key = request.key.upper()
     asked = "--head" if request.method == "HEAD" else f"-X {_shell_word([request.method])}"
@@ -334,7 +334,7 @@ def _curl(request: Request) -> str:
     return " \\\n  ".join(parts)
 
 
-def _javascript(request: Request) -> str:
+def _javascript(request: UnsentRequest) -> str:
     """The request as `fetch` sends it, in a browser or in Node."""
     key = Variable(request.key)
     credentials = {
@@ -387,11 +387,11 @@ def _header_line(name: str, value: str) -> str:
     return f"{name}:" if _is_content_type(name) else f"{name};"
 
 
-def _path(request: Request) -> str:
+def _path(request: UnsentRequest) -> str:
     return _readable(quote(_STRAY_PERCENT.sub("%25", request.path), safe=_SAFE + "%", errors="replace"))
 
 
-def _url(request: Request) -> list[Piece]:
+def _url(request: UnsentRequest) -> list[Piece]:
     in_process = request.base_url in ("", IN_PROCESS_URL)
     pieces: list[Piece] = [Variable("base_url") if in_process else request.base_url, _path(request)]
     mark = "?"
@@ -457,12 +457,12 @@ class ClientCall(NamedTuple):
 def client_calls() -> tuple[ClientCall, ...]:
     """The methods of the client's groups; each is called without sending, to learn which operation it calls."""
     # httpx, which the client loads, takes a tenth of a second.
-    from workbench.client import PaymentsClient, Resource
+    from workbench.client import Group, PaymentsClient
 
     client = PaymentsClient(IN_PROCESS_URL, "sk_test_", http=cast("httpx.Client", object()))
     vars(client)["send"] = _stop
     made = []
-    groups = {name: group for name, group in vars(client).items() if isinstance(group, Resource)}
+    groups = {name: group for name, group in vars(client).items() if isinstance(group, Group)}
     for place, group in groups.items():
         for name in dir(group):
             if name.startswith("_"):
@@ -476,14 +476,14 @@ def client_calls() -> tuple[ClientCall, ...]:
     return tuple(made)
 
 
-def _typed(request: Request) -> str | None:
+def _typed(request: UnsentRequest) -> str | None:
     """The call that sends this request, after the lines that it needs."""
     lines = [*_client_lines(request)] or [*_bench_lines(request)]
     before = ["from decimal import Decimal", ""] if lines and "Decimal(" in lines[-1] else []
     return "\n".join([*before, *lines]) or None
 
 
-def _client_lines(request: Request) -> Iterator[str]:
+def _client_lines(request: UnsentRequest) -> Iterator[str]:
     for call in client_calls():
         ids = _ids_of(call, request)
         if ids is not None and (line := _client_line(call, request, ids)):
@@ -492,14 +492,14 @@ def _client_lines(request: Request) -> Iterator[str]:
             yield line
 
 
-def _bench_lines(request: Request) -> Iterator[str]:
+def _bench_lines(request: UnsentRequest) -> Iterator[str]:
     for row in BENCH_CALLS if (request.key, request.scheme) == ("secret_key", "Bearer") else ():
         ids = _ids_of(row, request)
         if ids is not None and (line := _bench_line(row, request, ids)):
             yield line
 
 
-def _ids_of(call: "ClientCall | BenchCall", request: Request) -> dict[str, str] | None:
+def _ids_of(call: "ClientCall | BenchCall", request: UnsentRequest) -> dict[str, str] | None:
     """The ids in the path by their names; None for another operation, and for an id that leads to another path."""
     pattern = _ID.sub(r"(?P<\1>[^/]+)", call.path)
     found = re.fullmatch(pattern, request.path) if call.method == request.method else None
@@ -507,7 +507,7 @@ def _ids_of(call: "ClientCall | BenchCall", request: Request) -> dict[str, str] 
     return None if found is None or any(part in (".", "..") or "/" in part for part in ids.values()) else ids
 
 
-def _client_line(call: ClientCall, request: Request, ids: Mapping[str, str]) -> str | None:
+def _client_line(call: ClientCall, request: UnsentRequest, ids: Mapping[str, str]) -> str | None:
     """The call of the client's method; None if no arguments make it send this request."""
     arguments = {**ids, **dict(_named(request.body, call.parameters)), **request.query}
     headers = _own_headers(request)
@@ -525,7 +525,8 @@ def _client_line(call: ClientCall, request: Request, ids: Mapping[str, str]) -> 
         return None
     parts = unsent[2]
     scheme = "none" if parts.get("key") == "" else "Basic" if parts.get("basic") else "Bearer"
-    if {scheme, request.scheme} == {"Basic", "Bearer"} and not _takes_one(request):
+    takes_one = request.path.startswith(_ONE_SCHEME) or (request.method, request.path) == _BASIC
+    if {scheme, request.scheme} == {"Basic", "Bearer"} and not takes_one:
         scheme = request.scheme
     body = {name: value for name, value in (parts.get("body") or {}).items() if value is not None}
     query = parts.get("query") or {}
@@ -537,11 +538,6 @@ def _client_line(call: ClientCall, request: Request, ids: Mapping[str, str]) -> 
     return _call(call.text, [literal if name in first else f"{name}={literal}" for name, literal in literals])
 
 
-def _takes_one(request: Request) -> bool:
-    """True if the operation takes one scheme alone; the others take either."""
-    return request.path.startswith(_ONE_SCHEME) or (request.method, request.path) == _BASIC
-
-
 def _named(body: object, parameters: Mapping[str, Parameter]) -> Iterator[tuple[str, object]]:
     """The members of a body, in any depth, that are parameters, without a `type` that the method adds by itself."""
     for name, value in body.items() if isinstance(body, Mapping) else ():
@@ -551,7 +547,7 @@ def _named(body: object, parameters: Mapping[str, Parameter]) -> Iterator[tuple[
             yield name, value
 
 
-def _own_headers(request: Request) -> dict[str, str]:
+def _own_headers(request: UnsentRequest) -> dict[str, str]:
     """The headers beside the Content-Type that every call adds to a body."""
     usual = None if request.body is None else "application/json"
     return {name: value for name, value in request.headers.items() if not (_is_content_type(name) and value == usual)}
@@ -571,7 +567,7 @@ class BenchCall(NamedTuple):
     """Writes the arguments that are not simply the values: None if the call does not take them."""
 
 
-def _bench_line(row: BenchCall, request: Request, ids: Mapping[str, str]) -> str | None:
+def _bench_line(row: BenchCall, request: UnsentRequest, ids: Mapping[str, str]) -> str | None:
     """The call of `bench`; None if it would send something else."""
     fields, others = (request.query, request.body) if request.method == "GET" else (request.body or {}, request.query)
     if others or _own_headers(request) or not isinstance(fields, Mapping) or fields.keys() != row.takes.keys():

@@ -95,7 +95,7 @@ def of_annotation(kind: object, gaps: Gaps) -> tuple[str, Schema]:
     return says, schema
 
 
-def reference(name: str) -> Schema:
+def reference_to(name: str) -> Schema:
     """A reference to a component."""
     return {"$ref": f"#/components/schemas/{name}"}
 
@@ -163,7 +163,7 @@ def _plain_schema(schema: Json) -> Json:
         schema = {**schema, "type": "number"}
         del schema["format"]
     if "$ref" in schema:
-        return schema | reference(_component(schema["$ref"]))
+        return schema | reference_to(_component(schema["$ref"]))
     kept = {name: value for name, value in schema.items() if name != "anyOf"}
     match schema.get("anyOf"):
         case [{"type": "integer"}, {"type": "string", "format": "decimal"}]:
