@@ -439,11 +439,7 @@ class Events(Listed[Event]):
         return self._listed(limit, page, **cursors, type=type, created_since=created_since, search=search)
 
     def each(
-        self,
-        *,
-        type: str | None = None,
-        created_since: str | None = None,
-        search: str | None = None,
+        self, *, type: str | None = None, created_since: str | None = None, search: str | None = None
     ) -> Iterator[Event]:
         """Every event, newest first; filtered as `list` is."""
         return self._every(type=type, created_since=created_since, search=search)

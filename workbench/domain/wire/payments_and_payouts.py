@@ -181,11 +181,7 @@ InSuspense = Annotated[list[Suspense], meaning("Money that came late, oldest fir
 class PaymentIntent(WithSecrets):
     """Section 2.1: id and client_secret are shown, the rest is assumed."""
 
-    __source__ = Source(
-        "2.1",
-        ("id", "client_secret"),
-        gap="2.5",
-    )
+    __source__ = Source("2.1", ("id", "client_secret"), gap="2.5")
     id: IntentId
     client_secret: Annotated[str, meaning("Used to confirm the intent; not in events.")] | UnsetType = UNSET
     object: Annotated[str, meaning(const="payment_intent")] | UnsetType = "payment_intent"
@@ -252,11 +248,7 @@ def _charge_amount(gaps: Gaps) -> Schema:
 class Charge(Made):
     """Section 2.3: id, status, amount, currency, channel and provider are shown, the rest is assumed."""
 
-    __source__ = Source(
-        "2.3",
-        ("id", "status", "amount", "currency", "channel", "provider"),
-        gap="2.5",
-    )
+    __source__ = Source("2.3", ("id", "status", "amount", "currency", "channel", "provider"), gap="2.5")
     id: ChargeId
     status: Annotated[str, states_of(payments.charge_transitions)]
     amount: Annotated[int | Decimal, by_register(_charge_amount)]
