@@ -442,7 +442,7 @@ class ClientCall(NamedTuple):
         return signature(self.run).parameters
 
     def unsent(self, arguments: Arguments) -> "tuple[str, str, RequestParts] | None":
-        """What the method would send: HTTP method, URL and parts; None if it sends nothing by itself.
+        """Runs the method without sending; the HTTP method, URL and parts, or None if it sends nothing by itself.
 
         Raises TypeError and InvalidRequest for arguments that it does not take.
         """
