@@ -16,9 +16,9 @@ from tests.conftest import INTENT, Caller, bearer, charge_of, is_true_soon, meth
 from workbench import PaymentsClient, Workbench, receiver
 from workbench.analysis.frames import money
 from workbench.domain.money import ISO_4217
-from workbench.domain.wire.console_rows import DASHBOARD
-from workbench.domain.wire.intents_and_charges import Charge
-from workbench.domain.wire.trace_rows import UNSEEN
+from workbench.domain.wire.ledger_and_trace import UNSEEN
+from workbench.domain.wire.payments_and_payouts import Charge
+from workbench.domain.wire.sandbox_controls import DASHBOARD
 from workbench.errors import (
     ApiError,
     InvalidRequest,

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from workbench.domain.wire.console_rows import Change, Changes, ChangesQuery
+from workbench.domain.wire.sandbox_controls import Change, Changes, ChangesQuery
 from workbench.sandbox import trace
 from workbench.sandbox.messages import Answer, Arrived
 from workbench.sandbox.service.lists import Caller

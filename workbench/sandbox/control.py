@@ -11,24 +11,11 @@ from msgspec.structs import asdict, replace
 from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.reliance import relied_on
-from workbench.domain.wire import console_rows
+from workbench.domain.wire import sandbox_controls
 from workbench.domain.wire.accounts_and_keys import MerchantKeys, NewAccount, NewAccountKeys
-from workbench.domain.wire.console_rows import (
-    PAYMENT_STATES,
-    Changes,
-    ChangesQuery,
-    Code,
-    CodeQuery,
-    LoggedRequest,
-    PaymentDetails,
-    PaymentEvent,
-    PaymentsQuery,
-    RequestsQuery,
-)
+from workbench.domain.wire.base import MAX_AT_MS, FindQuery, Found, Page, Rows
 from workbench.domain.wire.endpoints_and_events import DeliveryFaults, FaultyEndpoint, Sign, Signed
-from workbench.domain.wire.field_types import MAX_AT_MS
-from workbench.domain.wire.intents_and_charges import Charge, Suspense, SuspenseQuery
-from workbench.domain.wire.ledger_rows import (
+from workbench.domain.wire.ledger_and_trace import (
     EntriesQuery,
     LedgerAccount,
     LedgerEntry,
@@ -38,35 +25,44 @@ from workbench.domain.wire.ledger_rows import (
     MovementsQuery,
     Settle,
     SettleSuspense,
+    TracePage,
+    TraceQuery,
+    TraceRow,
 )
-from workbench.domain.wire.operators_and_handsets import (
+from workbench.domain.wire.payments_and_payouts import BalancesQuery, Charge, Suspense, SuspenseQuery
+from workbench.domain.wire.sandbox_controls import (
+    MAX_ADVANCE_S,
+    MAX_COMMANDS,
+    PAYMENT_STATES,
+    SIMULATED,
+    Advance,
+    Changes,
+    ChangesQuery,
+    Clock,
+    Code,
+    CodeQuery,
+    Deprecate,
+    Deprecated,
     Handset,
     Input,
+    LoggedRequest,
     Message,
     OfferedScenarios,
     OperatorQuery,
     OperatorState,
     Outage,
+    PaymentDetails,
+    PaymentEvent,
+    PaymentsQuery,
     PhonesQuery,
+    ReliedRow,
+    RequestsQuery,
     Script,
     Scripted,
-)
-from workbench.domain.wire.paging import FindQuery, Found, Page, Rows
-from workbench.domain.wire.refunds_and_payouts import BalancesQuery
-from workbench.domain.wire.sandbox_controls import (
-    MAX_ADVANCE_S,
-    MAX_COMMANDS,
-    SIMULATED,
-    Advance,
-    Clock,
-    Deprecate,
-    Deprecated,
-    ReliedRow,
     Simulate,
     Simulated,
     WasReset,
 )
-from workbench.domain.wire.trace_rows import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import changes, deprecation, rate_limit, trace
 from workbench.sandbox.operations import BEARER, Operation
@@ -175,7 +171,7 @@ def counter_of(body: Simulate) -> str:
     return f"simulated {body.simulation}"
 
 
-def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[console_rows.Payment]:
+def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[sandbox_controls.Payment]:
     """GET /sandbox/payments: search the intents, and the charges without an intent, newest first."""
     states = tuple(query.status.split(",")) if query.status else ()
     checks.check_known(states, PAYMENT_STATES, "is no state of a payment; they are", param="status")
@@ -256,9 +252,9 @@ def _found_page(
     return Found([view(row) for row in rows], total - older + 1, total)
 
 
-def _payment_view(kept: Payment) -> console_rows.Payment:
+def _payment_view(kept: Payment) -> sandbox_controls.Payment:
     phone = mask_phone(kept.phone) if kept.phone else None
-    return view_of(console_rows.Payment, kept, phone=phone)
+    return view_of(sandbox_controls.Payment, kept, phone=phone)
 
 
 def _request_view(kept: Call) -> LoggedRequest:
@@ -312,7 +308,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _row("GET", "suspense", suspense.list_suspense, Rows[Suspense], query=SuspenseQuery),
     _row("POST", "suspense/{item}/settle", ledger.settle_suspense, Suspense, body=SettleSuspense,
          refuses=(404, 409)),
-    _row("GET", "payments", payments, Found[console_rows.Payment], query=PaymentsQuery),
+    _row("GET", "payments", payments, Found[sandbox_controls.Payment], query=PaymentsQuery),
     _row("GET", "payments/{payment_id}", payment, PaymentDetails),
     _row("GET", "requests", requests, Found[LoggedRequest], query=RequestsQuery),
     _row("GET", "requests/{request_id}", request, TraceRow),

@@ -19,19 +19,20 @@ from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.ussd import UssdSession
 from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
 from workbench.domain.wire import accounts_and_keys, endpoints_and_events
+from workbench.domain.wire.accounts_and_keys import PlantError
 from workbench.domain.wire.endpoints_and_events import MEDIA_TYPES, CloudEvent, DeliveryAttempt, Event, WebhookEndpoint
-from workbench.domain.wire.intents_and_charges import (
+from workbench.domain.wire.payments_and_payouts import (
     Charge,
     NextAction,
     PaymentError,
     PaymentIntent,
+    Payout,
+    Refund,
     ShownMethod,
     ShownMobileMoney,
     Suspense,
     UssdPrompt,
 )
-from workbench.domain.wire.plants import PlantError
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
 from workbench.errors import ApiError
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import ApiKey

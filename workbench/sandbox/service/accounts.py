@@ -12,11 +12,12 @@ from workbench.domain.wire.accounts_and_keys import (
     MerchantKeys,
     NewAccount,
     NewAccountKeys,
+    NewPlant,
+    Plant,
     RefreshRequest,
     Token,
     TokenRequest,
 )
-from workbench.domain.wire.plants import NewPlant, Plant
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import checks

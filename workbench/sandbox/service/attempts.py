@@ -10,7 +10,7 @@ from workbench.domain.phones import Msisdn, Operator, e164_of, operator_of
 from workbench.domain.references import reference
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
-from workbench.domain.wire import intents_and_charges
+from workbench.domain.wire import payments_and_payouts
 from workbench.sandbox import views
 from workbench.sandbox.service import clearing, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause
@@ -272,7 +272,7 @@ def move_intent(
     *,
     prompt: UssdSession | None = None,
     **changes: str | int | None,
-) -> intents_and_charges.PaymentIntent:
+) -> payments_and_payouts.PaymentIntent:
     """Take an intent along its table, with `changes`, and send an event about it; returns its view."""
     before = intent.status
     moved = tx.intents.put(intent, status=next_state(intent_transitions(tx.gaps), before, event), **changes)

@@ -9,8 +9,9 @@ from workbench.domain.payments import Charge
 from workbench.domain.phones import OFFERED, Msisdn, operator_named, operator_of
 from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
-from workbench.domain.wire import intents_and_charges, operators_and_handsets
-from workbench.domain.wire.operators_and_handsets import (
+from workbench.domain.wire import payments_and_payouts, sandbox_controls
+from workbench.domain.wire.base import Rows
+from workbench.domain.wire.sandbox_controls import (
     MAX_ANSWERS,
     MAX_OUTAGE_S,
     Handset,
@@ -21,7 +22,6 @@ from workbench.domain.wire.operators_and_handsets import (
     PhonesQuery,
     Scripted,
 )
-from workbench.domain.wire.paging import Rows
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import attempts, checks
@@ -160,7 +160,7 @@ def operators(tx: Transaction, caller: Caller) -> Rows[OperatorState]:
     return Rows([_operator(tx, operator) for operator in OFFERED[tx.gaps.zed_mobile]])
 
 
-def outage(tx: Transaction, caller: Caller, body: operators_and_handsets.Outage) -> OperatorState:
+def outage(tx: Transaction, caller: Caller, body: sandbox_controls.Outage) -> OperatorState:
     """POST /sandbox/operator/outage: take an operator down for some seconds from now; 0 ends the outage."""
     for_ms = checks.whole_ms(body.seconds, MAX_OUTAGE_S)
     provider = operator_named(body.provider, param="provider", zed=tx.gaps.zed_mobile).id
@@ -176,7 +176,7 @@ def _operator(tx: Transaction, provider: str) -> OperatorState:
     return OperatorState(provider, ends_ms and ends_ms // 1000)
 
 
-def script(tx: Transaction, caller: Caller, body: operators_and_handsets.Script) -> Scripted:
+def script(tx: Transaction, caller: Caller, body: sandbox_controls.Script) -> Scripted:
     """POST /sandbox/operator/script: script the outcomes of the next attempts on a number, in order."""
     phone = checks.read_phone(tx.gaps, body.phone).e164
     says = "cannot be scripted; these can be:"
@@ -190,7 +190,7 @@ def script(tx: Transaction, caller: Caller, body: operators_and_handsets.Script)
     return Scripted(phone, body.answers)
 
 
-def ask_operator(tx: Transaction, caller: Caller, body: OperatorQuery) -> intents_and_charges.Charge:
+def ask_operator(tx: Transaction, caller: Caller, body: OperatorQuery) -> payments_and_payouts.Charge:
     """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
     charge = CHARGES.find(tx, caller, body.charge, param="charge")
     session = tx.sessions.first(charge=charge.id)

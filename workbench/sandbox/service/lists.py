@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
-from workbench.domain.wire.paging import List, ListQuery, NumberedList, NumberedQuery
+from workbench.domain.wire.base import List, ListQuery, NumberedList, NumberedQuery
 from workbench.errors import ApiError, NotFound
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.table import Condition, Filters, R, Table

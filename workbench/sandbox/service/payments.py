@@ -6,8 +6,8 @@ from workbench.domain import payments
 from workbench.domain.payments import Charge, PaymentIntent, intent_transitions, next_state
 from workbench.domain.phones import operator_named
 from workbench.domain.ussd import UssdSession
-from workbench.domain.wire import intents_and_charges
-from workbench.domain.wire.intents_and_charges import (
+from workbench.domain.wire import payments_and_payouts
+from workbench.domain.wire.payments_and_payouts import (
     CancelPaymentIntent,
     ClientSecretQuery,
     ConfirmPaymentIntent,
@@ -36,11 +36,11 @@ def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
     return tx.sessions.first(charge=intent.latest_charge)
 
 
-def _intent_view(tx: Transaction, intent: PaymentIntent) -> intents_and_charges.PaymentIntent:
+def _intent_view(tx: Transaction, intent: PaymentIntent) -> payments_and_payouts.PaymentIntent:
     return views.payment_intent(tx, intent, _open_prompt(tx, intent), suspense.of_intent(tx, intent))
 
 
-def _charge_view(tx: Transaction, charge: Charge) -> intents_and_charges.Charge:
+def _charge_view(tx: Transaction, charge: Charge) -> payments_and_payouts.Charge:
     return views.charge(tx, charge, suspense.of_charge(tx, charge))
 
 
@@ -50,7 +50,7 @@ INTENTS = Resource(
 CHARGES = Resource("charge", "/v1/charges", lambda tx: tx.charges, _charge_view, code="charge_not_found")
 
 
-def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) -> intents_and_charges.PaymentIntent:
+def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) -> payments_and_payouts.PaymentIntent:
     """POST /v1/payment_intents: create a payment intent."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
@@ -73,7 +73,7 @@ def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) ->
 
 def confirm_intent(
     tx: Transaction, caller: Caller, body: ConfirmPaymentIntent, *, intent_id: str
-) -> intents_and_charges.PaymentIntent:
+) -> payments_and_payouts.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/confirm: send the prompt to the customer's phone."""
     intent = INTENTS.find(tx, caller, intent_id)
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
@@ -96,7 +96,7 @@ def confirm_intent(
 
 def cancel_intent(
     tx: Transaction, caller: Caller, body: CancelPaymentIntent, *, intent_id: str
-) -> intents_and_charges.PaymentIntent:
+) -> payments_and_payouts.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
     intent = INTENTS.find(tx, caller, intent_id)
     _check_takes(tx, intent, "cancel")
@@ -110,7 +110,7 @@ def cancel_intent(
 
 def retrieve_intent(
     tx: Transaction, caller: Caller, *, intent_id: str, query: ClientSecretQuery
-) -> intents_and_charges.PaymentIntent:
+) -> payments_and_payouts.PaymentIntent:
     """GET /v1/payment_intents/{intent_id}: retrieve an intent."""
     intent = INTENTS.find(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
@@ -140,7 +140,7 @@ def _check_takes(tx: Transaction, intent: PaymentIntent, event: str) -> None:
         ) from None
 
 
-def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> intents_and_charges.Charge | Refused:
+def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> payments_and_payouts.Charge | Refused:
     """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.lower)

@@ -11,8 +11,8 @@ from workbench.domain.moments import day_start_ms
 from workbench.domain.money import OFFERED, Money, currency_named, money_from_major
 from workbench.domain.payments import PAYOUT_TRANSITIONS, Payout, next_state
 from workbench.domain.references import reference
-from workbench.domain.wire import refunds_and_payouts
-from workbench.domain.wire.refunds_and_payouts import Amount, Balance, CreatePayout
+from workbench.domain.wire import payments_and_payouts
+from workbench.domain.wire.payments_and_payouts import Amount, Balance, CreatePayout
 from workbench.errors import StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import checks, clearing, lists, suspense
@@ -30,7 +30,7 @@ _AVAILABLE: Final[Mapping[str, str]] = {
 """When money becomes available, by the register's `clearing`."""
 
 
-def create_payout(tx: Transaction, caller: Caller, body: CreatePayout) -> refunds_and_payouts.Payout:
+def create_payout(tx: Transaction, caller: Caller, body: CreatePayout) -> payments_and_payouts.Payout:
     """POST /v1/payouts: send available money to the merchant's bank; paid at the coming midnight."""
     with checks.EveryFault() as every:
         every.read(currency_named, body.currency, OFFERED[tx.gaps.currencies])
@@ -43,7 +43,7 @@ def create_payout(tx: Transaction, caller: Caller, body: CreatePayout) -> refund
     return _ask(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
 
 
-def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> refunds_and_payouts.Payout:  # noqa: ANN401  those of `Payout`
+def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> payments_and_payouts.Payout:  # noqa: ANN401  those of `Payout`
     """Take available money for a payout, and tell of it."""
     made = tx.made("po", caller.account)
     payout = tx.payouts.add(Payout(**made, amount_minor=money.amount_minor, currency=money.currency, **more))

@@ -8,8 +8,8 @@ from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import ISO_4217, MAX_MAJOR_DIGITS, Money, check_size, money_from_integer, money_from_major
 from workbench.domain.payments import REFUND_TRANSITIONS, Charge, Refund, next_state
 from workbench.domain.references import reference
-from workbench.domain.wire import refunds_and_payouts
-from workbench.domain.wire.refunds_and_payouts import CreateRefund, RefundsQuery
+from workbench.domain.wire import payments_and_payouts
+from workbench.domain.wire.payments_and_payouts import CreateRefund, RefundsQuery
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import clearing
@@ -23,7 +23,7 @@ SENT = "refund_sent"
 REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, views.refund, code="refund_not_found")
 
 
-def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refunds_and_payouts.Refund:
+def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> payments_and_payouts.Refund:
     """POST /v1/refunds: refund a charge; pending until the operator has sent the money."""
     charge = _charge_of(tx, caller, body)
     if charge.status != payments.SUCCEEDED:
@@ -57,7 +57,7 @@ def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refund
     return emit(tx, caller.cause, caller.account, "refund.created", views.refund(tx, refund))
 
 
-def list_refunds(tx: Transaction, caller: Caller, *, query: RefundsQuery) -> Listed[refunds_and_payouts.Refund]:
+def list_refunds(tx: Transaction, caller: Caller, *, query: RefundsQuery) -> Listed[payments_and_payouts.Refund]:
     """GET /v1/refunds: the refunds, newest first; of one charge, if named."""
     equals = {} if query.charge is None else {"charge": query.charge}
     return REFUNDS.page(tx, caller, query=query, **equals)

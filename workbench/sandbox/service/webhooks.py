@@ -23,7 +23,7 @@ from workbench.domain.webhooks import (
     types_of,
 )
 from workbench.domain.wire import endpoints_and_events
-from workbench.domain.wire.base import to_json
+from workbench.domain.wire.base import List, Rows, to_json
 from workbench.domain.wire.endpoints_and_events import (
     MEDIA_TYPES,
     CreateWebhookEndpoint,
@@ -40,9 +40,7 @@ from workbench.domain.wire.endpoints_and_events import (
     UpdateWebhookEndpoint,
     WebhookEndpoint,
 )
-from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent, Suspense
-from workbench.domain.wire.paging import List, Rows
-from workbench.domain.wire.refunds_and_payouts import Payout, Refund
+from workbench.domain.wire.payments_and_payouts import Charge, PaymentIntent, Payout, Refund, Suspense
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
