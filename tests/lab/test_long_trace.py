@@ -19,7 +19,7 @@ from workbench.errors import CheckLiveRefused, NotFound
 from workbench.going_live import read_trace
 from workbench.sandbox.store import Settings, Store
 from workbench.sandbox.store.records import Call, Screen
-from workbench.sandbox.store.table import Table
+from workbench.sandbox.store.transaction import Table
 from workbench.trace import PAGE, Trace
 
 LONGER = 3 * PAGE

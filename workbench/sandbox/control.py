@@ -72,9 +72,10 @@ from workbench.sandbox import changes, deprecation, rate_limit, trace
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import accounts, checks, handsets, ledger, suspense, webhooks
 from workbench.sandbox.service.lists import Caller
-from workbench.sandbox.store import Transaction, transaction
+from workbench.sandbox.store import Transaction, search
 from workbench.sandbox.store.records import Call, Payment
-from workbench.sandbox.store.table import Condition, Filters, R, Table
+from workbench.sandbox.store.search import Condition
+from workbench.sandbox.store.transaction import Filters, R, Table
 from workbench.sandbox.views import view_of
 from workbench.snippets import snippet_of
 from workbench.steps import step_of
@@ -181,7 +182,7 @@ def payments(tx: Transaction, caller: Caller, *, query: PaymentsQuery) -> Found[
     checks.check_known(states, PAYMENT_STATES, "is no state of a payment; they are", param="status")
     also = _time_conditions(query, "created_ms")
     if query.search is not None:
-        also.append(transaction.holds(query.search, "id", "charge", "description", phone="phone"))
+        also.append(search.holds(query.search, "id", "charge", "description", phone="phone"))
     for sign, bound in ((">=", query.min_minor), ("<=", query.max_minor)):
         also += [] if bound is None else [Condition(f"amount_minor {sign} ?", (bound,))]
     equals: dict[str, Filters] = {"account": caller.account}
@@ -210,7 +211,7 @@ def requests(tx: Transaction, caller: Caller, *, query: RequestsQuery) -> Found[
     """GET /sandbox/requests: search the requests to the service, newest first."""
     also = _time_conditions(query, "at_ms")
     if query.search is not None:
-        also.append(transaction.called(query.search))
+        also.append(search.called(query.search))
     if query.status is not None:
         first = query.status * 100
         also.append(Condition("status BETWEEN ? AND ?", (first, first + _MAX_STATUS)))

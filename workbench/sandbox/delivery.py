@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from workbench.domain import webhooks
 from workbench.domain.masking import mask
 from workbench.domain.signatures import headers_for
-from workbench.domain.webhooks import DUPLICATE, MAX_RESPONSE_BYTES, Attempt, Delivery, Endpoint, Outcome
+from workbench.domain.webhooks import DUPLICATE, MAX_RESPONSE_BYTES, Delivery, Endpoint, Outcome
 from workbench.sandbox import outgoing, views
 from workbench.sandbox.messages import log_fault
 from workbench.sandbox.mounted import Mounted, NoAnswer
@@ -230,20 +230,16 @@ def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None
 
 
 def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) -> None:
-    tx.attempts.add(
-        Attempt(
-            **tx.numbered("att"),
-            delivery=sending.delivery.id,
-            number=number,
-            at_ms=tx.now_ms,
-            # Where all goes by the sandbox's clock no time is told, so that two runs say the same.
-            latency_ms=0 if sending.by_sandbox_clock else reply.latency_ms,
-            status_code=reply.status_code,
-            answer=reply.answer,
-            fault=reply.fault,
-            # An id, a moment and signatures: nothing in them is to be masked.
-            headers=sending.headers,
-        )
+    tx.attempts.create(
+        delivery=sending.delivery.id,
+        number=number,
+        # Where all goes by the sandbox's clock no time is told, so that two runs say the same.
+        latency_ms=0 if sending.by_sandbox_clock else reply.latency_ms,
+        status_code=reply.status_code,
+        answer=reply.answer,
+        fault=reply.fault,
+        # An id, a moment and signatures: nothing in them is to be masked.
+        headers=sending.headers,
     )
 
 

@@ -24,7 +24,7 @@ from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.files import BESIDE, make_private
 from workbench.sandbox.store.records import Job
-from workbench.sandbox.store.table import Condition
+from workbench.sandbox.store.search import Condition
 from workbench.sandbox.store.transaction import unwritten
 
 R = TypeVar("R")

@@ -74,9 +74,8 @@ class _Call(msgspec.Struct):
     def number(self, tx: Transaction) -> None:
         """Give the call its id and its place in this transaction."""
         kind = "req" if self.is_traced else self.operation.untraced_id if self.operation else "ctl"
-        is_read = tx.reads_only or (self.operation is not None and self.operation.method in _READS)
-        self.seq = None if not self.is_traced else 0 if tx.reads_only else tx.next_seq()
-        self.id = tx.new_read_id(kind) if is_read else tx.new_id(kind)
+        reads = self.operation is not None and self.operation.method in _READS
+        self.id, self.seq = tx.number_call(kind, reads=reads, traced=self.is_traced)
 
     @property
     def uses_quota(self) -> bool:

@@ -22,7 +22,7 @@ from workbench.sandbox.service.lists import Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.journal import Journal
 from workbench.sandbox.store.records import Call, Screen
-from workbench.sandbox.store.table import Table
+from workbench.sandbox.store.transaction import Table
 
 MAX_KEPT_TEXT = 20_000
 _MAX_KEPT_ID = 80

@@ -23,7 +23,7 @@ from workbench.sandbox.service import checks
 from workbench.sandbox.service.lists import Caller, Resource
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.files import MERCHANT_ID
-from workbench.sandbox.store.records import Account, ApiKey, TokenPair
+from workbench.sandbox.store.records import Account, ApiKey
 from workbench.sandbox.store.transaction import credentials, digest_of
 
 LIFETIME_MS: Final = 86_400_000
@@ -135,16 +135,7 @@ def refresh_token(tx: Transaction, caller: Caller, body: RefreshRequest) -> Toke
 def _new_pair(tx: Transaction, account: str) -> Token:
     identifier = tx.new_id("tok")
     access, renewal = (f"{kind}_{tx.draws.token(kind, identifier)}" for kind in ("at", "rt"))
-    tx.tokens.add(
-        TokenPair(
-            id=identifier,
-            seq=tx.next_seq(),
-            account=account,
-            access_digest=digest_of(access),
-            refresh_digest=digest_of(renewal),
-            issued_ms=tx.now_ms,
-        )
-    )
+    tx.tokens.create(id=identifier, account=account, access_digest=digest_of(access), refresh_digest=digest_of(renewal))
     return Token(access_token=access, refresh_token=renewal, expires_in=LIFETIME_MS // 1000)
 
 

@@ -1,7 +1,5 @@
 """One attempt to move money: its scenario, the hold, the prompt, the customer, the operator, the outcome."""
 
-from typing import Any
-
 from workbench.domain import ledger, payments, scenarios, ussd
 from workbench.domain.ledger import JournalEntry
 from workbench.domain.money import Money
@@ -16,16 +14,16 @@ from workbench.sandbox.service import clearing, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import Hold, Screen
 
 ACTS, PROMPT_TIMEOUT, LATE_MONEY = "customer_acts", "prompt_timeout", "late_money"
 
 
-def new_charge(tx: Transaction, account: str, money: Money, asked: Operator, phone: Msisdn, **more: Any) -> Charge:  # noqa: ANN401  columns are of several types
+def new_charge(tx: Transaction, account: str, money: Money, asked: Operator, phone: Msisdn, **more: object) -> Charge:
     """Store a charge; `asked` is the operator that the merchant named."""
-    columns: dict[str, Any] = {"amount_minor": money.amount_minor, "currency": money.currency, **more}
-    columns |= {"channel": asked.id, "provider": phone.operator.id, "phone": phone.e164}
-    return tx.charges.add(Charge(**tx.made("ch", account), **columns))
+    wallet = {"channel": asked.id, "provider": phone.operator.id, "phone": phone.e164}
+    return tx.charges.create(
+        account=account, amount_minor=money.amount_minor, currency=money.currency, **wallet, **more
+    )
 
 
 def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
@@ -33,21 +31,18 @@ def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refere
     _hold(tx, charge, "opened")
     merchant = tx.accounts.get(charge.account)
     scenario = _scenario_for(tx, charge, phone, asked=caller.scenario)
-    session = tx.sessions.add(
-        UssdSession(
-            **tx.numbered("ussd"),
-            charge=charge.id,
-            phone=charge.phone,
-            operator=phone.operator.name,
-            merchant=merchant.name if merchant else "",
-            amount_minor=charge.amount_minor,
-            currency=charge.currency,
-            reference=reference,
-            tries_left=tx.gaps.pin_attempts,
-            expires_ms=tx.now_ms + tx.gaps.prompt_timeout_s * 1000,
-            scenario=scenario,
-            screen=ussd.UNSENT if SCENARIOS[scenario].rejection else ussd.ENTER_PIN,
-        )
+    session = tx.sessions.create(
+        charge=charge.id,
+        phone=charge.phone,
+        operator=phone.operator.name,
+        merchant=merchant.name if merchant else "",
+        amount_minor=charge.amount_minor,
+        currency=charge.currency,
+        reference=reference,
+        tries_left=tx.gaps.pin_attempts,
+        expires_ms=tx.now_ms + tx.gaps.prompt_timeout_s * 1000,
+        scenario=scenario,
+        screen=ussd.UNSENT if SCENARIOS[scenario].rejection else ussd.ENTER_PIN,
     )
     _show(tx, session, None)
     tx.schedule(PROMPT_TIMEOUT, session.id, in_ms=tx.gaps.prompt_timeout_s * 1000)
@@ -56,9 +51,7 @@ def begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, refere
 
 def _hold(tx: Transaction, charge: Charge, change: str) -> None:
     """Record one end of a hold."""
-    tx.holds.add(
-        Hold(seq=tx.next_seq(), at_ms=tx.now_ms, charge=charge.id, change=change, amount_minor=charge.amount_minor)
-    )
+    tx.holds.create(charge=charge.id, change=change, amount_minor=charge.amount_minor)
 
 
 def _scenario_for(tx: Transaction, charge: Charge, phone: Msisdn, *, asked: str | None) -> str:
@@ -174,16 +167,12 @@ def press(tx: Transaction, cause: Cause, session: UssdSession, given: str, *, sh
 def _show(tx: Transaction, session: UssdSession, pressed: str | None) -> None:
     if session.screen in ussd.HIDDEN:
         return
-    tx.screens.add(
-        Screen(
-            seq=tx.next_seq(),
-            at_ms=tx.now_ms,
-            session=session.id,
-            charge=session.charge,
-            phone=session.phone,
-            pressed=pressed,
-            words=ussd.screen_text(session),
-        )
+    tx.screens.create(
+        session=session.id,
+        charge=session.charge,
+        phone=session.phone,
+        pressed=pressed,
+        words=ussd.screen_text(session),
     )
 
 

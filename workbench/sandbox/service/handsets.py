@@ -28,7 +28,7 @@ from workbench.sandbox.service import attempts, checks
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Refused
 from workbench.sandbox.service.payments import CHARGES
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.records import Outage, Script
+from workbench.sandbox.store.records import Outage
 
 _LATEST = 200
 """Prompts, newest first, that are searched for the handsets used last."""
@@ -186,7 +186,7 @@ def script(tx: Transaction, caller: Caller, body: operators_and_handsets.Script)
     for scripted in tx.scripts.all(phone=phone):
         tx.scripts.remove(scripted)
     for scenario in body.answers:
-        tx.scripts.add(Script(seq=tx.next_seq(), phone=phone, scenario=scenario))
+        tx.scripts.create(phone=phone, scenario=scenario)
     return Scripted(phone, body.answers)
 
 

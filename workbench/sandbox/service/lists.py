@@ -6,7 +6,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 from workbench.domain.wire.paging import List, ListQuery, NumberedList, NumberedQuery
 from workbench.errors import ApiError, NotFound
 from workbench.sandbox.store import Transaction
-from workbench.sandbox.store.table import Condition, Filters, R, Table
+from workbench.sandbox.store.search import Condition
+from workbench.sandbox.store.transaction import Filters, R, Table
 
 
 class Cause(NamedTuple):

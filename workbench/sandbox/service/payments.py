@@ -56,17 +56,16 @@ def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) ->
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
         money = every.read(checks.intent_money, tx.gaps, body.amount, checks.currency_or_only(body.currency))
         every.read(checks.check_method_types, tx.gaps, body.payment_method_types)
-    made = tx.made("pi", caller.account)
-    intent = tx.intents.add(
-        PaymentIntent(
-            **made,
-            client_secret=f"{made['id']}_secret_{tx.draws.token('client_secret', made['id'])}",
-            amount_minor=money.amount_minor,
-            currency=money.currency,
-            description=body.description,
-            payment_method_types=tuple(body.payment_method_types),
-            metadata=body.metadata,
-        )
+    intent_id = tx.new_id("pi")
+    intent = tx.intents.create(
+        id=intent_id,
+        account=caller.account,
+        client_secret=f"{intent_id}_secret_{tx.draws.token('client_secret', intent_id)}",
+        amount_minor=money.amount_minor,
+        currency=money.currency,
+        description=body.description,
+        payment_method_types=tuple(body.payment_method_types),
+        metadata=body.metadata,
     )
     return emit(tx, caller.cause, caller.account, "payment_intent.created", views.payment_intent(tx, intent))
 

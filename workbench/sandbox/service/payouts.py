@@ -1,7 +1,7 @@
 """Payouts: available money goes to the merchant's bank; the balance that it comes from."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import UNSET
 
@@ -43,10 +43,9 @@ def create_payout(tx: Transaction, caller: Caller, body: CreatePayout) -> refund
     return _ask(tx, caller, money, destination=body.destination, scenario=scenario, metadata=body.metadata)
 
 
-def _ask(tx: Transaction, caller: Caller, money: Money, **more: Any) -> refunds_and_payouts.Payout:  # noqa: ANN401  those of `Payout`
+def _ask(tx: Transaction, caller: Caller, money: Money, **more: object) -> refunds_and_payouts.Payout:
     """Take available money for a payout, and tell of it."""
-    made = tx.made("po", caller.account)
-    payout = tx.payouts.add(Payout(**made, amount_minor=money.amount_minor, currency=money.currency, **more))
+    payout = tx.payouts.create(account=caller.account, amount_minor=money.amount_minor, currency=money.currency, **more)
     _post_payout(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
     return emit(tx, caller.cause, caller.account, "payout.created", views.payout(tx, payout))

@@ -38,19 +38,17 @@ def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refund
     split = ledger.refund_split(amount_minor, available_minor=available, pending_minor=pending, fee_minor=fee)
     words = f"{Money(amount_minor, charge.currency)} to be refunded"
     entry = post(tx, charge, "refund_asked", split, words)
-    refund = tx.refunds.add(
-        Refund(
-            **tx.made("re", caller.account),
-            charge=charge.id,
-            of_intent=int(body.payment_intent is not None),
-            payment_intent=charge.payment_intent,
-            amount_minor=amount_minor,
-            currency=charge.currency,
-            entry=entry.id,
-            reason=body.reason,
-            scenario=caller.scenario if caller.scenario in scenarios.OF_REFUNDS else None,
-            metadata=body.metadata,
-        )
+    refund = tx.refunds.create(
+        account=caller.account,
+        charge=charge.id,
+        of_intent=int(body.payment_intent is not None),
+        payment_intent=charge.payment_intent,
+        amount_minor=amount_minor,
+        currency=charge.currency,
+        entry=entry.id,
+        reason=body.reason,
+        scenario=caller.scenario if caller.scenario in scenarios.OF_REFUNDS else None,
+        metadata=body.metadata,
     )
     tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
     tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)

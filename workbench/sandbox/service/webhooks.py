@@ -48,8 +48,8 @@ from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
 from workbench.sandbox.service import checks
 from workbench.sandbox.service.lists import Caller, Cause, Listed, Resource
-from workbench.sandbox.store import Transaction, transaction
-from workbench.sandbox.store.table import Condition
+from workbench.sandbox.store import Transaction, search
+from workbench.sandbox.store.search import Condition
 
 DELIVER, DROP = "deliver", "drop"
 KEPT_MS: Final = 30 * 86_400_000
@@ -77,16 +77,16 @@ def emit(
         return shown
     is_intent = isinstance(shown, PaymentIntent)
     data = msgspec.structs.replace(shown, client_secret=UNSET) if is_intent else shown
-    made = tx.made("evt", account)
+    event_id = tx.new_id("evt")
     event = Event(
-        id=made["id"],
+        id=event_id,
         type=event_type,
         timestamp=rfc3339(tx.now_ms),
         data=EventData(cast("dict[str, Any]", data), before or {}),
         request=EventRequest(cause.request_id, cause.idempotency_key),
     )
     body = to_json(views.PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
-    stored = tx.events.add(StoredEvent(**made, type=event_type, object_id=shown.id, body=body))
+    stored = tx.events.create(id=event_id, account=account, type=event_type, object_id=shown.id, body=body)
     for endpoint in tx.endpoints.all(account=account):
         if endpoint.wants(event_type):
             _deliver(tx, stored, endpoint)
@@ -95,7 +95,7 @@ def emit(
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
     """Put an event on its way to an endpoint, now; later where the register or a fault of the endpoint says so."""
-    delivery = tx.deliveries.add(Delivery(**tx.made("del", event.account), event=event.id, endpoint=endpoint.id))
+    delivery = tx.deliveries.create(account=event.account, event=event.id, endpoint=endpoint.id)
     is_swapped = OUT_OF_ORDER in endpoint.faults and tx.count_up(f"to {endpoint.id}") % 2
     is_swapped = is_swapped or (tx.gaps.ordering == OUT_OF_ORDER and event.type.endswith(ON_THE_WAY))
     late_ms = LATE_MS if tx.gaps.lateness == "thirty_seconds" else 0
@@ -179,9 +179,9 @@ def list_events(tx: Transaction, caller: Caller, *, query: EventsQuery) -> Liste
         check_filter([query.type], types, param="type")
         equals["type"] = webhooks.types_named(query.type, types)
     if query.created_since is not None:
-        also.append(transaction.since(milliseconds_in(query.created_since, param="created_since")))
+        also.append(search.since(milliseconds_in(query.created_since, param="created_since")))
     if query.search is not None:
-        also.append(transaction.about(query.search))
+        also.append(search.about(query.search))
     return EVENTS.page(tx, caller, also, query=query, **equals)
 
 
@@ -285,9 +285,14 @@ def create_endpoint(tx: Transaction, caller: Caller, body: CreateWebhookEndpoint
     with checks.EveryFault() as every:
         every.read(check_url, body.url, tx.mounted_hosts, private=tx.private_receivers)
         every.read(check_filter, body.enabled_events, types_of(tx.gaps.event_types))
-    made = tx.made("we", caller.account)
-    secret = tx.draws.webhook_secret(made["id"], 1, scheme=tx.gaps.signature_scheme)
-    stored = tx.endpoints.add(Endpoint(**made, url=body.url, secret=secret, enabled_events=tuple(body.enabled_events)))
+    endpoint_id = tx.new_id("we")
+    stored = tx.endpoints.create(
+        id=endpoint_id,
+        account=caller.account,
+        url=body.url,
+        secret=tx.draws.webhook_secret(endpoint_id, 1, scheme=tx.gaps.signature_scheme),
+        enabled_events=tuple(body.enabled_events),
+    )
     return views.webhook_endpoint(tx, stored, secret=True)
 
 
