@@ -227,7 +227,7 @@ class Gaps:
         shows="International, with a leading plus sign.", asks="Do you accept numbers in national form too?",
         relied=("phone_invalid", "call national_number"), sign=Sign(_PAYS, tried(
             "national", "e164", "phone", asks=lambda seen: re.match("0[1-9]", seen.phone) and seen.wallet
-            and seen.prefix not in WITHOUT_WALLET)), code=("sandbox/service/checks.py", "sandbox/service/attempts.py"))
+            and seen.prefix not in WITHOUT_WALLET)), code=("sandbox/service/checks.py", "sandbox/service/payments.py"))
     operator_ids: str = row("2.5", "short", "responses have mtn, airtel, zamtel; requests may use any case and the "
         "long forms",
         alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use",
@@ -298,7 +298,7 @@ class Gaps:
             "failed", "retryable", lambda seen: seen.intents,
             lambda intent: intent.get("status") == "requires_payment_method" and intent.get("last_payment_error"),
             known="requires_payment_method requires_action processing succeeded canceled")),
-        code=("domain/payments.py", "sandbox/service/attempts.py"), notebook="going_live")
+        code=("domain/payments.py", "sandbox/service/payments.py"), notebook="going_live")
     charge_states: str = row("3", "three", "pending, succeeded, failed",
         alternatives={"expired": "adds expired, when nobody answers the prompt"},
         shows="`succeeded`.", asks="Which states does a charge have?", cost=2, relied=("Charge",), sign=Sign("", states(
@@ -320,11 +320,11 @@ class Gaps:
         asks="How long does the prompt on the customer's phone wait?", cost=2,
         relied=("confirmPaymentIntent", "prompt_expired", "member next_action", "failure prompt_timeout"),
         happens=("screen .*The request has expired", "a prompt that expired"), together="prompt_timeout",
-        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
+        code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     pin_attempts: int = row("3", 3, "three tries, then wrong_pin fails the attempt", alternatives={1: "one try"},
         shows="That a PIN is entered.", asks="How many wrong PINs may the customer enter?",
         happens=("screen .*Wrong PIN", "a wrong PIN"), unseen={None: "it happens on the customer's phone"},
-        code=("sandbox/service/attempts.py",), notebook="confirm_with_ussd")
+        code=("sandbox/service/payments.py",), notebook="confirm_with_ussd")
     late_success: str = row("3", "suspense",
         "money that arrives after the prompt has expired goes to suspense and raises payment_intent.late_success; "
         "the intent stays as it is",
@@ -597,7 +597,7 @@ class Gaps:
         shows="That failures can be produced on demand.", asks="How do we make your sandbox produce a failure?",
         of_sandbox=True,
         relied=("scenario_unknown", "call test_number"), unseen={None: "test numbers are masked on reading"},
-        code=("sandbox/service/attempts.py",), notebook="when_payments_fail")
+        code=("sandbox/service/payments.py",), notebook="when_payments_fail")
 
     # 8. Limits
     rate_limit: str = row("8", "none", "none",

@@ -17,7 +17,7 @@ from workbench.render import LiveLine
 from workbench.sandbox import delivery
 from workbench.sandbox.delivery import Dispatch, Outbound, Reply, Sending
 from workbench.sandbox.messages import log_fault
-from workbench.sandbox.service import attempts, clearing, payouts, refunds, webhooks
+from workbench.sandbox.service import clearing, payments, payouts, refunds, webhooks
 from workbench.sandbox.service.lists import BY_ITSELF
 from workbench.sandbox.service.webhooks import DELIVER
 from workbench.sandbox.speaking import Speaker
@@ -55,7 +55,7 @@ def _of_session(happens: Callable[[Transaction, UssdSession], object]) -> Callab
 
 def _time_out(tx: Transaction, session: UssdSession) -> None:
     if session.ended_seq is None:
-        attempts.press(tx, BY_ITSELF, session, "timeout")
+        payments.press(tx, BY_ITSELF, session, "timeout")
 
 
 def _clear_and_pay(tx: Transaction, ref: str) -> None:
@@ -69,9 +69,9 @@ def _clear_and_pay(tx: Transaction, ref: str) -> None:
 
 
 HANDLERS: Mapping[str, Callable[[Transaction, str], None]] = {
-    attempts.ACTS: _of_session(lambda tx, session: attempts.act(tx, BY_ITSELF, session)),
-    attempts.PROMPT_TIMEOUT: _of_session(_time_out),
-    attempts.LATE_MONEY: _of_session(attempts.money_comes_late),
+    payments.ACTS: _of_session(lambda tx, session: payments.act(tx, BY_ITSELF, session)),
+    payments.PROMPT_TIMEOUT: _of_session(_time_out),
+    payments.LATE_MONEY: _of_session(payments.money_comes_late),
     clearing.CLEARING: _clear_and_pay,
     refunds.SENT: refunds.send,
     payouts.RETURN: payouts.give_back,

@@ -34,8 +34,8 @@ from workbench.sandbox.access import caller_of, challenges, credential_in
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by, relied_by, touched_by
-from workbench.sandbox.service.attempts import take_fault
 from workbench.sandbox.service.lists import Caller, Cause, Refused
+from workbench.sandbox.service.payments import with_script
 from workbench.sandbox.store import NotNow, Store, Transaction
 from workbench.sandbox.store.transaction import UNWRITTEN
 
@@ -291,7 +291,7 @@ def _result(tx: Transaction, call: _Call, operation: Operation, caller: Caller) 
     touched = touched_by(tx.gaps, caller, operation, body)
     asked = caller.scenario
     if operation.phone is not None:
-        caller = caller._replace(scenario=take_fault(tx, operation.phone(body), asked=asked))
+        caller = with_script(tx, caller, operation.phone(body))
         touched += TRIGGERED if caller.scenario != asked else ()
     if caller.scenario in _BEFORE:
         # Returned, not raised: the commit keeps that a script's scenario is used up.

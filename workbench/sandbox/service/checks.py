@@ -116,14 +116,14 @@ def read_phone(gaps: Gaps, text: str, *, param: str = "phone") -> Msisdn:
     return msisdn_from(text, param=param, zed=gaps.zed_mobile, form=gaps.phone_format)
 
 
-def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn]:
-    """The operator asked for and the customer's number."""
+def read_method(gaps: Gaps, method: MobileMoneyMethod) -> tuple[Operator, Msisdn, tuple[str, ...]]:
+    """The operator asked for, the customer's number, and warnings about the two."""
     details, within = method.mobile_money, "payment_method.mobile_money"
     with EveryFault() as every:
         every.read(check_type, method.type, "payment_method.type")
         asked = every.read(operator_named, details.provider, param=f"{within}.provider", zed=gaps.zed_mobile)
         phone = every.read(read_phone, gaps, details.phone, param=f"{within}.phone")
-    return asked, phone
+    return asked, phone, warnings_of(gaps, asked, phone, f"{within}.provider")
 
 
 def warnings_of(gaps: Gaps, asked: Operator, phone: Msisdn, param: str) -> tuple[str, ...]:

@@ -1,11 +1,12 @@
 """Handsets and operators: what a phone shows, what a person presses on it, its messages; scripts and outages."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
-from workbench.domain import payments, scenarios, ussd
+from workbench.domain import scenarios, ussd
 from workbench.domain.ledger import DEBIT
 from workbench.domain.moments import rfc3339
-from workbench.domain.payments import Charge
+from workbench.domain.payments import PENDING, SUCCEEDED, Charge
 from workbench.domain.phones import OFFERED, Msisdn, operator_named, operator_of
 from workbench.domain.references import reference
 from workbench.domain.ussd import Receipt, UssdSession
@@ -24,9 +25,8 @@ from workbench.domain.wire.operators_and_handsets import (
 from workbench.domain.wire.paging import Rows
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
-from workbench.sandbox.service import attempts, checks
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Refused
-from workbench.sandbox.service.payments import CHARGES
+from workbench.sandbox.service import checks, payments
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.records import Outage
 
@@ -53,20 +53,22 @@ def list_phones(tx: Transaction, caller: Caller, *, query: PhonesQuery) -> Rows[
 
 def enter(tx: Transaction, caller: Caller, body: Input, *, phone: str) -> Handset | Refused:
     """POST /sandbox/phones/{phone}/input: enter a PIN."""
-    return _pressed(tx, phone, lambda session: attempts.enter_pin(tx, BY_ITSELF, session, body.text))
+    return _pressed(tx, phone, partial(payments.enter_pin, text=body.text))
 
 
 def cancel(tx: Transaction, caller: Caller, *, phone: str) -> Handset | Refused:
     """POST /sandbox/phones/{phone}/cancel: the customer cancels."""
-    return _pressed(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "cancel"))
+    return _pressed(tx, phone, partial(payments.press, given="cancel"))
 
 
 def ignore(tx: Transaction, caller: Caller, *, phone: str) -> Handset | Refused:
     """POST /sandbox/phones/{phone}/ignore: the customer puts the phone away."""
-    return _pressed(tx, phone, lambda session: attempts.press(tx, BY_ITSELF, session, "ignore"))
+    return _pressed(tx, phone, partial(payments.press, given="ignore"))
 
 
-def _pressed(tx: Transaction, phone: str, press: Callable[[UssdSession], UssdSession]) -> Handset | Refused:
+def _pressed(
+    tx: Transaction, phone: str, press: Callable[[Transaction, Cause, UssdSession], UssdSession]
+) -> Handset | Refused:
     """The handset after a person answered the prompt that waits there."""
     number = checks.read_phone(tx.gaps, phone)
     sessions = _sessions(tx, number)
@@ -75,11 +77,11 @@ def _pressed(tx: Transaction, phone: str, press: Callable[[UssdSession], UssdSes
         message = "No prompt waits for an answer on this handset."
         raise StateConflict(message, code="no_prompt", param="phone", current="idle")
     if session.expires_ms > tx.now_ms:
-        after = press(session)
+        after = press(tx, BY_ITSELF, session)
         left = [after if prompt is session else prompt for prompt in sessions]
         return _handset(number, [prompt for prompt in left if prompt.ended_seq is None] or [after])
     # The time was up before the prompt's time-out came: it is closed here, and that is kept.
-    attempts.press(tx, BY_ITSELF, session, "timeout")
+    payments.press(tx, BY_ITSELF, session, "timeout")
     return Refused(StateConflict("The prompt has expired.", code="prompt_expired", param="phone", current=ussd.EXPIRED))
 
 
@@ -130,7 +132,7 @@ def _returns(tx: Transaction, session: UssdSession, charge: Charge, known_as: st
     for entry in tx.journal.of_payment(charge.payment_intent or charge.id, (_REFUND_SENT, _LATE_MONEY_RETURNED)):
         settled = tx.journal.get(entry.settles) if entry.settles else None
         is_late_money = settled is not None and settled.external_reference == known_as
-        is_refund = entry.kind == _REFUND_SENT and charge.status == payments.SUCCEEDED
+        is_refund = entry.kind == _REFUND_SENT and charge.status == SUCCEEDED
         if is_refund or is_late_money:
             yield ussd.receipt_of_return(
                 session,
@@ -172,7 +174,7 @@ def outage(tx: Transaction, caller: Caller, body: operators_and_handsets.Outage)
 
 
 def _operator(tx: Transaction, provider: str) -> OperatorState:
-    ends_ms = attempts.down_until_ms(tx, provider)
+    ends_ms = payments.down_until_ms(tx, provider)
     return OperatorState(provider, ends_ms and ends_ms // 1000)
 
 
@@ -192,12 +194,12 @@ def script(tx: Transaction, caller: Caller, body: operators_and_handsets.Script)
 
 def ask_operator(tx: Transaction, caller: Caller, body: OperatorQuery) -> intents_and_charges.Charge:
     """POST /sandbox/operator/query: ask the operator for the outcome of a charge that it never reported."""
-    charge = CHARGES.find(tx, caller, body.charge, param="charge")
+    charge = payments.CHARGES.find(tx, caller, body.charge, param="charge")
     session = tx.sessions.first(charge=charge.id)
-    if charge.status != payments.PENDING or session is None or session.screen != ussd.APPROVED:
+    if charge.status != PENDING or session is None or session.screen != ussd.APPROVED:
         message = f"The charge is {charge.status} and is not waiting for the operator's answer."
         raise StateConflict(message, code="nothing_to_ask", param="charge", current=charge.status)
     # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
-    attempts.secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
+    payments.secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
     return views.charge(tx, tx.charges.get(charge.id) or charge)

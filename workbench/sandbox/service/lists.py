@@ -6,6 +6,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 from workbench.domain.wire.paging import List, ListQuery, NumberedList, NumberedQuery
 from workbench.errors import ApiError, NotFound
 from workbench.sandbox.store import Transaction
+from workbench.sandbox.store.records import Script
 from workbench.sandbox.store.search import Condition
 from workbench.sandbox.store.transaction import Filters, R, Table
 
@@ -30,7 +31,9 @@ class Caller(NamedTuple):
     """The access token itself, for the operation that refreshes it."""
     cause: Cause = BY_ITSELF
     scenario: str | None = None
-    """The scenario that the call, or the script of its number, asks for."""
+    """The scenario that the call, or a fault in the script of its number, asks for."""
+    script: Script | None = None
+    """What the script of its number says next."""
     relied: tuple[str, ...] = ()
     """Rows of the register without which the credential would not do."""
 

@@ -13,9 +13,8 @@ from workbench.domain.wire.refunds_and_payouts import CreateRefund, RefundsQuery
 from workbench.errors import InvalidRequest, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import clearing
-from workbench.sandbox.service.attempts import post
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Listed, Resource
-from workbench.sandbox.service.payments import CHARGES, INTENTS
+from workbench.sandbox.service.payments import CHARGES, INTENTS, post
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
