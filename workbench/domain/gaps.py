@@ -477,7 +477,7 @@ class Gaps:
         shows="HMAC-SHA256.", asks="Which header holds the signature, and what exactly is signed?", cost=2,
         relied=("createWebhookEndpoint", "rollWebhookEndpointSecret"), happens=("webhook ", "a webhook"),
         sign=Sign(WEBHOOK, signature_shown),
-        code=("sandbox/delivery.py", "sandbox/service/webhooks.py"), notebook="verify_webhooks")
+        code=("sandbox/service/webhooks.py",), notebook="verify_webhooks")
     signature_tolerance_s: int = row("6", 300,
         "300 s, both ways", alternatives={600: "600 s, both ways"},
         why="assumed: the specification leaves it to the receiver, and its libraries take five minutes",
@@ -511,7 +511,7 @@ class Gaps:
     delivery_timeout_s: int = row("6", 15, "15 s for the whole response", alternatives={5: "5 s", 30: "30 s"},
         asks="How quickly must our endpoint respond?", cost=2, happens=("webhook .*took longer", "a slow answer"),
         unseen={None: "a recording does not tell how long a receiver was waited for"},
-        code=("sandbox/delivery.py", "sandbox/driver.py"))
+        code=("sandbox/service/webhooks.py", "sandbox/driver.py"))
     delivery_gone: str = row("6", "disables", "410 disables the endpoint",
         alternatives={"retried": "retried like any failure"},
         asks="Does a 410 from us end the deliveries?", cost=2, happens=(r"webhook 410\b", "a 410"), together="retries",
@@ -535,7 +535,7 @@ class Gaps:
         asks="When do you disable an endpoint that keeps failing?", cost=2,
         happens=(r"webhook .*webhook_endpoint\.disabled", ""), sign=Sign(WEBHOOK, first(
             (Part(432_000, "an endpoint is disabled"), lambda seen: seen.event == "webhook_endpoint.disabled"))),
-        unseen={0: _LUCK}, code=("sandbox/delivery.py",), notebook="retries_dead_letters_and_replay")
+        unseen={0: _LUCK}, code=("sandbox/service/webhooks.py",), notebook="retries_dead_letters_and_replay")
     replay: str = row("6", "same_id", "same event id and body, new timestamp, current secret",
         alternatives={"new_id": "new id in headers and body: a receiver that dedupes by id handles the event again"},
         why="receivers dedupe by id",
@@ -557,7 +557,8 @@ class Gaps:
         why="a receiver has to handle an event that comes twice: at least once is all that retries can promise",
         shows="That failed deliveries are retried with backoff.",
         asks="May a webhook that we have answered with 200 come again?", cost=3,
-        happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK}, code=("sandbox/delivery.py",))
+        happens=("webhook ", "a webhook"), together="retries", unseen={"once": _LUCK},
+        code=("sandbox/service/webhooks.py",))
     lateness: str = row("6", "at_once", "at once",
         alternatives={"thirty_seconds": "thirty seconds after what they tell has happened"},
         asks="How soon after a payment has succeeded does its webhook come?", cost=2,

@@ -21,7 +21,7 @@ from workbench.sandbox.addresses import LAST_PORT
 from workbench.sandbox.messages import InForce, Request, Response
 from workbench.sandbox.operations import EITHER, Operation
 from workbench.sandbox.service.accounts import LIFETIME_MS, works_on
-from workbench.sandbox.service.checks import holds_live_key, live_key
+from workbench.sandbox.service.checks import LIVE_KEY, live_key
 from workbench.sandbox.service.lists import NOBODY, Caller
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.transaction import digest_of
@@ -103,7 +103,7 @@ class Origins:
         return origin in self._origins and isinstance(asked, Operation) and asked.publishable
 
 
-def preflight(operation: Operation, request: Request, choices: InForce) -> Response:  # noqa: ARG001  as any page
+def preflight(operation: Operation, request: Request, choices: InForce) -> Response:
     """The response for which a browser lets a page call an operation."""
     return Response(200, "text/plain", b"", {"Access-Control-Allow-Methods": operation.method, **_PREFLIGHT})
 
@@ -184,7 +184,7 @@ def credential_in(request: Request) -> Credential | None:
         except (binascii.Error, UnicodeDecodeError):
             message = "The Basic credentials are not base64 of key and colon."
             raise AuthenticationFailed(message, code="key_invalid") from None
-        if holds_live_key(f"{value} {password}"):
+        if LIVE_KEY.search(f"{value} {password}"):
             raise live_key()
     return Credential(scheme.capitalize(), value, password)
 
@@ -210,7 +210,7 @@ def caller_of(tx: Transaction, request: Request, operation: Operation) -> Caller
     if caller.kind == "publishable" and not operation.publishable:
         message = "A publishable key may only confirm and retrieve one intent."
         raise PermissionDenied(message, hint="Use the secret key, on a server.")
-    if caller.kind == "token" and tx.gaps.access_token_use != "everywhere" and operation.path != _FOR_TOKENS:  # noqa: S105  a choice of the register
+    if caller.kind == "token" and tx.gaps.access_token_use != "everywhere" and operation.path != _FOR_TOKENS:
         raise PermissionDenied("A token may only add plants.", hint="Use the secret key, on a server.")
     return caller
 

@@ -20,7 +20,7 @@ _STREAM: Final = "text/event-stream"
 _LAST: Final = "last-event-id"
 
 
-def changes(tx: Transaction, caller: Caller, *, query: ChangesQuery) -> Changes:  # noqa: ARG001  one signature
+def changes(tx: Transaction, caller: Caller, *, query: ChangesQuery) -> Changes:
     """GET /sandbox/changes: what changed after a `seq`, in order, each object once; without `after`, from now on.
 
     A served sandbox sends the same rows as they come, as Server-Sent Events, to whoever accepts `text/event-stream`:

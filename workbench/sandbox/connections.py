@@ -25,21 +25,18 @@ from workbench.errors import (
     HeadTooLarge,
     InvalidRequest,
     PayloadTooLarge,
+    RequestTimeout,
     ServiceFailed,
     ServiceUnavailable,
     TargetTooLong,
 )
 from workbench.sandbox import changes
-from workbench.sandbox.engine import Application, Engine
+from workbench.sandbox.engine import Application, Engine, headers_in
 from workbench.sandbox.messages import (
-    BODY_S,
     MAX_BODY_BYTES,
     MAX_READ_BYTES,
     Answer,
     Arrived,
-    body_incomplete,
-    body_late,
-    headers_in,
     log_fault,
 )
 from workbench.sandbox.store import NotNow
@@ -51,6 +48,8 @@ _LOOK_S: Final = 0.01
 """A tick lasts this long for each open stream, up to `_TICK_S`: a stream hears of a change as soon."""
 _COMMENT_S: Final = 15
 """So often a stream without news gets a comment, by which both ends see that the other is there."""
+BODY_S: Final = 10
+"""Seconds in which the whole of a body must arrive."""
 _IDLE_S: Final = 75
 """A connection may stay open this long between two requests."""
 _MAX_HEAD_BYTES: Final = 65_536
@@ -141,7 +140,7 @@ class _Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The other end sends nothing more, and may still read. Half a request is refused."""
         if self._in_body:
-            self._refuse(body_incomplete())
+            self._refuse(_body_incomplete())
         elif self._in_head:
             self._refuse(InvalidRequest("The connection ended in the middle of a request's head."))
         self._begin()
@@ -164,7 +163,7 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
         except httptools.HttpParserError as error:
             self._refuse(
-                body_incomplete() if self._in_body else InvalidRequest(f"The request cannot be read: {error}.")
+                _body_incomplete() if self._in_body else InvalidRequest(f"The request cannot be read: {error}.")
             )
         else:
             if self._in_head and self._head_bytes > _MAX_HEAD_BYTES:
@@ -278,7 +277,7 @@ class _Connection(asyncio.Protocol):
         elif self._unread or self._transport.is_closing():
             self._transport.abort()
         elif self._in_body and not self._ends:
-            self._refuse(body_late())
+            self._refuse(RequestTimeout(f"The body had not arrived whole after {BODY_S} seconds."))
         else:
             self._transport.close()
 
@@ -413,7 +412,7 @@ class _ConnectionServer:
                         begun.append(None)
         except NotNow:
             return None if begun is None else []
-        except Exception as error:  # noqa: BLE001  each of them gets its own
+        except Exception as error:
             _LOG.debug("%s requests are answered one by one: %s", len(batch), error)
             return []
         return begun
@@ -426,7 +425,7 @@ class _ConnectionServer:
             return self._app.begin(arrived)
         except NotNow:
             raise
-        except Exception as error:  # noqa: BLE001  what not even a failure's response survives
+        except Exception as error:
             return _failure_answer(error)
 
     def _send(self, exchange: _Exchange, begun: _Begun) -> None:
@@ -458,7 +457,7 @@ class _ConnectionServer:
         """Wait in a thread of its own, such as for the clock, and have the response sent."""
         try:
             answer = finish()
-        except Exception as error:  # noqa: BLE001  as above
+        except Exception as error:
             answer = _failure_answer(error)
         with suppress(RuntimeError):  # the loop has ended
             self.loop.call_soon_threadsafe(self._send, exchange, answer)
@@ -508,6 +507,10 @@ class _ConnectionServer:
         for connection in tuple(self.connections):
             with suppress(NotNow):
                 connection.send(self._app.unreadable(late))
+
+
+def _body_incomplete() -> InvalidRequest:
+    return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
 
 
 def _failure_answer(error: Exception) -> Answer:

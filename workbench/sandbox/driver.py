@@ -3,23 +3,24 @@
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from workbench.domain.moments import rfc3339
 from workbench.domain.ussd import UssdSession
 from workbench.errors import StateConflict
 from workbench.render import LiveLine
-from workbench.sandbox import delivery
-from workbench.sandbox.delivery import Dispatch, Outbound, Reply, Sending
 from workbench.sandbox.messages import log_fault
+from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import clearing, payments, payouts, refunds, webhooks
 from workbench.sandbox.service.lists import BY_ITSELF
-from workbench.sandbox.service.webhooks import DELIVER
+from workbench.sandbox.service.webhooks import DELIVER, Sending
 from workbench.sandbox.speaking import Speaker
 from workbench.sandbox.store import Store, Transaction
 from workbench.sandbox.store.files import BESIDE, make_private
@@ -34,6 +35,7 @@ _SLACK_S = 5
 _LOOK_AGAIN_S = 0.05
 """Seconds between looks, while attempts are in flight, at due jobs and at who waits for the driver lock."""
 _PUT_OFF_MS = 60_000
+MAX_IN_FLIGHT = 8
 _TOGETHER = 8
 """Planned commands in one commit, because a commit takes a tenth of a command's time."""
 _REPORT_EVERY_S = 1.5
@@ -96,7 +98,7 @@ class Driver:
         self._bug: Exception | None = None
         self._speaker = speaker
         self._report = speaker.write if speaker else LiveLine().show
-        self._done, self._report_s = 0, 0.0
+        self._done, self._report_s, self._has_reported = 0, 0.0, False
         self._lines: list[str] = []
         """Lines to report once their command is committed."""
 
@@ -178,7 +180,9 @@ class Driver:
             yield
         finally:
             self._lock.give_back()
-            self._report("")
+            if self._has_reported:
+                self._report("")
+                self._has_reported = False
 
     def _count(self, tx: Transaction, until_ms: int | None) -> None:
         """Count a job that is done or begun."""
@@ -254,7 +258,7 @@ class Driver:
                 for sending, reply in dispatch.finished(None):
                     self._record(sending, reply)
 
-    def _take_one(self, dispatch: Dispatch) -> bool:
+    def _take_one(self, dispatch: "Dispatch") -> bool:
         """Run, send or set aside the job that is next; False when there is none."""
         sending = None
         with self._command() as tx:
@@ -280,7 +284,7 @@ class Driver:
         if job.due_ms > tx.now_ms:
             tx.move_clock(job.due_ms)
         if job.kind == DELIVER:
-            sending = delivery.sending_for(tx, job, self._outbound)
+            sending = webhooks.sending_for(tx, job, self._outbound)
             if sending is None:
                 self._tell(tx, job.ref, "")
             return sending
@@ -293,7 +297,7 @@ class Driver:
             self._guarded(tx, sending.job, partial(self._recorded, tx, sending, reply))
 
     def _recorded(self, tx: Transaction, sending: Sending, reply: Reply) -> None:
-        delivery.record(tx, sending, reply)
+        webhooks.record(tx, sending, reply)
         self._tell(tx, sending.delivery.id, str(reply.status_code or reply.fault))
 
     @contextmanager
@@ -304,6 +308,7 @@ class Driver:
             yield tx
         for line in self._lines:
             self._report(line)
+            self._has_reported = True
         if self._bug is not None:
             bug, self._bug = self._bug, None
             raise bug
@@ -328,6 +333,60 @@ class Driver:
             log_fault(f"{job.kind} {job.ref} failed and is put off by {_PUT_OFF_MS // 1000} s", error)
             tx.jobs.put(job, due_ms=max(tx.now_ms, until_ms or 0) + _PUT_OFF_MS, claimed=0)
             return None
+
+
+class Dispatch:
+    """The attempts in flight of one turn, and the jobs behind them, by endpoint in the order they fell due."""
+
+    def __init__(self, outbound: Outbound) -> None:
+        self._outbound = outbound
+        self._busy: set[str] = set()
+        self._waiting: dict[str, deque[Job]] = {}
+        self._done: SimpleQueue[tuple[Sending, Reply]] = SimpleQueue()
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is in flight."""
+        return not self._busy
+
+    def has_room(self, endpoint: str) -> bool:
+        """True if an attempt to this endpoint may start now."""
+        return endpoint not in self._busy and len(self._busy) < MAX_IN_FLIGHT
+
+    def put_behind(self, endpoint: str, job: Job) -> None:
+        """Keep a job until there is room."""
+        self._waiting.setdefault(endpoint, deque()).append(job)
+
+    def next_ready(self) -> Job | None:
+        """A job that waited and for which there is room now; endpoints take turns."""
+        endpoint = next((waiting for waiting in self._waiting if self.has_room(waiting)), None)
+        if endpoint is None:
+            return None
+        jobs = self._waiting.pop(endpoint)
+        job = jobs.popleft()
+        if jobs:
+            self._waiting[endpoint] = jobs
+        return job
+
+    def start(self, sending: Sending) -> None:
+        """Send it in a thread of its own. Daemons: a process that ends does not wait for a receiver."""
+        # Where there are no more threads, nothing is in flight.
+        threading.Thread(target=self._send, args=(sending,), daemon=True).start()
+        self._busy.add(sending.delivery.endpoint)
+
+    def finished(self, wait_s: float | None) -> Iterator[tuple[Sending, Reply]]:
+        """Attempts that have ended; waits `wait_s` seconds for the first, without end for None."""
+        try:
+            ended = self._done.get(timeout=wait_s)
+            while True:
+                self._busy.discard(ended[0].delivery.endpoint)
+                yield ended
+                ended = self._done.get_nowait()
+        except Empty:
+            return
+
+    def _send(self, sending: Sending) -> None:
+        self._done.put((sending, self._outbound.send(sending.url, sending.headers, sending.body, sending.timeout_s)))
 
 
 class DriverLock:

@@ -6,12 +6,14 @@ It checks the request's caller and form, replays a kept response, runs the opera
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from workbench.domain import scenarios
+from workbench.domain.masking import mask, mask_beginning
 from workbench.domain.reading import json_from, query_from, struct_from
 from workbench.domain.wire.base import to_json, without_once
 from workbench.domain.wire.endpoints_and_events import API_VERSION
@@ -29,7 +31,7 @@ from workbench.errors import (
     UnsupportedMediaType,
     field_problem,
 )
-from workbench.sandbox import control, deprecation, idempotency, rate_limit, trace, views
+from workbench.sandbox import control, deprecation, idempotency, rate_limit, views
 from workbench.sandbox.access import caller_of, challenges, credential_in
 from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
 from workbench.sandbox.operations import Operation
@@ -37,6 +39,7 @@ from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by
 from workbench.sandbox.service.lists import Caller, Cause, Refused
 from workbench.sandbox.service.payments import with_script
 from workbench.sandbox.store import NotNow, Store, Transaction
+from workbench.sandbox.store.records import Call
 from workbench.sandbox.store.transaction import UNWRITTEN
 
 _READS: Final = ("GET", "HEAD")
@@ -49,6 +52,9 @@ _BEFORE: Mapping[str | None, Callable[[], ApiError]] = {
     scenarios.SERVER_ERROR: lambda: ServiceFailed("The service failed before it did anything, as the scenario asks."),
 }
 """Scenario → the error that it responds with before the operation runs."""
+MAX_KEPT_TEXT: Final = 20_000
+_MAX_KEPT_ID: Final = 80
+_NOT_KEPT: Final = "(not kept: it may hold a password)"
 _REFUSED: Final = 300
 """The first status that is no success."""
 
@@ -201,8 +207,52 @@ def _finish(tx: Transaction, call: _Call, response: Response) -> Response:
             own |= _count_call(tx, call, operation, response.status)
     response = replace(response, headers={**own, **response.headers}, is_slow=response.is_slow and succeeded)
     if call.seq is not None:
-        trace.write_down(tx, call.request, operation, response, request_id=call.id, seq=call.seq)
+        _write_down(tx, call.request, operation, response, request_id=call.id, seq=call.seq)
     return response
+
+
+def _write_down(
+    tx: Transaction, request: Request, operation: Operation | None, response: Response, *, request_id: str, seq: int
+) -> None:
+    """Record an exchange at its place in the order of all that happened."""
+    named = request.path_params.get("intent_id") or request.path_params.get("charge_id")
+    tx.trace(
+        Call(
+            id=request_id,
+            seq=seq,
+            at_ms=tx.now_ms,
+            method=request.method,
+            path=_masked_text(request.target)[:MAX_KEPT_TEXT],
+            payment=response.payment or (mask(named)[:_MAX_KEPT_ID] if named else None),
+            request_headers={name: _masked_text(value) for name, value in request.headers.items()},
+            request_body=_kept_request(request, operation),
+            status=response.status,
+            response_headers={"Content-Type": response.content_type, **response.headers},
+            response_body=_kept_text(response.body),
+        )
+    )
+
+
+def _kept_request(request: Request, operation: Operation | None) -> str:
+    """The body for the trace; where it should hold a password, only in the form in which that can be found."""
+    if operation is not None and not operation.schemes and request.body:
+        try:
+            fields = json_from(request.body)
+        except InvalidRequest:
+            return _NOT_KEPT
+        if not isinstance(fields, dict) or any(isinstance(field, list | dict) for field in fields.values()):
+            return _NOT_KEPT
+    return _kept_text(request.body)
+
+
+@lru_cache(maxsize=64)
+def _masked_text(text: str) -> str:
+    """A path or a header's value masked; most come again with every call."""
+    return mask(text)
+
+
+def _kept_text(body: bytes) -> str:
+    return mask_beginning(body.decode("utf-8", "replace"), MAX_KEPT_TEXT)
 
 
 def _count_call(tx: Transaction, call: _Call, operation: Operation, status: int) -> dict[str, str]:

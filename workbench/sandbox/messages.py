@@ -2,63 +2,26 @@
 
 import logging
 import traceback
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
-from workbench.errors import ApiError, InvalidRequest, RequestTimeout
+from workbench.errors import ApiError
 from workbench.visible import visible
 
 _LOG = logging.getLogger(__name__)
 MAX_BODY_BYTES: Final = 1 << 20
 MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
 """The most that is read of a body over the limit before it is refused."""
-BODY_S: Final = 10
-"""Seconds in which the whole of a body must arrive."""
 JSON: Final = "application/json"
-_MOST_DIGITS: Final = 18
 
 
 def log_fault(what: str, error: BaseException) -> None:
     """Say what failed and how, with nothing in it that must not be shown."""
     _LOG.error("%s", visible(mask("".join([what, ": ", *traceback.format_exception(error)])), lines=True))
-
-
-def body_late() -> RequestTimeout:
-    """A body that had not arrived when its time was up."""
-    return RequestTimeout(f"The body had not arrived whole after {BODY_S} seconds.")
-
-
-def body_incomplete() -> InvalidRequest:
-    """A body that ended, or could not be read on, before its end."""
-    return InvalidRequest("The connection ended, or the chunks broke off, before the body did.", code="body_incomplete")
-
-
-@lru_cache
-def _lower(name: bytes) -> str:
-    """A header's name in lower case; the same few come with every call."""
-    return name.decode("latin-1").lower()
-
-
-def headers_in(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their names in lower case; values of one name are joined by commas."""
-    headers: dict[str, str] = {}
-    for name, value in raw:
-        key, text = _lower(name), value.decode("latin-1").strip()
-        headers[key] = f"{headers[key]},{text}" if key in headers else text
-    return headers
-
-
-def length_in(text: str) -> int | None:
-    """The bytes that a Content-Length announces; None if it is no number."""
-    if not (text.isascii() and text.isdigit()):
-        return None
-    # So long a number Python does not read, and so much is more than any limit.
-    return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
 class InForce(NamedTuple):

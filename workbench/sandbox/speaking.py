@@ -56,9 +56,7 @@ class Speaker:
 
     def attempt(self, tx: Transaction, delivery_id: str, result: str) -> str:
         """The line about a delivery: its `result` is a status or why no response came, empty where it was not sent."""
-        delivery = tx.deliveries.get(delivery_id)
-        event = tx.events.get(delivery.event) if delivery else None
-        endpoint = tx.endpoints.get(delivery.endpoint) if delivery else None
+        delivery, event, endpoint = tx.message(delivery_id)
         if delivery is None or event is None or endpoint is None:
             return ""  # the sandbox was reset meanwhile
         held = "held back" if endpoint.status == ENABLED else f"not sent: the endpoint is {endpoint.status}"

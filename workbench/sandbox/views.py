@@ -13,13 +13,13 @@ from msgspec import UNSET, Raw, Struct
 from workbench.domain import payments
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
-from workbench.domain.money import Money
+from workbench.domain.money import Money, major
 from workbench.domain.payments import FAILURES, MOBILE_MONEY, unit_minor
 from workbench.domain.phones import EVERY_OPERATOR, mask_phone
 from workbench.domain.ussd import UssdSession
 from workbench.domain.webhooks import Delivery, Endpoint, StoredEvent
 from workbench.domain.wire import accounts_and_keys, endpoints_and_events
-from workbench.domain.wire.endpoints_and_events import MEDIA_TYPES, CloudEvent, DeliveryAttempt, Event, WebhookEndpoint
+from workbench.domain.wire.endpoints_and_events import DeliveryAttempt, WebhookEndpoint
 from workbench.domain.wire.intents_and_charges import (
     Charge,
     NextAction,
@@ -84,7 +84,7 @@ def payment_intent(
     return PaymentIntent(
         id=intent.id,
         client_secret=intent.client_secret,
-        amount=intent.money.major,
+        amount=major(intent.amount_minor, intent.currency),
         currency=intent.currency,
         status=intent.status,
         description=intent.description,
@@ -169,7 +169,7 @@ def event(_: Transaction, stored: StoredEvent) -> Raw:
 
 def delivery(tx: Transaction, stored: Delivery, *, next_ms: int | None) -> endpoints_and_events.Delivery:
     """A delivery with each attempt; `next_ms` is the moment of the next one."""
-    about, endpoint = tx.events.get(stored.event), tx.endpoints.get(stored.endpoint)
+    _, about, endpoint = tx.message(stored.id)
     attempts = tx.attempts.all(delivery=stored.id)
     return view_of(
         endpoints_and_events.Delivery,
@@ -186,34 +186,6 @@ def api_key(stored: ApiKey, *, value: str | None = None, until_ms: int | None = 
     """A key; `value` only when it has just been made, `until_ms` while it works on after it was rolled."""
     until = UNSET if until_ms is None else until_ms // 1000
     return view_of(accounts_and_keys.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
-
-
-def cloud_event(event: Event, subject: str) -> CloudEvent:
-    """An event as CloudEvents 1.0: what the envelope has beside their attributes are extensions, never null."""
-    caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
-    return view_of(
-        CloudEvent,
-        event,
-        specversion="1.0",
-        source="/v1",
-        subject=subject,
-        time=event.timestamp,
-        datacontenttype="application/json",
-        apiversion=event.api_version,
-        **{name: value for name, value in caused.items() if value is not None},
-    )
-
-
-PAYLOADS: Mapping[str, Callable[[Event, str], object]] = {
-    "envelope": lambda event, _: event,
-    "cloudevents": cloud_event,
-}
-"""The body of a message from an event and the id of its object, by `event_payload`."""
-
-
-def media_type_of(body: str) -> str:
-    """The media type of an event's body, which may be older than the register that is in force."""
-    return MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
 
 
 def operator_id(identifier: str, gaps: Gaps) -> str:

@@ -108,9 +108,5 @@ def secret_text(value: object) -> str:
     raise NotImplementedError(type(value).__name__)
 
 
-_ENCODER = msgspec.json.Encoder(decimal_format="number", enc_hook=secret_text)
-
-
-def to_json(value: object) -> bytes:
-    """JSON bytes; decimals as numbers with all their digits, secrets whole."""
-    return _ENCODER.encode(value)
+to_json = msgspec.json.Encoder(decimal_format="number", enc_hook=secret_text).encode
+"""JSON bytes; decimals as numbers with all their digits, secrets whole."""

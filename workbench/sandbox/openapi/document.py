@@ -31,6 +31,7 @@ from workbench.sandbox.messages import JSON
 from workbench.sandbox.openapi import schemas
 from workbench.sandbox.openapi.schemas import TEXT, Schema
 from workbench.sandbox.operations import ANY_POST, Operation
+from workbench.sandbox.service.webhooks import PAYLOADS
 
 _UNREQUESTED: Final = (Event, PlantError)
 """Bodies that no operation responds with: what webhooks carry, and the documented error."""
@@ -348,5 +349,5 @@ def _example_event(happens: str, gaps: Gaps) -> Schema:
     """An event of the run, written as the service writes it."""
     shown = examples_of_run()[happens]
     event = msgspec.convert({**shown, "type": TOLD_AS[gaps.event_types][happens]}, Event)
-    payload: Schema = msgspec.to_builtins(views.PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
+    payload: Schema = msgspec.to_builtins(PAYLOADS[gaps.event_payload](event, shown["data"]["object"]["id"]))
     return payload

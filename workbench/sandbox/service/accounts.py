@@ -29,7 +29,7 @@ from workbench.sandbox.store.transaction import credentials, digest_of
 LIFETIME_MS: Final = 86_400_000
 _OVERLAP_MS: Final[Mapping[str, int]] = {"at_once": 0, "overlap": 86_400_000}
 """Choice of `key_rotation` → milliseconds that a rolled key still works."""
-_WRONG_PASSWORD: Final = "wrong"  # noqa: S105  the one password that is refused, so that a refusal can be tried
+_WRONG_PASSWORD: Final = "wrong"
 
 
 def _ends_ms(tx: Transaction, key: ApiKey) -> int | None:
@@ -109,7 +109,7 @@ def issue_token(tx: Transaction, caller: Caller, body: TokenRequest) -> Token:
         raise InvalidRequest("email must be an e-mail address.", code="parameter_invalid", param="email")
     if not body.password:
         raise InvalidRequest("password must not be empty.", code="parameter_invalid", param="password")
-    known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
+    known = credentials(tx.draws, MERCHANT_ID) if tx.gaps.token_credentials == "one_account" else None
     if body.password == _WRONG_PASSWORD or (known and known != (body.email, body.password)):
         raise AuthenticationFailed("email or password is wrong.", code="credentials_wrong", param="password")
     return _new_pair(tx, MERCHANT_ID)
@@ -118,7 +118,7 @@ def issue_token(tx: Transaction, caller: Caller, body: TokenRequest) -> Token:
 def refresh_token(tx: Transaction, caller: Caller, body: RefreshRequest) -> Token:
     """POST /v1/auth/refresh: exchange the refresh token, or the bearer token, for a new pair."""
     if body.refresh_token is not None:
-        if checks.holds_live_key(body.refresh_token):
+        if checks.LIVE_KEY.search(body.refresh_token):
             raise checks.live_key()
         pair = tx.tokens.first(refresh_digest=digest_of(body.refresh_token))
     elif caller.bearer is not None and tx.gaps.refresh_request == "body_or_header":

@@ -24,7 +24,8 @@ from workbench.errors import AuthenticationFailed, InvalidRequest, field_problem
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_LIVE = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
+LIVE_KEY = re.compile(r"(?<![0-9A-Za-z_])[sp]k_live")
+"""The beginning of a live key."""
 
 
 class EveryFault:
@@ -163,11 +164,6 @@ def whole_ms(seconds: Decimal, most_s: int) -> int:
         return whole
     message = f"seconds is from 0 to {most_s}, in whole milliseconds."
     raise InvalidRequest(message, code="parameter_invalid", param="seconds")
-
-
-def holds_live_key(text: str) -> bool:
-    """True if `text` holds the beginning of a live key."""
-    return "k_live" in text and _LIVE.search(text) is not None
 
 
 def live_key() -> AuthenticationFailed:

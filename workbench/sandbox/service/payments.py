@@ -5,7 +5,6 @@ from operator import attrgetter
 
 from workbench.domain import ledger, payments, scenarios, ussd
 from workbench.domain.ledger import JournalEntry
-from workbench.domain.money import Money
 from workbench.domain.payments import Charge, PaymentIntent, charge_transitions, intent_transitions, next_state
 from workbench.domain.phones import Msisdn, Operator, e164_of, operator_named, operator_of
 from workbench.domain.references import reference
@@ -19,7 +18,7 @@ from workbench.domain.wire.intents_and_charges import (
     CreateCharge,
     CreatePaymentIntent,
 )
-from workbench.errors import IllegalTransition, InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
+from workbench.errors import InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.service import checks, clearing, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused, Resource
@@ -44,7 +43,7 @@ def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
 
 
 def _intent_view(tx: Transaction, intent: PaymentIntent) -> intents_and_charges.PaymentIntent:
-    return _shown(tx, intent, _open_prompt(tx, intent), suspense.of_payment(tx, intent.id))
+    return _shown(tx, intent, _open_prompt(tx, intent), _late_money(tx, intent.id))
 
 
 def _shown(
@@ -54,7 +53,13 @@ def _shown(
 
 
 def _charge_view(tx: Transaction, charge: Charge) -> intents_and_charges.Charge:
-    return views.charge(tx, charge, [money.view for money in suspense.of_charge(tx, charge)])
+    late = _late_money(tx, charge.payment_intent or charge.id)
+    return views.charge(tx, charge, [money.view for money in late if money.charge.id == charge.id])
+
+
+def _late_money(tx: Transaction, payment: str) -> list[Late]:
+    # As long as none ever came there is nothing to look for.
+    return suspense.of_payment(tx, payment) if tx.journal.came_late else []
 
 
 INTENTS: Resource[PaymentIntent, intents_and_charges.PaymentIntent] = Resource(
@@ -90,15 +95,23 @@ def confirm_intent(
 ) -> intents_and_charges.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/confirm: send the prompt to the customer's phone."""
     intent = INTENTS.find(tx, caller, intent_id)
-    if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":  # noqa: S105  a choice of the register
+    if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":
         raise InvalidRequest("client_secret is required.", code="parameter_missing", param="client_secret")
     _check_client_secret(tx, caller, intent, body.client_secret)
     asked, phone, warnings = checks.read_method(tx.gaps, body.payment_method)
     status = _checked_status(tx, intent, "confirm")
-    late = suspense.of_payment(tx, intent.id)
+    late = _late_money(tx, intent.id)
     warnings += suspense.paid_already(tx, late) if late else ()
-    named = {"payment_intent": intent.id, "warnings": warnings}
-    charge = _new_charge(tx, intent.account, intent.money, asked, phone, **named)
+    charge = _new_charge(
+        tx,
+        asked,
+        phone,
+        account=intent.account,
+        amount_minor=intent.amount_minor,
+        currency=intent.currency,
+        payment_intent=intent.id,
+        warnings=warnings,
+    )
     session = _begin(tx, caller, charge, phone, intent.description)
     moved = tx.intents.put(
         intent,
@@ -150,16 +163,16 @@ def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent,
 
 def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
     """The status of an intent after a merchant's call. Raises StateConflict."""
-    try:
-        return next_state(intent_transitions(tx.gaps), intent.status, event)
-    except IllegalTransition:
+    status = intent_transitions(tx.gaps).get((intent.status, event))
+    if status is None:
         raise StateConflict(
             f"status is {intent.status}, which does not allow {event}.",
             hint=_WHY_NOT[intent.status],
             param="status",
             current=intent.status,
             attempted=event,
-        ) from None
+        )
+    return status
 
 
 def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> intents_and_charges.Charge | Refused:
@@ -174,8 +187,17 @@ def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> intent
     warnings = checks.warnings_of(tx.gaps, asked, phone, "channel")
     before_minor = tx.latest_amounts(caller.account, money.currency, payments.USUAL_OF)
     warnings += checks.amount_warning(tx.gaps, money, before_minor)
-    named = {"reference": body.reference, "metadata": body.metadata, "warnings": warnings}
-    charge = _new_charge(tx, caller.account, money, asked, phone, **named)
+    charge = _new_charge(
+        tx,
+        asked,
+        phone,
+        account=caller.account,
+        amount_minor=money.amount_minor,
+        currency=money.currency,
+        reference=body.reference,
+        metadata=body.metadata,
+        warnings=warnings,
+    )
     session = _begin(tx, caller, charge, phone, body.reference)
     if tx.gaps.charge_wait == "answered":
         act(tx, caller.cause, session)
@@ -191,12 +213,9 @@ def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> intent
     return Refused(PaymentDeclined(why, decline_code=charge.failure_code, charge=charge.id))
 
 
-def _new_charge(tx: Transaction, account: str, money: Money, asked: Operator, phone: Msisdn, **more: object) -> Charge:
+def _new_charge(tx: Transaction, asked: Operator, phone: Msisdn, **columns: object) -> Charge:
     """Store a charge; `asked` is the operator that the merchant named."""
-    wallet = {"channel": asked.id, "provider": phone.operator.id, "phone": phone.e164}
-    return tx.charges.create(
-        account=account, amount_minor=money.amount_minor, currency=money.currency, **wallet, **more
-    )
+    return tx.charges.create(channel=asked.id, provider=phone.operator.id, phone=phone.e164, **columns)
 
 
 def _begin(tx: Transaction, caller: Caller, charge: Charge, phone: Msisdn, reference: str | None) -> UssdSession:
@@ -400,7 +419,7 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     clearing.expect(tx)
     emit(tx, BY_ITSELF, charge.account, "charge.late_success", _charge_view(tx, charge))
     if intent:
-        shown = _shown(tx, intent, None, suspense.of_payment(tx, intent.id))
+        shown = _shown(tx, intent, None, _late_money(tx, intent.id))
         emit(tx, BY_ITSELF, charge.account, "payment_intent.late_success", shown)
 
 
@@ -435,7 +454,7 @@ def _move_intent(
     """Take an intent along its table, with `changes`, and send an event about it; returns its view."""
     before = intent.status
     moved = tx.intents.put(intent, status=next_state(intent_transitions(tx.gaps), before, event), **changes)
-    shown = _shown(tx, moved, None, suspense.of_payment(tx, intent.id))
+    shown = _shown(tx, moved, None, _late_money(tx, intent.id))
     return emit(tx, cause, intent.account, event_type, shown, before={"status": before})
 
 

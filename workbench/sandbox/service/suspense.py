@@ -66,12 +66,7 @@ class Late(NamedTuple):
 
 def of_payment(tx: Transaction, payment: str) -> list[Late]:
     """Late money of an intent, by whichever of its attempts, or of a charge without one; oldest first."""
-    return [*_all(tx, tx.journal.of_payment(payment, (LATE,)))] if tx.journal.came_late else []
-
-
-def of_charge(tx: Transaction, charge: Charge) -> list[Late]:
-    """Late money of one attempt."""
-    return [late for late in of_payment(tx, charge.payment_intent or charge.id) if late.charge.id == charge.id]
+    return [*_all(tx, tx.journal.of_payment(payment, (LATE,)))]
 
 
 def balance(tx: Transaction, caller: Caller) -> list[Amount]:

@@ -1,23 +1,28 @@
 """Webhooks: endpoints, and events with their deliveries: written in the commit of what happened, and sent again."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from itertools import count, takewhile
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET
 
 from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
-from workbench.domain.signatures import SCHEMES, id_in
+from workbench.domain.signatures import SCHEMES, headers_for, id_in
 from workbench.domain.signing import Signer, signed
 from workbench.domain.webhooks import (
+    DUPLICATE,
     ON_THE_WAY,
     OUT_OF_ORDER,
     Delivery,
     Endpoint,
     OldSecret,
+    Outcome,
     StoredEvent,
     check_filter,
     types_of,
@@ -26,6 +31,7 @@ from workbench.domain.wire import endpoints_and_events
 from workbench.domain.wire.base import to_json
 from workbench.domain.wire.endpoints_and_events import (
     MEDIA_TYPES,
+    CloudEvent,
     CreateWebhookEndpoint,
     Deleted,
     DeliveriesQuery,
@@ -46,9 +52,11 @@ from workbench.domain.wire.refunds_and_payouts import Payout, Refund
 from workbench.errors import InvalidRequest, NotFound, StateConflict
 from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
+from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import checks
-from workbench.sandbox.service.lists import Caller, Cause, Listed, Resource
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Listed, Resource
 from workbench.sandbox.store import Transaction, search
+from workbench.sandbox.store.records import Job
 from workbench.sandbox.store.search import Condition
 
 DELIVER, DROP = "deliver", "drop"
@@ -57,6 +65,8 @@ KEPT_MS: Final = 30 * 86_400_000
 HELD_BACK_MS: Final = 10_000
 """Milliseconds by which a swapped event comes later."""
 LATE_MS: Final = 30_000
+_MOST_DIGITS: Final = 9
+"""Thirty years of seconds; what is more is no wish."""
 OVERLAP_MS: Final = 86_400_000
 """Milliseconds after a roll during which the old secrets sign as well."""
 _FOUND: Final = (webhooks.ENABLED, webhooks.DISABLED)
@@ -75,8 +85,9 @@ def emit(
     event_type = webhooks.TOLD_AS[tx.gaps.event_types].get(happens)
     if event_type is None:
         return shown
-    is_intent = isinstance(shown, PaymentIntent)
-    data = msgspec.structs.replace(shown, client_secret=UNSET) if is_intent else shown
+    data = copy(shown)
+    if isinstance(data, PaymentIntent):
+        data.client_secret = UNSET
     event_id = tx.new_id("evt")
     event = Event(
         id=event_id,
@@ -85,12 +96,40 @@ def emit(
         data=EventData(cast("dict[str, Any]", data), before or {}),
         request=EventRequest(cause.request_id, cause.idempotency_key),
     )
-    body = to_json(views.PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
+    body = to_json(PAYLOADS[tx.gaps.event_payload](event, shown.id)).decode()
     stored = tx.events.create(id=event_id, account=account, type=event_type, object_id=shown.id, body=body)
     for endpoint in tx.endpoints.all(account=account):
         if endpoint.wants(event_type):
             _deliver(tx, stored, endpoint)
     return shown
+
+
+def _cloud_event(event: Event, subject: str) -> CloudEvent:
+    """An event as CloudEvents 1.0: what the envelope has beside their attributes are extensions, never null."""
+    caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
+    return views.view_of(
+        CloudEvent,
+        event,
+        specversion="1.0",
+        source="/v1",
+        subject=subject,
+        time=event.timestamp,
+        datacontenttype="application/json",
+        apiversion=event.api_version,
+        **{name: value for name, value in caused.items() if value is not None},
+    )
+
+
+PAYLOADS: Final[Mapping[str, Callable[[Event, str], object]]] = {
+    "envelope": lambda event, _: event,
+    "cloudevents": _cloud_event,
+}
+"""The body of a message from an event and the id of its object, by `event_payload`."""
+
+
+def _media_type_of(body: str) -> str:
+    """The media type of an event's body, which may be older than the register that is in force."""
+    return MEDIA_TYPES["cloudevents" if body.startswith('{"specversion"') else "envelope"]
 
 
 def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Delivery:
@@ -103,7 +142,7 @@ def _deliver(tx: Transaction, event: StoredEvent, endpoint: Endpoint) -> Deliver
     return delivery
 
 
-def settled(tx: Transaction, delivery: Delivery) -> None:
+def _settled(tx: Transaction, delivery: Delivery) -> None:
     """A delivery is over, delivered or a dead letter: what was held behind it goes now."""
     if tx.gaps.dead_letter == "dropped" and delivery.status == webhooks.DEAD_LETTER:
         tx.schedule(DROP, delivery.id, in_ms=KEPT_MS)
@@ -114,7 +153,7 @@ def settled(tx: Transaction, delivery: Delivery) -> None:
             tx.jobs.put(job, due_ms=tx.now_ms)
 
 
-def held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
+def _held_until_ms(tx: Transaction, delivery: Delivery) -> int | None:
     """The next attempt of the delivery that this one has to follow: of an earlier event of its object, to its endpoint.
 
     None where it may go.
@@ -145,6 +184,118 @@ def drop(tx: Transaction, delivery_id: str) -> None:
     delivery = tx.deliveries.get(delivery_id)
     if delivery is not None and tx.gaps.dead_letter == "dropped":
         tx.deliveries.put(delivery, status=webhooks.DROPPED)
+
+
+def seconds_asked(retry_after: str, now_s: int) -> int | None:
+    """Seconds from `now_s` that a Retry-After asks to wait; it names seconds or a date (RFC 9110 §10.2.3)."""
+    if not retry_after:
+        return None
+    if retry_after.isascii() and retry_after.isdigit():
+        return int(retry_after) if len(retry_after) <= _MOST_DIGITS else None
+    try:
+        until = parsedate_to_datetime(retry_after)
+    except (ValueError, TypeError):
+        return None
+    # An HTTP-date is in UTC, whether it says so or not.
+    return max(0, int(until.replace(tzinfo=until.tzinfo or UTC).timestamp()) - now_s)
+
+
+class Sending(NamedTuple):
+    """All that one attempt needs, read in the transaction that begins it."""
+
+    job: Job
+    delivery: Delivery
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    timeout_s: int
+    by_sandbox_clock: bool
+
+
+def sending_for(tx: Transaction, job: Job, outbound: Outbound) -> Sending | None:
+    """Prepare the message of a due delivery. None if its endpoint is disabled, which ends it, or if it must wait."""
+    delivery, event, endpoint = tx.message(job.ref)
+    if delivery is None or event is None or endpoint is None or endpoint.status != webhooks.ENABLED:
+        if delivery is not None:
+            _settled(tx, tx.deliveries.put(delivery, status=webhooks.DEAD_LETTER))
+        tx.jobs.remove(job)
+        return None
+    if (until_ms := _held_until_ms(tx, delivery)) is not None:
+        # Due at the same moment it comes later, as its place in the order is a new one.
+        tx.jobs.remove(job)
+        tx.schedule(DELIVER, delivery.id, in_ms=max(0, until_ms - tx.now_ms))
+        return None
+    by_sandbox_clock = outbound.goes_by_sandbox_clock(endpoint.url)
+    stamp_s = _receivers_now_s(tx, by_sandbox_clock=by_sandbox_clock)
+    body = event.body.encode()
+    also = [old.secret for old in endpoint.overlapping(tx.now_ms)]
+    scheme = tx.gaps.signature_scheme
+    headers = {
+        "Content-Type": _media_type_of(event.body),
+        **headers_for(endpoint.secret, event.id, stamp_s, body, also=also, scheme=scheme),
+    }
+    return Sending(job, delivery, endpoint.url, headers, body, tx.gaps.delivery_timeout_s, by_sandbox_clock)
+
+
+def _receivers_now_s(tx: Transaction, *, by_sandbox_clock: bool) -> int:
+    """The moment by the receiver's clock: a merchant's goes by its own, which is this machine's."""
+    return tx.now_ms // 1000 if by_sandbox_clock else int(time.time())
+
+
+def record(tx: Transaction, sending: Sending, reply: Reply) -> None:
+    """Record the result of an attempt, and schedule the next one."""
+    delivery, _, endpoint = tx.message(sending.delivery.id)
+    if delivery is None:
+        return  # the sandbox was reset meanwhile
+    number = delivery.attempts + 1
+    _write_down(tx, sending, reply, number)
+    if not tx.jobs.remove(sending.job):
+        # Replayed meanwhile: what is due now decides.
+        tx.deliveries.put(delivery, attempts=number)
+        return
+    jitter = tx.draws.below(401, "jitter", delivery.id, number)
+    asked_s = seconds_asked(reply.retry_after, _receivers_now_s(tx, by_sandbox_clock=sending.by_sandbox_clock))
+    outcome = webhooks.outcome_of(number - delivery.spent, reply.status_code, asked_s, jitter, tx.gaps)
+    delivery = tx.deliveries.put(delivery, status=outcome.status, attempts=number)
+    if endpoint is None:
+        return
+    is_doubled = tx.gaps.repeats == DUPLICATE or DUPLICATE in endpoint.faults
+    if outcome.wait_ms is not None:
+        tx.schedule(DELIVER, delivery.id, in_ms=outcome.wait_ms)
+    elif is_doubled and outcome.status == webhooks.DELIVERED and number == delivery.spent + 1:
+        tx.schedule(DELIVER, delivery.id)
+    if outcome.status != webhooks.PENDING:
+        _settled(tx, delivery)
+    _note_failing(tx, endpoint, outcome)
+
+
+def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None:
+    """Note since when an endpoint fails; disable it after too long, or if it is gone."""
+    if outcome.status == webhooks.DELIVERED:
+        if endpoint.failing_since_ms is not None:
+            tx.endpoints.put(endpoint, failing_since_ms=None)
+        return
+    since_ms = tx.now_ms if endpoint.failing_since_ms is None else endpoint.failing_since_ms
+    endpoint = tx.endpoints.put(endpoint, failing_since_ms=since_ms)
+    patience_ms = tx.gaps.endpoint_disable_after_s * 1000
+    too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
+    if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
+        disabled = views.webhook_endpoint(tx, tx.endpoints.put(endpoint, status=webhooks.DISABLED))
+        emit(tx, BY_ITSELF, endpoint.account, "webhook_endpoint.disabled", disabled)
+
+
+def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) -> None:
+    tx.attempts.create(
+        delivery=sending.delivery.id,
+        number=number,
+        # Where all goes by the sandbox's clock no time is told, so that two runs say the same.
+        latency_ms=0 if sending.by_sandbox_clock else reply.latency_ms,
+        status_code=reply.status_code,
+        answer=reply.answer,
+        fault=reply.fault,
+        # An id, a moment and signatures: nothing in them is to be masked.
+        headers=sending.headers,
+    )
 
 
 def _delivery_view(tx: Transaction, delivery: Delivery) -> endpoints_and_events.Delivery:
@@ -247,7 +398,7 @@ def _send_again(tx: Transaction, delivery: Delivery) -> Delivery:
 
     With a new id it is another event, and its delivery another one; the one before stays as it ended.
     """
-    stored, endpoint = tx.events.get(delivery.event), tx.endpoints.get(delivery.endpoint)
+    _, stored, endpoint = tx.message(delivery.id)
     if tx.gaps.replay == "new_id" and stored is not None and endpoint is not None:
         return _deliver(tx, _copied(tx, stored), endpoint)
     tx.unschedule(delivery.id)

@@ -173,7 +173,7 @@ class Store:
     @property
     def credentials(self) -> Credentials | None:
         """The merchant's credentials, drawn from the seed; None if any e-mail address and password do."""
-        return credentials(self.draws, MERCHANT_ID) if self.gaps.token_credentials == "one_account" else None  # noqa: S105  a choice
+        return credentials(self.draws, MERCHANT_ID) if self.gaps.token_credentials == "one_account" else None
 
     def _fold(self) -> None:
         """Bring what was written last into the file and remove what stood beside it, unless others have it open."""

@@ -785,6 +785,14 @@ class Transaction:
             )
         )
 
+    def message(
+        self, delivery_id: str
+    ) -> tuple[webhooks.Delivery | None, webhooks.StoredEvent | None, webhooks.Endpoint | None]:
+        """A delivery with its event and endpoint; None in the place of what there is no more."""
+        if (delivery := self.deliveries.get(delivery_id)) is None:
+            return None, None, None
+        return delivery, self.events.get(delivery.event), self.endpoints.get(delivery.endpoint)
+
     def latest_amounts(self, account: str, currency: str, most: int) -> list[int]:
         """The amounts, in minor units, of those of an account's latest `most` charges that are of a currency."""
         # Whatever the currency: to look for a rare one would go through all that there are.
