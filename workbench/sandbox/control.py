@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any, Final, TypeVar
+from types import UnionType
+from typing import Any, Final, TypeVar, get_args
 
 from msgspec import UNSET, to_builtins
 from msgspec.structs import asdict, replace
@@ -12,11 +13,8 @@ from workbench.domain.moments import business_date, milliseconds_in, rfc3339
 from workbench.domain.phones import mask_phone
 from workbench.domain.reliance import relied_on
 from workbench.domain.wire import console_rows
-from workbench.domain.wire.accounts_and_keys import MerchantKeys, NewAccount, NewAccountKeys
 from workbench.domain.wire.console_rows import (
     PAYMENT_STATES,
-    Changes,
-    ChangesQuery,
     Code,
     CodeQuery,
     LoggedRequest,
@@ -25,42 +23,17 @@ from workbench.domain.wire.console_rows import (
     PaymentsQuery,
     RequestsQuery,
 )
-from workbench.domain.wire.endpoints_and_events import DeliveryFaults, FaultyEndpoint, Sign, Signed
 from workbench.domain.wire.field_types import MAX_AT_MS
-from workbench.domain.wire.intents_and_charges import Charge, Suspense, SuspenseQuery
-from workbench.domain.wire.ledger_rows import (
-    EntriesQuery,
-    LedgerAccount,
-    LedgerEntry,
-    LedgerMovement,
-    LedgerPosting,
-    LedgerVerified,
-    MovementsQuery,
-    Settle,
-    SettleSuspense,
-)
 from workbench.domain.wire.operators_and_handsets import (
-    Handset,
-    Input,
-    Message,
     OfferedScenarios,
-    OperatorQuery,
-    OperatorState,
-    Outage,
-    PhonesQuery,
-    Script,
-    Scripted,
 )
-from workbench.domain.wire.paging import FindQuery, Found, Page, Rows
-from workbench.domain.wire.refunds_and_payouts import BalancesQuery
+from workbench.domain.wire.paging import FindQuery, Found, Rows
 from workbench.domain.wire.sandbox_controls import (
     MAX_ADVANCE_S,
     MAX_COMMANDS,
     SIMULATED,
     Advance,
     Clock,
-    Deprecate,
-    Deprecated,
     ReliedRow,
     Simulate,
     Simulated,
@@ -268,60 +241,61 @@ def _request_view(kept: Call) -> LoggedRequest:
     return view_of(LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
 
 
-def _row(method: str, path: str, run: Callable[..., Any], response: Any, **more: Any) -> Operation:  # noqa: ANN401  a type, generic ones too, and the columns that differ
-    """A row; the operation is named for the function that it runs."""
+def _row(method: str, path: str, run: Callable[..., object], **more: Any) -> Operation:  # noqa: ANN401  columns are of several types
+    """A row. The operation is named for the function that it runs, whose signature has query, body and response."""
     name = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
-    return Operation(name, method, f"/sandbox/{path}", run, response, "sandbox", schemes=BEARER, traced=False, **more)
+    signature = {"query": None, "body": None, **run.__annotations__}
+    columns = {"source": "sandbox", "schemes": BEARER, "traced": False, "response": signature["return"], **more}
+    if isinstance(columns["response"], UnionType):  # beside the response stands Refused
+        columns["response"] = get_args(columns["response"])[0]
+    return Operation(name, method, f"/sandbox/{path}", run, query=signature["query"], body=signature["body"], **columns)
 
 
-CLOCK = _row("GET", "clock", clock, Clock)
-RESET = _row("POST", "reset", reset, WasReset)
-CHANGES = _row("GET", "changes", changes.changes, Changes, query=ChangesQuery)
-ADVANCE = _row("POST", "clock/advance", advance, Clock, body=Advance, refuses=(409,))
-SIMULATE = _row("POST", "simulation", simulate, Simulated, body=Simulate, refuses=(404, 409), untraced_id="sim")
+CLOCK = _row("GET", "clock", clock)
+RESET = _row("POST", "reset", reset)
+CHANGES = _row("GET", "changes", changes.changes)
+ADVANCE = _row("POST", "clock/advance", advance, response=Clock, refuses=(409,))
+SIMULATE = _row("POST", "simulation", simulate, refuses=(404, 409), untraced_id="sim")
 
 # fmt: off
 OPERATIONS: tuple[Operation, ...] = (
     CLOCK,
     ADVANCE,
     CHANGES,
-    _row("GET", "phones", handsets.list_phones, Rows[Handset], query=PhonesQuery),
-    _row("GET", "phones/{phone}", handsets.show_phone, Handset),
-    _row("GET", "phones/{phone}/messages", handsets.read_messages, Rows[Message]),
-    _row("POST", "phones/{phone}/input", handsets.enter, Handset, body=Input, refuses=(409,)),
-    _row("POST", "phones/{phone}/cancel", handsets.cancel, Handset, refuses=(409,)),
-    _row("POST", "phones/{phone}/ignore", handsets.ignore, Handset, refuses=(409,)),
-    _row("GET", "operator", handsets.operators, Rows[OperatorState]),
-    _row("POST", "operator/script", handsets.script, Scripted, body=Script),
-    _row("POST", "operator/outage", handsets.outage, OperatorState, body=Outage),
-    _row("POST", "operator/query", handsets.ask_operator, Charge, body=OperatorQuery, refuses=(404, 409)),
-    _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, Deprecated,
-         body=Deprecate, body_optional=True, refuses=(409,)),
-    _row("GET", "keys", accounts.show_keys, MerchantKeys, no_store=True),
-    _row("POST", "accounts", accounts.new_account, NewAccountKeys, body=NewAccount, no_store=True),
-    _row("GET", "webhook_endpoints", webhooks.endpoints_faults, Rows[FaultyEndpoint]),
-    _row("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults, FaultyEndpoint,
-         body=DeliveryFaults),
-    _row("POST", "sign", webhooks.sign, Signed, body=Sign, refuses=(404,)),
-    _row("GET", "ledger/accounts", ledger.accounts, Rows[LedgerAccount], query=BalancesQuery),
-    _row("GET", "ledger/entries", ledger.entries, Page[LedgerEntry], query=EntriesQuery),
-    _row("POST", "ledger/entries", ledger.settle, LedgerEntry, body=Settle, refuses=(404, 409)),
-    _row("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, LedgerEntry, refuses=(409,)),
-    _row("GET", "ledger/postings", ledger.postings, Page[LedgerPosting], query=EntriesQuery),
-    _row("GET", "ledger/movements", ledger.movements, Page[LedgerMovement], query=MovementsQuery),
-    _row("GET", "ledger/verify", ledger.verify, LedgerVerified),
-    _row("GET", "suspense", suspense.list_suspense, Rows[Suspense], query=SuspenseQuery),
-    _row("POST", "suspense/{item}/settle", ledger.settle_suspense, Suspense, body=SettleSuspense,
-         refuses=(404, 409)),
-    _row("GET", "payments", payments, Found[console_rows.Payment], query=PaymentsQuery),
-    _row("GET", "payments/{payment_id}", payment, PaymentDetails),
-    _row("GET", "requests", requests, Found[LoggedRequest], query=RequestsQuery),
-    _row("GET", "requests/{request_id}", request, TraceRow),
-    _row("GET", "requests/{request_id}/code", show_code, Code, query=CodeQuery),
-    _row("GET", "trace", trace.trace, TracePage, query=TraceQuery),
-    _row("GET", "scenarios", scenarios, OfferedScenarios),
-    _row("GET", "gaps", gaps, Rows[dict[str, Any]]),
-    _row("GET", "gaps/used", gaps_used, Rows[ReliedRow]),
+    _row("GET", "phones", handsets.list_phones),
+    _row("GET", "phones/{phone}", handsets.show_phone),
+    _row("GET", "phones/{phone}/messages", handsets.read_messages),
+    _row("POST", "phones/{phone}/input", handsets.enter, refuses=(409,)),
+    _row("POST", "phones/{phone}/cancel", handsets.cancel, refuses=(409,)),
+    _row("POST", "phones/{phone}/ignore", handsets.ignore, refuses=(409,)),
+    _row("GET", "operator", handsets.operators),
+    _row("POST", "operator/script", handsets.script),
+    _row("POST", "operator/outage", handsets.outage),
+    _row("POST", "operator/query", handsets.ask_operator, refuses=(404, 409)),
+    _row("POST", "operations/{operation_id}/deprecation", deprecation.deprecate, body_optional=True, refuses=(409,)),
+    _row("GET", "keys", accounts.show_keys, no_store=True),
+    _row("POST", "accounts", accounts.new_account, no_store=True),
+    _row("GET", "webhook_endpoints", webhooks.endpoints_faults),
+    _row("POST", "webhook_endpoints/{endpoint_id}/faults", webhooks.delivery_faults),
+    _row("POST", "sign", webhooks.sign, refuses=(404,)),
+    _row("GET", "ledger/accounts", ledger.accounts),
+    _row("GET", "ledger/entries", ledger.entries),
+    _row("POST", "ledger/entries", ledger.settle, refuses=(404, 409)),
+    _row("POST", "ledger/entries/{entry_id}/repeat", ledger.repeat, refuses=(409,)),
+    _row("GET", "ledger/postings", ledger.postings),
+    _row("GET", "ledger/movements", ledger.movements),
+    _row("GET", "ledger/verify", ledger.verify),
+    _row("GET", "suspense", suspense.list_suspense),
+    _row("POST", "suspense/{item}/settle", ledger.settle_suspense, refuses=(404, 409)),
+    _row("GET", "payments", payments),
+    _row("GET", "payments/{payment_id}", payment),
+    _row("GET", "requests", requests),
+    _row("GET", "requests/{request_id}", request),
+    _row("GET", "requests/{request_id}/code", show_code),
+    _row("GET", "trace", trace.trace),
+    _row("GET", "scenarios", scenarios),
+    _row("GET", "gaps", gaps),
+    _row("GET", "gaps/used", gaps_used),
     SIMULATE,
     RESET,
 )
