@@ -215,7 +215,7 @@ class Gaps:
             "full": has("id client_secret object amount currency status description payment_method_types "
                         "payment_method next_action last_payment_error latest_charge metadata warnings created "
                         "livemode")})),
-        code=("sandbox/views.py",), notebook="intents_and_keys")
+        code=("sandbox/service/payments.py",), notebook="intents_and_keys")
     unknown_fields: str = row("2.5", "ignored", "ignored in requests",
         alternatives={"refused": "rejected, each named"}, why="an added field must not break a client",
         asks="What do you do with an unknown field?", sign=Sign(f"{_MAKES} confirmPaymentIntent", first(
@@ -233,8 +233,8 @@ class Gaps:
         alternatives={"long": "responses have MTN_MOMO_ZMB, AIRTEL_OAPI_ZMB, ZAMTEL_ZMB"}, why="both forms are in use",
         shows="That operators have identifiers, but none of them.",
         asks="Which values do `provider` and `channel` take, and which do your responses have?", cost=2,
-        relied=("PaymentIntent", "Charge", "operator_unknown"), together="operator_ids", code=("sandbox/views.py",),
-        notebook="going_live")
+        relied=("PaymentIntent", "Charge", "operator_unknown"), together="operator_ids",
+        code=("sandbox/service/payments.py",), notebook="going_live")
     zed_mobile: str = row("2.5", "refused",
         "numbers of Zed Mobile (98, 78, 58) are rejected, because no wallet is known, and so are valid numbers whose "
         "operator is not known (79)",
@@ -261,7 +261,7 @@ class Gaps:
         alternatives={"equal": "always equal"}, why="otherwise one of the two fields would be enough",
         shows="Both fields, in the response to a charge.",
         asks="What is the difference between `channel` and `provider` of a charge?", relied=("Charge",),
-        sign=Sign("", channel_shown), code=("sandbox/views.py",), notebook="charges_and_idempotency")
+        sign=Sign("", channel_shown), code=("sandbox/service/payments.py",), notebook="charges_and_idempotency")
     operator_mismatch: str = row("2.5", "accepted",
         "accepted; provider follows the numbering plan; a line in warnings", alternatives={"refused": "rejected, 400"},
         asks="What happens when the phone number belongs to an operator other than the one named?", cost=2,
@@ -577,7 +577,7 @@ class Gaps:
              Part("envelope", "an object error"): lambda body: within(body, "error"),
              "plain": has("error message", only=True), "problem": has("type title status error message")},
             lambda seen: {} if seen.status < HTTPStatus.BAD_REQUEST or seen.id == "createPlant" else seen.body)),
-        code=("sandbox/exchange.py", "sandbox/views.py"), notebook="intents_and_keys")
+        code=("sandbox/exchange.py", "sandbox/messages.py"), notebook="intents_and_keys")
     declined_status: str = row("7", "402",
         "402 for charges, with the charge's id; the response to a confirmation does not wait for the customer",
         alternatives={"200": "200 with status failed"},

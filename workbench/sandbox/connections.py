@@ -19,7 +19,9 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple, cast
 
 import httptools
+import msgspec
 
+from workbench.domain.wire.console_rows import Changes
 from workbench.errors import (
     ApiError,
     HeadTooLarge,
@@ -30,7 +32,6 @@ from workbench.errors import (
     ServiceUnavailable,
     TargetTooLong,
 )
-from workbench.sandbox import changes
 from workbench.sandbox.engine import Application, Engine, headers_in
 from workbench.sandbox.messages import (
     MAX_BODY_BYTES,
@@ -76,6 +77,9 @@ _AGAIN_S: Final = 0.005
 """After so long a command is tried again that another process or thread was in the way of."""
 _ABSOLUTE: Final = re.compile(rb"[^/?#]+://([^/?#]*)(.*)")
 """A target that names a host: the host, then path and query."""
+_PATH: Final = b"/sandbox/changes"
+_EVENTS: Final = "text/event-stream"
+_LAST: Final = "last-event-id"
 _CLOSE: Final = "connection: close\r\n"
 _KEEP_ALIVE: Final = {"1.0": "connection: keep-alive\r\n"}
 
@@ -122,7 +126,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._server.connections.add(self)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  the base class's signature
+    def connection_lost(self, _: Exception | None) -> None:
         self._server.connections.discard(self)
         self._server.streams.pop(self, None)
         self._ends = True
@@ -227,7 +231,7 @@ class _Connection(asyncio.Protocol):
         arrived, version, goes_on = self._arrived(), self._parser.get_http_version(), _CLOSE
         # HTTP/1.0 knows of no chunks: whoever handed the request on may read its end elsewhere (RFC 9112 §6.1).
         is_torn = version == "1.0" and "transfer-encoding" in arrived.headers
-        if self._parser.should_keep_alive() and not (is_tunnel or is_torn or changes.is_stream(arrived)):
+        if self._parser.should_keep_alive() and not (is_tunnel or is_torn or _is_stream(arrived)):
             goes_on = _KEEP_ALIVE.get(version, "")
         self._begin()
         self._owe(arrived, goes_on)
@@ -418,7 +422,7 @@ class _ConnectionServer:
         return begun
 
     def _begun(self, exchange: _Exchange) -> _Begun:
-        arrived = changes.resumed(exchange.arrived)
+        arrived = _resumed(exchange.arrived)
         try:
             if not arrived.method and arrived.fault is not None:
                 return self._app.unreadable(arrived.fault)
@@ -430,7 +434,7 @@ class _ConnectionServer:
 
     def _send(self, exchange: _Exchange, begun: _Begun) -> None:
         if isinstance(begun, Answer):
-            if changes.is_stream(exchange.arrived):
+            if _is_stream(exchange.arrived):
                 self._stream(*exchange[:2], begun)
                 return
             if self._engine.speaker:
@@ -447,7 +451,7 @@ class _ConnectionServer:
         """Send what changed, and keep what asks for what changes later; a refusal ends a stream."""
         is_more = self.streams.pop(connection, None) is not None
         if answer.status == HTTPStatus.OK and connection in self.connections:
-            answer, self.streams[connection], has_more = changes.streamed(arrived, answer)
+            answer, self.streams[connection], has_more = _streamed(arrived, answer)
             self._seen = () if has_more else self._seen
         elif is_more:
             answer = Answer(answer.status, [], b"")
@@ -507,6 +511,28 @@ class _ConnectionServer:
         for connection in tuple(self.connections):
             with suppress(NotNow):
                 connection.send(self._app.unreadable(late))
+
+
+def _is_stream(arrived: Arrived) -> bool:
+    """True for a request that asks for changes as a stream."""
+    is_there = arrived.method == "GET" and arrived.target.partition(b"?")[0] == _PATH
+    return is_there and _EVENTS in arrived.headers.get("accept", "")
+
+
+def _resumed(arrived: Arrived) -> Arrived:
+    """A request for a stream that broke off, with the place in its query; any other as it is."""
+    if _LAST not in arrived.headers or not _is_stream(arrived):
+        return arrived
+    return msgspec.structs.replace(arrived, target=b"%s?after=%s" % (_PATH, arrived.headers[_LAST].encode()))
+
+
+def _streamed(arrived: Arrived, answer: Answer) -> tuple[Answer, Arrived, bool]:
+    """A page as a part of a stream, the request for what comes next, and whether that is there already."""
+    page = msgspec.json.decode(answer.body, type=Changes)
+    headers = [header for header in answer.headers if header[0] not in {"content-type", "content-length"}]
+    headers += [("content-type", _EVENTS), ("cache-control", "no-store")]
+    rest = msgspec.structs.replace(arrived, headers={**arrived.headers, _LAST: str(page.last_seq)})
+    return Answer(answer.status, headers, page.as_events()), rest, page.has_more
 
 
 def _body_incomplete() -> InvalidRequest:

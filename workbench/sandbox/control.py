@@ -15,6 +15,9 @@ from workbench.domain.reliance import relied_on
 from workbench.domain.wire import console_rows
 from workbench.domain.wire.console_rows import (
     PAYMENT_STATES,
+    Change,
+    Changes,
+    ChangesQuery,
     Code,
     CodeQuery,
     LoggedRequest,
@@ -41,15 +44,14 @@ from workbench.domain.wire.sandbox_controls import (
 )
 from workbench.domain.wire.trace_rows import TracePage, TraceQuery, TraceRow
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import changes, deprecation, rate_limit, trace
+from workbench.sandbox import deprecation, rate_limit, trace
 from workbench.sandbox.operations import BEARER, Operation
 from workbench.sandbox.service import accounts, checks, handsets, ledger, suspense, webhooks
-from workbench.sandbox.service.lists import Caller
+from workbench.sandbox.service.lists import Caller, view_of
 from workbench.sandbox.store import Transaction, search
 from workbench.sandbox.store.records import Call, Payment
 from workbench.sandbox.store.search import Condition
 from workbench.sandbox.store.transaction import Filters, R, Table
-from workbench.sandbox.views import view_of
 from workbench.snippets import snippet_of
 from workbench.steps import step_of
 
@@ -57,6 +59,8 @@ W = TypeVar("W")
 _SIMULATION: Final = re.compile("[0-9A-Za-z]{1,40}")
 _UNITS_MS: Final = {"minutes": 60_000, "hours": 3_600_000, "days": 86_400_000}
 _MAX_STATUS: Final = 99
+_MOST_CHANGES: Final = 500
+"""Rows that are read for one page of changes."""
 
 
 def clock(tx: Transaction, caller: Caller) -> Clock:
@@ -87,6 +91,33 @@ def advance(tx: Transaction, caller: Caller, body: Advance) -> int:
         message = f"The clock is at {rfc3339(tx.now_ms)} and goes up to {rfc3339(MAX_AT_MS)}."
         raise StateConflict(message, code="moment_impossible")
     return by_ms
+
+
+def changes(tx: Transaction, caller: Caller, *, query: ChangesQuery) -> Changes:
+    """GET /sandbox/changes: what changed after a `seq`, in order, each object once; without `after`, from now on.
+
+    A served sandbox sends the same rows as they come, as Server-Sent Events, to whoever accepts `text/event-stream`:
+    one message a row, its id the row's `seq`. `Last-Event-ID` goes on from there. After a reset comes an event `reset`.
+    """
+    # Every change but the clock's has a row with a `seq`: those rows are read. A stream is this read, again and again.
+    last = tx.last("seq")
+    after = last if query.after is None else query.after
+    if not tx.last("reset") <= after <= last:
+        return Changes([], last, reset=True)
+    found, latest = tx.changed(after, _MOST_CHANGES + 1), dict[tuple[str, str], int]()
+    for seq, kind, name, about in found[:_MOST_CHANGES]:
+        payment = trace.payment_of(tx, about or "")
+        for change in (kind, name), ("payment" if payment.startswith(("pi_", "ch_")) else "", payment):
+            if change[0]:
+                latest.pop(change, None)
+                latest[change] = seq
+    rows = [Change(seq, *change) for change, seq in latest.items()]
+    if len(found) > _MOST_CHANGES:
+        return Changes(rows, found[_MOST_CHANGES - 1][0], has_more=True)
+    # The clock moves without a `seq`: until the next thing happens, whoever asks is told again.
+    if query.after is not None and tx.last("moved") >= after:
+        rows.append(Change(last, "clock", "clock"))
+    return Changes(rows, last)
 
 
 def gaps(tx: Transaction, caller: Caller) -> Rows[dict[str, Any]]:
@@ -241,11 +272,17 @@ def _request_view(kept: Call) -> LoggedRequest:
     return view_of(LoggedRequest, kept, at=rfc3339(kept.at_ms), key=key, idempotency_key=idempotency_key)
 
 
-def _row(method: str, path: str, run: Callable[..., object], **more: Any) -> Operation:  # noqa: ANN401  columns are of several types
+def _row(method: str, path: str, run: Callable[..., object], **more: object) -> Operation:
     """A row. The operation is named for the function that it runs, whose signature has query, body and response."""
     name = "sandbox" + "".join(word.capitalize() for word in run.__name__.split("_"))
     signature = {"query": None, "body": None, **run.__annotations__}
-    columns = {"source": "sandbox", "schemes": BEARER, "traced": False, "response": signature["return"], **more}
+    columns: dict[str, Any] = {
+        "source": "sandbox",
+        "schemes": BEARER,
+        "traced": False,
+        "response": signature["return"],
+        **more,
+    }
     if isinstance(columns["response"], UnionType):  # beside the response stands Refused
         columns["response"] = get_args(columns["response"])[0]
     return Operation(name, method, f"/sandbox/{path}", run, query=signature["query"], body=signature["body"], **columns)
@@ -253,7 +290,7 @@ def _row(method: str, path: str, run: Callable[..., object], **more: Any) -> Ope
 
 CLOCK = _row("GET", "clock", clock)
 RESET = _row("POST", "reset", reset)
-CHANGES = _row("GET", "changes", changes.changes)
+CHANGES = _row("GET", "changes", changes)
 ADVANCE = _row("POST", "clock/advance", advance, response=Clock, refuses=(409,))
 SIMULATE = _row("POST", "simulation", simulate, refuses=(404, 409), untraced_id="sim")
 

@@ -31,9 +31,9 @@ from workbench.errors import (
     UnsupportedMediaType,
     field_problem,
 )
-from workbench.sandbox import control, deprecation, idempotency, rate_limit, views
+from workbench.sandbox import control, deprecation, idempotency, rate_limit
 from workbench.sandbox.access import caller_of, challenges, credential_in
-from workbench.sandbox.messages import JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
+from workbench.sandbox.messages import ERROR_FORMATS, JSON, MAX_BODY_BYTES, InForce, Request, Response, log_fault
 from workbench.sandbox.operations import Operation
 from workbench.sandbox.provenance import TRIGGERED, Rows, provenance, refused_by, relied_by, touched_by
 from workbench.sandbox.service.lists import Caller, Cause, Refused
@@ -402,7 +402,7 @@ def _error_response(tx: Transaction, call: _Call, error: ApiError) -> Response:
         relied = refused_by(operation, error.code)
         if operation.plain_400 and isinstance(error, InvalidRequest):
             error_format = "plain"
-    media_type, members = views.ERROR_FORMATS[error_format]
+    media_type, members = ERROR_FORMATS[error_format]
     body = to_json(members(error, call.id, call.request.path))
     return Response(error.status, media_type, body, headers, error.facts.get("charge"), relied=relied)
 

@@ -1,14 +1,17 @@
-"""A request as it arrived and a response as it goes back, free of any framework; faults of our own, logged."""
+"""A request as it arrived and a response as it goes back, free of any framework; errors in their formats, logged."""
 
 import logging
+import re
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
 from workbench.domain.gaps import Gaps
 from workbench.domain.masking import mask
+from workbench.domain.wire.plants import PlantError
 from workbench.errors import ApiError
 from workbench.visible import visible
 
@@ -16,6 +19,8 @@ _LOG = logging.getLogger(__name__)
 MAX_BODY_BYTES: Final = 1 << 20
 MAX_READ_BYTES: Final = 32 * MAX_BODY_BYTES
 """The most that is read of a body over the limit before it is refused."""
+_OF_A_PATH: Final = "/:@!$&'()*+,;="
+"""Characters that a URI's path holds unescaped, beside letters and digits (RFC 3986 §3.3)."""
 JSON: Final = "application/json"
 
 
@@ -87,3 +92,47 @@ class Response(msgspec.Struct, frozen=True):
     """Rows of the register that this response relied on, and others of its kind do not."""
     made: Callable[[], bytes] | None = None
     """Makes the body of a page that takes long, outside of any transaction; `body` is empty until then."""
+
+
+def _problem(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
+    """The members of RFC 9457 with the documented `error` and `message` beside them."""
+    members = {
+        "type": f"/docs/errors#{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": mask(str(error)),
+        "instance": quote(mask(path), safe=_OF_A_PATH),
+        "code": error.code,
+        "param": mask(error.param) if error.param else None,
+        "errors": [{"pointer": mask(problem.pointer), "detail": mask(problem.detail)} for problem in error.problems],
+        "request_id": request_id,
+        "decline_code": error.decline_code,
+        **error.facts,
+        "error": error.status,
+        "message": mask(str(error)),
+    }
+    return {name: value for name, value in members.items() if value not in (None, [])}
+
+
+def _envelope(error: ApiError, request_id: str, path: str) -> dict[str, Any]:
+    """Stripe's shape: all members in `error`, without the documented status."""
+    members = {
+        "type": re.sub(r"(?<!^)([A-Z])", r"_\1", type(error).__name__).lower(),
+        "code": error.code,
+        "message": mask(str(error)),
+        "param": mask(error.param) if error.param else None,
+        "decline_code": error.decline_code,
+        "doc_url": f"/docs/errors#{error.code}",
+        "request_id": request_id,
+        **error.facts,
+    }
+    return {"error": {name: value for name, value in members.items() if value is not None}}
+
+
+ERROR_FORMATS: Mapping[str, tuple[str, Callable[[ApiError, str, str], object]]] = {
+    "problem": ("application/problem+json", _problem),
+    # The one error that the interface documents.
+    "plain": ("application/json", lambda error, *_: PlantError(error.status, mask(str(error)))),
+    "envelope": ("application/json", _envelope),
+}
+"""Media type and members of an error, by `error_format`."""

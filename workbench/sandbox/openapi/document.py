@@ -25,9 +25,9 @@ from workbench.domain.wire.field_types import PATHS
 from workbench.domain.wire.paging import ListQuery
 from workbench.domain.wire.plants import PlantError
 from workbench.errors import FieldProblem, RateLimited, ServiceUnavailable, StorageFull
-from workbench.sandbox import control, operations, views
+from workbench.sandbox import control, operations
 from workbench.sandbox.idempotency import KEY
-from workbench.sandbox.messages import JSON
+from workbench.sandbox.messages import ERROR_FORMATS, JSON
 from workbench.sandbox.openapi import schemas
 from workbench.sandbox.openapi.schemas import TEXT, Schema
 from workbench.sandbox.operations import ANY_POST, Operation
@@ -317,7 +317,7 @@ def _success(operation: Operation, gaps: Gaps) -> Schema:
 
 
 def _refusal_response(status: str, part: Schema, gaps: Gaps) -> Schema:
-    media_type, members = views.ERROR_FORMATS[gaps.error_format]
+    media_type, members = ERROR_FORMATS[gaps.error_format]
     facts = part.get("facts", {})
     if "problems" in facts:
         facts = {**facts, "problems": tuple(FieldProblem(*problem) for problem in facts["problems"])}

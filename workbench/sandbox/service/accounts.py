@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import UNSET
+
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, REVOKED, ROLLED
 from workbench.domain.wire import accounts_and_keys
 from workbench.domain.wire.accounts_and_keys import (
@@ -18,9 +20,8 @@ from workbench.domain.wire.accounts_and_keys import (
 )
 from workbench.domain.wire.plants import NewPlant, Plant
 from workbench.errors import AuthenticationFailed, InvalidRequest, StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.service import checks
-from workbench.sandbox.service.lists import Caller, Resource
+from workbench.sandbox.service.lists import Caller, Resource, view_of
 from workbench.sandbox.store import Transaction
 from workbench.sandbox.store.files import MERCHANT_ID
 from workbench.sandbox.store.records import Account, ApiKey
@@ -42,11 +43,19 @@ def works_on(tx: Transaction, key: ApiKey) -> bool:
     return tx.now_ms < (_ends_ms(tx, key) or 0)
 
 
-def _key_view(tx: Transaction, key: ApiKey) -> accounts_and_keys.ApiKey:
-    return views.api_key(key, until_ms=_ends_ms(tx, key))
+def _key_view(stored: ApiKey, *, value: str | None = None, until_ms: int | None = None) -> accounts_and_keys.ApiKey:
+    """A key; `value` only when it has just been made, `until_ms` while it works on after it was rolled."""
+    until = UNSET if until_ms is None else until_ms // 1000
+    return view_of(accounts_and_keys.ApiKey, stored, value=UNSET if value is None else value, works_until=until)
 
 
-KEYS = Resource("key", "/v1/api_keys", lambda tx: tx.api_keys, _key_view, code="key_not_found")
+KEYS = Resource(
+    "key",
+    "/v1/api_keys",
+    lambda tx: tx.api_keys,
+    lambda tx, key: _key_view(key, until_ms=_ends_ms(tx, key)),
+    code="key_not_found",
+)
 
 
 def create_key(tx: Transaction, caller: Caller, body: CreateApiKey) -> accounts_and_keys.ApiKey:
@@ -77,7 +86,7 @@ def revoke_key(tx: Transaction, caller: Caller, *, key_id: str) -> accounts_and_
     if is_last and key.status == ACTIVE and key.kind == "secret":
         message = "It is the last secret key: without it, nobody could call."
         raise StateConflict(message, code="key_is_last", hint="Roll it instead.")
-    return views.api_key(tx.api_keys.put(key, status=REVOKED))
+    return _key_view(tx.api_keys.put(key, status=REVOKED))
 
 
 def _not_active(key: ApiKey) -> StateConflict:
@@ -86,7 +95,7 @@ def _not_active(key: ApiKey) -> StateConflict:
 
 def _new_key(tx: Transaction, account: str, kind: str) -> accounts_and_keys.ApiKey:
     key, value = tx.new_key(account, kind)
-    return views.api_key(key, value=value)
+    return _key_view(key, value=value)
 
 
 def show_keys(tx: Transaction, caller: Caller) -> MerchantKeys:

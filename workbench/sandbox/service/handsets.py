@@ -24,7 +24,6 @@ from workbench.domain.wire.operators_and_handsets import (
 )
 from workbench.domain.wire.paging import Rows
 from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.service import checks, payments
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused
 from workbench.sandbox.store import Transaction
@@ -202,4 +201,4 @@ def ask_operator(tx: Transaction, caller: Caller, body: OperatorQuery) -> intent
     # The operator knows the movement by an id of the moment at which the customer agreed, and texted them that.
     last = tx.screens.first(order="seq DESC", phone=charge.phone, charge=charge.id)
     payments.secure_funds(tx, BY_ITSELF, charge, moved_ms=last.at_ms if last else None)
-    return views.charge(tx, tx.charges.get(charge.id) or charge)
+    return payments.charge_view(tx, tx.charges.get(charge.id) or charge)

@@ -1,8 +1,13 @@
 """Who calls, and what a merchant retrieves and lists: from a cursor that is a row, so that new rows shift nothing."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
+from msgspec import Struct
+
+from workbench.domain.payments import FAILURES
 from workbench.domain.wire.paging import List, ListQuery, NumberedList, NumberedQuery
 from workbench.errors import ApiError, NotFound
 from workbench.sandbox.store import Transaction
@@ -54,6 +59,30 @@ W = TypeVar("W")
 Query: TypeAlias = ListQuery | NumberedQuery
 """The query for a page, by the register's `pagination`."""
 Listed: TypeAlias = List[W] | NumberedList[W]
+
+
+V = TypeVar("V", bound=Struct)
+
+
+@cache
+def _shared(shape: type[Struct], kind: type[Struct]) -> tuple[tuple[str, ...], Callable[[Struct], tuple[Any, ...]]]:
+    """The fields that a stored object and its view have by the same names, and how they are read."""
+    names = tuple(name for name in shape.__struct_fields__ if name in kind.__struct_fields__)
+    return names, attrgetter(*names)
+
+
+def view_of(shape: type[V], stored: Struct, **others: object) -> V:
+    """The view of a stored object: the fields of the same names, its creation in seconds, its failure, and the others.
+
+    Intents and charges, of which there are most, are written out below: that is twice as quick.
+    """
+    names, values = _shared(shape, type(stored))
+    fields = dict(zip(names, values(stored), strict=True))
+    if hasattr(shape, "created"):
+        fields["created"] = stored.created_ms // 1000  # type: ignore[attr-defined]  # what has the one has the other
+    if hasattr(shape, "failure_message"):
+        fields["failure_message"] = FAILURES.get(fields["failure_code"])
+    return shape(**fields | others)
 
 
 class Resource(NamedTuple, Generic[R, W]):

@@ -1,16 +1,22 @@
 """Payments: intents in two calls and charges in one, and each attempt from its prompt to its outcome."""
 
 import hmac
+from collections.abc import Sequence
+from decimal import Decimal
 from operator import attrgetter
 
-from workbench.domain import ledger, payments, scenarios, ussd
+from msgspec import UNSET
+
+from workbench.domain import payments, scenarios, ussd
+from workbench.domain.gaps import Gaps
 from workbench.domain.ledger import JournalEntry
+from workbench.domain.money import Money, major
 from workbench.domain.payments import Charge, PaymentIntent, charge_transitions, intent_transitions, next_state
-from workbench.domain.phones import Msisdn, Operator, e164_of, operator_named, operator_of
+from workbench.domain.phones import EVERY_OPERATOR, Msisdn, Operator, e164_of, mask_phone, operator_named, operator_of
 from workbench.domain.references import reference
 from workbench.domain.scenarios import SCENARIOS
 from workbench.domain.ussd import UssdSession
-from workbench.domain.wire import intents_and_charges
+from workbench.domain.wire import intents_and_charges as wire
 from workbench.domain.wire.intents_and_charges import (
     CancelPaymentIntent,
     ClientSecretQuery,
@@ -19,7 +25,6 @@ from workbench.domain.wire.intents_and_charges import (
     CreatePaymentIntent,
 )
 from workbench.errors import InvalidRequest, PaymentDeclined, PermissionDenied, StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.service import checks, clearing, suspense
 from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Refused, Resource
 from workbench.sandbox.service.suspense import Late
@@ -42,19 +47,78 @@ def _open_prompt(tx: Transaction, intent: PaymentIntent) -> UssdSession | None:
     return tx.sessions.first(charge=intent.latest_charge)
 
 
-def _intent_view(tx: Transaction, intent: PaymentIntent) -> intents_and_charges.PaymentIntent:
-    return _shown(tx, intent, _open_prompt(tx, intent), _late_money(tx, intent.id))
+def _intent_view(
+    tx: Transaction, intent: PaymentIntent, prompt: UssdSession | None = None, late: Sequence[Late] = ()
+) -> wire.PaymentIntent:
+    """An intent; `prompt` while one is open, `late` its money that came late."""
+    if tx.gaps.intent_fields == "minimal":
+        return wire.PaymentIntent(
+            id=intent.id, client_secret=intent.client_secret, status=intent.status, object=UNSET, livemode=UNSET
+        )
+    method = action = error = None
+    if intent.phone is not None and intent.provider is not None:
+        phone = mask_phone(intent.phone)
+        method = wire.ShownMethod(
+            payments.MOBILE_MONEY, wire.ShownMobileMoney(phone, _operator_id(intent.provider, tx.gaps))
+        )
+        if prompt is not None:
+            action = wire.NextAction("ussd_prompt", wire.UssdPrompt(phone, prompt.expires_ms // 1000))
+    if intent.failure_code is not None:
+        error = wire.PaymentError(intent.failure_code, payments.FAILURES[intent.failure_code], intent.latest_charge)
+    return wire.PaymentIntent(
+        id=intent.id,
+        client_secret=intent.client_secret,
+        amount=major(intent.amount_minor, intent.currency),
+        currency=intent.currency,
+        status=intent.status,
+        description=intent.description,
+        payment_method_types=list(intent.payment_method_types),
+        payment_method=method,
+        next_action=action,
+        last_payment_error=error,
+        latest_charge=intent.latest_charge,
+        metadata=intent.metadata,
+        warnings=list(intent.warnings),
+        suspense=[money.view for money in late] or UNSET,
+        canceled_at=None if intent.canceled_ms is None else intent.canceled_ms // 1000,
+        cancellation_reason=intent.cancellation_reason,
+        created=intent.created_ms // 1000,
+    )
 
 
-def _shown(
-    tx: Transaction, intent: PaymentIntent, prompt: UssdSession | None, late: list[Late]
-) -> intents_and_charges.PaymentIntent:
-    return views.payment_intent(tx, intent, prompt, [money.view for money in late])
+def charge_view(tx: Transaction, stored: Charge, late: Sequence[Late] = ()) -> wire.Charge:
+    """A charge; `late` its money that came late."""
+    moved, code = stored.channel if tx.gaps.channel_and_provider == "equal" else stored.provider, stored.failure_code
+    return wire.Charge(
+        id=stored.id,
+        status=stored.status,
+        amount=in_units(stored.money, tx.gaps),
+        currency=stored.currency.lower(),
+        channel=_operator_id(stored.channel, tx.gaps),
+        provider=_operator_id(moved, tx.gaps),
+        phone=mask_phone(stored.phone),
+        reference=stored.reference,
+        payment_intent=stored.payment_intent,
+        failure_code=code,
+        failure_message=payments.FAILURES[code] if code else None,
+        amount_refunded=in_units(Money(stored.refunded_minor, stored.currency), tx.gaps),
+        refunded=stored.refunded_minor == stored.amount_minor,
+        metadata=stored.metadata,
+        warnings=list(stored.warnings),
+        suspense=[money.view for money in late if money.charge.id == stored.id] or UNSET,
+        created=stored.created_ms // 1000,
+    )
 
 
-def _charge_view(tx: Transaction, charge: Charge) -> intents_and_charges.Charge:
-    late = _late_money(tx, charge.payment_intent or charge.id)
-    return views.charge(tx, charge, [money.view for money in late if money.charge.id == charge.id])
+def in_units(money: Money, gaps: Gaps) -> int | Decimal:
+    """An amount as charges have it: a whole number of units, or, of an intent that has less than one, with decimals."""
+    whole, rest = divmod(money.amount_minor, payments.unit_minor(gaps, money.currency))
+    return money.major if rest else whole
+
+
+def _operator_id(identifier: str, gaps: Gaps) -> str:
+    """An operator's identifier in the form that `operator_ids` asks for."""
+    return identifier if gaps.operator_ids == "short" else EVERY_OPERATOR[identifier].long_id
 
 
 def _late_money(tx: Transaction, payment: str) -> list[Late]:
@@ -62,15 +126,23 @@ def _late_money(tx: Transaction, payment: str) -> list[Late]:
     return suspense.of_payment(tx, payment) if tx.journal.came_late else []
 
 
-INTENTS: Resource[PaymentIntent, intents_and_charges.PaymentIntent] = Resource(
-    "payment intent", "/v1/payment_intents", attrgetter("intents"), _intent_view, code="intent_not_found"
+INTENTS: Resource[PaymentIntent, wire.PaymentIntent] = Resource(
+    "payment intent",
+    "/v1/payment_intents",
+    attrgetter("intents"),
+    lambda tx, intent: _intent_view(tx, intent, _open_prompt(tx, intent), _late_money(tx, intent.id)),
+    code="intent_not_found",
 )
-CHARGES: Resource[Charge, intents_and_charges.Charge] = Resource(
-    "charge", "/v1/charges", attrgetter("charges"), _charge_view, code="charge_not_found"
+CHARGES: Resource[Charge, wire.Charge] = Resource(
+    "charge",
+    "/v1/charges",
+    attrgetter("charges"),
+    lambda tx, charge: charge_view(tx, charge, _late_money(tx, charge.payment_intent or charge.id)),
+    code="charge_not_found",
 )
 
 
-def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) -> intents_and_charges.PaymentIntent:
+def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) -> wire.PaymentIntent:
     """POST /v1/payment_intents: create a payment intent."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.upper)
@@ -87,12 +159,12 @@ def create_intent(tx: Transaction, caller: Caller, body: CreatePaymentIntent) ->
         payment_method_types=tuple(body.payment_method_types),
         metadata=body.metadata,
     )
-    return emit(tx, caller.cause, caller.account, "payment_intent.created", views.payment_intent(tx, intent))
+    return emit(tx, caller.cause, caller.account, "payment_intent.created", _intent_view(tx, intent))
 
 
 def confirm_intent(
     tx: Transaction, caller: Caller, body: ConfirmPaymentIntent, *, intent_id: str
-) -> intents_and_charges.PaymentIntent:
+) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/confirm: send the prompt to the customer's phone."""
     intent = INTENTS.find(tx, caller, intent_id)
     if body.client_secret is None and tx.gaps.client_secret_on_confirm == "always":
@@ -122,15 +194,13 @@ def confirm_intent(
         warnings=warnings,
         failure_code=None,
     )
-    shown = _shown(tx, moved, session, late)
+    shown = _intent_view(tx, moved, session, late)
     emit(tx, caller.cause, intent.account, "payment_intent.requires_action", shown, before={"status": intent.status})
     _let_act(tx, session)
     return shown
 
 
-def cancel_intent(
-    tx: Transaction, caller: Caller, body: CancelPaymentIntent, *, intent_id: str
-) -> intents_and_charges.PaymentIntent:
+def cancel_intent(tx: Transaction, caller: Caller, body: CancelPaymentIntent, *, intent_id: str) -> wire.PaymentIntent:
     """POST /v1/payment_intents/{intent_id}/cancel: cancel an intent, and withdraw an open prompt."""
     intent = INTENTS.find(tx, caller, intent_id)
     _checked_status(tx, intent, "cancel")
@@ -142,13 +212,11 @@ def cancel_intent(
     )
 
 
-def retrieve_intent(
-    tx: Transaction, caller: Caller, *, intent_id: str, query: ClientSecretQuery
-) -> intents_and_charges.PaymentIntent:
+def retrieve_intent(tx: Transaction, caller: Caller, *, intent_id: str, query: ClientSecretQuery) -> wire.PaymentIntent:
     """GET /v1/payment_intents/{intent_id}: retrieve an intent."""
     intent = INTENTS.find(tx, caller, intent_id)
     _check_client_secret(tx, caller, intent, query.client_secret)
-    return _intent_view(tx, intent)
+    return INTENTS.view(tx, intent)
 
 
 def _check_client_secret(tx: Transaction, caller: Caller, intent: PaymentIntent, sent: str | None) -> None:
@@ -175,7 +243,7 @@ def _checked_status(tx: Transaction, intent: PaymentIntent, event: str) -> str:
     return status
 
 
-def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> intents_and_charges.Charge | Refused:
+def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> wire.Charge | Refused:
     """POST /v1/charges: charge a wallet; by default, the outcome is in the response."""
     with checks.EveryFault() as every:
         every.read(checks.read_currency, tx.gaps, body.currency, str.lower)
@@ -202,7 +270,7 @@ def create_charge(tx: Transaction, caller: Caller, body: CreateCharge) -> intent
     if tx.gaps.charge_wait == "answered":
         act(tx, caller.cause, session)
         charge = CHARGES.find(tx, caller, charge.id)
-    shown = views.charge(tx, charge)
+    shown = charge_view(tx, charge)
     if charge.status == payments.PENDING:
         emit(tx, caller.cause, charge.account, "charge.pending", shown)
     if tx.gaps.charge_wait != "answered":
@@ -417,9 +485,9 @@ def money_comes_late(tx: Transaction, session: UssdSession) -> None:
     known_as = reference(charge.provider, tx.now_ms, seq=charge.seq)
     post(tx, charge, "late_success", amounts, f"{charge.money} arrived late through {charge.provider}", known_as)
     clearing.expect(tx)
-    emit(tx, BY_ITSELF, charge.account, "charge.late_success", _charge_view(tx, charge))
+    emit(tx, BY_ITSELF, charge.account, "charge.late_success", CHARGES.view(tx, charge))
     if intent:
-        shown = _shown(tx, intent, None, _late_money(tx, intent.id))
+        shown = _intent_view(tx, intent, None, _late_money(tx, intent.id))
         emit(tx, BY_ITSELF, charge.account, "payment_intent.late_success", shown)
 
 
@@ -450,11 +518,11 @@ def _move_intent(
     event: str,
     event_type: str,
     **changes: str | int | None,
-) -> intents_and_charges.PaymentIntent:
+) -> wire.PaymentIntent:
     """Take an intent along its table, with `changes`, and send an event about it; returns its view."""
     before = intent.status
     moved = tx.intents.put(intent, status=next_state(intent_transitions(tx.gaps), before, event), **changes)
-    shown = _shown(tx, moved, None, _late_money(tx, intent.id))
+    shown = _intent_view(tx, moved, None, _late_money(tx, intent.id))
     return emit(tx, cause, intent.account, event_type, shown, before={"status": before})
 
 
@@ -471,16 +539,15 @@ def _move_charge(
     before = charge.status
     status = next_state(charge_transitions(tx.gaps), before, event)
     moved = tx.charges.put(charge, **{"failure_code": None, **changes}, status=status)
-    emit(tx, cause, charge.account, event_type, views.charge(tx, moved), before={"status": before})
+    emit(tx, cause, charge.account, event_type, charge_view(tx, moved), before={"status": before})
 
 
 def post(
     tx: Transaction, charge: Charge, recipe: str, amounts: dict[str, int], description: str, known_as: str | None = None
 ) -> JournalEntry:
     """Append an entry about a charge: money of its merchant, at its operator."""
-    postings = ledger.postings_for(recipe, amounts, charge.currency, operator=charge.provider, merchant=charge.account)
-    payment = charge.payment_intent or charge.id
-    return tx.post(recipe, postings, description=description, payment=payment, reference=known_as)
+    payment, parties = charge.payment_intent or charge.id, {"operator": charge.provider, "merchant": charge.account}
+    return tx.book(recipe, amounts, charge.currency, description, payment=payment, reference=known_as, **parties)
 
 
 def _post_secured(tx: Transaction, charge: Charge, moved_ms: int) -> None:

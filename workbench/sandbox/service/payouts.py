@@ -14,14 +14,19 @@ from workbench.domain.references import reference
 from workbench.domain.wire import refunds_and_payouts
 from workbench.domain.wire.refunds_and_payouts import Amount, Balance, CreatePayout
 from workbench.errors import StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.service import checks, clearing, lists, suspense
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Resource
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Resource, view_of
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 RETURN = "payout_returned"
-PAYOUTS = Resource("payout", "/v1/payouts", lambda tx: tx.payouts, views.payout, code="payout_not_found")
+
+
+def _payout_view(_: Transaction, stored: Payout) -> refunds_and_payouts.Payout:
+    return view_of(refunds_and_payouts.Payout, stored, amount=stored.money.major)
+
+
+PAYOUTS = Resource("payout", "/v1/payouts", lambda tx: tx.payouts, _payout_view, code="payout_not_found")
 _AVAILABLE: Final[Mapping[str, str]] = {
     "immediate": "Received money is available at once.",
     "next_day": "Money received today becomes available at midnight in Lusaka.",
@@ -48,7 +53,7 @@ def _ask(tx: Transaction, caller: Caller, money: Money, **more: object) -> refun
     payout = tx.payouts.create(account=caller.account, amount_minor=money.amount_minor, currency=money.currency, **more)
     _post_payout(tx, payout, "payout_asked", f"{money} to be paid out")
     clearing.expect(tx)
-    return emit(tx, caller.cause, caller.account, "payout.created", views.payout(tx, payout))
+    return emit(tx, caller.cause, caller.account, "payout.created", _payout_view(tx, payout))
 
 
 def ask_daily(tx: Transaction) -> bool:
@@ -126,9 +131,9 @@ def move_back(tx: Transaction, payout: Payout) -> None:
 
 def _move_payout(tx: Transaction, payout: Payout, event: str, event_type: str, code: str | None) -> None:
     moved = tx.payouts.put(payout, status=next_state(PAYOUT_TRANSITIONS, payout.status, event), failure_code=code)
-    emit(tx, BY_ITSELF, payout.account, event_type, views.payout(tx, moved), before={"status": payout.status})
+    emit(tx, BY_ITSELF, payout.account, event_type, _payout_view(tx, moved), before={"status": payout.status})
 
 
 def _post_payout(tx: Transaction, payout: Payout, recipe: str, description: str, known_as: str | None = None) -> None:
-    postings = ledger.postings_for(recipe, {"gross": payout.amount_minor}, payout.currency, merchant=payout.account)
-    tx.post(recipe, postings, description=description, payment=payout.id, reference=known_as)
+    amounts, parties = {"gross": payout.amount_minor}, {"merchant": payout.account}
+    tx.book(recipe, amounts, payout.currency, description, payment=payout.id, reference=known_as, **parties)

@@ -1,6 +1,7 @@
 """Refunds: money of a charge goes back to its customer, in one piece or several."""
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Final
 
 from workbench.domain import ledger, payments, scenarios
@@ -11,15 +12,24 @@ from workbench.domain.references import reference
 from workbench.domain.wire import refunds_and_payouts
 from workbench.domain.wire.refunds_and_payouts import CreateRefund, RefundsQuery
 from workbench.errors import InvalidRequest, StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.service import clearing
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Listed, Resource
-from workbench.sandbox.service.payments import CHARGES, INTENTS, post
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Listed, Resource, view_of
+from workbench.sandbox.service.payments import CHARGES, INTENTS, charge_view, in_units, post
 from workbench.sandbox.service.webhooks import emit
 from workbench.sandbox.store import Transaction
 
 SENT = "refund_sent"
-REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, views.refund, code="refund_not_found")
+
+
+def _refund_view(tx: Transaction, stored: Refund) -> refunds_and_payouts.Refund:
+    """A refund; its amount is in the unit of what was named, an intent or a charge."""
+    if stored.of_intent:
+        return view_of(refunds_and_payouts.Refund, stored, amount=stored.money.major)
+    amount = Decimal(in_units(stored.money, tx.gaps))
+    return view_of(refunds_and_payouts.Refund, stored, amount=amount, currency=stored.currency.lower())
+
+
+REFUNDS = Resource("refund", "/v1/refunds", lambda tx: tx.refunds, _refund_view, code="refund_not_found")
 
 
 def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refunds_and_payouts.Refund:
@@ -51,7 +61,7 @@ def create_refund(tx: Transaction, caller: Caller, body: CreateRefund) -> refund
     )
     tx.charges.put(charge, refunded_minor=charge.refunded_minor + amount_minor)
     tx.schedule(SENT, refund.id, in_ms=scenarios.REFUND_SENT_S * 1000)
-    return emit(tx, caller.cause, caller.account, "refund.created", views.refund(tx, refund))
+    return emit(tx, caller.cause, caller.account, "refund.created", _refund_view(tx, refund))
 
 
 def list_refunds(tx: Transaction, caller: Caller, *, query: RefundsQuery) -> Listed[refunds_and_payouts.Refund]:
@@ -74,7 +84,7 @@ def send(tx: Transaction, refund_id: str) -> None:
     words = f"{refund.money} sent back to the customer"
     post(tx, charge, "refund_sent", {"gross": refund.amount_minor}, words, sent)
     _move_refund(tx, refund, "sent", "refund.succeeded")
-    emit(tx, BY_ITSELF, charge.account, "charge.refunded", views.charge(tx, charge))
+    emit(tx, BY_ITSELF, charge.account, "charge.refunded", charge_view(tx, charge))
 
 
 def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> None:
@@ -91,7 +101,7 @@ def _fail_refund(tx: Transaction, refund: Refund, charge: Charge, code: str) -> 
 
 def _move_refund(tx: Transaction, refund: Refund, event: str, event_type: str, code: str | None = None) -> None:
     moved = tx.refunds.put(refund, status=next_state(REFUND_TRANSITIONS, refund.status, event), failure_code=code)
-    emit(tx, BY_ITSELF, refund.account, event_type, views.refund(tx, moved), before={"status": refund.status})
+    emit(tx, BY_ITSELF, refund.account, event_type, _refund_view(tx, moved), before={"status": refund.status})
 
 
 def _charge_of(tx: Transaction, caller: Caller, body: CreateRefund) -> Charge:

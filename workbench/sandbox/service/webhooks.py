@@ -9,7 +9,7 @@ from itertools import count, takewhile
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from workbench.domain import webhooks
 from workbench.domain.moments import milliseconds_in, rfc3339
@@ -35,6 +35,7 @@ from workbench.domain.wire.endpoints_and_events import (
     CreateWebhookEndpoint,
     Deleted,
     DeliveriesQuery,
+    DeliveryAttempt,
     DeliveryFaults,
     Event,
     EventData,
@@ -50,11 +51,10 @@ from workbench.domain.wire.intents_and_charges import Charge, PaymentIntent, Sus
 from workbench.domain.wire.paging import List, Rows
 from workbench.domain.wire.refunds_and_payouts import Payout, Refund
 from workbench.errors import InvalidRequest, NotFound, StateConflict
-from workbench.sandbox import views
 from workbench.sandbox.addresses import check_url
 from workbench.sandbox.outbound import Outbound, Reply
 from workbench.sandbox.service import checks
-from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Listed, Resource
+from workbench.sandbox.service.lists import BY_ITSELF, Caller, Cause, Listed, Resource, view_of
 from workbench.sandbox.store import Transaction, search
 from workbench.sandbox.store.records import Job
 from workbench.sandbox.store.search import Condition
@@ -107,7 +107,7 @@ def emit(
 def _cloud_event(event: Event, subject: str) -> CloudEvent:
     """An event as CloudEvents 1.0: what the envelope has beside their attributes are extensions, never null."""
     caused = {"requestid": event.request.id, "idempotencykey": event.request.idempotency_key}
-    return views.view_of(
+    return view_of(
         CloudEvent,
         event,
         specversion="1.0",
@@ -280,7 +280,7 @@ def _note_failing(tx: Transaction, endpoint: Endpoint, outcome: Outcome) -> None
     patience_ms = tx.gaps.endpoint_disable_after_s * 1000
     too_long = patience_ms and tx.now_ms - since_ms >= patience_ms
     if (outcome.disables_endpoint or too_long) and endpoint.status == webhooks.ENABLED:
-        disabled = views.webhook_endpoint(tx, tx.endpoints.put(endpoint, status=webhooks.DISABLED))
+        disabled = _endpoint_view(tx, tx.endpoints.put(endpoint, status=webhooks.DISABLED))
         emit(tx, BY_ITSELF, endpoint.account, "webhook_endpoint.disabled", disabled)
 
 
@@ -298,12 +298,37 @@ def _write_down(tx: Transaction, sending: Sending, reply: Reply, number: int) ->
     )
 
 
-def _delivery_view(tx: Transaction, delivery: Delivery) -> endpoints_and_events.Delivery:
-    job = tx.jobs.first(order="due_ms", ref=delivery.id, kind=DELIVER)
-    return views.delivery(tx, delivery, next_ms=job.due_ms if job else None)
+def _endpoint_view(tx: Transaction, stored: Endpoint, *, secret: bool = False) -> WebhookEndpoint:
+    """An endpoint; `secret` True only when it is created or rolled."""
+    ends_ms = [old.until_ms for old in stored.overlapping(tx.now_ms)]
+    return view_of(
+        WebhookEndpoint,
+        stored,
+        enabled_events=list(stored.enabled_events),
+        secret=stored.secret if secret else UNSET,
+        secret_overlap_until=max(ends_ms) // 1000 if ends_ms else None,
+    )
 
 
-EVENTS = Resource("event", "/v1/events", lambda tx: tx.events, views.event, code="event_not_found")
+def _delivery_view(tx: Transaction, stored: Delivery) -> endpoints_and_events.Delivery:
+    """A delivery with each attempt."""
+    next_job = tx.jobs.first(order="due_ms", ref=stored.id, kind=DELIVER)
+    _, about, endpoint = tx.message(stored.id)
+    attempts = tx.attempts.all(delivery=stored.id)
+    return view_of(
+        endpoints_and_events.Delivery,
+        stored,
+        event_type=about.type if about else "",
+        url=endpoint.url if endpoint else "",
+        attempts=[view_of(DeliveryAttempt, attempt, at=attempt.at_ms // 1000) for attempt in attempts],
+        # Rounded up: at this second it is due.
+        next_attempt_at=None if next_job is None else -(-next_job.due_ms // 1000),
+    )
+
+
+EVENTS = Resource(
+    "event", "/v1/events", lambda tx: tx.events, lambda _, stored: Raw(stored.body.encode()), code="event_not_found"
+)
 DELIVERIES = Resource(
     "delivery",
     "/v1/deliveries",
@@ -316,7 +341,7 @@ ENDPOINTS = Resource(
     "webhook endpoint",
     endpoints_and_events.ENDPOINTS,
     lambda tx: tx.endpoints,
-    views.webhook_endpoint,
+    _endpoint_view,
     code="endpoint_not_found",
     gone=webhooks.DELETED,
 )
@@ -444,7 +469,7 @@ def create_endpoint(tx: Transaction, caller: Caller, body: CreateWebhookEndpoint
         secret=tx.draws.webhook_secret(endpoint_id, 1, scheme=tx.gaps.signature_scheme),
         enabled_events=tuple(body.enabled_events),
     )
-    return views.webhook_endpoint(tx, stored, secret=True)
+    return _endpoint_view(tx, stored, secret=True)
 
 
 def update_endpoint(
@@ -462,7 +487,7 @@ def update_endpoint(
         if body.status not in _FOUND:
             raise InvalidRequest(f"status is {' or '.join(_FOUND)}.", code="parameter_invalid", param="status")
         stored = tx.endpoints.put(stored, status=body.status, failing_since_ms=None)
-    return views.webhook_endpoint(tx, stored)
+    return _endpoint_view(tx, stored)
 
 
 def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -> WebhookEndpoint:
@@ -475,7 +500,7 @@ def roll_endpoint_secret(tx: Transaction, caller: Caller, *, endpoint_id: str) -
         rolls=stored.rolls + 1,
         old_secrets=signing_on if SCHEMES[scheme].has_room else (),
     )
-    return views.webhook_endpoint(tx, rolled, secret=True)
+    return _endpoint_view(tx, rolled, secret=True)
 
 
 def delete_endpoint(tx: Transaction, caller: Caller, *, endpoint_id: str) -> Deleted:

@@ -20,7 +20,7 @@ import msgspec
 from workbench.domain import payments, ussd, webhooks
 from workbench.domain.gaps import Gaps
 from workbench.domain.ids import ACTIVE, KEY_PREFIXES, Draws
-from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored
+from workbench.domain.ledger import GENESIS, JournalEntry, Posting, mirrored, postings_for
 from workbench.domain.phones import MARK
 from workbench.errors import ServiceFailed, ServiceUnavailable, StorageFull
 from workbench.sandbox.store import records
@@ -76,7 +76,7 @@ _encoded = msgspec.json.Encoder().encode
 
 
 @cache
-def _from_json(kind: Any) -> Callable[[str], Any]:  # noqa: ANN401  a type
+def _from_json(kind: object) -> Callable[[str], object]:
     """The reader of JSON text as a type. It remembers immutable values: most rows have the same few texts."""
     read = msgspec.json.Decoder(kind).decode
     return lru_cache(read) if get_origin(kind) is tuple else read
@@ -792,6 +792,21 @@ class Transaction:
         if (delivery := self.deliveries.get(delivery_id)) is None:
             return None, None, None
         return delivery, self.events.get(delivery.event), self.endpoints.get(delivery.endpoint)
+
+    def book(
+        self,
+        recipe: str,
+        amounts: dict[str, int],
+        currency: str,
+        description: str,
+        *,
+        payment: str | None = None,
+        reference: str | None = None,
+        **party: str,
+    ) -> JournalEntry:
+        """Append the entry of a recipe; `party` is the operator, the merchant or both."""
+        postings = postings_for(recipe, amounts, currency, **party)
+        return self.post(recipe, postings, description=description, payment=payment, reference=reference)
 
     def latest_amounts(self, account: str, currency: str, most: int) -> list[int]:
         """The amounts, in minor units, of those of an account's latest `most` charges that are of a currency."""
